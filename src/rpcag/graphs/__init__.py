@@ -1,0 +1,24 @@
+"""Graphs between samples: builders make an adjacency, `laplacian` maps it.
+
+A graph is a symmetric, non-negative adjacency with a zero diagonal: a sparse CSR array
+where it is sparse, a dense array where it is complete. There is no graph class.
+"""
+
+from rpcag.graphs.check import check_graph
+from rpcag.graphs.complete import CompleteGraph
+from rpcag.graphs.distances import rms_distances
+from rpcag.graphs.hypergraph import hypergraph_laplacian, knn_hypergraph
+from rpcag.graphs.inpainting import inpaint_tv
+from rpcag.graphs.laplacian import laplacian
+from rpcag.graphs.neighbors import KNNGraph
+
+__all__ = [
+    "CompleteGraph",
+    "KNNGraph",
+    "check_graph",
+    "hypergraph_laplacian",
+    "inpaint_tv",
+    "knn_hypergraph",
+    "laplacian",
+    "rms_distances",
+]

@@ -1,0 +1,74 @@
+"""What all graph builders share."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from rpcag.graphs.distances import distance_blocks, observed
+from rpcag.graphs.inpainting import inpaint_tv
+
+
+class GraphBuilder(BaseEstimator):
+    """Build a graph between rows, and connect new rows to it.
+
+    Builders are scikit-learn estimators, so that their options can be searched
+    (``graph__n_neighbors``). Called with X they return the adjacency; fitted they also
+    connect rows that were not there.
+    """
+
+    image_shape: tuple[int, int] | None
+    adjacency_: object
+
+    def __call__(self, X, mask=None):
+        """Adjacency of the graph between the rows of X.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            NaN marks a missing entry.
+        mask : boolean array of the shape of X, optional
+            True where an entry is observed.
+        """
+        return clone(self).fit(X, mask=mask).adjacency_
+
+    def fit(self, X, y=None, *, mask=None):
+        """Build the graph of the rows of X; `adjacency_` holds it."""
+        X = check_array(
+            X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
+        )
+        self._rows = self._prepare(X, mask)
+        self.adjacency_ = self._build(self._rows)
+        return self
+
+    def connect(self, X, mask=None):
+        """Weights between new rows and the rows of the graph.
+
+        A new row is connected by the rule that connected the others. If it equals a
+        row of the graph it is taken for that row, which is not its own neighbour.
+
+        Returns
+        -------
+        csr_array or ndarray of shape (n_new, n_samples)
+        """
+        check_is_fitted(self, "adjacency_")
+        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        return self._connect(self._prepare(X, mask))
+
+    def _prepare(self, X, mask):
+        if self.image_shape is not None:
+            return observed(inpaint_tv(X, self.image_shape, mask=mask))
+        return observed(X, mask)
+
+    def _distances_to_graph(self, rows):
+        """Blocks of distances to the graph's rows; a row's own double is at infinity."""
+        for distances in distance_blocks(rows, self._rows):
+            nearest = distances.argmin(axis=1)
+            double = np.flatnonzero(distances[np.arange(len(distances)), nearest] == 0)
+            distances[double, nearest[double]] = np.inf
+            yield distances
+
+    def _build(self, rows):
+        raise NotImplementedError
+
+    def _connect(self, rows):
+        raise NotImplementedError

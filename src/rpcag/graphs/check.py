@@ -1,0 +1,82 @@
+"""Refuse what is not a graph, and say why."""
+
+import numpy as np
+from scipy import sparse
+
+Adjacency = np.ndarray | sparse.csr_array
+
+
+def check_graph(graph, n_samples: int | None = None, *, name: str = "graph"):
+    """Return `graph` as a symmetric, non-negative adjacency with a zero diagonal.
+
+    Parameters
+    ----------
+    graph : array or sparse array of shape (n, n)
+        Edge weights. The diagonal is ignored: a vertex is not its own neighbour.
+    n_samples : int, optional
+        The number of vertices it must have.
+    name : str
+        How errors call it.
+
+    Returns
+    -------
+    ndarray or csr_array
+        A copy in double precision, sparse if the graph is.
+
+    Examples
+    --------
+    >>> from rpcag.graphs import check_graph
+    >>> check_graph([[1.0, 2.0], [2.0, 0.0]])
+    array([[0., 2.],
+           [2., 0.]])
+    """
+    A = _as_float(graph, name)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        shape = " x ".join(map(str, A.shape))
+        raise ValueError(
+            f"{name} must be a square matrix of edge weights, got shape ({shape})"
+        )
+    if n_samples is not None and A.shape[0] != n_samples:
+        raise ValueError(
+            f"{name} has {A.shape[0]} vertices but X has {n_samples} samples; "
+            "a precomputed graph must be built from the same rows"
+        )
+    weights = A.data if sparse.issparse(A) else A
+    if not np.isfinite(weights).all():
+        raise ValueError(f"{name} has weights that are NaN or infinite; drop the edges")
+    if weights.size and weights.min() < 0:
+        raise ValueError(
+            f"{name} has negative weights (down to {weights.min():.3g}); "
+            "weights say how alike two samples are and must be at least 0"
+        )
+    asymmetry = abs(A - A.T).max() if A.shape[0] else 0.0
+    if asymmetry > 1e-8 * (weights.max() if weights.size else 1.0):
+        raise ValueError(
+            f"{name} is not symmetric (weights of (i, j) and (j, i) differ by up to "
+            f"{asymmetry:.3g}); pass (A + A.T) / 2 or np.maximum(A, A.T)"
+        )
+    if sparse.issparse(A):
+        A = sparse.csr_array((A + A.T) * 0.5)
+        A.setdiag(0)
+        A.eliminate_zeros()
+        A.sort_indices()
+        return A
+    A = (A + A.T) / 2
+    np.fill_diagonal(A, 0.0)
+    return A
+
+
+def _as_float(graph, name: str):
+    try:
+        if sparse.issparse(graph):
+            if np.iscomplexobj(graph):
+                raise TypeError("complex weights")
+            return sparse.csr_array(graph, dtype=np.float64)
+        if np.iscomplexobj(graph):
+            raise TypeError("complex weights")
+        return np.asarray(graph, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be 'knn', 'complete', a builder of rpcag.graphs or a "
+            f"square matrix of edge weights, got {type(graph).__name__}: {error}"
+        ) from error

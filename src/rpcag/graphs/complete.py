@@ -1,0 +1,54 @@
+"""The complete graph of the paper."""
+
+import numpy as np
+
+from rpcag.graphs.builder import GraphBuilder
+from rpcag.graphs.distances import distance_blocks
+
+
+class CompleteGraph(GraphBuilder):
+    """Every pair of samples, weighted by exp(-(Omega_ij - omega_min)^2 / sigma2).
+
+    Omega are the RMS distances over the features both rows observe, omega_min is the
+    smallest between two different rows (Section "Normalized Graph Laplacian" of the
+    paper). The graph is dense: n x n numbers.
+
+    Parameters
+    ----------
+    sigma2 : float, default=0.05
+        The paper's value, for features of order one.
+    image_shape : tuple of int, optional
+        Rows are images of this shape, and missing pixels are inpainted by total
+        variation before the distances (the paper's case of random missing values).
+        Without it distances skip what is missing (the paper's block occlusions).
+
+    Examples
+    --------
+    >>> from rpcag.graphs import CompleteGraph
+    >>> CompleteGraph()([[0.0], [0.2], [0.5]]).round(2)
+    array([[0.  , 1.  , 0.17],
+           [1.  , 0.  , 0.82],
+           [0.17, 0.82, 0.  ]])
+    """
+
+    def __init__(self, *, sigma2=0.05, image_shape=None):
+        self.sigma2 = sigma2
+        self.image_shape = image_shape
+
+    def _build(self, rows):
+        if not self.sigma2 > 0:
+            raise ValueError(f"sigma2 must be positive, got {self.sigma2!r}")
+        distances = np.vstack(list(distance_blocks(rows, rows)))
+        distances = (distances + distances.T) / 2
+        np.fill_diagonal(distances, np.inf)
+        self.omega_min_ = distances.min(initial=np.inf)
+        return self._weights(distances)
+
+    def _connect(self, rows):
+        distances = np.vstack(list(self._distances_to_graph(rows)))
+        return self._weights(np.maximum(distances, self.omega_min_))
+
+    def _weights(self, distances):
+        if not np.isfinite(self.omega_min_):  # no two rows share a feature
+            return np.zeros_like(distances)
+        return np.exp(-((distances - self.omega_min_) ** 2) / self.sigma2)

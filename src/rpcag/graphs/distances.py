@@ -1,0 +1,109 @@
+"""Distances between rows that see only what both rows show."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+# Pairs of rows whose distances are held at a time: 64 MiB of doubles.
+PAIRS = 2**23
+
+
+def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
+    """Root mean square differences over the features that both rows observe.
+
+    Omega_ij = sqrt( ||M_ij o (x_i - y_j)||^2 / ||M_ij||_1 ), the distances of the
+    paper's graph. Pairs that share no feature are infinitely far apart.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        NaN marks a missing entry.
+    Y : array of shape (m, p), optional
+        Other rows; without them, distances within X.
+    mask, mask_Y : boolean arrays, optional
+        True where an entry counts; entries that are NaN never do.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag.graphs import rms_distances
+    >>> rms_distances([[0.0, 1.0], [3.0, np.nan], [0.0, 5.0]]).round(2)
+    array([[0.  , 3.  , 2.83],
+           [3.  , 0.  , 3.  ],
+           [2.83, 3.  , 0.  ]])
+    """
+    rows = observed(X, mask)
+    if Y is None:
+        distances = np.vstack(list(distance_blocks(rows, rows)))
+        distances = (distances + distances.T) / 2
+        np.fill_diagonal(distances, 0.0)
+        return distances
+    return np.vstack(list(distance_blocks(rows, observed(Y, mask_Y))))
+
+
+def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
+    """X in double precision with zeros where it is not observed, and its mask."""
+    X = np.asarray(X, dtype=np.float64)
+    missing = np.isnan(X)
+    if mask is not None:
+        mask = np.asarray(mask)
+        if mask.shape != X.shape or mask.dtype != bool:
+            raise ValueError(
+                f"mask must be a boolean array of shape {X.shape} (True where "
+                f"observed), got {mask.dtype} of shape {mask.shape}"
+            )
+        missing |= ~mask
+    if not missing.any():
+        return X, None
+    return np.where(missing, 0.0, X), ~missing
+
+
+def distance_blocks(rows, others) -> Iterator[np.ndarray]:
+    """RMS distances from some rows at a time to all others."""
+    (X, M), (Y, N) = rows, others
+    # Distances do not change with a common shift and unit; small numbers of order one
+    # keep the squares below accurate, and huge or tiny data from overflowing.
+    centre, scale = _centre_and_scale(Y, N)
+    X = _shift(X, M, centre, scale)
+    Y = _shift(Y, N, centre, scale)
+    X2, Y2 = X**2, Y**2
+    # Cancellation leaves about this share of the squares where there is no distance.
+    rounding = 4 * np.finfo(float).eps * max(8.0, np.sqrt(X.shape[1]))
+    seen_Y = None if M is None and N is None else _indicator(N, Y.shape)
+    step = max(1, PAIRS // max(len(Y), 1))
+    for start in range(0, len(X), step):
+        part = slice(start, start + step)
+        if seen_Y is None:
+            sizes = X2[part].sum(axis=1)[:, None] + Y2.sum(axis=1)
+            count = np.full(sizes.shape, float(X.shape[1]))
+        else:
+            seen_X = _indicator(None if M is None else M[part], X[part].shape)
+            sizes = X2[part] @ seen_Y.T + seen_X @ Y2.T
+            count = seen_X @ seen_Y.T
+        squares = sizes - 2 * (X[part] @ Y.T)
+        squares[squares <= rounding * sizes] = 0.0
+        apart = count == 0
+        squares /= np.where(apart, 1.0, count)
+        squares[apart] = np.inf
+        yield np.sqrt(squares, out=squares) * scale
+
+
+def _indicator(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    return np.ones(shape) if mask is None else mask.astype(np.float64)
+
+
+def _centre_and_scale(Y, N):
+    seen = np.ones_like(Y, dtype=bool) if N is None else N
+    count = np.maximum(seen.sum(axis=0), 1)
+    size = np.abs(Y).max(initial=0.0)
+    scale = size if size > 0 else 1.0
+    return (Y / scale).sum(axis=0) / count, scale
+
+
+def _shift(X, M, centre, scale):
+    shifted = X / scale - centre
+    return shifted if M is None else np.where(M, shifted, 0.0)

@@ -1,0 +1,240 @@
+"""Graphs of nearest neighbours."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array, check_random_state
+
+from rpcag.graphs.builder import GraphBuilder
+from rpcag.graphs.distances import distance_blocks
+
+WEIGHTS = ("heat", "binary", "correlation")
+WIDTHS = ("local", "mean")
+
+
+class KNNGraph(GraphBuilder):
+    """Every sample and its nearest neighbours, in either direction.
+
+    Distances are root mean squares over the features both rows observe, so missing
+    entries make no row look far from its like.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+    weights : {"heat", "binary", "correlation"}, default="heat"
+        exp(-d_ij^2 / (width_i width_j)), or 1, or the correlation of two rows where it
+        is positive.
+    width : {"local", "mean"} or float, default="local"
+        Of the heat kernel: the distance of every row to its last neighbour (the graph
+        tunes itself to the density of the data), the mean distance to neighbours, or a
+        number.
+    image_shape : tuple of int, optional
+        Rows are images of this shape, and missing pixels are inpainted by total
+        variation before the distances.
+    approximate : bool, default=False
+        Find neighbours by descent in a neighbour graph (the extra ``rpcag[ann]``):
+        nearly all of the right ones, in time that grows little faster than the number
+        of rows. Needs complete rows, or images to inpaint.
+    random_state : int, RandomState or None, default=0
+        Of the approximate search.
+
+    Examples
+    --------
+    >>> from rpcag.graphs import KNNGraph
+    >>> KNNGraph(n_neighbors=1, weights="binary")([[0.0], [0.1], [5.0]]).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors=10,
+        *,
+        weights="heat",
+        width="local",
+        image_shape=None,
+        approximate=False,
+        random_state=0,
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.width = width
+        self.image_shape = image_shape
+        self.approximate = approximate
+        self.random_state = random_state
+
+    def neighbors(self, X, mask=None):
+        """Indices and RMS distances of the neighbours of every row, nearest first.
+
+        Neighbours at an infinite distance (no common feature) are none.
+        """
+        self._check()
+        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        k = min(self.n_neighbors, len(X) - 1)
+        if k < 1:
+            return np.empty((len(X), 0), int), np.empty((len(X), 0))
+        return self._search(self._prepare(X, mask), k)
+
+    def _build(self, rows):
+        self._check()
+        n = len(rows[0])
+        k = min(self.n_neighbors, n - 1)
+        if k < 1:
+            self._radius, self._width, self._mean_width = np.zeros(n), np.ones(n), 1.0
+            return sparse.csr_array((n, n))
+        neighbors, distances = self._search(rows, k)
+        self._radius = distances[:, -1]
+        self._width = self._widths(distances)
+        # Rows that coincide with all their neighbours get the others' mean width.
+        zero = self._width <= 0
+        self._mean_width = 1.0 if zero.all() else float(self._width[~zero].mean())
+        self._width[zero] = self._mean_width
+        i = np.repeat(np.arange(n), k)
+        W = self._edges(rows, i, neighbors.ravel(), distances.ravel(), self._width, rows)
+        # An edge found from both sides has one weight; the larger differs by rounding.
+        return sparse.csr_array(W.maximum(W.T))
+
+    def _check(self):
+        if isinstance(self.n_neighbors, bool) or self.n_neighbors != int(
+            self.n_neighbors
+        ):
+            raise ValueError(f"n_neighbors must be an int, got {self.n_neighbors!r}")
+        if self.n_neighbors < 1:
+            raise ValueError(f"n_neighbors must be at least 1, got {self.n_neighbors}")
+        if self.weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {WEIGHTS}, got {self.weights!r}")
+        if isinstance(self.width, str):
+            if self.width not in WIDTHS:
+                raise ValueError(
+                    f"width must be one of {WIDTHS} or a number, got {self.width!r}"
+                )
+        elif not (np.isfinite(self.width) and self.width > 0):
+            raise ValueError(f"width must be positive, got {self.width!r}")
+
+    def _search(self, rows, k):
+        """Indices and RMS distances of k neighbours of every row, nearest first."""
+        X, M = rows
+        if M is None:
+            # RMS distances are Euclidean ones in another unit; centred and scaled
+            # data keep the squares inside accurate and finite.
+            size = np.abs(X).max(initial=0.0) or 1.0
+            scaled = X / size
+            scaled -= scaled.mean(axis=0)
+            if self.approximate:
+                distances, neighbors = self._descend(scaled, k)
+            else:
+                search = NearestNeighbors(n_neighbors=k).fit(scaled)
+                distances, neighbors = search.kneighbors()
+            return neighbors, distances * (size / np.sqrt(X.shape[1]))
+        if self.approximate:
+            raise ValueError(
+                "approximate=True needs complete rows, but X has missing entries; "
+                "use approximate=False, or image_shape to inpaint them"
+            )
+        found = []
+        first = 0
+        for block in distance_blocks(rows, rows):
+            here = np.arange(len(block))
+            block[here, first + here] = np.inf
+            found.append(_nearest(block, k))
+            first += len(block)
+        neighbors, distances = map(np.vstack, zip(*found, strict=True))
+        return neighbors, distances
+
+    def _descend(self, X, k):
+        try:
+            from pynndescent import NNDescent
+        except ImportError as error:
+            raise ImportError(
+                "approximate=True needs pynndescent: pip install 'rpcag[ann]'"
+            ) from error
+        search = NNDescent(
+            X,
+            n_neighbors=k + 1,
+            random_state=check_random_state(self.random_state),
+        )
+        neighbors, distances = search.neighbor_graph
+        # The row itself is among its neighbours, mostly first: move it last, drop it.
+        self_last = np.argsort(neighbors == np.arange(len(X))[:, None], kind="stable")
+        neighbors = np.take_along_axis(neighbors, self_last, axis=1)[:, :k]
+        distances = np.take_along_axis(distances, self_last, axis=1)[:, :k]
+        return distances.astype(np.float64), neighbors
+
+    def _widths(self, distances):
+        if self.width == "mean":
+            finite = distances[np.isfinite(distances)]
+            width = np.full(len(distances), finite.mean() if finite.size else 1.0)
+        elif self.width == "local":
+            masked = np.where(np.isfinite(distances), distances, 0.0)
+            width = masked.max(axis=1)  # the last neighbour there is
+        else:
+            width = np.full(len(distances), float(self.width))
+        return width
+
+    def _edges(self, rows, i, j, distances, width, others):
+        """Weighted edges from rows i to others j, those at infinity left out."""
+        finite = np.isfinite(distances)
+        i, j, d = i[finite], j[finite], distances[finite]
+        if self.weights == "binary":
+            w = np.ones(len(d))
+        elif self.weights == "heat":
+            w = np.exp(-(d / width[i]) * (d / self._width[j]))
+        else:
+            w = np.maximum(_correlations(rows, others, i, j), 0.0)
+        W = sparse.csr_array((w, (i, j)), shape=(len(rows[0]), len(others[0])))
+        W.eliminate_zeros()
+        return W
+
+    def _connect(self, rows):
+        k = min(self.n_neighbors, len(self._rows[0]))
+        parts, first = [], 0
+        for block in self._distances_to_graph(rows):
+            neighbors, distances = _nearest(block, k)
+            # Both directions, as within the graph: a row of the graph takes the new
+            # one for a neighbour if it is no farther than its last one.
+            linked = block <= self._radius * (1 + 1e-12)
+            np.put_along_axis(linked, neighbors, True, axis=1)
+            i, j = np.nonzero(linked)
+            width = np.full(len(block), self._mean_width)
+            if self.width == "local":
+                local = self._widths(distances)
+                width = np.where(local > 0, local, width)
+            part = [a if a is None else a[first : first + len(block)] for a in rows]
+            parts.append(self._edges(part, i, j, block[i, j], width, self._rows))
+            first += len(block)
+        return sparse.csr_array(sparse.vstack(parts))
+
+
+def _nearest(distances, k):
+    """Indices and values of the k smallest distances of every row, in order."""
+    if k < distances.shape[1]:
+        neighbors = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    else:
+        neighbors = np.broadcast_to(np.arange(k), (len(distances), k)).copy()
+    order = np.argsort(np.take_along_axis(distances, neighbors, 1), axis=1)
+    neighbors = np.take_along_axis(neighbors, order, 1)
+    return neighbors, np.take_along_axis(distances, neighbors, 1)
+
+
+def _correlations(rows, others, i, j, chunk=4096):
+    """Pearson correlation of row pairs over the features both observe."""
+    (X, M), (Y, N) = rows, others
+    result = np.zeros(len(i))
+    for start in range(0, len(i), chunk):
+        a, b = i[start : start + chunk], j[start : start + chunk]
+        seen = np.ones((len(a), X.shape[1]))
+        if M is not None:
+            seen *= M[a]
+        if N is not None:
+            seen *= N[b]
+        count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+        x, y = X[a] * seen, Y[b] * seen
+        x = (x - x.sum(axis=1, keepdims=True) / count) * seen
+        y = (y - y.sum(axis=1, keepdims=True) / count) * seen
+        sizes = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+        products = np.einsum("ij,ij->i", x, y)
+        result[start : start + chunk] = np.divide(
+            products, sizes, out=np.zeros(len(a)), where=sizes > 0
+        )
+    return result

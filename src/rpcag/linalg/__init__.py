@@ -1,0 +1,1 @@
+"""Linear algebra the terms stand on: thresholded spectra, shifted Laplacians, blocks."""

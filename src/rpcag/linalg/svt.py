@@ -1,0 +1,208 @@
+"""Singular value thresholding, by the cheapest exact way for the shape."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+# A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
+# moves a singular value at the threshold t by eps * top^2 / (2 t), that is by
+# eps * (top / t) relative to the largest. Beyond this ratio LAPACK's SVD takes over.
+GRAM_LIMIT = 1e6
+
+# Sizes below which a full eigendecomposition is too cheap to be worth avoiding, and
+# the largest share of the spectrum for which a partial one is still the cheaper.
+PARTIAL_SIZE = 400
+PARTIAL_SHARE = 0.15
+FILTER_DEGREE = 8
+
+
+def gram(A: np.ndarray) -> np.ndarray:
+    """A A^T in double precision, whatever the precision of A."""
+    if A.dtype == np.float64:
+        return A @ A.T
+    K = np.zeros((A.shape[0], A.shape[0]))
+    for start in range(0, A.shape[1], 4096):
+        piece = A[:, start : start + 4096].astype(np.float64)
+        K += piece @ piece.T
+    return K
+
+
+def short_side(A: np.ndarray) -> np.ndarray:
+    """A or its transpose (a view), whichever has fewer rows."""
+    return A if A.shape[0] <= A.shape[1] else A.T
+
+
+def spectral_norm(A: np.ndarray) -> float:
+    """||A||_2 rounded up: never below the true norm by more than rounding of eps."""
+    if not A.size:
+        return 0.0
+    K = gram(short_side(A))
+    top = K.shape[0] - 1
+    largest = linalg.eigh(
+        K,
+        eigvals_only=True,
+        subset_by_index=[top, top],
+        overwrite_a=True,
+        check_finite=False,
+    )[0]
+    return float(np.sqrt(max(largest, 0.0))) * (1 + 8 * float(np.finfo(A.dtype).eps))
+
+
+@dataclass
+class SingularValueThreshold:
+    """D_t(A) = P max(Sigma - t, 0) Q^T for A = P Sigma Q^T, call after call.
+
+    Keeps the singular values and the basis of its last answer: they are wanted by the
+    caller, choose the method of the next call, and start a partial decomposition.
+    """
+
+    method: str = "auto"
+    basis: np.ndarray | None = None  # orthonormal columns, on the shorter side
+    values: np.ndarray | None = None  # singular values after shrinkage, descending
+    used: str = ""
+    _trust_gram: bool = True
+    _rest: int = 0
+
+    def __call__(self, A: np.ndarray, threshold: float, out: np.ndarray) -> np.ndarray:
+        """Write D_threshold(A) to `out`, which must not overlap `A`."""
+        short = short_side(A)
+        method = self.method if self.method != "auto" else self._choose(short)
+        if method == "lapack" or not self._by_gram(short, threshold, method):
+            return self._by_lapack(A, threshold, out)
+        assert self.basis is not None and self.values is not None
+        # D_t(A) = B diag(s / (s + t)) B^T A with B the kept eigenvectors of A A^T.
+        shrink = (self.values / (self.values + threshold)).astype(A.dtype)
+        B = self.basis.astype(A.dtype, copy=False)
+        if short is A:
+            return np.matmul(B * shrink, B.T @ A, out=out)
+        return np.matmul(A @ B, (B * shrink).T, out=out)
+
+    def _choose(self, short: np.ndarray) -> str:
+        if not self._trust_gram:
+            return "lapack"
+        size = short.shape[0]
+        rank = size if self.values is None else len(self.values)
+        if self._rest > 0:
+            self._rest -= 1
+        elif size >= PARTIAL_SIZE and 0 < rank <= PARTIAL_SHARE * size:
+            return "partial"
+        return "gram"
+
+    def _by_gram(self, short: np.ndarray, threshold: float, method: str) -> bool:
+        K = gram(short)
+        if method == "partial":
+            found = self._partial(K, threshold)
+            if found is None:
+                # Not resolved or something above the threshold was missed: the
+                # exact way, and some calls' rest before the next attempt.
+                self._rest = 5
+                method = "gram"
+        if method == "gram":
+            found = _above(K, threshold, self.values)
+        self.used = method
+        assert found is not None
+        squares, B = found
+        sigma = np.sqrt(np.maximum(squares, 0.0))
+        if len(sigma) and sigma[0] > GRAM_LIMIT * threshold:
+            self._trust_gram = False
+            return False
+        self.values, self.basis = sigma - threshold, B
+        return True
+
+    def _partial(self, K: np.ndarray, threshold: float):
+        """Filtered subspace iteration from the last basis, proven by an inertia count.
+
+        Chebyshev polynomials damp what lies below the threshold; Rayleigh-Ritz reads
+        off the rest. If t^2 I - (K - B Theta B^T) has a Cholesky factor, no eigenvalue
+        outside the found subspace exceeds t^2, so nothing was missed.
+        """
+        basis = self.basis
+        if basis is None or basis.shape[0] != K.shape[0]:
+            return None
+        size, rank = basis.shape
+        extra = max(8, rank // 5)
+        if rank + extra > size // 2:
+            return None
+        guard = np.random.default_rng(0).standard_normal((size, extra))
+        edge = threshold**2
+        V, _ = np.linalg.qr(np.hstack([basis, K @ guard]))
+        for _ in range(3):
+            V, _ = np.linalg.qr(_chebyshev(K, V, 0.9 * edge))
+            KV = K @ V
+            theta, rotation = linalg.eigh(V.T @ KV, check_finite=False)
+            V, KV = V @ rotation, KV @ rotation
+            residual = np.linalg.norm(KV - V * theta, axis=0)
+            kept = theta > edge
+            if np.all(residual[kept] <= 1e-9 * max(theta[-1], edge)):
+                break
+        else:
+            return None
+        B, theta = V[:, kept][:, ::-1], theta[kept][::-1]
+        rest = (B * theta) @ B.T - K
+        rest.flat[:: size + 1] += edge
+        failed = linalg.lapack.dpotrf(rest, lower=1, overwrite_a=1)[1]
+        return None if failed else (theta, B)
+
+    def _by_lapack(
+        self, A: np.ndarray, threshold: float, out: np.ndarray
+    ) -> np.ndarray:
+        P, sigma, Qt = _svd(A)
+        rank = int(np.count_nonzero(sigma > threshold))
+        self.used = "lapack"
+        self.values = (sigma[:rank] - threshold).astype(np.float64)
+        self.basis = P[:, :rank] if A.shape[0] <= A.shape[1] else Qt[:rank].T
+        shrunk = self.values.astype(A.dtype)
+        return np.matmul(P[:, :rank] * shrunk, Qt[:rank], out=out)
+
+
+def _svd(A: np.ndarray):
+    try:
+        return linalg.svd(A, full_matrices=False, check_finite=False)
+    except linalg.LinAlgError:  # divide and conquer may fail where QR steps succeed
+        return linalg.svd(
+            A, full_matrices=False, check_finite=False, lapack_driver="gesvd"
+        )
+
+
+def _above(K: np.ndarray, threshold: float, last: np.ndarray | None):
+    """Eigenpairs of K above threshold^2, descending."""
+    size = K.shape[0]
+    edge = threshold**2
+    if last is not None and len(last) < size // 4:
+        squares, B = linalg.eigh(
+            K, subset_by_value=(edge, np.inf), overwrite_a=True, check_finite=False
+        )
+    else:
+        squares, B = linalg.eigh(K, driver="evd", overwrite_a=True, check_finite=False)
+        first = int(np.searchsorted(squares, edge, side="right"))
+        squares, B = squares[first:], B[:, first:]
+    return squares[::-1], B[:, ::-1]
+
+
+def _chebyshev(K: np.ndarray, V: np.ndarray, edge: float) -> np.ndarray:
+    """T_degree(2 K / edge - I) V: bounded by one on [0, edge], growing beyond it."""
+    previous, current = V, (2 / edge) * (K @ V) - V
+    for _ in range(FILTER_DEGREE - 1):
+        previous, current = current, (4 / edge) * (K @ current) - 2 * current - previous
+        scale = np.linalg.norm(current, axis=0)
+        previous, current = previous / scale, current / scale
+    return current
+
+
+def factorise(
+    A: np.ndarray, basis: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A = P diag(s) Q^T of a matrix whose shorter side is spanned by `basis`."""
+    if basis is None:
+        P, s, Qt = _svd(A)
+    else:
+        B = basis.astype(A.dtype, copy=False)
+        if A.shape[0] <= A.shape[1]:
+            small, s, Qt = _svd(B.T @ A)
+            P = B @ small
+        else:
+            P, s, small = _svd(A @ B)
+            Qt = small @ B.T
+    kept = s > s[:1].sum() * max(A.shape) * np.finfo(A.dtype).eps
+    return P[:, kept], s[kept], Qt[kept]

@@ -1,0 +1,521 @@
+"""Robust PCA, and Robust PCA on graphs: the same with one more term."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rpcag.graphs.builder import GraphBuilder
+from rpcag.graphs.check import check_graph
+from rpcag.graphs.complete import CompleteGraph
+from rpcag.graphs.laplacian import degree, inverse_sqrt, laplacian
+from rpcag.graphs.neighbors import KNNGraph
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.svt import factorise
+from rpcag.models.problem import PENALTY, Problem, blas_threads, typical_size
+from rpcag.solvers import Progress, Result
+from rpcag.solvers.projection import Subspace, project
+
+BUILDERS: dict[str, type[GraphBuilder]] = {"knn": KNNGraph, "complete": CompleteGraph}
+
+
+class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Robust PCA: a low-rank matrix plus a sparse one.
+
+    minimise ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
+
+    M is one where X is observed and zero where it is NaN. Every answer comes with a
+    proof: `gap_` bounds how far its objective is above the best there is.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Columns of the embedding at the most; by default the rank that was found. The
+        low-rank matrix itself is not cut.
+    lam : float or "auto", default="auto"
+        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)).
+        Smaller values move more of X into the sparse part.
+    tol : float, default=1e-3
+        Certified relative duality gap at which to stop.
+    max_iter : int, default=1000
+    warm_start : bool, default=False
+        Start the next `fit` on data of the same shape where this one ended.
+    verbose : int, default=0
+        Print a line for every certificate.
+    callback : callable, optional
+        Called after every iteration with a `rpcag.solvers.Progress`; a true value
+        stops the fit.
+
+    Attributes
+    ----------
+    low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
+        L and S; X = L + S where X is observed, and S is 0 where it is missing.
+    embedding_ : ndarray of shape (n_samples, n_components_)
+        Left singular vectors of L times its singular values.
+    components_ : ndarray of shape (n_components_, n_features)
+        Right singular vectors of L, as orthonormal rows.
+    singular_values_ : ndarray of shape (n_components_,)
+    n_components_ : int
+    rank_ : int
+        Rank of L.
+    lam_ : float
+    objective_, lower_bound_, gap_ : float
+        Objective at L, a proven lower bound of the optimum, and their relative
+        difference.
+    n_iter_ : int
+    status_ : {"converged", "max_iter", "stopped", "stalled"}
+    history_ : dict of ndarray
+        One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
+        ``primal_residual``, ``dual_residual``, ``rank``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Candès, Li, Ma, Wright, "Robust Principal Component Analysis?", JACM 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import RPCA
+    >>> X = np.outer(np.ones(20), np.arange(1.0, 11.0))
+    >>> X[3, 4] = 50.0
+    >>> model = RPCA(tol=1e-6).fit(X)
+    >>> model.rank_, model.sparse_[3, 4].round(2)
+    (1, 45.0)
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        lam="auto",
+        tol=1e-3,
+        max_iter=1000,
+        warm_start=False,
+        verbose=0,
+        callback=None,
+    ):
+        self.n_components = n_components
+        self.lam = lam
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X, y=None):
+        """Decompose X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing entry.
+        y : ignored
+        """
+        X = self._validate(X, reset=True)
+        check_options(self)
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Decompose X and return its embedding."""
+        return self.fit(X).embedding_.copy()
+
+    def transform(self, X, *, adjacency=None):
+        """Embedding of new rows, robust to gross errors and missing entries in them.
+
+        Every row x is split into z V in the learnt subspace, smooth towards its
+        neighbours among the rows the model was fitted on, and a sparse rest:
+
+            minimise  lam ||m o (x - z V)||_1 + z diag(1/s) z^T / 2
+                      + gamma (smoothness of z on the edges to the fitted rows)
+
+        The second term is what the nuclear norm asks of one row (see
+        `rpcag.solvers.projection.project`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            NaN marks a missing entry.
+        adjacency : array or sparse array of shape (n_new, n_samples), optional
+            Weights between the new rows and those of `fit`. By default the builder of
+            the graph makes them; for a precomputed graph there are none.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components_)
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        scale = X.dtype.type(self._scale)
+        observed = ~np.isnan(X) if np.isnan(X).any() else None
+        curvature, pull = self._ties(X, adjacency)
+        with np.errstate(over="ignore"):
+            scaled = X / scale
+        if observed is not None:
+            scaled[~observed] = 0
+        if not np.isfinite(scaled).all():
+            raise ValueError(
+                "X has values too far beyond the data the model was fitted on "
+                f"(typical size {self._scale:.3g})"
+            )
+        with blas_threads(min(X.shape)):
+            Z = project(
+                scaled,
+                observed,
+                Subspace(
+                    self._directions.astype(X.dtype, copy=False),
+                    self._spectrum.astype(X.dtype, copy=False) / scale,
+                ),
+                self.lam_,
+                curvature * self._scale,
+                pull,
+                penalty=PENALTY * self.lam_,
+            )
+        return Z[:, : self.n_components_] * scale
+
+    def inverse_transform(self, Z):
+        """Low-rank rows with the given embedding: Z @ components_."""
+        check_is_fitted(self)
+        Z = np.asarray(Z)
+        if Z.ndim != 2 or Z.shape[1] != self.n_components_:
+            raise ValueError(
+                f"Z must have {self.n_components_} columns, one per component, "
+                f"got shape {Z.shape}"
+            )
+        return Z @ self.components_
+
+    def _validate(self, X, reset):
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite="allow-nan",
+        )
+
+    def _fit(self, X):
+        self.lam_ = resolve_lam(self.lam, X.shape)
+        self._solve(X, Problem(X, self.lam_))
+
+    def _solve(self, X, problem: Problem) -> None:
+        result = problem.solve(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            start=getattr(self, "_state", None) if self.warm_start else None,
+            callback=self._watch(),
+        )
+        self._state = result.state if self.warm_start else None
+        self._scale = problem.scale
+        self._warn(result)
+        self._name(X, result)
+
+    def _watch(self) -> Callable[[Progress], bool | None] | None:
+        """The user's callback, with a printed line per certificate if verbose."""
+        if not self.verbose:
+            return self.callback
+        seen = 1.0
+
+        def watch(progress):
+            nonlocal seen
+            if progress.gap != seen:
+                seen = progress.gap
+                print(
+                    f"{type(self).__name__} iteration {progress.n_iter:4d}  "
+                    f"objective {progress.objective:.6g}  certified gap "
+                    f"{progress.gap:.1e}  rank {progress.rank}"
+                )
+            return self.callback(progress) if self.callback is not None else None
+
+        return watch
+
+    def _warn(self, result: Result) -> None:
+        name = type(self).__name__
+        if result.status in ("max_iter", "stalled"):
+            reason, remedy = {
+                "max_iter": (f"after {result.n_iter} iterations", "Increase max_iter"),
+                "stalled": (
+                    f"at the precision of {result.x.dtype}",
+                    "Use float64 or a larger tol",
+                ),
+            }[result.status]
+            warnings.warn(
+                f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
+                f"(tol {self.tol:.1e}). {remedy}, or accept the answer: its objective "
+                f"is at most {100 * result.gap:.2g} % above the best.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _name(self, X, result: Result) -> None:
+        """Fitted attributes from the answer."""
+        self.low_rank_ = result.x
+        with np.errstate(invalid="ignore"):
+            self.sparse_ = np.nan_to_num(X - result.x, copy=False, nan=0.0)
+        P, s, Vt = fix_signs(*factorise(result.x, result.basis))
+        self.rank_ = len(s)
+        kept = self.rank_ if self.n_components is None else self.n_components
+        kept = min(kept, self.rank_)
+        self.n_components_ = kept
+        self._n_features_out = kept
+        self._scores, self._spectrum, self._directions = P * s, s, Vt
+        self.embedding_ = self._scores[:, :kept]
+        self.components_ = Vt[:kept]
+        self.singular_values_ = s[:kept]
+        self.objective_ = result.objective
+        self.lower_bound_ = result.lower_bound
+        self.gap_ = result.gap
+        self.n_iter_ = result.n_iter
+        self.status_ = result.status
+        columns = zip(*result.history, strict=True)
+        self.history_ = {
+            name: np.array(column)
+            for name, column in zip(Progress._fields, columns, strict=True)
+        }
+
+    def _ties(self, X, adjacency):
+        """Curvature and pull of the smoothness towards the fitted rows: none."""
+        return np.zeros(len(X)), np.zeros((len(X), self.rank_))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class RPCAG(RPCA):
+    """Robust PCA on graphs: low-rank and smooth between alike samples, plus sparse.
+
+    minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
+
+    Phi is the Laplacian of a graph between the rows of X, M is one where X is observed
+    and zero where it is NaN. The problem is convex, and every answer comes with a
+    proof: `gap_` bounds how far its objective is above the best there is.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Columns of the embedding at the most; by default the rank that was found. The
+        low-rank matrix itself is not cut.
+    lam : float or "auto", default="auto"
+        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)).
+        Smaller values move more of X into the sparse part.
+    gamma : float or "auto", default="auto"
+        Weight of the smoothness; 0 gives Robust PCA. "auto" is 4 lam divided by the
+        typical size of an entry (the median size of those that are not zero, as a
+        deviation), so it follows the unit of X: about 0.125 for standardised data of
+        1000 features.
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        "knn" is `rpcag.graphs.KNNGraph()`, "complete" the graph of the paper,
+        `rpcag.graphs.CompleteGraph()`. Any builder of `rpcag.graphs`, any function
+        from X to an adjacency, or a symmetric adjacency, dense or sparse.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+    tol : float, default=1e-3
+        Certified relative duality gap at which to stop.
+    max_iter : int, default=1000
+    warm_start : bool, default=False
+        Start the next `fit` on data of the same shape where this one ended.
+    verbose : int, default=0
+        Print a line for every certificate.
+    callback : callable, optional
+        Called after every iteration with a `rpcag.solvers.Progress`; a true value
+        stops the fit.
+
+    Attributes
+    ----------
+    low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
+        L and S; X = L + S where X is observed, and S is 0 where it is missing.
+    embedding_ : ndarray of shape (n_samples, n_components_)
+        Left singular vectors of L times its singular values.
+    components_ : ndarray of shape (n_components_, n_features)
+        Right singular vectors of L, as orthonormal rows.
+    singular_values_ : ndarray of shape (n_components_,)
+    n_components_ : int
+    rank_ : int
+        Rank of L.
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    lam_, gamma_ : float
+    objective_, lower_bound_, gap_ : float
+        Objective at L, a proven lower bound of the optimum, and their relative
+        difference.
+    n_iter_ : int
+    status_ : {"converged", "max_iter", "stopped", "stalled"}
+    history_ : dict of ndarray
+        One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
+        ``primal_residual``, ``dual_residual``, ``rank``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Shahid, Kalofolias, Bresson, Bronstein, Vandergheynst, "Robust Principal Component
+    Analysis on Graphs", ICCV 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import RPCAG
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(rng.standard_normal((2, 30)), 20, axis=0)
+    >>> X[rng.random(X.shape) < 0.1] = np.nan
+    >>> model = RPCAG().fit(X)
+    >>> model.gap_ <= 1e-3, model.rank_
+    (True, 2)
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        lam="auto",
+        gamma="auto",
+        graph="knn",
+        laplacian="normalized",
+        tol=1e-3,
+        max_iter=1000,
+        warm_start=False,
+        verbose=0,
+        callback=None,
+    ):
+        super().__init__(
+            n_components,
+            lam=lam,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            verbose=verbose,
+            callback=callback,
+        )
+        self.gamma = gamma
+        self.graph = graph
+        self.laplacian = laplacian
+
+    def _fit(self, X):
+        self.lam_, self.gamma_ = self._parameters(X)
+        self._builder, self.adjacency_ = build_graph(self.graph, X)
+        self.laplacian_ = laplacian(self.adjacency_, self.laplacian)
+        shifted = ShiftedLaplacian(self.laplacian_)
+        self._solve(X, Problem(X, self.lam_, self.gamma_, shifted))
+
+    def _parameters(self, X):
+        return resolve_lam(self.lam, X.shape), resolve_gamma(self.gamma, X)
+
+    def _ties(self, X, adjacency):
+        # With degrees d, gamma tr(L^T Phi L) reads as a function of one row z:
+        #   normalised     gamma (||z||^2 - 2 z sum_j a_j z_j / sqrt(d d_j)) + const
+        #   combinatorial  gamma (d ||z||^2 - 2 z sum_j a_j z_j) + const
+        if adjacency is not None:
+            A = check_edges(adjacency, len(X), len(self._scores))
+        elif isinstance(self._builder, GraphBuilder):
+            A = self._builder.connect(X)
+        else:
+            return super()._ties(X, adjacency)
+        degrees = degree(A)
+        curvature, neighbors = degrees, self._scores
+        if self.laplacian == "normalized":
+            curvature = (degrees > 0).astype(np.float64)
+            fitted = inverse_sqrt(degree(self.adjacency_))
+            neighbors = neighbors * fitted[:, None]
+        pull = A @ neighbors
+        if self.laplacian == "normalized":
+            pull = pull * inverse_sqrt(degrees)[:, None]
+        return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
+
+
+def check_options(model) -> None:
+    """Refuse options of the wrong kind or range, by name."""
+    if model.n_components is not None:
+        check_number(model, "n_components", Integral, at_least=1)
+    for name in ("lam", "gamma"):
+        value = getattr(model, name, "auto")
+        if isinstance(value, str):
+            if value != "auto":
+                raise ValueError(f"{name} must be 'auto' or a number, got {value!r}")
+        else:
+            check_number(model, name, Real, at_least=0)
+    if getattr(model, "lam", "auto") == 0:
+        raise ValueError("lam must be positive, got 0: the best L would be zero")
+    check_number(model, "tol", Real, at_least=0)
+    check_number(model, "max_iter", Integral, at_least=1)
+    if model.callback is not None and not callable(model.callback):
+        raise TypeError(f"callback must be callable, got {model.callback!r}")
+
+
+def check_number(model, name: str, kind: type, *, at_least: float) -> None:
+    value = getattr(model, name)
+    what = "an int" if kind is Integral else "a number"
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} must be {what}, got {value!r}")
+    if not (np.isfinite(value) and value >= at_least):
+        raise ValueError(f"{name} must be {what} of at least {at_least}, got {value!r}")
+
+
+def resolve_lam(lam, shape: tuple[int, int]) -> float:
+    """The paper's rule (after Candès et al.), or the number given."""
+    return 1 / np.sqrt(max(shape)) if isinstance(lam, str) else float(lam)
+
+
+def resolve_gamma(gamma, X: np.ndarray) -> float:
+    """The rule measured on the paper's data sets, or the number given."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    observed = ~np.isnan(X)
+    return 4 / np.sqrt(max(X.shape)) / typical_size(X, observed)
+
+
+def build_graph(graph, X):
+    """The builder, if any, fitted to X, and the adjacency it made or was given."""
+    if isinstance(graph, str):
+        if graph not in BUILDERS:
+            raise ValueError(
+                f"graph must be one of {tuple(BUILDERS)}, a builder of rpcag.graphs "
+                f"or an adjacency, got {graph!r}"
+            )
+        graph = BUILDERS[graph]()
+    if isinstance(graph, GraphBuilder):
+        builder = clone(graph).fit(X)
+        return builder, builder.adjacency_
+    if isinstance(graph, type):
+        raise TypeError(f"graph must be an instance, got the class {graph.__name__}")
+    if callable(graph):
+        return None, check_graph(graph(X), len(X))
+    return None, check_graph(graph, len(X))
+
+
+def check_edges(adjacency, n_new: int, n_samples: int):
+    """Weights between new rows and those of the graph."""
+    from scipy import sparse
+
+    A = adjacency if sparse.issparse(adjacency) else np.asarray(adjacency, float)
+    if A.shape != (n_new, n_samples):
+        raise ValueError(
+            f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "
+            f"fit, got {A.shape}"
+        )
+    weights = A.data if sparse.issparse(A) else A
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("adjacency must hold finite weights of at least 0")
+    return A
+
+
+def fix_signs(P, s, Vt):
+    """Make the largest entry of every right singular vector positive."""
+    if len(s) == 0:
+        return P, s, Vt
+    largest = np.abs(Vt).argmax(axis=1)
+    signs = np.sign(Vt[np.arange(len(s)), largest])
+    return P * signs, s, Vt * signs[:, None]

@@ -1,0 +1,6 @@
+"""Algorithms: arrays and terms in, a `Result` out."""
+
+from rpcag.solvers.admm import admm
+from rpcag.solvers.result import Progress, Result, State
+
+__all__ = ["Progress", "Result", "State", "admm"]

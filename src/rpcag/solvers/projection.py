@@ -1,0 +1,101 @@
+"""Split new rows into a part in a known subspace and a sparse part."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+RELAXATION = 1.7
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """What a fitted model knows about its rows: z V with V V^T = I."""
+
+    directions: np.ndarray  # V, r x p
+    singular_values: np.ndarray  # s, of the fitted low-rank matrix
+
+
+def project(
+    X: np.ndarray,
+    observed: np.ndarray | None,
+    subspace: Subspace,
+    lam: float,
+    curvature: np.ndarray,
+    pull: np.ndarray,
+    *,
+    penalty: float,
+    tol: float = 1e-8,
+    max_iter: int = 2000,
+) -> np.ndarray:
+    """Coordinates z of new rows x in the subspace, robust to gross errors in x.
+
+    Every row minimises, independently of the others,
+
+        lam ||m o (x - z V)||_1 + z diag(1/s) z^T / 2 + curvature ||z||^2 / 2 - z pull^T
+
+    The quadratic diag(1/s) is the nuclear norm seen by one row: ||L||_* is the least
+    value of tr(L C^-1 L^T)/2 + tr(C)/2 over C, at C = (L^T L)^1/2. So the rows of the
+    fitted model satisfy the same optimality condition, and a training row joined to
+    its neighbours gets its own coordinates back. ADMM on P = z V: since V V^T = I the
+    z-step is diagonal. Each row stops at its own duality gap, relative to
+    lam ||m o x||_1, so that no row's answer depends on the others in the batch.
+    """
+    V = subspace.directions
+    n_rows, rank = len(X), len(V)
+    Z = np.zeros((n_rows, rank), X.dtype)
+    if rank == 0 or n_rows == 0:
+        return Z
+    H = 1 / subspace.singular_values + curvature[:, None]
+    H = H.astype(X.dtype)
+    seen = np.ones_like(X) if observed is None else observed.astype(X.dtype)
+    X = X * seen
+    size = lam * np.abs(X).sum(axis=1, dtype=np.float64)
+    eps = float(np.finfo(X.dtype).eps)
+    goal = max(tol, 8 * eps) * np.where(size > 0, size, 1.0)
+
+    active = np.arange(n_rows)
+    x, m, h, g = X, seen, H, pull.astype(X.dtype)
+    rho = np.full((n_rows, 1), penalty, X.dtype)
+    P, U = np.zeros_like(X), np.zeros_like(X)
+    for iteration in range(1, max_iter + 1):
+        z = (g + rho * ((P - U) @ V.T)) / (h + rho)
+        L = z @ V
+        v = RELAXATION * L + (1 - RELAXATION) * P + U
+        U = np.clip(v - x, -lam / rho, lam / rho) * m
+        new = v - U
+        if iteration % 10 == 0 or iteration == max_iter:
+            gap = _gap(x, m, h, g, z, L, rho * U, V, lam)
+            done = gap <= goal[active]
+            Z[active] = z
+            if done.all():
+                break
+            primal, dual = _norms(L - new), _norms(new - P)
+            primal, dual = (
+                primal * _norms(U),
+                dual * np.maximum(_norms(L), _norms(new)),
+            )
+            factor = np.where(primal > 5 * dual, 2, np.where(dual > 5 * primal, 0.5, 1))
+            factor = factor[:, None] if iteration <= 300 else np.ones_like(rho)
+            factor = factor.astype(X.dtype)
+            rho, U = rho * factor, U / factor
+            active = active[~done]
+            x, m, h, g, rho, U, new = (
+                a[~done] for a in (x, m, h, g, rho, U, new)
+            )
+        P = new
+    return Z
+
+
+def _gap(x, m, h, g, z, L, Y, V, lam):
+    """Objective minus dual bound -<Y, x> - (g - Y V^T) H^-1 (g - Y V^T)^T / 2."""
+    objective = lam * (np.abs(x - L) * m).sum(axis=1, dtype=np.float64)
+    objective += (h * z * z / 2 - g * z).sum(axis=1, dtype=np.float64)
+    Y = np.clip(Y, -lam, lam)
+    w = g - Y @ V.T
+    bound = -(Y * x).sum(axis=1, dtype=np.float64)
+    bound -= (w * w / h).sum(axis=1, dtype=np.float64) / 2
+    return objective - bound
+
+
+def _norms(A):
+    return np.sqrt(np.einsum("ij,ij->i", A, A))

@@ -1,0 +1,70 @@
+"""What a solver tells while it runs and when it ends."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+Status = Literal["converged", "max_iter", "stopped", "stalled"]
+
+
+class Progress(NamedTuple):
+    """Where a solver stands; one is kept in the history for every certificate."""
+
+    n_iter: int
+    objective: float
+    lower_bound: float
+    gap: float
+    primal_residual: float
+    dual_residual: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a solver needs to go on from where it ended: copies and multipliers."""
+
+    copies: tuple[np.ndarray, ...]
+    multipliers: tuple[np.ndarray, ...]
+    penalties: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of a solver, and the proof of its quality.
+
+    Attributes
+    ----------
+    x : ndarray
+        The solution.
+    objective, lower_bound : float
+        Objective at `x`, and a proven lower bound of the optimum.
+    gap : float
+        (objective - lower_bound) / objective: `x` is at most this share of its
+        objective above the best.
+    primal_residual, dual_residual : float
+        Relative residuals of the last iteration.
+    n_iter, rank : int
+        Iterations done; rank of `x`.
+    status : {"converged", "max_iter", "stopped", "stalled"}
+        Whether the wanted gap was reached, iterations ran out, the callback asked to
+        stop, or the floating-point precision allows no smaller gap.
+    basis : ndarray or None
+        Orthonormal columns that span the shorter side of `x`.
+    history : tuple of Progress
+    state : State
+        To warm-start the next solve.
+    """
+
+    x: np.ndarray
+    objective: float
+    lower_bound: float
+    gap: float
+    primal_residual: float
+    dual_residual: float
+    n_iter: int
+    rank: int
+    status: Status
+    basis: np.ndarray | None
+    history: tuple[Progress, ...]
+    state: State

@@ -1,0 +1,18 @@
+"""The terms of the objectives: value, proximity operator, convex conjugate.
+
+A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimiser over P of
+``f(P) + ||P - Y||^2 / (2 step)``, and what a duality-gap certificate needs of it:
+
+- norms that can be the central term have ``dual_norm(Y)``: f* is the indicator of
+  ``dual_norm(Y) <= 1``;
+- every other term has ``add_dual(P, Y, total) -> (linear, quadratic)``. It turns the
+  multiplier Y of its copy P into a feasible dual point D, adds D to ``total``, and
+  returns the numbers with ``f*(s D) = s linear + s^2 quadratic`` for s in [0, 1].
+"""
+
+from rpcag.terms.l1 import L1Loss
+from rpcag.terms.l21 import L21Loss
+from rpcag.terms.nuclear import NuclearNorm
+from rpcag.terms.smoothness import GraphSmoothness
+
+__all__ = ["GraphSmoothness", "L1Loss", "L21Loss", "NuclearNorm"]

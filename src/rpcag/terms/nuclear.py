@@ -1,0 +1,37 @@
+"""The nuclear norm, sum of the singular values."""
+
+import numpy as np
+from scipy import linalg
+
+from rpcag.linalg.svt import SingularValueThreshold, spectral_norm
+
+
+class NuclearNorm:
+    """f(L) = ||L||_*.
+
+    Its prox shrinks the singular values (the subdifferential of ||.||_* at
+    P Sigma Q^T is P Q^T plus a part of norm at most one, orthogonal on both sides);
+    its conjugate is the indicator of the unit ball of the spectral norm.
+    """
+
+    def __init__(self, method: str = "auto") -> None:
+        self.threshold = SingularValueThreshold(method)
+
+    def value(self, Y: np.ndarray) -> float:
+        return float(linalg.svdvals(Y, check_finite=False).sum()) if Y.size else 0.0
+
+    def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
+        return self.threshold(Y, step, out)
+
+    def value_at_prox(self) -> float:
+        """||P||_* of the last answer of `prox`, from its singular values: free."""
+        return float(np.sum(self.threshold.values))
+
+    @property
+    def rank(self) -> int:
+        """Rank of the last answer of `prox`."""
+        values = self.threshold.values
+        return 0 if values is None else len(values)
+
+    def dual_norm(self, Y: np.ndarray) -> float:
+        return spectral_norm(Y)
