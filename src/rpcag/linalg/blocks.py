@@ -1,7 +1,6 @@
 """Walk over large arrays in pieces that stay in the processor's cache."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -9,21 +8,25 @@ import numpy as np
 # a chain of element-wise operations reads main memory once instead of once per step.
 # (And OpenBLAS does not yet wake a second thread for a dot product of this length.)
 BLOCK = 8192
-# Columns taken at a time where a matrix multiplies an array as large as the data.
+# Columns taken at a time where a matrix multiplies an array as large as the data: at
+# most this many, and fewer of long ones, so that the pieces stay small beside it.
 COLUMNS = 256
+PIECE = 2**15
 
 
-def blocks(first: np.ndarray, *others: np.ndarray | None) -> Iterator[tuple[Any, ...]]:
-    """Matching flat pieces (views) of C-contiguous arrays; None stays None."""
-    flat = [None if a is None else a.reshape(-1) for a in (first, *others)]
-    for start in range(0, first.size, BLOCK):
-        yield tuple(None if a is None else a[start : start + BLOCK] for a in flat)
+def blocks(*arrays: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    """Matching flat pieces (views) of C-contiguous arrays of one shape."""
+    flat = [array.reshape(-1) for array in arrays]
+    for start in range(0, flat[0].size, BLOCK):
+        yield tuple(array[start : start + BLOCK] for array in flat)
 
 
-def column_blocks(width: int) -> Iterator[slice]:
-    """Slices that cover `width` columns."""
-    for start in range(0, width, COLUMNS):
-        yield slice(start, min(start + COLUMNS, width))
+def column_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Slices that cover the columns of an array of this shape."""
+    height, width = shape
+    step = max(8, min(COLUMNS, PIECE // max(height, 1)))
+    for start in range(0, width, step):
+        yield slice(start, min(start + step, width))
 
 
 def inner(A: np.ndarray, B: np.ndarray) -> float:

@@ -13,10 +13,12 @@ Laplacian = np.ndarray | sparse.sparray
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # Up to this many vertices an explicit inverse, applied by one matrix product, beats
-# every sparse method even for sparse graphs.
-DENSE_SIZE = 2000
+# every sparse method even for sparse graphs; beyond, if it is small beside the data.
+DENSE_SIZE = 500
 # Mean half-bandwidth up to which a sparse factor is kept rather than iterated.
 PROFILE = 200
+# Share of a first guess's residual that conjugate gradients may leave.
+REDUCTION = 1e-3
 
 
 class ShiftedLaplacian:
@@ -29,16 +31,21 @@ class ShiftedLaplacian:
     precision loses nothing when it is applied in single.
     """
 
-    def __init__(self, laplacian: Laplacian, method: str = "auto") -> None:
+    def __init__(
+        self, laplacian: Laplacian, width: int = 0, method: str = "auto"
+    ) -> None:
         self.laplacian = laplacian
         self.size = laplacian.shape[0]
+        self.width = width  # of the right-hand sides, if known
         self._order: np.ndarray | None = None
         self.method = self._choose() if method == "auto" else method
         self._matrices: dict[np.dtype, Laplacian] = {}
         self._solves: dict[tuple[float, np.dtype], Solve] = {}
 
     def _choose(self) -> str:
-        if not sparse.issparse(self.laplacian) or self.size <= DENSE_SIZE:
+        if not sparse.issparse(self.laplacian):
+            return "inverse"
+        if self.size <= max(DENSE_SIZE, min(self.width // 3, 3000)):
             return "inverse"
         # The envelope under reverse Cuthill-McKee bounds the factor's fill.
         pattern = sparse.csr_array(self.laplacian)
@@ -69,13 +76,15 @@ class ShiftedLaplacian:
         return self._solves[key](Y, out)
 
     def _inverse(self, shift: float, dtype: np.dtype) -> Solve:
-        system = shift * _dense(self.laplacian)
+        system = _dense(self.laplacian)
+        system *= shift
         system.flat[:: self.size + 1] += 1.0
         factor, failed = linalg.lapack.dpotrf(system, lower=1, overwrite_a=1)
         if failed:
             raise ValueError("the Laplacian is not positive semi-definite")
         inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        for i in range(1, self.size):  # LAPACK filled the lower triangle only
+            inverse[:i, i] = inverse[i, :i]
         inverse = inverse.astype(dtype, copy=False)
         return lambda Y, out: np.matmul(inverse, Y, out=out)
 
@@ -95,7 +104,7 @@ class ShiftedLaplacian:
         )
 
         def solve(Y: np.ndarray, out: np.ndarray) -> np.ndarray:
-            for columns in column_blocks(Y.shape[1]):
+            for columns in column_blocks(Y.shape):
                 piece = Y[order, columns].astype(np.float64)
                 out[order, columns] = factor.solve(piece)
             return out
@@ -107,7 +116,7 @@ class ShiftedLaplacian:
         rtol = 1e-10 if dtype == np.float64 else 1e-6
 
         def solve(Y: np.ndarray, out: np.ndarray) -> np.ndarray:
-            for columns in column_blocks(Y.shape[1]):
+            for columns in column_blocks(Y.shape):
                 guess = np.ascontiguousarray(out[:, columns])
                 out[:, columns] = _conjugate_gradients(
                     Phi, shift, Y[:, columns], guess, rtol
@@ -118,17 +127,23 @@ class ShiftedLaplacian:
 
 
 def _dense(laplacian: Laplacian) -> np.ndarray:
-    if isinstance(laplacian, np.ndarray):
-        return laplacian.astype(np.float64)
-    return laplacian.toarray().astype(np.float64)
+    """A copy, in the order in which LAPACK can overwrite it."""
+    if sparse.issparse(laplacian):
+        laplacian = laplacian.toarray()
+    return np.array(laplacian, dtype=np.float64, order="F")
 
 
 def _conjugate_gradients(Phi, shift, Y, W, rtol):
-    """Conjugate gradients on every column of (I + shift Phi) W = Y at once."""
+    """Conjugate gradients on every column of (I + shift Phi) W = Y at once.
+
+    Stops when every residual is REDUCTION times that of the first guess: where the
+    guesses converge, as in ADMM, the errors left are a share of a convergent series.
+    """
     R = Y - W - shift * (Phi @ W)
     D = R.copy()
     size = np.einsum("ij,ij->j", R, R)
-    goal = rtol**2 * np.maximum(np.einsum("ij,ij->j", Y, Y), np.finfo(Y.dtype).tiny)
+    floor = rtol**2 * np.maximum(np.einsum("ij,ij->j", Y, Y), np.finfo(Y.dtype).tiny)
+    goal = np.maximum(REDUCTION**2 * size, floor)
     for _ in range(10 * Y.shape[0]):
         if np.all(size <= goal):
             break

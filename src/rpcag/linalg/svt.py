@@ -5,10 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from rpcag.linalg.blocks import column_blocks
+
 # A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
 # moves a singular value at the threshold t by eps * top^2 / (2 t), that is by
-# eps * (top / t) relative to the largest. Beyond this ratio LAPACK's SVD takes over.
-GRAM_LIMIT = 1e6
+# eps * (top / t) relative to the largest. Beyond these ratios LAPACK's SVD takes over.
+GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
+# Up to this size a Gram matrix in double precision is small beside anything.
+SMALL = 300
 
 # Sizes below which a full eigendecomposition is too cheap to be worth avoiding, and
 # the largest share of the spectrum for which a partial one is still the cheaper.
@@ -17,13 +21,24 @@ PARTIAL_SHARE = 0.15
 FILTER_DEGREE = 8
 
 
-def gram(A: np.ndarray) -> np.ndarray:
-    """A A^T in double precision, whatever the precision of A."""
-    if A.dtype == np.float64:
-        return A @ A.T
-    K = np.zeros((A.shape[0], A.shape[0]))
-    for start in range(0, A.shape[1], 4096):
-        piece = A[:, start : start + 4096].astype(np.float64)
+def gram(A: np.ndarray, scratch: np.ndarray | None = None) -> np.ndarray:
+    """A A^T, in the memory of `scratch` where there is one.
+
+    In double precision also for single precision A, unless it would be as large as A.
+    """
+    size = A.shape[0]
+    double = 8 * size**2 <= A.nbytes or size <= SMALL
+    dtype = np.dtype(np.float64) if double else A.dtype
+    if scratch is not None and scratch.nbytes >= dtype.itemsize * size**2:
+        flat = scratch.reshape(-1)[: size**2 * dtype.itemsize // scratch.itemsize]
+        K = flat.view(dtype).reshape(size, size)
+    else:
+        K = np.empty((size, size), dtype)
+    if A.dtype == dtype:
+        return np.matmul(A, A.T, out=K)
+    K.fill(0)
+    for columns in column_blocks(A.shape):
+        piece = A[:, columns].astype(np.float64)
         K += piece @ piece.T
     return K
 
@@ -34,13 +49,13 @@ def short_side(A: np.ndarray) -> np.ndarray:
 
 
 def spectral_norm(A: np.ndarray) -> float:
-    """||A||_2 rounded up: never below the true norm by more than rounding of eps."""
+    """||A||_2, rounded up."""
     if not A.size:
         return 0.0
     K = gram(short_side(A))
     top = K.shape[0] - 1
     largest = linalg.eigh(
-        K,
+        K.T,
         eigvals_only=True,
         subset_by_index=[top, top],
         overwrite_a=True,
@@ -64,19 +79,28 @@ class SingularValueThreshold:
     _trust_gram: bool = True
     _rest: int = 0
 
-    def __call__(self, A: np.ndarray, threshold: float, out: np.ndarray) -> np.ndarray:
-        """Write D_threshold(A) to `out`, which must not overlap `A`."""
+    def __call__(
+        self, A: np.ndarray, threshold: float, scratch: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Replace A by D_threshold(A); `scratch`, of its size, may be overwritten."""
         short = short_side(A)
         method = self.method if self.method != "auto" else self._choose(short)
-        if method == "lapack" or not self._by_gram(short, threshold, method):
-            return self._by_lapack(A, threshold, out)
+        if method == "lapack" or not self._by_gram(short, threshold, method, scratch):
+            return self._by_lapack(A, threshold)
         assert self.basis is not None and self.values is not None
-        # D_t(A) = B diag(s / (s + t)) B^T A with B the kept eigenvectors of A A^T.
+        # D_t(A) = B diag(s / (s + t)) B^T A with B the kept eigenvectors of A A^T, a
+        # few columns at a time.
         shrink = (self.values / (self.values + threshold)).astype(A.dtype)
         B = self.basis.astype(A.dtype, copy=False)
-        if short is A:
-            return np.matmul(B * shrink, B.T @ A, out=out)
-        return np.matmul(A @ B, (B * shrink).T, out=out)
+        scaled = B * shrink
+        if 2 * B.shape[1] < B.shape[0]:
+            for columns in column_blocks(short.shape):
+                short[:, columns] = scaled @ (B.T @ short[:, columns])
+        else:
+            product = scaled @ B.T
+            for columns in column_blocks(short.shape):
+                short[:, columns] = product @ short[:, columns]
+        return A
 
     def _choose(self, short: np.ndarray) -> str:
         if not self._trust_gram:
@@ -89,8 +113,8 @@ class SingularValueThreshold:
             return "partial"
         return "gram"
 
-    def _by_gram(self, short: np.ndarray, threshold: float, method: str) -> bool:
-        K = gram(short)
+    def _by_gram(self, short, threshold: float, method: str, scratch) -> bool:
+        K = gram(short, scratch)
         if method == "partial":
             found = self._partial(K, threshold)
             if found is None:
@@ -99,15 +123,16 @@ class SingularValueThreshold:
                 self._rest = 5
                 method = "gram"
         if method == "gram":
-            found = _above(K, threshold, self.values)
+            found = _above(K, threshold, self.values, short.size)
         self.used = method
         assert found is not None
         squares, B = found
-        sigma = np.sqrt(np.maximum(squares, 0.0))
-        if len(sigma) and sigma[0] > GRAM_LIMIT * threshold:
+        sigma = np.sqrt(np.maximum(squares, 0.0, dtype=np.float64))
+        if len(sigma) and sigma[0] > GRAM_LIMITS[K.dtype] * threshold:
             self._trust_gram = False
             return False
-        self.values, self.basis = sigma - threshold, B
+        # A copy: the eigenvectors may lie in the scratch memory.
+        self.values, self.basis = sigma - threshold, B.copy()
         return True
 
     def _partial(self, K: np.ndarray, threshold: float):
@@ -124,8 +149,9 @@ class SingularValueThreshold:
         extra = max(8, rank // 5)
         if rank + extra > size // 2:
             return None
-        guard = np.random.default_rng(0).standard_normal((size, extra))
-        edge = threshold**2
+        guard = np.random.default_rng(0).standard_normal((size, extra)).astype(K.dtype)
+        edge = float(threshold) ** 2
+        accuracy = 1e-9 if K.dtype == np.float64 else 1e-5
         V, _ = np.linalg.qr(np.hstack([basis, K @ guard]))
         for _ in range(3):
             V, _ = np.linalg.qr(_chebyshev(K, V, 0.9 * edge))
@@ -134,26 +160,25 @@ class SingularValueThreshold:
             V, KV = V @ rotation, KV @ rotation
             residual = np.linalg.norm(KV - V * theta, axis=0)
             kept = theta > edge
-            if np.all(residual[kept] <= 1e-9 * max(theta[-1], edge)):
+            if np.all(residual[kept] <= accuracy * max(theta[-1], edge)):
                 break
         else:
             return None
         B, theta = V[:, kept][:, ::-1], theta[kept][::-1]
         rest = (B * theta) @ B.T - K
         rest.flat[:: size + 1] += edge
-        failed = linalg.lapack.dpotrf(rest, lower=1, overwrite_a=1)[1]
+        (potrf,) = linalg.get_lapack_funcs(("potrf",), (rest,))
+        failed = potrf(rest.T, lower=1, overwrite_a=1)[1]
         return None if failed else (theta, B)
 
-    def _by_lapack(
-        self, A: np.ndarray, threshold: float, out: np.ndarray
-    ) -> np.ndarray:
+    def _by_lapack(self, A: np.ndarray, threshold: float) -> np.ndarray:
         P, sigma, Qt = _svd(A)
         rank = int(np.count_nonzero(sigma > threshold))
         self.used = "lapack"
         self.values = (sigma[:rank] - threshold).astype(np.float64)
         self.basis = P[:, :rank] if A.shape[0] <= A.shape[1] else Qt[:rank].T
         shrunk = self.values.astype(A.dtype)
-        return np.matmul(P[:, :rank] * shrunk, Qt[:rank], out=out)
+        return np.matmul(P[:, :rank] * shrunk, Qt[:rank], out=A)
 
 
 def _svd(A: np.ndarray):
@@ -165,11 +190,17 @@ def _svd(A: np.ndarray):
         )
 
 
-def _above(K: np.ndarray, threshold: float, last: np.ndarray | None):
-    """Eigenpairs of K above threshold^2, descending."""
+def _above(K: np.ndarray, threshold: float, last: np.ndarray | None, data: int):
+    """Eigenpairs of K above threshold^2, descending.
+
+    Divide and conquer is the fastest for many of them, but takes twice the memory of K
+    to work in, so it has to be small beside the data or beside nothing.
+    """
     size = K.shape[0]
     edge = threshold**2
-    if last is not None and len(last) < size // 4:
+    many = last is None or len(last) >= size // 4
+    K = K.T  # symmetric, and in the order in which LAPACK can overwrite it
+    if not (many and (size <= 500 or 4 * size**2 <= data)):
         squares, B = linalg.eigh(
             K, subset_by_value=(edge, np.inf), overwrite_a=True, check_finite=False
         )

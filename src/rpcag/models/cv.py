@@ -12,6 +12,7 @@ from rpcag.models.rpca import (
     RPCAG,
     build_graph,
     check_number,
+    check_observed,
     check_options,
     resolve_gamma,
     resolve_lam,
@@ -116,6 +117,7 @@ class RPCAGCV(RPCAG):
         """
         X = self._validate(X, reset=True)
         check_options(self)
+        check_observed(X)
         check_number(self, "n_splits", Integral, at_least=1)
         check_number(self, "holdout", Real, at_least=0)
         if not 0 < self.holdout < 1:
@@ -174,7 +176,9 @@ class RPCAGCV(RPCAG):
         seen = X.copy()
         seen.flat[hidden] = np.nan
         _, adjacency = build_graph(self.graph, seen)
-        shifted = ShiftedLaplacian(laplacian(adjacency, self.laplacian))
+        shifted = ShiftedLaplacian(
+            laplacian(adjacency, self.laplacian), X.shape[1]
+        )
         truth = X.flat[hidden]
         errors = []
         for lam in lams:

@@ -18,14 +18,16 @@ PENALTY = 3.0
 # Up to this size of the shorter side, one BLAS thread is faster than two: the solver
 # alternates between libraries whose waiting threads take each other's cores.
 ONE_THREAD = 1000
+# Sizes of entries whose squares, summed, are safe in single precision too.
+SAFE = 1e12
 
 
 class Problem:
     """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
 
-    Solved for X / c, where c is the typical size of an observed entry: then L / c
-    solves the problem with gamma c in place of gamma, objectives shrink by c, and
-    neither the solver's penalties nor its range depend on the unit of X.
+    With c the typical size of an observed entry, L / c solves the problem of X / c with
+    gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
+    same in every unit of X; only if squares could overflow is X itself divided by c.
     """
 
     def __init__(
@@ -35,31 +37,27 @@ class Problem:
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
     ) -> None:
-        missing = np.isnan(X)
-        self.observed = None if not missing.any() else ~missing
-        if missing.all():
-            raise ValueError("X has no observed entry: every value is NaN")
-        self.scale = typical_size(X, self.observed)
-        with np.errstate(over="ignore"):
-            self.X = np.divide(X, X.dtype.type(self.scale), order="C")
-        self.X[missing] = 0
-        if not np.isfinite(self.X).all():
-            raise ValueError(
-                "X mixes values too far apart for its precision: the typical size is "
-                f"{self.scale:.3g}, the largest {np.nanmax(np.abs(X)):.3g}"
-            )
+        self.X = X
+        self.scale = typical_size(X)
+        self.unit = 1.0
+        largest = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in X)
+        if largest > SAFE or self.scale < 1 / SAFE:
+            self.unit = self.scale
+            with np.errstate(over="ignore"):
+                self.X = X / X.dtype.type(self.scale)
+            if largest / self.scale > SAFE**3:
+                raise ValueError(
+                    f"X mixes values too far apart to be handled: the typical size is "
+                    f"{self.scale:.3g}, the largest {largest:.3g}"
+                )
         self.lam = lam
-        self.gamma = self._rescaled(gamma)
-        self.laplacian = laplacian
-
-    def _rescaled(self, gamma: float) -> float:
-        scaled = gamma * self.scale
-        if not np.isfinite(scaled):
+        self.gamma = gamma * self.unit
+        if not np.isfinite(self.gamma):
             raise ValueError(
                 f"gamma={gamma:.3g} is out of range for X, whose typical size is "
                 f"{self.scale:.3g}; rescale X or use gamma='auto'"
             )
-        return scaled
+        self.laplacian = laplacian
 
     def solve(
         self,
@@ -69,8 +67,8 @@ class Problem:
         start: State | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
     ) -> Result:
-        """The solution of the scaled problem, told in the units of X."""
-        terms: list = [L1Loss(self.X, self.lam, self.observed)]
+        """The solution, in the unit of X."""
+        terms: list = [L1Loss(self.X, self.lam)]
         if self.gamma > 0 and self.laplacian is not None:
             terms.append(GraphSmoothness(self.laplacian, self.gamma))
         if start is not None and (
@@ -85,43 +83,44 @@ class Problem:
                 terms,
                 self.X.shape,
                 self.X.dtype,
-                penalties=[PENALTY * self.lam] * len(terms),
+                penalties=[PENALTY * self.lam * self.unit / self.scale] * len(terms),
                 tol=tol,
                 max_iter=max_iter,
                 start=start,
                 callback=relay,
             )
+        if self.unit == 1.0:
+            return result
         with np.errstate(over="ignore"):
-            x = np.multiply(result.x, self.X.dtype.type(self.scale), out=result.x)
-        objective = result.objective * self.scale
+            x = np.multiply(result.x, self.X.dtype.type(self.unit), out=result.x)
+        objective = result.objective * self.unit
         if not (np.isfinite(objective) and np.isfinite(x).all()):
             raise ValueError(
-                f"X has values up to {np.abs(self.X).max() * self.scale:.3g}: the "
+                f"X has entries of size {self.scale:.3g}: its nuclear norm or the "
                 "objective overflows; rescale X"
             )
         return replace(
             result,
             x=x,
             objective=objective,
-            lower_bound=result.lower_bound * self.scale,
+            lower_bound=result.lower_bound * self.unit,
             history=tuple(self._in_units(p) for p in result.history),
         )
 
     def _in_units(self, progress: Progress) -> Progress:
         return progress._replace(
-            objective=progress.objective * self.scale,
-            lower_bound=progress.lower_bound * self.scale,
+            objective=progress.objective * self.unit,
+            lower_bound=progress.lower_bound * self.unit,
         )
 
 
-def typical_size(X: np.ndarray, observed: np.ndarray | None = None) -> float:
+def typical_size(X: np.ndarray) -> float:
     """Median size of the entries that are neither missing nor zero, as a deviation.
 
     0.6745 is the median of |x| for a standard normal x, so standardised data have a
     size of about one. Unlike a mean it does not move with gross errors.
     """
-    sizes = np.abs(X) if observed is None else np.abs(X[observed])
-    sizes = sizes[sizes > 0]
+    sizes = np.abs(X[(X != 0) & ~np.isnan(X)])
     if sizes.size == 0:
         return 1.0
     return max(float(np.median(sizes)) / 0.6745, float(np.finfo(X.dtype).tiny))

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -125,6 +126,7 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         X = self._validate(X, reset=True)
         check_options(self)
+        check_observed(X)
         self._fit(X)
         return self
 
@@ -218,6 +220,7 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             callback=self._watch(),
         )
         self._state = result.state if self.warm_start else None
+        result = replace(result, state=None)  # four arrays like X
         self._scale = problem.scale
         self._warn(result)
         self._name(X, result)
@@ -408,7 +411,7 @@ class RPCAG(RPCA):
         self.lam_, self.gamma_ = self._parameters(X)
         self._builder, self.adjacency_ = build_graph(self.graph, X)
         self.laplacian_ = laplacian(self.adjacency_, self.laplacian)
-        shifted = ShiftedLaplacian(self.laplacian_)
+        shifted = ShiftedLaplacian(self.laplacian_, X.shape[1])
         self._solve(X, Problem(X, self.lam_, self.gamma_, shifted))
 
     def _parameters(self, X):
@@ -455,6 +458,11 @@ def check_options(model) -> None:
         raise TypeError(f"callback must be callable, got {model.callback!r}")
 
 
+def check_observed(X: np.ndarray) -> None:
+    if np.isnan(X).all():
+        raise ValueError("X has no observed entry: every value is NaN")
+
+
 def check_number(model, name: str, kind: type, *, at_least: float) -> None:
     value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
@@ -473,8 +481,7 @@ def resolve_gamma(gamma, X: np.ndarray) -> float:
     """The rule measured on the paper's data sets, or the number given."""
     if not isinstance(gamma, str):
         return float(gamma)
-    observed = ~np.isnan(X)
-    return 4 / np.sqrt(max(X.shape)) / typical_size(X, observed)
+    return 4 / np.sqrt(max(X.shape)) / typical_size(X)
 
 
 def build_graph(graph, X):

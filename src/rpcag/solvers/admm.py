@@ -15,6 +15,8 @@ RELAXATION = 1.7
 # penalty is constant and the convergence theory of ADMM applies.
 IMBALANCE = 5.0
 LOOKS = 30
+# Relative residuals of this many units of rounding may be rounding, not progress.
+ROUNDING = 256
 
 
 def admm(
@@ -63,7 +65,23 @@ def admm(
     -------
     Result
     """
-    dtype = np.dtype(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # checked in every iteration
+        return _iterate(
+            central,
+            others,
+            shape,
+            np.dtype(dtype),
+            penalties,
+            tol,
+            max_iter,
+            start,
+            callback,
+        )
+
+
+def _iterate(
+    central, others, shape, dtype, penalties, tol, max_iter, start, callback
+) -> Result:
     if start is None:
         copies = [np.zeros(shape, dtype) for _ in others]
         multipliers = [np.zeros(shape, dtype) for _ in others]
@@ -73,6 +91,7 @@ def admm(
         multipliers = [np.array(U, dtype) for U in start.multipliers]
         rho = list(start.penalties)
     L, work = np.zeros(shape, dtype), np.empty(shape, dtype)
+    eps = float(np.finfo(dtype).eps)
 
     certificate = _Certificate(central, others, tol)
     next_check = 1 if start is not None else 10
@@ -82,8 +101,8 @@ def admm(
     while n_iter < max_iter:
         n_iter += 1
         total = sum(rho)
-        _average(copies, multipliers, rho, work)
-        central.prox(work, 1 / total, L)
+        _average(copies, multipliers, rho, L)
+        central.prox_in_place(L, 1 / total, scratch=work)
 
         residuals = []
         for i, term in enumerate(others):
@@ -101,15 +120,14 @@ def admm(
                 "the data or the penalties are too large or too small for it"
             )
 
-        stalled = max(primal, dual) <= 4 * float(np.finfo(dtype).eps)
-        if n_iter >= next_check or n_iter == max_iter or stalled:
+        if n_iter >= next_check or n_iter == max_iter:
             progress = certificate.check(
                 n_iter, L, copies, multipliers, rho, work, (primal, dual)
             )
             next_check = n_iter + certificate.patience()
             if progress.gap <= tol:
                 status = "converged"
-            elif stalled:
+            elif max(primal, dual) <= ROUNDING * eps and certificate.is_stuck():
                 status = "stalled"
         else:
             progress = certificate.latest(n_iter, (primal, dual))
@@ -123,7 +141,7 @@ def admm(
             _balance(residuals, rho, multipliers)
 
     history = certificate.history
-    if history[-1].n_iter != n_iter:
+    if not history or history[-1].n_iter != n_iter:
         certificate.check(n_iter, L, copies, multipliers, rho, work, (primal, dual))
     last = history[-1]
     return Result(
@@ -187,6 +205,12 @@ class _Certificate:
             *residuals,
             self.central.rank,
         )
+
+    def is_stuck(self) -> bool:
+        """No better gap than half the iterations ago."""
+        now = self.history[-1]
+        before = [p.gap for p in self.history if p.n_iter <= now.n_iter / 2]
+        return bool(before) and now.n_iter >= 100 and min(before) <= 1.01 * now.gap
 
     def patience(self) -> int:
         """Iterations to wait: half of what the gap's decay says is still needed."""

@@ -52,7 +52,7 @@ class Result:
     basis : ndarray or None
         Orthonormal columns that span the shorter side of `x`.
     history : tuple of Progress
-    state : State
+    state : State or None
         To warm-start the next solve.
     """
 
@@ -67,4 +67,4 @@ class Result:
     status: Status
     basis: np.ndarray | None
     history: tuple[Progress, ...]
-    state: State
+    state: State | None

@@ -6,37 +6,33 @@ from rpcag.linalg.blocks import blocks
 
 
 class L1Loss:
-    """f(P) = lam ||M o (X - P)||_1, with M one where `observed`, else zero.
+    """f(P) = lam ||M o (X - P)||_1, with M zero where X is NaN and one elsewhere.
 
     With C = clip(Y - X, -step lam, step lam) on observed entries and C = 0 elsewhere,
     prox(Y) = Y - C: soft thresholding of X - Y, seen from P. The conjugate is
     f*(D) = <D, X> when |D| <= lam on observed entries and D = 0 elsewhere.
     """
 
-    def __init__(
-        self, X: np.ndarray, lam: float, observed: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, X: np.ndarray, lam: float) -> None:
         self.X = X
         self.lam = lam
-        self.observed = observed
+        self.has_missing = any(np.isnan(x).any() for (x,) in blocks(X))
 
     def value(self, Y: np.ndarray) -> float:
         total = 0.0
-        for x, y, seen in blocks(self.X, Y, self.observed):
+        for x, y in blocks(self.X, Y):
             distance = np.subtract(x, y)
             np.abs(distance, out=distance)
-            if seen is not None:
-                distance *= seen
+            self._forget_missing(distance)
             total += float(distance.sum(dtype=np.float64))
         return self.lam * total
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
         bound = Y.dtype.type(step * self.lam)
-        for x, y, p, seen in blocks(self.X, Y, out, self.observed):
+        for x, y, p in blocks(self.X, Y, out):
             np.subtract(y, x, out=p)
             np.clip(p, -bound, bound, out=p)
-            if seen is not None:
-                p *= seen
+            self._forget_missing(p)
             np.subtract(y, p, out=p)
         return out
 
@@ -46,10 +42,17 @@ class L1Loss:
         # Y comes from a prox, so it is feasible up to rounding: clip for the proof.
         lam = Y.dtype.type(self.lam)
         linear = 0.0
-        for x, y, t, seen in blocks(self.X, Y, total, self.observed):
+        for x, y, t in blocks(self.X, Y, total):
             dual = np.clip(y, -lam, lam)
-            if seen is not None:
-                dual *= seen
+            if self.has_missing:
+                missing = np.isnan(x)
+                dual[missing] = 0
+                x = np.where(missing, 0, x)
             t += dual
             linear += float(np.dot(dual, x))
         return linear, 0.0
+
+    def _forget_missing(self, difference: np.ndarray) -> None:
+        """Zero where a difference to X is NaN because X is."""
+        if self.has_missing:
+            np.copyto(difference, 0, where=np.isnan(difference))

@@ -21,7 +21,14 @@ class NuclearNorm:
         return float(linalg.svdvals(Y, check_finite=False).sum()) if Y.size else 0.0
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
-        return self.threshold(Y, step, out)
+        np.copyto(out, Y)
+        return self.prox_in_place(out, step)
+
+    def prox_in_place(
+        self, Y: np.ndarray, step: float, scratch: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Replace Y by its prox; `scratch`, of the size of Y, may be overwritten."""
+        return self.threshold(Y, step, scratch)
 
     def value_at_prox(self) -> float:
         """||P||_* of the last answer of `prox`, from its singular values: free."""

@@ -29,7 +29,7 @@ class GraphSmoothness:
     def value(self, Y: np.ndarray) -> float:
         Phi = self.shifted.matrix(Y.dtype)
         total = 0.0
-        for columns in column_blocks(Y.shape[1]):
+        for columns in column_blocks(Y.shape):
             piece = np.ascontiguousarray(Y[:, columns])
             total += inner(piece, Phi @ piece)
         return self.gamma * total
@@ -42,7 +42,7 @@ class GraphSmoothness:
     ) -> tuple[float, float]:
         Phi = self.shifted.matrix(P.dtype)
         quadratic = 0.0
-        for columns in column_blocks(P.shape[1]):
+        for columns in column_blocks(P.shape):
             piece = np.ascontiguousarray(P[:, columns])
             dual = Phi @ piece
             quadratic += inner(piece, dual)

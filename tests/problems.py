@@ -1,0 +1,83 @@
+"""Small random problems and an independent solver for them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpcag.graphs import laplacian
+
+SHAPES = [(6, 9), (9, 5), (12, 4), (4, 12), (8, 8), (10, 7)]
+LAMS = [0.3, 1.0, 3.0, 10.0, 30.0]
+GAMMAS = [0.0, 1e-3, 0.05, 1.0, 10.0, 100.0, 1000.0]
+
+
+@dataclass(frozen=True)
+class SmallProblem:
+    X: np.ndarray
+    adjacency: np.ndarray
+    kind: str
+    lam: float
+    gamma: float
+    unit: float
+
+    @property
+    def Phi(self):
+        return laplacian(self.adjacency, self.kind)
+
+
+def small_problem(k: int) -> SmallProblem:
+    """Problem number k: every kind of trouble comes up in some of every 50."""
+    rng = np.random.default_rng(k)
+    n, p = SHAPES[k % 6]
+    X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, p))
+    X += 0.1 * rng.standard_normal((n, p))
+    X[rng.random(X.shape) < 0.15] += 5 * rng.standard_normal()
+    if k % 3 == 1:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    A = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1)
+    A = A + A.T
+    if k % 4 == 2:  # two parts without a path between them
+        A[: n // 2, n // 2 :] = A[n // 2 :, : n // 2] = 0
+    if k % 4 == 3:  # a vertex without neighbours
+        A[0] = A[:, 0] = 0
+    if k % 8 == 5:  # features of very different size
+        X *= np.logspace(-2, 2, p)
+    unit = [1.0, 1e-3, 1e4][k % 11 % 3]
+    return SmallProblem(
+        X=X * unit,
+        adjacency=A,
+        kind=["normalized", "combinatorial"][k % 2],
+        lam=LAMS[k % 5] / np.sqrt(max(n, p)),
+        gamma=GAMMAS[k % 7] / unit,
+        unit=unit,
+    )
+
+
+def optimum(problem: SmallProblem) -> float:
+    """The least objective, by an interior-point method."""
+    import cvxpy as cp
+
+    X = problem.X / problem.unit
+    seen = ~np.isnan(X)
+    values, vectors = np.linalg.eigh(problem.Phi)
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    L = cp.Variable(X.shape)
+    errors = cp.multiply(seen.astype(float), np.where(seen, X, 0) - L)
+    objective = cp.normNuc(L) + problem.lam * cp.sum(cp.abs(errors))
+    if problem.gamma > 0:
+        objective += problem.gamma * problem.unit * cp.sum_squares(root @ L)
+    task = cp.Problem(cp.Minimize(objective))
+    task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    assert task.status == "optimal"
+    return task.value * problem.unit
+
+
+def candes(n, rank_share, error_share, seed=0):
+    """Low-rank plus sparse signs, as in the experiments of Candès et al. (2011)."""
+    rng = np.random.default_rng(seed)
+    rank = round(rank_share * n)
+    L = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n)) / n
+    S = np.zeros((n, n))
+    wrong = rng.choice(n * n, round(error_share * n * n), replace=False)
+    S.flat[wrong] = rng.choice([-1.0, 1.0], len(wrong))
+    return L, S

@@ -1,0 +1,133 @@
+"""Every exact way to the same answer."""
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+
+from rpcag.graphs import KNNGraph, laplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.svt import SingularValueThreshold, factorise, spectral_norm
+
+
+def reference(A, t):
+    P, s, Qt = linalg.svd(A, full_matrices=False)
+    return (P * np.maximum(s - t, 0)) @ Qt
+
+
+def low_rank_and_noise(rng, n, p, rank=8):
+    L = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
+    return L + 0.1 * rng.standard_normal((n, p))
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30), (40, 40), (1, 7), (7, 1)])
+@pytest.mark.parametrize("method", ["gram", "lapack"])
+@pytest.mark.parametrize("t", [0.0, 0.5, 3.0, 1e3])
+def test_singular_values_are_thresholded(rng, shape, method, t):
+    A = low_rank_and_noise(rng, *shape)
+    svt = SingularValueThreshold(method)
+    L = svt(A.copy(), t)
+    np.testing.assert_allclose(L, reference(A, t), atol=1e-10 * np.linalg.norm(A))
+    nuclear = np.linalg.svd(L, compute_uv=False).sum()
+    assert svt.values.sum() == pytest.approx(nuclear, abs=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(450, 500), (500, 450)])
+def test_partial_thresholding_is_exact_and_used(rng, shape):
+    A = low_rank_and_noise(rng, *shape)
+    svt = SingularValueThreshold()
+    for _ in range(3):
+        A = A + 0.01 * rng.standard_normal(shape)
+        L = svt(A.copy(), 20.0, np.empty_like(A))
+        np.testing.assert_allclose(L, reference(A, 20.0), atol=1e-7 * abs(A).max())
+    assert svt.used == "partial"
+
+
+def test_partial_thresholding_misses_nothing_that_is_new(rng):
+    """A direction orthogonal to the last basis rises above the threshold."""
+    A = low_rank_and_noise(rng, 450, 500)
+    svt = SingularValueThreshold()
+    svt(A.copy(), 20.0, np.empty_like(A))
+    for _ in range(12):  # more than the guard vectors can catch by chance
+        A = A + 30 * np.outer(*(linalg.orth(rng.standard_normal((n, 1))) for n in A.shape))
+    L = svt(A.copy(), 20.0, np.empty_like(A))
+    np.testing.assert_allclose(L, reference(A, 20.0), atol=1e-7 * abs(A).max())
+    assert len(svt.values) == np.sum(linalg.svdvals(A) > 20)
+
+
+def test_lapack_takes_over_where_squares_would_lose_digits(rng):
+    P, Q = (linalg.orth(rng.standard_normal((30, 30))) for _ in range(2))
+    A = (P * np.logspace(0, -9, 30)) @ Q
+    svt = SingularValueThreshold()
+    L = svt(A.copy(), 1e-8)
+    assert svt.used == "lapack"
+    np.testing.assert_allclose(L, reference(A, 1e-8), atol=1e-14)
+
+
+def test_single_precision_thresholding_is_accurate(rng):
+    A = low_rank_and_noise(rng, 60, 300).astype(np.float32)
+    L = SingularValueThreshold()(A.copy(), 2.0)
+    assert L.dtype == np.float32
+    error = np.linalg.norm(L - reference(A.astype(float), 2.0))
+    assert error < 1e-5 * np.linalg.norm(A)
+
+
+def test_factors_multiply_back(rng):
+    for shape in [(20, 35), (35, 20)]:
+        A = low_rank_and_noise(rng, *shape)
+        svt = SingularValueThreshold()
+        L = svt(A.copy(), 2.0)
+        P, s, Qt = factorise(L, svt.basis)
+        assert len(s) == 8
+        np.testing.assert_allclose((P * s) @ Qt, L, atol=1e-10)
+        np.testing.assert_allclose(P.T @ P, np.eye(8), atol=1e-10)
+        np.testing.assert_allclose(Qt @ Qt.T, np.eye(8), atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(40, 90), (90, 40), (1, 5)])
+def test_spectral_norm_is_never_too_small(rng, shape):
+    for dtype, slack in ((np.float64, 1e-13), (np.float32, 1e-5)):
+        A = rng.standard_normal(shape).astype(dtype)
+        true = np.linalg.norm(A.astype(float), 2)
+        assert true * (1 - 1e-15) <= spectral_norm(A) <= true * (1 + slack)
+
+
+def chain(n):
+    ones = np.ones(n - 1)
+    return sparse.diags_array([ones, ones], offsets=[-1, 1], format="csr")
+
+
+GRAPHS = {
+    "neighbours": lambda rng: KNNGraph(5)(rng.standard_normal((120, 3))),
+    "chain": lambda rng: chain(120),
+    "edgeless": lambda rng: sparse.csr_array((120, 120)),
+}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("method", ["inverse", "factor", "cg"])
+@pytest.mark.parametrize("shift", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_shifted_laplacian_is_inverted(rng, graph, method, shift, dtype):
+    Phi = laplacian(GRAPHS[graph](rng))
+    Y = rng.standard_normal((120, 300)).astype(dtype)
+    exact = np.linalg.solve(np.eye(120) + shift * Phi.toarray(), Y.astype(float))
+    system, W = ShiftedLaplacian(Phi, method=method), np.zeros_like(Y)
+    for _ in range(4 if method == "cg" else 1):  # from guess to better guess
+        W = system.solve(shift, Y, W)
+    assert W.dtype == dtype
+    error = np.linalg.norm(W - exact) / np.linalg.norm(Y)
+    assert error < (1e-8 if dtype == np.float64 else 1e-4)
+
+
+def test_the_way_to_invert_fits_the_graph(rng):
+    assert ShiftedLaplacian(np.eye(3)).method == "inverse"
+    assert ShiftedLaplacian(laplacian(chain(100))).method == "inverse"
+    assert ShiftedLaplacian(laplacian(chain(5000))).method == "factor"
+    shuffled = rng.permutation(5000)
+    assert ShiftedLaplacian(laplacian(chain(5000)[shuffled][:, shuffled])).method == (
+        "factor"
+    )
+    sizes = ShiftedLaplacian(laplacian(KNNGraph(10)(rng.standard_normal((900, 9)))), 3000)
+    assert sizes.method == "inverse"
+    wide = KNNGraph(10)(rng.standard_normal((5000, 20)))
+    assert ShiftedLaplacian(laplacian(wide)).method == "cg"

@@ -1,0 +1,147 @@
+"""How the solver runs, stops and tells."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from rpcag import RPCA, RPCAG
+from rpcag.graphs import KNNGraph, laplacian
+from rpcag.models.problem import Problem
+from rpcag.solvers import admm
+from rpcag.terms import GraphSmoothness, L1Loss, L21Loss, NuclearNorm
+
+
+@pytest.fixture(scope="module")
+def X():
+    return StandardScaler().fit_transform(load_digits().data[:120])
+
+
+def terms(X, lam=0.1, gamma=0.1):
+    return [L1Loss(X, lam), GraphSmoothness(laplacian(KNNGraph(5)(X)), gamma)]
+
+
+@pytest.mark.parametrize("penalty", [0.03, 0.3, 3.0])
+def test_the_first_penalty_does_not_change_the_answer(X, penalty):
+    result = admm(
+        NuclearNorm(),
+        terms(X),
+        X.shape,
+        penalties=[penalty, penalty],
+        tol=1e-5,
+        max_iter=10_000,
+    )
+    reference = admm(
+        NuclearNorm(), terms(X), X.shape, penalties=[0.3, 0.1], tol=1e-6, max_iter=10_000
+    )
+    assert result.status == "converged"
+    assert result.objective == pytest.approx(reference.objective, rel=1e-5)
+    assert np.linalg.norm(result.x - reference.x) < 5e-3 * np.linalg.norm(result.x)
+
+
+def test_other_terms_are_solved_and_certified_too(X):
+    """Outlier pursuit: a norm per row in place of one per entry."""
+    import cvxpy as cp
+
+    small = X[:8, 20:26]
+    result = admm(
+        NuclearNorm(),
+        [L21Loss(small, 0.6)],
+        small.shape,
+        penalties=[0.3],
+        tol=1e-8,
+        max_iter=5000,
+    )
+    L = cp.Variable(small.shape)
+    loss = 0.6 * cp.sum(cp.norm(small - L, 2, axis=1))
+    best = cp.Problem(cp.Minimize(cp.normNuc(L) + loss)).solve(solver=cp.CLARABEL)
+    assert result.objective == pytest.approx(best, rel=1e-6)
+
+
+def test_the_certificate_only_gets_better(X):
+    model = RPCAG(tol=1e-6, max_iter=5000).fit(X)
+    history = model.history_
+    assert np.all(np.diff(history["lower_bound"]) >= 0)
+    assert np.all(history["lower_bound"] <= model.objective_)
+    assert history["gap"][-1] == model.gap_ <= 1e-6
+    assert np.all(np.diff(history["n_iter"]) > 0)
+
+
+def test_a_callback_sees_every_iteration_and_stops(X):
+    seen = []
+
+    def callback(progress):
+        seen.append(progress.n_iter)
+        return progress.n_iter == 7
+
+    model = RPCAG(callback=callback).fit(X)
+    assert seen == list(range(1, 8))
+    assert model.n_iter_ == 7
+    assert model.status_ == "stopped"
+    assert 0 < model.gap_ < 1  # certified all the same
+
+
+def test_running_out_of_iterations_warns_with_the_gap(X):
+    with pytest.warns(ConvergenceWarning, match=r"RPCAG stopped after 3 iterations "
+                      r"with a certified gap of .*Increase max_iter"):
+        RPCAG(max_iter=3).fit(X)
+
+
+def test_precision_that_is_not_there_is_said(X):
+    with pytest.warns(ConvergenceWarning, match="precision of float32.*Use float64"):
+        model = RPCA(tol=0, max_iter=20_000).fit(X.astype(np.float32))
+    assert model.gap_ < 1e-4
+
+
+def test_verbose_prints_certificates(X, capsys):
+    RPCAG(verbose=1).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 2
+    assert all("certified gap" in line for line in lines)
+
+
+def test_warm_start_goes_on_where_it_ended(X):
+    model = RPCAG(gamma=0.1, tol=1e-5, warm_start=True).fit(X)
+    cold = model.n_iter_
+    model.set_params(gamma=0.11).fit(X)
+    assert model.n_iter_ < cold / 2
+    fresh = RPCAG(gamma=0.11, tol=1e-5).fit(X)
+    assert model.objective_ == pytest.approx(fresh.objective_, rel=2e-5)
+
+
+def test_warm_start_survives_another_shape(X):
+    model = RPCAG(warm_start=True).fit(X)
+    np.testing.assert_array_equal(
+        model.fit(X[:50]).low_rank_, RPCAG().fit(X[:50]).low_rank_
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(300, 8000), (8000, 300), (1200, 1200)])
+def test_memory_stays_below_eight_times_the_data(dtype, shape):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((shape[0], 5)) @ rng.standard_normal((5, shape[1]))
+    X[rng.random(shape) < 0.05] += 10
+    X[rng.random(shape) < 0.05] = np.nan
+    X = X.astype(dtype)
+    A = KNNGraph(5)(np.nan_to_num(X[:, :20]))
+    tracemalloc.start()
+    RPCAG(gamma=0.01, graph=A, tol=1e-2).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 8 * X.nbytes
+
+
+def test_result_is_frozen(X):
+    result = Problem(X, 0.1).solve(tol=1e-2, max_iter=100)
+    with pytest.raises(AttributeError):
+        result.gap = 0.0
+
+
+def test_overflow_is_an_error_not_a_nan():
+    loss = L1Loss(np.full((4, 4), 1e200), 1e200)
+    with pytest.raises(FloatingPointError, match="range of float64"):
+        admm(NuclearNorm(), [loss], (4, 4), penalties=[1.0], tol=1e-3, max_iter=50)

@@ -1,0 +1,90 @@
+"""Every term: its prox minimises, its conjugate is one, its dual point feasible."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from rpcag.graphs import laplacian
+from rpcag.terms import GraphSmoothness, L1Loss, L21Loss, NuclearNorm
+
+RNG = np.random.default_rng(7)
+X = RNG.standard_normal((5, 4))
+SEEN = RNG.random(X.shape) < 0.7
+ADJACENCY = np.triu(RNG.random((5, 5)), 1)
+PHI = laplacian(ADJACENCY + ADJACENCY.T)
+
+LOSSES = {
+    "l1": L1Loss(X, 0.6),
+    "l1 with missing": L1Loss(np.where(SEEN, X, np.nan), 0.6),
+    "l21": L21Loss(X, 0.8),
+    "smoothness": GraphSmoothness(PHI, 0.9),
+}
+TERMS = {"nuclear": NuclearNorm(), **LOSSES}
+
+
+def prox(term, Y, step):
+    return term.prox(Y, step, np.empty_like(Y))
+
+
+@pytest.mark.parametrize("name", TERMS)
+@pytest.mark.parametrize("step", [0.1, 1.0, 10.0])
+def test_prox_minimises_its_objective(name, step):
+    term = TERMS[name]
+    Y = 2 * RNG.standard_normal(X.shape)
+    P = prox(term, Y, step)
+
+    def objective(A):
+        return term.value(A) + np.sum((A - Y) ** 2) / (2 * step)
+
+    best = objective(P)
+    for size in (1e-3, 1e-1, 1.0):
+        for _ in range(100):
+            assert objective(P + size * RNG.standard_normal(X.shape)) >= best - 1e-12
+    descent = minimize(lambda a: objective(a.reshape(X.shape)), Y.ravel())
+    assert best <= descent.fun + 1e-9
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_prox_is_firmly_nonexpansive(name):
+    A, B = RNG.standard_normal((2, *X.shape))
+    moved = prox(TERMS[name], A, 1.0) - prox(TERMS[name], B, 1.0)
+    assert np.sum(moved**2) <= np.sum(moved * (A - B)) + 1e-12
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_prox_leaves_its_input_alone(name):
+    Y = RNG.standard_normal(X.shape)
+    before = Y.copy()
+    prox(TERMS[name], Y, 0.5)
+    np.testing.assert_array_equal(Y, before)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_dual_point_satisfies_fenchels_inequality(name):
+    """f(A) >= s <D, A> - f*(s D) for every A, with equality at P for s = 1."""
+    term = LOSSES[name]
+    V, step = 2 * RNG.standard_normal(X.shape), 0.7
+    P = prox(term, V, step)
+    D = np.zeros_like(X)
+    linear, quadratic = term.add_dual(P, (V - P) / step, D)
+    for s in (0.0, 0.3, 1.0):
+        conjugate = s * linear + s**2 * quadratic
+        for _ in range(200):
+            A = 3 * RNG.standard_normal(X.shape)
+            assert term.value(A) >= s * np.sum(D * A) - conjugate - 1e-10
+    attained = np.sum(D * P) - linear - quadratic
+    assert attained == pytest.approx(term.value(P), abs=1e-10)
+
+
+def test_dual_norm_of_the_nuclear_norm_is_the_spectral_norm():
+    norm = NuclearNorm().dual_norm(X)
+    assert norm == pytest.approx(np.linalg.norm(X, 2), rel=1e-12)
+    assert norm >= np.linalg.norm(X, 2)
+
+
+def test_l1_ignores_what_is_missing():
+    term = LOSSES["l1 with missing"]
+    A = RNG.standard_normal(X.shape)
+    B = np.where(SEEN, A, 1e6)
+    assert term.value(A) == term.value(B)
+    np.testing.assert_array_equal(prox(term, B, 1.0)[~SEEN], B[~SEEN])
