@@ -48,7 +48,9 @@ def test_partial_thresholding_misses_nothing_that_is_new(rng):
     svt = SingularValueThreshold()
     svt(A.copy(), 20.0, np.empty_like(A))
     for _ in range(12):  # more than the guard vectors can catch by chance
-        A = A + 30 * np.outer(*(linalg.orth(rng.standard_normal((n, 1))) for n in A.shape))
+        A = A + 30 * np.outer(
+            *(linalg.orth(rng.standard_normal((n, 1))) for n in A.shape)
+        )
     L = svt(A.copy(), 20.0, np.empty_like(A))
     np.testing.assert_allclose(L, reference(A, 20.0), atol=1e-7 * abs(A).max())
     assert len(svt.values) == np.sum(linalg.svdvals(A) > 20)
@@ -127,7 +129,9 @@ def test_the_way_to_invert_fits_the_graph(rng):
     assert ShiftedLaplacian(laplacian(chain(5000)[shuffled][:, shuffled])).method == (
         "factor"
     )
-    sizes = ShiftedLaplacian(laplacian(KNNGraph(10)(rng.standard_normal((900, 9)))), 3000)
+    sizes = ShiftedLaplacian(
+        laplacian(KNNGraph(10)(rng.standard_normal((900, 9)))), 3000
+    )
     assert sizes.method == "inverse"
     wide = KNNGraph(10)(rng.standard_normal((5000, 20)))
     assert ShiftedLaplacian(laplacian(wide)).method == "cg"

@@ -35,7 +35,12 @@ def test_the_first_penalty_does_not_change_the_answer(X, penalty):
         max_iter=10_000,
     )
     reference = admm(
-        NuclearNorm(), terms(X), X.shape, penalties=[0.3, 0.1], tol=1e-6, max_iter=10_000
+        NuclearNorm(),
+        terms(X),
+        X.shape,
+        penalties=[0.3, 0.1],
+        tol=1e-6,
+        max_iter=10_000,
     )
     assert result.status == "converged"
     assert result.objective == pytest.approx(reference.objective, rel=1e-5)
@@ -85,8 +90,11 @@ def test_a_callback_sees_every_iteration_and_stops(X):
 
 
 def test_running_out_of_iterations_warns_with_the_gap(X):
-    with pytest.warns(ConvergenceWarning, match=r"RPCAG stopped after 3 iterations "
-                      r"with a certified gap of .*Increase max_iter"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"RPCAG stopped after 3 iterations "
+        r"with a certified gap of .*Increase max_iter",
+    ):
         RPCAG(max_iter=3).fit(X)
 
 

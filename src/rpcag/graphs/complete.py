@@ -51,4 +51,5 @@ class CompleteGraph(GraphBuilder):
     def _weights(self, distances):
         if not np.isfinite(self.omega_min_):  # no two rows share a feature
             return np.zeros_like(distances)
-        return np.exp(-((distances - self.omega_min_) ** 2) / self.sigma2)
+        with np.errstate(over="ignore"):  # far apart is far apart
+            return np.exp(-((distances - self.omega_min_) ** 2) / self.sigma2)

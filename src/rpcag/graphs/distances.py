@@ -65,9 +65,7 @@ def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
 def distance_blocks(rows, others) -> Iterator[np.ndarray]:
     """RMS distances from some rows at a time to all others."""
     (X, M), (Y, N) = rows, others
-    # Distances do not change with a common shift and unit; small numbers of order one
-    # keep the squares below accurate, and huge or tiny data from overflowing.
-    centre, scale = _centre_and_scale(Y, N)
+    centre, scale = centre_and_scale(Y, N)
     X = _shift(X, M, centre, scale)
     Y = _shift(Y, N, centre, scale)
     X2, Y2 = X**2, Y**2
@@ -96,12 +94,17 @@ def _indicator(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     return np.ones(shape) if mask is None else mask.astype(np.float64)
 
 
-def _centre_and_scale(Y, N):
-    seen = np.ones_like(Y, dtype=bool) if N is None else N
-    count = np.maximum(seen.sum(axis=0), 1)
-    size = np.abs(Y).max(initial=0.0)
-    scale = size if size > 0 else 1.0
-    return (Y / scale).sum(axis=0) / count, scale
+def centre_and_scale(Y: np.ndarray, N: np.ndarray | None):
+    """A shift and a unit in which squares are accurate and do not overflow.
+
+    Distances do not depend on them. The median, not the mean: one gross error would
+    move the mean far from all other rows, and their distances would cancel.
+    """
+    scale = np.abs(Y).max(initial=0.0) or 1.0
+    if N is None:
+        return np.median(Y / scale, axis=0), scale
+    seen = np.ma.masked_array(Y / scale, mask=~N)
+    return np.ma.filled(np.ma.median(seen, axis=0), 0.0), scale
 
 
 def _shift(X, M, centre, scale):

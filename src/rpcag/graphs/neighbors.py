@@ -6,7 +6,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 
 from rpcag.graphs.builder import GraphBuilder
-from rpcag.graphs.distances import distance_blocks
+from rpcag.graphs.distances import centre_and_scale, distance_blocks
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
@@ -91,7 +91,9 @@ class KNNGraph(GraphBuilder):
         self._mean_width = 1.0 if zero.all() else float(self._width[~zero].mean())
         self._width[zero] = self._mean_width
         i = np.repeat(np.arange(n), k)
-        W = self._edges(rows, i, neighbors.ravel(), distances.ravel(), self._width, rows)
+        W = self._edges(
+            rows, i, neighbors.ravel(), distances.ravel(), self._width, rows
+        )
         # An edge found from both sides has one weight; the larger differs by rounding.
         return sparse.csr_array(W.maximum(W.T))
 
@@ -116,11 +118,10 @@ class KNNGraph(GraphBuilder):
         """Indices and RMS distances of k neighbours of every row, nearest first."""
         X, M = rows
         if M is None:
-            # RMS distances are Euclidean ones in another unit; centred and scaled
-            # data keep the squares inside accurate and finite.
-            size = np.abs(X).max(initial=0.0) or 1.0
+            # RMS distances are Euclidean ones in another unit.
+            centre, size = centre_and_scale(X, None)
             scaled = X / size
-            scaled -= scaled.mean(axis=0)
+            scaled -= centre
             if self.approximate:
                 distances, neighbors = self._descend(scaled, k)
             else:

@@ -19,7 +19,7 @@ from rpcag.models.rpca import (
 )
 
 # Around the automatic gamma, and Robust PCA itself.
-FACTORS = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0)
+FACTORS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 
 
 class RPCAGCV(RPCAG):
@@ -37,7 +37,7 @@ class RPCAGCV(RPCAG):
     n_components : int, optional
         As in `RPCAG`.
     gammas : "auto" or sequence of float, default="auto"
-        Candidates; "auto" is 0 and seven values from 1/64 to 64 times the automatic
+        Candidates; "auto" is 0 and seven values from 1/256 to 16 times the automatic
         gamma of `RPCAG`.
     lams : "auto" or sequence of float, default="auto"
         Candidates; "auto" is the one value 1 / sqrt(max(n_samples, n_features)).
@@ -68,11 +68,11 @@ class RPCAGCV(RPCAG):
     >>> import numpy as np
     >>> from rpcag import RPCAGCV
     >>> rng = np.random.default_rng(0)
-    >>> X = np.repeat(rng.standard_normal((4, 30)), 10, axis=0)
-    >>> X += 0.3 * rng.standard_normal(X.shape)
-    >>> model = RPCAGCV(gammas=[0.0, 0.5]).fit(X)
+    >>> X = np.repeat(rng.standard_normal((4, 30)), 12, axis=0)
+    >>> X += 0.7 * rng.standard_normal(X.shape)
+    >>> model = RPCAGCV(gammas=[0.0, 0.1, 10.0]).fit(X)
     >>> model.gamma_
-    0.5
+    0.1
     """
 
     def __init__(
@@ -176,9 +176,7 @@ class RPCAGCV(RPCAG):
         seen = X.copy()
         seen.flat[hidden] = np.nan
         _, adjacency = build_graph(self.graph, seen)
-        shifted = ShiftedLaplacian(
-            laplacian(adjacency, self.laplacian), X.shape[1]
-        )
+        shifted = ShiftedLaplacian(laplacian(adjacency, self.laplacian), X.shape[1])
         truth = X.flat[hidden]
         errors = []
         for lam in lams:

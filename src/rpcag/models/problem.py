@@ -93,7 +93,7 @@ class Problem:
             return result
         with np.errstate(over="ignore"):
             x = np.multiply(result.x, self.X.dtype.type(self.unit), out=result.x)
-        objective = result.objective * self.unit
+            objective = result.objective * self.unit
         if not (np.isfinite(objective) and np.isfinite(x).all()):
             raise ValueError(
                 f"X has entries of size {self.scale:.3g}: its nuclear norm or the "

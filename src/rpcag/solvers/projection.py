@@ -79,9 +79,7 @@ def project(
             factor = factor.astype(X.dtype)
             rho, U = rho * factor, U / factor
             active = active[~done]
-            x, m, h, g, rho, U, new = (
-                a[~done] for a in (x, m, h, g, rho, U, new)
-            )
+            x, m, h, g, rho, U, new = (a[~done] for a in (x, m, h, g, rho, U, new))
         P = new
     return Z
 

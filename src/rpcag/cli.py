@@ -1,0 +1,15 @@
+"""The command ``rpcag``."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command, or say which extra it needs."""
+    try:
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ImportError as error:
+        sys.exit(f"rpcag: {error.name} is missing; pip install 'rpcag[all]'")
+    from rpcag.commands import app
+
+    app()

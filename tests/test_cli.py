@@ -1,0 +1,81 @@
+"""The command, as a user types it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
+pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
+
+from typer.testing import CliRunner
+
+import rpcag
+from rpcag.commands import app
+from rpcag.corruption import occlude_blocks
+from rpcag.demo import run
+from rpcag.metrics import clustering_error
+
+
+def test_version():
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.stdout == f"rpcag {rpcag.__version__}\n"
+
+
+def test_demo_prints_a_table_and_writes_pictures(tmp_path):
+    result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "new" / "folder")])
+    assert result.exit_code == 0, result.output
+    for word in ("k-means", "PCA", "RPCA", "RPCAG", "certified gap"):
+        assert word in result.stdout
+    pictures = sorted((tmp_path / "new" / "folder").iterdir())
+    assert [path.name for path in pictures] == ["components.png", "digits.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+
+
+def test_demo_shows_that_the_graph_helps():
+    errors = {row.model: row.error for row in run().rows}
+    assert errors["RPCAG"] < errors["RPCA"] < errors["PCA"]
+    assert errors["RPCAG, 4 lam"] < min(e for m, e in errors.items() if "G" not in m)
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "file" / "folder")])
+    assert result.exit_code == 2
+    assert "cannot write to" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_missing_extra_is_one_line(tmp_path):
+    code = "import sys; sys.modules['typer'] = None; import rpcag.cli; rpcag.cli.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.strip() == "rpcag: typer is missing; pip install 'rpcag[all]'"
+
+
+def test_readme_example_runs(capsys):
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    assert len([line for line in code.splitlines() if line]) <= 11
+    exec(code, {})
+    assert "certified within" in capsys.readouterr().out
+
+
+def test_blocks_cover_the_share_they_say():
+    X = np.ones((200, 20 * 30))
+    for share in (0.0, 0.15, 0.25, 0.4, 1.0):
+        occluded, mask = occlude_blocks(X, (20, 30), share, random_state=0)
+        assert (~mask).mean() == pytest.approx(share, abs=0.02)
+        np.testing.assert_array_equal(occluded == 1, mask)
+    with pytest.raises(ValueError, match="share must lie between 0 and 1"):
+        occlude_blocks(X, (20, 30), 25)
+
+
+def test_clustering_error_both_ways():
+    truth, found = [0, 0, 0, 1, 1, 2], [1, 1, 2, 2, 2, 2]
+    assert clustering_error(truth, found) == pytest.approx(2 / 6)
+    assert clustering_error(truth, found, label="majority") == pytest.approx(2 / 6)
+    assert clustering_error([0, 0, 1], [0, 1, 2]) == pytest.approx(1 / 3)
+    assert clustering_error([0, 0, 1], [0, 1, 2], label="majority") == 0

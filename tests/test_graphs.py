@@ -1,0 +1,255 @@
+"""Graphs: right by definition, symmetric, clear about what they refuse."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.csgraph import laplacian as scipy_laplacian
+from sklearn.metrics import nan_euclidean_distances
+from sklearn.neighbors import kneighbors_graph
+
+from rpcag.graphs import (
+    CompleteGraph,
+    KNNGraph,
+    check_graph,
+    hypergraph_laplacian,
+    inpaint_tv,
+    knn_hypergraph,
+    laplacian,
+    rms_distances,
+)
+
+RNG = np.random.default_rng(5)
+X = RNG.standard_normal((40, 12))
+HOLED = np.where(RNG.random(X.shape) < 0.3, np.nan, X)
+BUILDERS = {
+    "heat": KNNGraph(4),
+    "mean width": KNNGraph(4, width="mean"),
+    "fixed width": KNNGraph(4, width=0.7),
+    "binary": KNNGraph(4, weights="binary"),
+    "correlation": KNNGraph(4, weights="correlation"),
+    "complete": CompleteGraph(),
+    "inpainted": KNNGraph(4, image_shape=(3, 4)),
+}
+
+
+def dense(A):
+    return A.toarray() if sparse.issparse(A) else A
+
+
+@pytest.mark.parametrize("data", [X, HOLED], ids=["full", "holed"])
+@pytest.mark.parametrize("name", BUILDERS)
+def test_every_graph_is_symmetric_nonnegative_and_without_loops(name, data):
+    A = BUILDERS[name](data)
+    assert sparse.issparse(A) == (name != "complete")
+    A = dense(A)
+    np.testing.assert_array_equal(A, A.T)
+    assert A.min() >= 0
+    assert A.max() <= 1 + 1e-12
+    assert np.all(np.diag(A) == 0)
+    assert A.sum() > 0
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_new_rows_are_connected_as_the_others_were(name):
+    """A row of the graph, given again, gets its own edges back."""
+    builder = BUILDERS[name].fit(HOLED)
+    np.testing.assert_allclose(
+        dense(builder.connect(HOLED)), dense(builder.adjacency_), atol=1e-7
+    )
+
+
+def test_distances_are_those_of_the_paper():
+    seen = ~np.isnan(HOLED)
+    D = rms_distances(HOLED)
+    for i, j in [(0, 1), (3, 30), (7, 7)]:
+        both = seen[i] & seen[j]
+        direct = np.sqrt(np.mean((HOLED[i] - HOLED[j])[both] ** 2))
+        assert D[i, j] == pytest.approx(direct, abs=1e-7)
+    reference = nan_euclidean_distances(HOLED) / np.sqrt(12)
+    np.testing.assert_allclose(D, reference, atol=1e-7)
+
+
+def test_a_mask_is_as_good_as_nan():
+    seen = ~np.isnan(HOLED)
+    wrong = np.where(seen, X, 99.0)
+    np.testing.assert_allclose(
+        rms_distances(wrong, mask=seen), rms_distances(HOLED), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        dense(KNNGraph(3)(wrong, mask=seen)), dense(KNNGraph(3)(HOLED)), atol=1e-12
+    )
+    with pytest.raises(ValueError, match=r"mask must be a boolean array of shape"):
+        KNNGraph(3)(X, mask=np.ones((2, 2)))
+
+
+def test_distances_survive_an_outlier_and_a_shift():
+    wild = X + 1e4
+    wild[0, 0] = 1e9
+    D = rms_distances(wild)[1:, 1:]
+    np.testing.assert_allclose(D, rms_distances(X)[1:, 1:], atol=1e-4)
+
+
+def test_rows_without_common_features_are_not_neighbours():
+    A = np.array([[1.0, np.nan], [np.nan, 1.0], [1.0, 1.0], [np.nan, np.nan]])
+    D = rms_distances(A)
+    assert D[0, 1] == np.inf
+    assert np.all(np.isinf(D[3, :3]))
+    G = dense(KNNGraph(3)(A))
+    assert G[0, 1] == 0
+    assert G[0, 2] > 0
+    assert np.all(G[3] == 0)
+    assert np.isfinite(laplacian(G)).all()
+
+
+def test_complete_graph_is_the_formula():
+    D = rms_distances(X)
+    off = ~np.eye(40, dtype=bool)
+    expected = np.exp(-((D - D[off].min()) ** 2) / 0.05) * off
+    np.testing.assert_allclose(CompleteGraph()(X), expected, atol=1e-12)
+
+
+def test_neighbours_agree_with_scikit_learn():
+    expected = kneighbors_graph(X, 4)
+    expected = expected.maximum(expected.T).toarray()
+    np.testing.assert_array_equal(dense(KNNGraph(4, weights="binary")(X)), expected)
+
+
+def test_heat_weights_tune_themselves():
+    A = dense(KNNGraph(4)(X))
+    D = rms_distances(X)
+    radius = np.sort(D, axis=1)[:, 4]
+    i, j = np.nonzero(A)
+    expected = np.exp(-(D[i, j] ** 2) / (radius[i] * radius[j]))
+    np.testing.assert_allclose(A[i, j], expected, rtol=1e-8)
+    np.testing.assert_allclose(dense(KNNGraph(4)(1000 * X)), A, rtol=1e-8)
+
+
+def test_correlation_weights_are_correlations():
+    A = dense(KNNGraph(4, weights="correlation")(X))
+    i, j = np.nonzero(A)
+    np.testing.assert_allclose(A[i, j], np.corrcoef(X)[i, j], rtol=1e-10)
+
+
+def test_duplicates_do_not_divide_by_zero():
+    A = dense(KNNGraph(4)(np.repeat(X[:8], 6, axis=0)))
+    assert np.isfinite(A).all()
+    assert A[0, 1] == 1
+
+
+def test_approximate_neighbours_are_nearly_the_exact_ones():
+    pytest.importorskip("pynndescent", reason="needs the extra rpcag[ann]")
+    points = RNG.standard_normal((600, 5))
+    with warnings.catch_warnings():  # numba warns about things that are not ours
+        warnings.simplefilter("ignore")
+        near = KNNGraph(8, weights="binary", approximate=True)(points)
+    exact = KNNGraph(8, weights="binary")(points)
+    found = near.multiply(exact).sum() / exact.sum()
+    assert found > 0.95
+    with pytest.raises(ValueError, match="approximate=True needs complete rows"):
+        KNNGraph(8, approximate=True)(HOLED)
+
+
+def test_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynndescent", None)
+    with pytest.raises(ImportError, match=r"pip install 'rpcag\[ann\]'"):
+        KNNGraph(3, approximate=True)(X)
+
+
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_laplacian_agrees_with_scipy(kind, form):
+    A = dense(KNNGraph(3)(X))
+    A[5] = A[:, 5] = 0  # a vertex without neighbours
+    Phi = dense(laplacian(form(A), kind))
+    expected = scipy_laplacian(A, normed=kind == "normalized")
+    np.testing.assert_allclose(Phi, expected, atol=1e-14)
+    assert np.all(Phi[5] == 0)
+    assert np.linalg.eigvalsh(Phi).min() > -1e-12
+
+
+def test_hypergraph_of_pairs_is_half_the_graph():
+    A = dense(KNNGraph(3, weights="binary")(X))
+    i, j = np.nonzero(np.triu(A))
+    H = np.zeros((40, len(i)))
+    H[i, np.arange(len(i))] = H[j, np.arange(len(i))] = 1
+    np.testing.assert_allclose(
+        dense(hypergraph_laplacian(H)), laplacian(A) / 2, atol=1e-14
+    )
+
+
+def test_hypergraph_of_neighbours():
+    H = dense(knn_hypergraph(X, 4))
+    assert np.all(H.sum(axis=0) == 5)
+    assert np.all(np.diag(H) == 1)
+    w = RNG.random(40)
+    Dv, De = np.diag((H @ w) ** -0.5), np.diag(1 / H.sum(axis=0))
+    expected = np.eye(40) - Dv @ H @ np.diag(w) @ De @ H.T @ Dv
+    np.testing.assert_allclose(dense(hypergraph_laplacian(H, w)), expected, atol=1e-12)
+    lonely = np.vstack([H, np.zeros(40)])
+    assert np.all(dense(hypergraph_laplacian(lonely))[-1] == 0)
+    with pytest.raises(ValueError, match="weights must be 40 finite numbers"):
+        hypergraph_laplacian(H, np.ones(3))
+
+
+def test_inpainting_minimises_total_variation():
+    import cvxpy as cp
+
+    image = np.add.outer(np.arange(6.0), 2 * np.arange(7.0)) + RNG.standard_normal(
+        (6, 7)
+    )
+    seen = RNG.random(image.shape) < 0.6
+    u = cp.Variable(image.shape)
+    dx, dy = np.eye(6, k=1) - np.eye(6), np.eye(7, k=1) - np.eye(7)
+    dx[-1] = dy[-1] = 0
+    gradient = cp.vstack([cp.vec(dx @ u, order="C"), cp.vec(u @ dy.T, order="C")])
+    tv = cp.sum(cp.norm(gradient, 2, axis=0))
+    known = cp.multiply(seen.astype(float), u) == np.where(seen, image, 0)
+    best = cp.Problem(cp.Minimize(tv), [known]).solve(solver=cp.CLARABEL)
+    holed = np.where(seen, image, np.nan).reshape(1, -1)
+    filled = inpaint_tv(holed, (6, 7), tol=1e-7, max_iter=20_000)
+    np.testing.assert_array_equal(filled[0][seen.ravel()], image[seen])
+    U = filled.reshape(6, 7)
+    assert np.sqrt((dx @ U) ** 2 + (U @ dy.T) ** 2).sum() == pytest.approx(
+        best, rel=1e-4
+    )
+
+
+def test_inpainting_takes_images_one_by_one_and_keeps_the_empty_ones():
+    images = RNG.standard_normal((3, 20))
+    images[RNG.random(images.shape) < 0.3] = np.nan
+    images[2] = np.nan
+    filled = inpaint_tv(images, (4, 5), tol=1e-9, max_iter=5000)
+    assert np.isnan(filled[2]).all()
+    assert np.isfinite(filled[:2]).all()
+    alone = inpaint_tv(images[:1], (4, 5), tol=1e-9, max_iter=5000)
+    np.testing.assert_allclose(filled[:1], alone, atol=1e-4)
+    with pytest.raises(ValueError, match=r"image_shape \(4, 4\) has 16 pixels"):
+        inpaint_tv(images, (4, 4))
+
+
+def test_graph_check_returns_a_clean_copy():
+    A = np.array([[5.0, 1.0], [1.0, 0.0]])
+    checked = check_graph(sparse.coo_array(A))
+    assert isinstance(checked, sparse.csr_array)
+    np.testing.assert_array_equal(checked.toarray(), [[0, 1], [1, 0]])
+    assert A[0, 0] == 5
+    assert check_graph(np.zeros((3, 3))).shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
+        ({"n_neighbors": 2.5}, "n_neighbors must be an int"),
+        ({"weights": "cosine"}, "weights must be one of"),
+        ({"width": "wide"}, "width must be one of"),
+        ({"width": -1.0}, "width must be positive"),
+        ({"image_shape": (5, 5)}, r"image_shape \(5, 5\) has 25 pixels"),
+    ],
+)
+def test_bad_builder_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        KNNGraph(**options)(HOLED)

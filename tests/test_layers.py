@@ -1,0 +1,31 @@
+"""Imports point down: the tree stays the mathematics."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "rpcag"
+LAYERS = ["linalg", "terms", "solvers", "graphs", "models"]
+BOTTOM = {"linalg", "terms", "solvers"}
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_imports_point_down(layer):
+    allowed = set(LAYERS[: LAYERS.index(layer) + 1])
+    for path in (SOURCE / layer).glob("*.py"):
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] == "rpcag":
+                assert len(parts) > 1, f"{path.name} imports the whole package"
+                assert parts[1] in allowed, f"{path.name} imports {name}"
+            if layer in BOTTOM:
+                assert parts[0] not in ("sklearn", "matplotlib", "typer", "rich")
