@@ -107,7 +107,7 @@ def test_constant_data_are_all_low_rank():
 def test_overflow_names_the_argument():
     with pytest.raises(ValueError, match=r"gamma=1e\+10 is out of range for X"):
         RPCAG(gamma=1e10).fit(X * 1e300)
-    with pytest.raises(ValueError, match="X .* overflows; rescale X"):
+    with pytest.raises(ValueError, match=r"X .* overflows; rescale X"):
         RPCA().fit(np.full((40, 40), 1e307))
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from problems import candes, optimum, small_problem
 
+from problems import candes, optimum, small_problem
 from rpcag import RPCA, RPCAG
 
 

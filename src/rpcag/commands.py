@@ -69,8 +69,8 @@ def demo(
         )
     console.print(table)
     console.print(
-        "clustering error: share of digits outside the class matched to their cluster\n"
-        "certified gap: the objective is proven to be at most this share above the best\n"
+        "clustering error: digits outside the class matched to their cluster\n"
+        "certified gap: the objective is at most this share above the best, proven\n"
         "4 lam: four times the automatic weight of the sparse part",
         style="dim",
     )

@@ -1,6 +1,5 @@
 """How good an answer is, where the truth is known."""
 
-import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 

@@ -69,7 +69,8 @@ def embedding(Z, labels=None, *, first: int = 0, ax: Axes | None = None) -> Axes
         for k, name in enumerate(classes):
             colour = colours(k if len(classes) <= 10 else k / (len(classes) - 1))
             chosen = np.asarray(labels) == name
-            ax.scatter(*Z[chosen, :2].T, s=7, linewidths=0, color=colour, label=name)
+            x, y = Z[chosen].T
+            ax.scatter(x, y, s=7, linewidths=0, color=colour, label=name)
         if len(classes) <= 20:
             ax.legend(fontsize=7, markerscale=2, frameon=False, loc="best", ncols=2)
     ax.set(xlabel=f"component {first + 1}", ylabel=f"component {first + 2}")

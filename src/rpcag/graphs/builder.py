@@ -60,7 +60,7 @@ class GraphBuilder(BaseEstimator):
         return observed(X, mask)
 
     def _distances_to_graph(self, rows):
-        """Blocks of distances to the graph's rows; a row's own double is at infinity."""
+        """Blocks of distances to the graph's rows; a row's double is at infinity."""
         for distances in distance_blocks(rows, self._rows):
             nearest = distances.argmin(axis=1)
             double = np.flatnonzero(distances[np.arange(len(distances)), nearest] == 0)

@@ -3,8 +3,6 @@
 import numpy as np
 from scipy import sparse
 
-Adjacency = np.ndarray | sparse.csr_array
-
 
 def check_graph(graph, n_samples: int | None = None, *, name: str = "graph"):
     """Return `graph` as a symmetric, non-negative adjacency with a zero diagonal.

@@ -1,1 +1,1 @@
-"""Linear algebra the terms stand on: thresholded spectra, shifted Laplacians, blocks."""
+"""Linear algebra under the terms: thresholded spectra, shifted Laplacians, blocks."""

@@ -1,6 +1,7 @@
 """Solve (I + shift * Phi) W = Y for a graph Laplacian Phi, many times over."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -9,7 +10,7 @@ from scipy.sparse.linalg import splu
 
 from rpcag.linalg.blocks import column_blocks
 
-Laplacian = np.ndarray | sparse.sparray
+Laplacian = Any  # an ndarray or a SciPy sparse array
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # Up to this many vertices an explicit inverse, applied by one matrix product, beats

@@ -87,7 +87,8 @@ class SingularValueThreshold:
         method = self.method if self.method != "auto" else self._choose(short)
         if method == "lapack" or not self._by_gram(short, threshold, method, scratch):
             return self._by_lapack(A, threshold)
-        assert self.basis is not None and self.values is not None
+        assert self.basis is not None
+        assert self.values is not None
         # D_t(A) = B diag(s / (s + t)) B^T A with B the kept eigenvectors of A A^T, a
         # few columns at a time.
         shrink = (self.values / (self.values + threshold)).astype(A.dtype)

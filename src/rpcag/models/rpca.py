@@ -5,8 +5,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -465,7 +467,7 @@ def check_observed(X: np.ndarray) -> None:
 
 
 def check_number(model, name: str, kind: type, *, at_least: float) -> None:
-    value = getattr(model, name)
+    value: Any = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"{name} must be {what}, got {value!r}")
@@ -506,15 +508,13 @@ def build_graph(graph, X):
 
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
-    from scipy import sparse
-
-    A = adjacency if sparse.issparse(adjacency) else np.asarray(adjacency, float)
+    A: Any = adjacency if sparse.issparse(adjacency) else np.asarray(adjacency, float)
     if A.shape != (n_new, n_samples):
         raise ValueError(
             f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "
             f"fit, got {A.shape}"
         )
-    weights = A.data if sparse.issparse(A) else A
+    weights: np.ndarray = A.data if sparse.issparse(A) else A
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("adjacency must hold finite weights of at least 0")
     return A

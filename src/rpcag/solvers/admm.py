@@ -170,7 +170,9 @@ class _Certificate:
         self.bound = 0.0  # every term is non-negative
         self.history: list[Progress] = []
 
-    def check(self, n_iter, L, copies, multipliers, rho, work, residuals) -> Progress:
+    def check(
+        self, n_iter, L, copies, multipliers, rho, work, residuals: tuple[float, float]
+    ) -> Progress:
         objective = self.central.value_at_prox()
         objective += sum(term.value(L) for term in self.others)
         linear = quadratic = 0.0
@@ -188,22 +190,25 @@ class _Certificate:
         self.bound = max(self.bound, -(scale * linear + scale**2 * quadratic))
         gap = max(objective - self.bound, 0.0) / objective if objective > 0 else 0.0
         self.history.append(
-            Progress(n_iter, objective, self.bound, gap, *residuals, self.central.rank)
+            Progress(
+                n_iter,
+                objective,
+                self.bound,
+                gap,
+                *residuals,
+                rank=self.central.rank,
+            )
         )
         return self.history[-1]
 
-    def latest(self, n_iter, residuals) -> Progress:
+    def latest(self, n_iter: int, residuals: tuple[float, float]) -> Progress:
         """The last certificate, dated forward."""
+        rank = self.central.rank
         if not self.history:
-            return Progress(n_iter, math.inf, 0.0, 1.0, *residuals, self.central.rank)
-        last = self.history[-1]
-        return Progress(
-            n_iter,
-            last.objective,
-            last.lower_bound,
-            last.gap,
-            *residuals,
-            self.central.rank,
+            return Progress(n_iter, math.inf, 0.0, 1.0, *residuals, rank=rank)
+        primal, dual = residuals
+        return self.history[-1]._replace(
+            n_iter=n_iter, primal_residual=primal, dual_residual=dual, rank=rank
         )
 
     def is_stuck(self) -> bool:

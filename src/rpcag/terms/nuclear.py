@@ -32,7 +32,8 @@ class NuclearNorm:
 
     def value_at_prox(self) -> float:
         """||P||_* of the last answer of `prox`, from its singular values: free."""
-        return float(np.sum(self.threshold.values))
+        values = self.threshold.values
+        return 0.0 if values is None else float(values.sum())
 
     @property
     def rank(self) -> int:
