@@ -30,8 +30,8 @@ def occlude_blocks(X, image_shape, share=0.25, *, value=0.0, random_state=None):
     >>> from rpcag.corruption import occlude_blocks
     >>> occluded, mask = occlude_blocks(np.ones((1, 16)), (4, 4), random_state=0)
     >>> occluded.reshape(4, 4)
-    array([[0., 0., 1., 1.],
-           [0., 0., 1., 1.],
+    array([[1., 0., 0., 1.],
+           [1., 0., 0., 1.],
            [1., 1., 1., 1.],
            [1., 1., 1., 1.]])
     """

@@ -467,11 +467,11 @@ def check_observed(X: np.ndarray) -> None:
 
 
 def check_number(model, name: str, kind: type, *, at_least: float) -> None:
-    value: Any = getattr(model, name)
+    value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"{name} must be {what}, got {value!r}")
-    if not (np.isfinite(value) and value >= at_least):
+    if not at_least <= float(value) < math.inf:  # NaN is refused too
         raise ValueError(f"{name} must be {what} of at least {at_least}, got {value!r}")
 
 

@@ -1,0 +1,66 @@
+"""The paper's data: every fit is certified."""
+
+import numpy as np
+import pytest
+
+from rpcag import RPCAG
+from rpcag.graphs import CompleteGraph, KNNGraph
+
+pytestmark = pytest.mark.data
+
+
+def load(real_data, name):
+    data = real_data(name)
+    X, y = data["X"].astype(float), data["y"]
+    X /= max(1.0, X.max())
+    if name == "orl_56x46":  # the subjects the authors used
+        X = X[np.isin(y, [*range(9), 12, *range(20, 40)])]
+    if name == "mnist_5k":
+        X = X[np.sort(np.random.default_rng(0).choice(len(X), 300, replace=False))]
+    return X
+
+
+def standardise(X):
+    deviation = np.nanstd(X, axis=0, ddof=1)
+    return (X - np.nanmean(X, axis=0)) / np.where(deviation > 0, deviation, 1)
+
+
+@pytest.mark.parametrize("name", ["orl_56x46", "yale_64x64", "mnist_5k"])
+@pytest.mark.parametrize("gamma", [0.05, 1.0, 10.0, 100.0])
+def test_every_fit_reaches_a_certified_gap(real_data, name, gamma):
+    images = load(real_data, name)
+    A = CompleteGraph()(images)
+    model = RPCAG(gamma=gamma, graph=A, max_iter=200).fit(standardise(images))
+    assert model.gap_ <= 1e-3
+    assert model.status_ == "converged"
+
+
+def test_masked_distances_keep_the_neighbours_of_occluded_faces(real_data):
+    """With the mask known, neighbours are of one person about as often as before."""
+    from rpcag.corruption import occlude_blocks
+
+    images = load(real_data, "orl_56x46")
+    person = np.repeat(np.arange(30), 10)
+    occluded, mask = occlude_blocks(images, (56, 46), random_state=0)
+
+    def share_within(A):
+        i, j = A.nonzero()
+        weights = A[i, j]
+        return weights[person[i] == person[j]].sum() / weights.sum()
+
+    clean = share_within(KNNGraph()(images))
+    masked = share_within(KNNGraph()(occluded, mask=mask))
+    blind = share_within(KNNGraph()(occluded))
+    assert masked > 0.9 * clean > 1.5 * blind
+
+
+def test_missing_pixels_of_faces_are_filled_in(real_data):
+    images = load(real_data, "orl_56x46")[:100]
+    rng = np.random.default_rng(0)
+    hidden = rng.random(images.shape) < 0.25
+    X = standardise(np.where(hidden, np.nan, images))
+    truth = standardise(images)
+    L = RPCAG(gamma=0.01).fit(X).low_rank_
+    error = np.abs(L - truth)[hidden].mean()
+    mean = np.abs(truth)[hidden].mean()  # what filling in the mean would leave
+    assert error < 0.6 * mean
