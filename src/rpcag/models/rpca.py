@@ -466,7 +466,7 @@ def check_observed(X: np.ndarray) -> None:
         raise ValueError("X has no observed entry: every value is NaN")
 
 
-def check_number(model, name: str, kind: type, *, at_least: float) -> None:
+def check_number(model, name: str, kind: Any, *, at_least: float) -> None:
     value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
