@@ -20,7 +20,7 @@ def low_rank_and_noise(rng, n, p, rank=8):
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (40, 40), (1, 7), (7, 1)])
-@pytest.mark.parametrize("method", ["gram", "lapack"])
+@pytest.mark.parametrize("method", ["auto", "lapack"])
 @pytest.mark.parametrize("t", [0.0, 0.5, 3.0, 1e3])
 def test_singular_values_are_thresholded(rng, shape, method, t):
     A = low_rank_and_noise(rng, *shape)
@@ -87,7 +87,7 @@ def test_factors_multiply_back(rng):
 
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40), (1, 5)])
 def test_spectral_norm_is_never_too_small(rng, shape):
-    for dtype, slack in ((np.float64, 1e-13), (np.float32, 1e-5)):
+    for dtype, slack in ((np.float64, 1e-13), (np.float32, 2e-5)):
         A = rng.standard_normal(shape).astype(dtype)
         true = np.linalg.norm(A.astype(float), 2)
         assert true * (1 - 1e-15) <= spectral_norm(A) <= true * (1 + slack)

@@ -54,8 +54,8 @@ def check_graph(graph, n_samples: int | None = None, *, name: str = "graph"):
             f"{asymmetry:.3g}); pass (A + A.T) / 2 or np.maximum(A, A.T)"
         )
     if sparse.issparse(A):
-        A = sparse.csr_array((A + A.T) * 0.5)
-        A.setdiag(0)
+        A = (A + A.T) * 0.5
+        A = sparse.csr_array(A - sparse.diags_array(A.diagonal()))
         A.eliminate_zeros()
         A.sort_indices()
         return A

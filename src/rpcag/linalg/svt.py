@@ -49,19 +49,22 @@ def short_side(A: np.ndarray) -> np.ndarray:
 
 
 def spectral_norm(A: np.ndarray) -> float:
-    """||A||_2, rounded up."""
+    """||A||_2, rounded up by more than the rounding errors of A and of its square."""
     if not A.size:
         return 0.0
     K = gram(short_side(A))
-    top = K.shape[0] - 1
-    largest = linalg.eigh(
-        K.T,
-        eigvals_only=True,
-        subset_by_index=[top, top],
-        overwrite_a=True,
-        check_finite=False,
-    )[0]
-    return float(np.sqrt(max(largest, 0.0))) * (1 + 8 * float(np.finfo(A.dtype).eps))
+    size = K.shape[0]
+    largest = K[0, 0]
+    if size > 1:
+        largest = linalg.eigh(
+            K.T,
+            eigvals_only=True,
+            subset_by_index=[size - 1, size - 1],
+            overwrite_a=True,
+            check_finite=False,
+        )[0]
+    rounding = 4 * float(np.finfo(A.dtype).eps) * np.sqrt(size)
+    return float(np.sqrt(max(largest, 0.0)) * (1 + rounding))
 
 
 @dataclass
@@ -104,9 +107,9 @@ class SingularValueThreshold:
         return A
 
     def _choose(self, short: np.ndarray) -> str:
-        if not self._trust_gram:
-            return "lapack"
         size = short.shape[0]
+        if not self._trust_gram or size == 1:
+            return "lapack"
         rank = size if self.values is None else len(self.values)
         if self._rest > 0:
             self._rest -= 1
@@ -228,6 +231,9 @@ def factorise(
     """A = P diag(s) Q^T of a matrix whose shorter side is spanned by `basis`."""
     if basis is None:
         P, s, Qt = _svd(A)
+    elif basis.shape[1] == 0:
+        n, p = A.shape
+        return np.empty((n, 0), A.dtype), np.empty(0, A.dtype), np.empty((0, p), A.dtype)
     else:
         B = basis.astype(A.dtype, copy=False)
         if A.shape[0] <= A.shape[1]:
