@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from rpcag import RPCA, RPCAG, RPCAGCV
 
@@ -132,6 +133,8 @@ OPTIONS = [
     ({"graph": "nearest"}, ValueError, "graph must be one of .* got 'nearest'"),
     ({"graph": None}, ValueError, "graph must be"),
     ({"graph": 3.0}, ValueError, "graph must be a square matrix"),
+    ({"lam": 1e200}, ValueError, "lam=1e.200.* out of the range"),
+    ({"gamma": 1e300}, ValueError, "gamma=1e.300.* out of the range"),
     ({"graph": np.eye(11)}, ValueError, "graph has 11 vertices but X has 12 samples"),
     ({"graph": np.ones((12, 3))}, ValueError, "graph must be a square matrix"),
     ({"graph": np.triu(np.ones((12, 12)))}, ValueError, "graph is not symmetric"),
@@ -185,3 +188,30 @@ def test_new_rows_must_have_the_same_features():
 def test_new_rows_without_any_entry_are_zero_or_their_neighbours():
     model = RPCA().fit(X)
     assert np.all(model.transform(np.full((1, 9), np.nan)) == 0)
+
+
+def test_a_failed_fit_is_no_fit():
+    model = RPCAG(lam=-1)
+    with pytest.raises(ValueError, match="lam"):
+        model.fit(X)
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+
+
+def test_the_model_does_not_change_with_its_input_or_options():
+    data = X.copy()
+    model = RPCAG().fit(data)
+    before = model.transform(X[:3])
+    data[:] = 0
+    model.set_params(laplacian="combinatorial", gamma=5.0)
+    np.testing.assert_array_equal(model.transform(X[:3]), before)
+
+
+def test_transform_never_returns_nan():
+    huge = RPCA().fit(X * 1e40)
+    assert np.isfinite(huge.transform(X[:2].astype(np.float32))).all()
+    model = RPCAG().fit(X)
+    with pytest.raises(ValueError, match="X or adjacency has values too far beyond"):
+        model.transform(X[:2], adjacency=np.full((2, 12), 1e308))
+    with pytest.raises(ValueError, match="adjacency is for models with a graph"):
+        huge.transform(X[:2], adjacency=np.ones((2, 12)))

@@ -242,11 +242,15 @@ def test_graph_check_returns_a_clean_copy():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
+        ({"n_neighbors": 0}, "n_neighbors must be an int of at least 1"),
         ({"n_neighbors": 2.5}, "n_neighbors must be an int"),
         ({"weights": "cosine"}, "weights must be one of"),
         ({"width": "wide"}, "width must be one of"),
-        ({"width": -1.0}, "width must be positive"),
+        ({"width": None}, "width must be a positive number"),
+        ({"n_neighbors": None}, "n_neighbors must be an int"),
+        ({"image_shape": 12}, "image_shape must be two positive ints"),
+        ({"image_shape": (-3, -4)}, "image_shape must be two positive ints"),
+        ({"width": -1.0}, "width must be a positive number"),
         ({"image_shape": (5, 5)}, r"image_shape \(5, 5\) has 25 pixels"),
     ],
 )

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
+from rpcag.graphs.inpainting import check_image_shape
+
 
 def occlude_blocks(X, image_shape, share=0.25, *, value=0.0, random_state=None):
     """Cover a square block of every image, at a random place.
@@ -36,12 +38,9 @@ def occlude_blocks(X, image_shape, share=0.25, *, value=0.0, random_state=None):
            [1., 1., 1., 1.]])
     """
     X = np.asarray(X)
-    height, width = image_shape
-    if X.ndim != 2 or height * width != X.shape[1]:
-        raise ValueError(
-            f"image_shape {tuple(image_shape)} has {height * width} pixels but X has "
-            f"shape {X.shape}"
-        )
+    if X.ndim != 2:
+        raise ValueError(f"X must have one row per image, got shape {X.shape}")
+    height, width = check_image_shape(image_shape, X.shape)
     if not 0 <= share <= 1:
         raise ValueError(f"share must lie between 0 and 1, got {share!r}")
     rng = check_random_state(random_state)

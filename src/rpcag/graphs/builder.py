@@ -1,11 +1,22 @@
 """What all graph builders share."""
 
+import math
+from numbers import Real
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rpcag.graphs.distances import distance_blocks, observed
 from rpcag.graphs.inpainting import inpaint_tv
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse an option that is not a positive number, by name."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}")
 
 
 class GraphBuilder(BaseEstimator):
@@ -36,7 +47,9 @@ class GraphBuilder(BaseEstimator):
         X = check_array(
             X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
         )
-        self._rows = self._prepare(X, mask)
+        rows, seen = self._prepare(X, mask)
+        # A copy: `connect` must not see what happens to the caller's array later.
+        self._rows = rows.copy() if rows is X else rows, seen
         self.adjacency_ = self._build(self._rows)
         return self
 

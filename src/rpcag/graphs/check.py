@@ -30,9 +30,10 @@ def check_graph(graph, n_samples: int | None = None, *, name: str = "graph"):
     """
     A = _as_float(graph, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        shape = " x ".join(map(str, A.shape))
+        what = f"an array of shape {A.shape}" if A.ndim else repr(graph)
         raise ValueError(
-            f"{name} must be a square matrix of edge weights, got shape ({shape})"
+            f"{name} must be a square matrix of edge weights, or 'knn', 'complete' or "
+            f"a builder of rpcag.graphs, got {what}"
         )
     if n_samples is not None and A.shape[0] != n_samples:
         raise ValueError(
@@ -54,12 +55,12 @@ def check_graph(graph, n_samples: int | None = None, *, name: str = "graph"):
             f"{asymmetry:.3g}); pass (A + A.T) / 2 or np.maximum(A, A.T)"
         )
     if sparse.issparse(A):
-        A = (A + A.T) * 0.5
+        A = A * 0.5 + A.T * 0.5
         A = sparse.csr_array(A - sparse.diags_array(A.diagonal()))
         A.eliminate_zeros()
         A.sort_indices()
         return A
-    A = (A + A.T) / 2
+    A = A / 2 + A.T / 2
     np.fill_diagonal(A, 0.0)
     return A
 

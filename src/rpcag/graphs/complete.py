@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpcag.graphs.builder import GraphBuilder
+from rpcag.graphs.builder import GraphBuilder, check_positive
 from rpcag.graphs.distances import distance_blocks
 
 
@@ -16,7 +16,8 @@ class CompleteGraph(GraphBuilder):
     Parameters
     ----------
     sigma2 : float, default=0.05
-        The paper's value, for features of order one.
+        The paper's value, for features of order one: with grey values up to 255
+        nearly every weight would vanish, so scale images to [0, 1] or standardise.
     image_shape : tuple of int, optional
         Rows are images of this shape, and missing pixels are inpainted by total
         variation before the distances (the paper's case of random missing values).
@@ -36,8 +37,7 @@ class CompleteGraph(GraphBuilder):
         self.image_shape = image_shape
 
     def _build(self, rows):
-        if not self.sigma2 > 0:
-            raise ValueError(f"sigma2 must be positive, got {self.sigma2!r}")
+        check_positive("sigma2", self.sigma2)
         distances = np.vstack(list(distance_blocks(rows, rows)))
         distances = (distances + distances.T) / 2
         np.fill_diagonal(distances, np.inf)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+from sklearn.utils import check_array
 
 # Pairs of rows whose distances are held at a time: 64 MiB of doubles.
 PAIRS = 2**23
@@ -42,12 +43,19 @@ def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
         distances = (distances + distances.T) / 2
         np.fill_diagonal(distances, 0.0)
         return distances
-    return np.vstack(list(distance_blocks(rows, observed(Y, mask_Y))))
+    others = observed(Y, mask_Y)
+    if others[0].shape[1] != rows[0].shape[1]:
+        raise ValueError(
+            f"Y has {others[0].shape[1]} features but X has {rows[0].shape[1]}"
+        )
+    return np.vstack(list(distance_blocks(rows, others)))
 
 
 def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
     """X in double precision with zeros where it is not observed, and its mask."""
-    X = np.asarray(X, dtype=np.float64)
+    X = check_array(
+        X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_features=0
+    )
     missing = np.isnan(X)
     if mask is not None:
         mask = np.asarray(mask)

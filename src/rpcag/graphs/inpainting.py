@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from rpcag.graphs.distances import observed
+
 
 def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarray:
     """Fill the missing pixels of images by total variation, all images at once.
@@ -35,18 +37,11 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
     >>> inpaint_tv([[1.0, np.nan, 3.0, 1.0, np.nan, 3.0]], (2, 3)).round(2)[0, [0, 2]]
     array([1., 3.])
     """
-    X = np.asarray(X, dtype=np.float64)
-    height, width = image_shape
-    if X.ndim != 2 or height * width != X.shape[1]:
-        raise ValueError(
-            f"image_shape {tuple(image_shape)} has {height * width} pixels but X has "
-            f"{X.shape[-1]} features"
-        )
-    known = ~np.isnan(X)
-    if mask is not None:
-        known &= np.asarray(mask, dtype=bool)
-    if known.all():
-        return X.copy()
+    filled, known = observed(X, mask)
+    height, width = check_image_shape(image_shape, filled.shape)
+    if known is None:
+        return filled.copy()
+    X = filled
     filled = np.full_like(X, np.nan)
     todo = known.any(axis=1)
     filled[todo] = _inpaint(
@@ -56,6 +51,26 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
         max_iter,
     ).reshape(-1, X.shape[1])
     return filled
+
+
+def check_image_shape(image_shape, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Height and width that fit the features of X."""
+    try:
+        height, width = (int(length) for length in image_shape)
+        fits = (height, width) == tuple(image_shape) and min(height, width) > 0
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"image_shape must be two positive ints, height and width, "
+            f"got {image_shape!r}"
+        )
+    if height * width != shape[1]:
+        raise ValueError(
+            f"image_shape {(height, width)} has {height * width} pixels but X has "
+            f"{shape[1]} features"
+        )
+    return height, width
 
 
 def _inpaint(images, known, tol, max_iter):

@@ -29,6 +29,8 @@ def laplacian(adjacency, kind: str = "normalized"):
     """
     if kind not in KINDS:
         raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
+    if not sparse.issparse(adjacency):
+        adjacency = np.asarray(adjacency, dtype=np.float64)
     degrees = degree(adjacency)
     diagonal = degrees
     if kind == "normalized":

@@ -1,11 +1,13 @@
 """Graphs of nearest neighbours."""
 
+from numbers import Integral
+
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 
-from rpcag.graphs.builder import GraphBuilder
+from rpcag.graphs.builder import GraphBuilder, check_positive
 from rpcag.graphs.distances import centre_and_scale, distance_blocks
 
 WEIGHTS = ("heat", "binary", "correlation")
@@ -98,12 +100,9 @@ class KNNGraph(GraphBuilder):
         return sparse.csr_array(W.maximum(W.T))
 
     def _check(self):
-        if isinstance(self.n_neighbors, bool) or self.n_neighbors != int(
-            self.n_neighbors
-        ):
-            raise ValueError(f"n_neighbors must be an int, got {self.n_neighbors!r}")
-        if self.n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be at least 1, got {self.n_neighbors}")
+        k = self.n_neighbors
+        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"n_neighbors must be an int of at least 1, got {k!r}")
         if self.weights not in WEIGHTS:
             raise ValueError(f"weights must be one of {WEIGHTS}, got {self.weights!r}")
         if isinstance(self.width, str):
@@ -111,8 +110,8 @@ class KNNGraph(GraphBuilder):
                 raise ValueError(
                     f"width must be one of {WIDTHS} or a number, got {self.width!r}"
                 )
-        elif not (np.isfinite(self.width) and self.width > 0):
-            raise ValueError(f"width must be positive, got {self.width!r}")
+        else:
+            check_positive("width", self.width)
 
     def _search(self, rows, k):
         """Indices and RMS distances of k neighbours of every row, nearest first."""

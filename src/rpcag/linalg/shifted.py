@@ -82,7 +82,7 @@ class ShiftedLaplacian:
         system.flat[:: self.size + 1] += 1.0
         factor, failed = linalg.lapack.dpotrf(system, lower=1, overwrite_a=1)
         if failed:
-            raise ValueError("the Laplacian is not positive semi-definite")
+            raise linalg.LinAlgError("I + shift Phi is not positive definite")
         inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
         for i in range(1, self.size):  # LAPACK filled the lower triangle only
             inverse[:i, i] = inverse[i, :i]

@@ -232,8 +232,8 @@ def factorise(
     if basis is None:
         P, s, Qt = _svd(A)
     elif basis.shape[1] == 0:
-        n, p = A.shape
-        return np.empty((n, 0), A.dtype), np.empty(0, A.dtype), np.empty((0, p), A.dtype)
+        none = np.empty(0, A.dtype)
+        return none.reshape(len(A), 0), none, none.reshape(0, A.shape[1])
     else:
         B = basis.astype(A.dtype, copy=False)
         if A.shape[0] <= A.shape[1]:

@@ -47,8 +47,10 @@ class RPCAGCV(RPCAG):
         How many times to hide other entries.
     random_state : int, RandomState or None, default=0
         Which entries are hidden.
-    graph, laplacian, tol, max_iter, verbose, callback
+    graph, laplacian, tol, max_iter, verbose
         As in `RPCAG`.
+    callback : callable, optional
+        As in `RPCAG`, of the last fit only.
 
     Attributes
     ----------
@@ -56,7 +58,8 @@ class RPCAGCV(RPCAG):
         The chosen values.
     cv_results_ : dict of ndarray
         The curve: ``lam``, ``gamma``, ``mean_error``, ``std_error`` and
-        ``split0_error``, ``split1_error``, ... for every candidate, in the unit of X.
+        ``split0_error``, ``split1_error``, ... for every candidate, in the unit of X,
+        and ``gap``, the largest certified gap of the splits.
     best_index_ : int
         The winner's place in the curve.
     best_error_ : float
@@ -136,16 +139,19 @@ class RPCAGCV(RPCAG):
             )
 
         rng = check_random_state(self.random_state)
-        errors = []
+        errors, gaps = [], []
         for _ in range(self.n_splits):
             hidden = rng.choice(observed, n_hidden, replace=False)
-            errors.append(self._errors(X, hidden, lams, gammas))
+            split_errors, split_gaps = self._errors(X, hidden, lams, gammas)
+            errors.append(split_errors)
+            gaps.append(split_gaps)
         grid = [(lam, gamma) for lam in lams for gamma in gammas]
         self.cv_results_ = {
             "lam": np.array([lam for lam, _ in grid]),
             "gamma": np.array([gamma for _, gamma in grid]),
             "mean_error": np.mean(errors, axis=0),
             "std_error": np.std(errors, axis=0),
+            "gap": np.max(gaps, axis=0),
         }
         for k, split in enumerate(errors):
             self.cv_results_[f"split{k}_error"] = np.array(split)
@@ -164,21 +170,26 @@ class RPCAGCV(RPCAG):
             if values != "auto":
                 raise ValueError(f"{name} must be 'auto' or numbers, got {values!r}")
             return default
-        values = np.asarray(values, dtype=float).reshape(-1)
+        try:
+            values = np.asarray(values, dtype=float).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must be 'auto' or numbers, got {values!r}"
+            ) from error
         if values.size == 0 or not np.isfinite(values).all() or values.min() < 0:
             raise ValueError(
                 f"{name} must be finite numbers of at least 0, got {values.tolist()}"
             )
         return sorted(set(values.tolist()))
 
-    def _errors(self, X, hidden, lams, gammas) -> list[float]:
-        """Mean absolute errors on hidden entries, for every lam and gamma."""
+    def _errors(self, X, hidden, lams, gammas) -> tuple[list[float], list[float]]:
+        """Mean absolute errors on hidden entries, and gaps, for every lam and gamma."""
         seen = X.copy()
         seen.flat[hidden] = np.nan
         _, adjacency = build_graph(self.graph, seen)
         shifted = ShiftedLaplacian(laplacian(adjacency, self.laplacian), X.shape[1])
         truth = X.flat[hidden]
-        errors = []
+        errors, gaps = [], []
         for lam in lams:
             state = None
             for gamma in gammas:
@@ -186,9 +197,9 @@ class RPCAGCV(RPCAG):
                     tol=self.tol,
                     max_iter=self.max_iter,
                     start=state,
-                    callback=self.callback,
                 )
                 state = result.state
                 distances = np.abs(truth - result.x.flat[hidden])
                 errors.append(float(distances.mean(dtype=np.float64)))
-        return errors
+                gaps.append(result.gap)
+        return errors, gaps

@@ -1,20 +1,19 @@
 """Robust PCA (on graphs) in units in which every data set looks alike."""
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from scipy import linalg
 from threadpoolctl import ThreadpoolController
 
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.solvers import Progress, Result, State, admm
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
-# The first penalty of every copy, in units of lam. Measured on faces and digits of
-# 165 to 300 samples: 20 to 70 iterations to a gap of 1e-3 with or without a graph.
-PENALTY = 3.0
 # Up to this size of the shorter side, one BLAS thread is faster than two: the solver
 # alternates between libraries whose waiting threads take each other's cores.
 ONE_THREAD = 1000
@@ -39,6 +38,7 @@ class Problem:
     ) -> None:
         self.X = X
         self.scale = typical_size(X)
+        self.spread = typical_spread(X)
         self.unit = 1.0
         largest = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in X)
         if largest > SAFE or self.scale < 1 / SAFE:
@@ -75,20 +75,30 @@ class Problem:
             len(start.copies) != len(terms) or start.copies[0].shape != self.X.shape
         ):
             start = None
+        # Between the size of an entry and its distance from the feature's median: on
+        # centred data they are the same, with a large mean (raw images) the first
+        # alone makes penalties too small, the second too large.
+        size = math.sqrt(self.scale / self.unit) * math.sqrt(self.spread / self.unit)
         relay = callback and (lambda progress: callback(self._in_units(progress)))
-        limit = blas_threads(min(self.X.shape))
-        with limit:
-            result = admm(
-                NuclearNorm(),
-                terms,
-                self.X.shape,
-                self.X.dtype,
-                penalties=[PENALTY * self.lam * self.unit / self.scale] * len(terms),
-                tol=tol,
-                max_iter=max_iter,
-                start=start,
-                callback=relay,
-            )
+        try:
+            with blas_threads(min(self.X.shape)):
+                result = admm(
+                    NuclearNorm(),
+                    terms,
+                    self.X.shape,
+                    self.X.dtype,
+                    ratio=self.lam / size,
+                    tol=tol,
+                    max_iter=max_iter,
+                    start=start,
+                    callback=relay,
+                )
+        except (ArithmeticError, linalg.LinAlgError) as error:
+            raise ValueError(
+                f"lam={self.lam:.3g}, gamma={self.gamma / self.unit:.3g} and X, whose "
+                f"typical size is {self.scale:.3g}, are out of the range of "
+                f"{self.X.dtype} together ({error}); choose values nearer to 'auto'"
+            ) from error
         if self.unit == 1.0:
             return result
         with np.errstate(over="ignore"):
@@ -124,6 +134,22 @@ def typical_size(X: np.ndarray) -> float:
     if sizes.size == 0:
         return 1.0
     return max(float(np.median(sizes)) / 0.6745, float(np.finfo(X.dtype).tiny))
+
+
+def typical_spread(X: np.ndarray) -> float:
+    """Typical size of the distance of an entry from the median of its feature.
+
+    From at most a few hundred rows: it only sets the first penalties.
+    """
+    rows = X[:: max(1, len(X) // 256)]
+    centre = np.zeros(X.shape[1], X.dtype)
+    seen = ~np.isnan(rows).all(axis=0)
+    centre[seen] = np.nanmedian(rows[:, seen], axis=0)
+    distances = rows - centre
+    scale = typical_size(X)
+    if not np.any(np.abs(distances) > 0):
+        return scale
+    return float(np.clip(typical_size(distances), 1e-3 * scale, scale))
 
 
 @cache

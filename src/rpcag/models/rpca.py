@@ -16,7 +16,7 @@ from sklearn.base import (
     clone,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.check import check_graph
@@ -25,8 +25,9 @@ from rpcag.graphs.laplacian import degree, inverse_sqrt, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import factorise
-from rpcag.models.problem import PENALTY, Problem, blas_threads, typical_size
+from rpcag.models.problem import Problem, blas_threads, typical_size
 from rpcag.solvers import Progress, Result
+from rpcag.solvers.admm import PENALTY
 from rpcag.solvers.projection import Subspace, project
 
 BUILDERS: dict[str, type[GraphBuilder]] = {"knn": KNNGraph, "complete": CompleteGraph}
@@ -161,40 +162,44 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_new, n_components_)
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         X = self._validate(X, reset=False)
-        scale = X.dtype.type(self._scale)
-        observed = ~np.isnan(X) if np.isnan(X).any() else None
         curvature, pull = self._ties(X, adjacency)
+        # In units of the typical size, as wide as the model or the rows are.
+        dtype = np.result_type(X, self._directions)
+        scale = dtype.type(self._scale)
         with np.errstate(over="ignore"):
-            scaled = X / scale
-        if observed is not None:
+            scaled = X.astype(dtype) / scale
+        observed = None
+        if np.isnan(X).any():
+            observed = ~np.isnan(X)
             scaled[~observed] = 0
-        if not np.isfinite(scaled).all():
-            raise ValueError(
-                "X has values too far beyond the data the model was fitted on "
-                f"(typical size {self._scale:.3g})"
-            )
-        with blas_threads(min(X.shape)):
+        with blas_threads(min(X.shape)), np.errstate(over="ignore", invalid="ignore"):
             Z = project(
                 scaled,
                 observed,
                 Subspace(
-                    self._directions.astype(X.dtype, copy=False),
-                    self._spectrum.astype(X.dtype, copy=False) / scale,
+                    self._directions.astype(dtype, copy=False),
+                    self._spectrum.astype(dtype, copy=False) / scale,
                 ),
                 self.lam_,
                 curvature * self._scale,
                 pull,
                 penalty=PENALTY * self.lam_,
             )
-        return Z[:, : self.n_components_] * scale
+            Z = (Z[:, : self.n_components_] * scale).astype(X.dtype, copy=False)
+        if not np.isfinite(Z).all():
+            raise ValueError(
+                "X or adjacency has values too far beyond those the model was fitted "
+                f"on (typical size of X there: {self._scale:.3g})"
+            )
+        return Z
 
     def inverse_transform(self, Z):
         """Low-rank rows with the given embedding: Z @ components_."""
-        check_is_fitted(self)
-        Z = np.asarray(Z)
-        if Z.ndim != 2 or Z.shape[1] != self.n_components_:
+        check_is_fitted(self, "components_")
+        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
+        if Z.shape[1] != self.n_components_:
             raise ValueError(
                 f"Z must have {self.n_components_} columns, one per component, "
                 f"got shape {Z.shape}"
@@ -212,21 +217,25 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )
 
     def _fit(self, X):
-        self.lam_ = resolve_lam(self.lam, X.shape)
-        self._solve(X, Problem(X, self.lam_))
+        lam = resolve_lam(self.lam, X.shape)
+        result = self._solve(Problem(X, lam))
+        self.lam_ = lam
+        self._name(X, result)
 
-    def _solve(self, X, problem: Problem) -> None:
+    def _solve(self, problem: Problem) -> Result:
+        start = getattr(self, "_state", None) if self.warm_start else None
+        if start is not None and not 0.5 < problem.scale / self._scale < 2:
+            start = None  # data in another unit
         result = problem.solve(
             tol=self.tol,
             max_iter=self.max_iter,
-            start=getattr(self, "_state", None) if self.warm_start else None,
+            start=start,
             callback=self._watch(),
         )
         self._state = result.state if self.warm_start else None
-        result = replace(result, state=None)  # four arrays like X
-        self._scale = problem.scale
+        self._scale: float = problem.scale
         self._warn(result)
-        self._name(X, result)
+        return replace(result, state=None)  # four arrays like X
 
     def _watch(self) -> Callable[[Progress], bool | None] | None:
         """The user's callback, with a printed line per certificate if verbose."""
@@ -257,12 +266,19 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     "Use float64 or a larger tol",
                 ),
             }[result.status]
+            # gap = (objective - bound) / objective, so objective / bound - 1 is
+            accept = "."
+            if result.gap < 0.5:
+                above = 100 * result.gap / (1 - result.gap)
+                accept = (
+                    ", or accept the answer: its objective is at most "
+                    f"{above:.2g} % above the best."
+                )
             warnings.warn(
                 f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
-                f"(tol {self.tol:.1e}). {remedy}, or accept the answer: its objective "
-                f"is at most {100 * result.gap:.2g} % above the best.",
+                f"(tol {self.tol:.1e}). {remedy}{accept}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _name(self, X, result: Result) -> None:
@@ -277,8 +293,8 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_components_ = kept
         self._n_features_out = kept
         self._scores, self._spectrum, self._directions = P * s, s, Vt
-        self.embedding_ = self._scores[:, :kept]
-        self.components_ = Vt[:kept]
+        self.embedding_ = self._scores[:, :kept].copy()
+        self.components_ = Vt[:kept].copy()
         self.singular_values_ = s[:kept]
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
@@ -293,6 +309,13 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _ties(self, X, adjacency):
         """Curvature and pull of the smoothness towards the fitted rows: none."""
+        if adjacency is not None:
+            raise ValueError(
+                f"adjacency is for models with a graph; {type(self).__name__} has none"
+            )
+        return self._no_ties(X)
+
+    def _no_ties(self, X):
         return np.zeros(len(X)), np.zeros((len(X), self.rank_))
 
     def __sklearn_tags__(self):
@@ -411,11 +434,15 @@ class RPCAG(RPCA):
         self.laplacian = laplacian
 
     def _fit(self, X):
-        self.lam_, self.gamma_ = self._parameters(X)
-        self._builder, self.adjacency_ = build_graph(self.graph, X)
-        self.laplacian_ = laplacian(self.adjacency_, self.laplacian)
-        shifted = ShiftedLaplacian(self.laplacian_, X.shape[1])
-        self._solve(X, Problem(X, self.lam_, self.gamma_, shifted))
+        lam, gamma = self._parameters(X)
+        builder, adjacency = build_graph(self.graph, X)
+        Phi = laplacian(adjacency, self.laplacian)
+        shifted = ShiftedLaplacian(Phi, X.shape[1])
+        result = self._solve(Problem(X, lam, gamma, shifted))
+        self.lam_, self.gamma_ = lam, gamma
+        self.adjacency_, self.laplacian_ = adjacency, Phi
+        self._builder, self._normalized = builder, self.laplacian == "normalized"
+        self._name(X, result)
 
     def _parameters(self, X):
         return resolve_lam(self.lam, X.shape), resolve_gamma(self.gamma, X)
@@ -429,15 +456,15 @@ class RPCAG(RPCA):
         elif isinstance(self._builder, GraphBuilder):
             A = self._builder.connect(X)
         else:
-            return super()._ties(X, adjacency)
+            return self._no_ties(X)
         degrees = degree(A)
         curvature, neighbors = degrees, self._scores
-        if self.laplacian == "normalized":
+        if self._normalized:
             curvature = (degrees > 0).astype(np.float64)
             fitted = inverse_sqrt(degree(self.adjacency_))
             neighbors = neighbors * fitted[:, None]
         pull = A @ neighbors
-        if self.laplacian == "normalized":
+        if self._normalized:
             pull = pull * inverse_sqrt(degrees)[:, None]
         return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
 
@@ -471,7 +498,7 @@ def check_number(model, name: str, kind: Any, *, at_least: float) -> None:
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"{name} must be {what}, got {value!r}")
-    if not at_least <= float(value) < math.inf:  # NaN is refused too
+    if not at_least <= value < math.inf:  # NaN is refused too
         raise ValueError(f"{name} must be {what} of at least {at_least}, got {value!r}")
 
 
@@ -508,15 +535,17 @@ def build_graph(graph, X):
 
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
-    A: Any = adjacency if sparse.issparse(adjacency) else np.asarray(adjacency, float)
+    A: Any = check_array(
+        adjacency, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
+    )
     if A.shape != (n_new, n_samples):
         raise ValueError(
             f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "
             f"fit, got {A.shape}"
         )
     weights: np.ndarray = A.data if sparse.issparse(A) else A
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("adjacency must hold finite weights of at least 0")
+    if (weights < 0).any():
+        raise ValueError("adjacency must hold weights of at least 0")
     return A
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,10 +10,13 @@ from rpcag.linalg.blocks import BLOCK, blocks
 from rpcag.solvers.result import Progress, Result, State, Status
 
 RELAXATION = 1.7
-# A copy's penalty is doubled or halved when its relative residuals differ by more
-# than IMBALANCE. The looks grow rarer and end after LOOKS, so that from then on the
-# penalty is constant and the convergence theory of ADMM applies.
-IMBALANCE = 5.0
+# First penalties, in units of `ratio`. Measured on faces and digits of 165 to 300
+# samples: 20 to 90 iterations to a gap of 1e-3, with or without a graph.
+PENALTY = 3.0
+# A copy's penalty is doubled or halved when its relative residuals differ by more than
+# IMBALANCE. The looks grow rarer and end after LOOKS, so that from then on
+# the penalty is constant and the convergence theory of ADMM applies.
+IMBALANCE = 10.0
 LOOKS = 30
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
@@ -25,7 +28,7 @@ def admm(
     shape: tuple[int, int],
     dtype: Any = np.float64,
     *,
-    penalties: Sequence[float],
+    ratio: float,
     tol: float,
     max_iter: int,
     start: State | None = None,
@@ -51,8 +54,9 @@ def admm(
     others : sequence of terms
     shape, dtype
         Of L.
-    penalties : sequence of float
-        First r_i, one per term of `others`; they adapt, then freeze.
+    ratio : float
+        Typical size of a multiplier over typical size of an entry of L: the unit of the
+        penalties. They start at three times this, adapt, then freeze.
     tol : float
         Relative duality gap at which to stop.
     max_iter : int
@@ -71,7 +75,7 @@ def admm(
             others,
             shape,
             np.dtype(dtype),
-            penalties,
+            ratio,
             tol,
             max_iter,
             start,
@@ -80,16 +84,20 @@ def admm(
 
 
 def _iterate(
-    central, others, shape, dtype, penalties, tol, max_iter, start, callback
+    central, others, shape, dtype, ratio, tol, max_iter, start, callback
 ) -> Result:
     if start is None:
         copies = [np.zeros(shape, dtype) for _ in others]
         multipliers = [np.zeros(shape, dtype) for _ in others]
-        rho = [float(r) for r in penalties]
+        rho = [PENALTY * ratio for _ in others]
     else:
+        # The multipliers r_i U_i are kept; the penalties follow their unit.
+        change = ratio / start.ratio
         copies = [np.array(P, dtype) for P in start.copies]
-        multipliers = [np.array(U, dtype) for U in start.multipliers]
-        rho = list(start.penalties)
+        multipliers = [
+            np.array(U, dtype) / dtype.type(change) for U in start.multipliers
+        ]
+        rho = [r * change for r in start.penalties]
     L, work = np.zeros(shape, dtype), np.empty(shape, dtype)
     eps = float(np.finfo(dtype).eps)
 
@@ -112,8 +120,8 @@ def _iterate(
             term.prox(multipliers[i], 1 / rho[i], work)
             residuals.append(_finish(multipliers[i], L, copies[i], work))
             copies[i], work = work, copies[i]
-        primal = max(r[0] for r in residuals)
-        dual = max(r[1] for r in residuals)
+        primal = max(r.primal for r in residuals)
+        dual = max(r.dual for r in residuals)
         if not math.isfinite(primal + dual):
             raise FloatingPointError(
                 f"the solver left the range of {dtype} in iteration {n_iter}; "
@@ -138,7 +146,7 @@ def _iterate(
         if n_iter >= next_look and looks < LOOKS:
             looks += 1
             next_look = n_iter + max(5, n_iter // 4)
-            _balance(residuals, rho, multipliers)
+            _balance(residuals, L, rho, multipliers)
 
     history = certificate.history
     if not history or history[-1].n_iter != n_iter:
@@ -154,9 +162,9 @@ def _iterate(
         n_iter=n_iter,
         rank=central.rank,
         status=status,
-        basis=central.threshold.basis,
+        basis=central.basis,
         history=tuple(history),
-        state=State(tuple(copies), tuple(multipliers), tuple(rho)),
+        state=State(tuple(copies), tuple(multipliers), tuple(rho), ratio),
     )
 
 
@@ -188,7 +196,7 @@ class _Certificate:
         if quadratic > 0:
             scale = min(scale, max(-linear / (2 * quadratic), 0.0))
         self.bound = max(self.bound, -(scale * linear + scale**2 * quadratic))
-        gap = max(objective - self.bound, 0.0) / objective if objective > 0 else 0.0
+        gap = max(objective - self.bound, 0.0) / objective if objective != 0 else 0.0
         self.history.append(
             Progress(
                 n_iter,
@@ -256,8 +264,16 @@ def _relax(U, L, P) -> None:
         u += piece
 
 
-def _finish(U, L, old, new) -> tuple[float, float]:
-    """U -= new; the relative residuals ||L - new|| and ||new - old|| / ||U||."""
+class _Residuals(NamedTuple):
+    """Of one copy: relative ones for the user, plain ones to balance the penalty."""
+
+    primal: float  # ||L - P|| / max(||L||, ||P||)
+    dual: float  # ||P - P_before|| / ||U||
+    distance: float  # ||L - P||
+
+
+def _finish(U, L, old, new) -> _Residuals:
+    """U -= new, and how far the copy is from L and from where it was."""
     buffer = np.empty(min(BLOCK, U.size), U.dtype)
     primal = change = size_L = size_P = size_U = 0.0
     for u, value, before, after in blocks(U, L, old, new):
@@ -269,7 +285,11 @@ def _finish(U, L, old, new) -> tuple[float, float]:
         size_L += float(np.dot(value, value))
         size_P += float(np.dot(after, after))
         size_U += float(np.dot(u, u))
-    return _ratio(primal, max(size_L, size_P)), _ratio(change, size_U)
+    return _Residuals(
+        _ratio(primal, max(size_L, size_P)),
+        _ratio(change, size_U),
+        math.sqrt(primal),
+    )
 
 
 def _ratio(numerator: float, denominator: float) -> float:
@@ -279,13 +299,22 @@ def _ratio(numerator: float, denominator: float) -> float:
     return math.sqrt(numerator / denominator) if denominator > 0 else 1.0
 
 
-def _balance(residuals, rho, multipliers) -> None:
-    """Double the penalty of a copy that lags behind L, halve that of one that drags."""
-    for i, (primal, dual) in enumerate(residuals):
+def _balance(residuals, L, rho, multipliers) -> None:
+    """Double the penalty of a copy that lags behind L, halve that of one that drags.
+
+    ||L - P|| is measured against the geometric mean of ||L|| and of its distance from
+    constant columns: beside a large mean alone (raw images) it would look small however
+    wrong the penalty is.
+    """
+    size = float(np.linalg.norm(L))
+    spread = math.sqrt(max(size**2 - len(L) * float(np.sum(L.mean(axis=0) ** 2)), 0))
+    unit = math.sqrt(size * max(spread, 1e-3 * size)) or 1.0
+    for i, residual in enumerate(residuals):
+        primal = residual.distance / unit
         factor = 1.0
-        if primal > IMBALANCE * dual:
+        if primal > IMBALANCE * residual.dual:
             factor = 2.0
-        elif dual > IMBALANCE * primal:
+        elif residual.dual > IMBALANCE * primal:
             factor = 0.5
         if factor != 1.0:
             rho[i] *= factor

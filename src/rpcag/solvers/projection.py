@@ -24,7 +24,7 @@ def project(
     pull: np.ndarray,
     *,
     penalty: float,
-    tol: float = 1e-8,
+    tol: float = 1e-6,
     max_iter: int = 2000,
 ) -> np.ndarray:
     """Coordinates z of new rows x in the subspace, robust to gross errors in x.

@@ -27,6 +27,7 @@ class State:
     copies: tuple[np.ndarray, ...]
     multipliers: tuple[np.ndarray, ...]
     penalties: tuple[float, ...]
+    ratio: float  # the unit of the penalties
 
 
 @dataclass(frozen=True)

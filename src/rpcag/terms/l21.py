@@ -13,6 +13,8 @@ class L21Loss:
     """
 
     def __init__(self, X: np.ndarray, weight: float = 1.0) -> None:
+        if np.isnan(X).any():
+            raise ValueError("X has missing entries, which the l2,1 norm cannot skip")
         self.X = X
         self.weight = weight
 

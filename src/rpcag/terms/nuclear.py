@@ -41,5 +41,10 @@ class NuclearNorm:
         values = self.threshold.values
         return 0 if values is None else len(values)
 
+    @property
+    def basis(self) -> np.ndarray | None:
+        """Of the shorter side of the last answer of `prox`."""
+        return self.threshold.basis
+
     def dual_norm(self, Y: np.ndarray) -> float:
         return spectral_norm(Y)

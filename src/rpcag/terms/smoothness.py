@@ -27,12 +27,8 @@ class GraphSmoothness:
         return self.shifted.method == "cg"
 
     def value(self, Y: np.ndarray) -> float:
-        Phi = self.shifted.matrix(Y.dtype)
-        total = 0.0
-        for columns in column_blocks(Y.shape):
-            piece = np.ascontiguousarray(Y[:, columns])
-            total += inner(piece, Phi @ piece)
-        return self.gamma * total
+        total = sum(inner(piece, Phi_piece) for _, piece, Phi_piece in self._pieces(Y))
+        return max(self.gamma * total, 0.0)
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
         return self.shifted.solve(2 * step * self.gamma, Y, out)
@@ -40,12 +36,19 @@ class GraphSmoothness:
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
     ) -> tuple[float, float]:
-        Phi = self.shifted.matrix(P.dtype)
         quadratic = 0.0
-        for columns in column_blocks(P.shape):
-            piece = np.ascontiguousarray(P[:, columns])
-            dual = Phi @ piece
-            quadratic += inner(piece, dual)
-            dual *= 2 * self.gamma
-            total[:, columns] += dual
+        for columns, piece, Phi_piece in self._pieces(P):
+            quadratic += inner(piece, Phi_piece)
+            Phi_piece *= 2 * self.gamma
+            total[:, columns] += Phi_piece.astype(total.dtype, copy=False)
         return 0.0, max(self.gamma * quadratic, 0.0)
+
+    def _pieces(self, Y: np.ndarray):
+        """Some columns of Y and of Phi Y at a time, in double precision.
+
+        Phi annihilates what is constant on the graph; in single precision the rounding
+        of a large constant part would pass for roughness.
+        """
+        for columns in column_blocks(Y.shape):
+            piece = np.ascontiguousarray(Y[:, columns], dtype=np.float64)
+            yield columns, piece, np.ascontiguousarray(self.shifted.laplacian @ piece)
