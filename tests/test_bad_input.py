@@ -134,7 +134,6 @@ OPTIONS = [
     ({"graph": None}, ValueError, "graph must be"),
     ({"graph": 3.0}, ValueError, "graph must be a square matrix"),
     ({"lam": 1e200}, ValueError, "lam=1e.200.* out of the range"),
-    ({"gamma": 1e300}, ValueError, "gamma=1e.300.* out of the range"),
     ({"graph": np.eye(11)}, ValueError, "graph has 11 vertices but X has 12 samples"),
     ({"graph": np.ones((12, 3))}, ValueError, "graph must be a square matrix"),
     ({"graph": np.triu(np.ones((12, 12)))}, ValueError, "graph is not symmetric"),
@@ -211,7 +210,7 @@ def test_transform_never_returns_nan():
     huge = RPCA().fit(X * 1e40)
     assert np.isfinite(huge.transform(X[:2].astype(np.float32))).all()
     model = RPCAG().fit(X)
-    with pytest.raises(ValueError, match="X or adjacency has values too far beyond"):
+    with pytest.raises(ValueError, match="adjacency must hold weights from 0 to 1e100"):
         model.transform(X[:2], adjacency=np.full((2, 12), 1e308))
     with pytest.raises(ValueError, match="adjacency is for models with a graph"):
         huge.transform(X[:2], adjacency=np.ones((2, 12)))

@@ -266,9 +266,9 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     "Use float64 or a larger tol",
                 ),
             }[result.status]
-            # gap = (objective - bound) / objective, so objective / bound - 1 is
             accept = "."
             if result.gap < 0.5:
+                # gap = 1 - bound / objective, so objective / bound - 1 is
                 above = 100 * result.gap / (1 - result.gap)
                 accept = (
                     ", or accept the answer: its objective is at most "
@@ -544,8 +544,11 @@ def check_edges(adjacency, n_new: int, n_samples: int):
             f"fit, got {A.shape}"
         )
     weights: np.ndarray = A.data if sparse.issparse(A) else A
-    if (weights < 0).any():
-        raise ValueError("adjacency must hold weights of at least 0")
+    if (weights < 0).any() or (weights > 1e100).any():
+        raise ValueError(
+            "adjacency must hold weights from 0 to 1e100, got "
+            f"{weights.min():.3g} to {weights.max():.3g}"
+        )
     return A
 
 
