@@ -3,13 +3,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test bench clean
+.PHONY: demo install lint test test-oldest bench clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
 
 test: install lint  ## set up, lint, type-check, run all tests
 	$(BIN)/python -m pytest -n 2 --durations=5
+
+OLDEST := "numpy==1.26.*" "scipy==1.12.*" "scikit-learn==1.6.*"
+test-oldest:  ## the oldest dependencies, and none of the optional ones
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet $(OLDEST) \
+		cvxpy pandas pytest pytest-xdist
+	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --editable .
+	$(VENV)-oldest/bin/python -m pytest -n 2 \
+		-W "ignore::pytest.PytestRemovedIn10Warning" tests
 
 install: $(VENV)/dev
 
@@ -36,4 +45,4 @@ $(VENV)/dev: pyproject.toml $(VENV)/bin/python
 	@touch $@ $(VENV)/demo
 
 clean:
-	rm -rf $(VENV) demo dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest demo dist .mypy_cache .pytest_cache .ruff_cache
