@@ -7,18 +7,21 @@ from problems import candes, optimum, small_problem
 from rpcag import RPCA, RPCAG
 
 
-@pytest.mark.parametrize("k", range(50))
-def test_objective_and_bound_agree_with_an_interior_point_method(k):
-    problem = small_problem(k)
-    best = optimum(problem)
-    model = RPCAG(
+def model_of(problem, **options):
+    return RPCAG(
         lam=problem.lam,
         gamma=problem.gamma,
         graph=problem.adjacency,
         laplacian=problem.kind,
-        tol=1e-7,
-        max_iter=20_000,
-    ).fit(problem.X)
+        **options,
+    )
+
+
+@pytest.mark.parametrize("k", range(50))
+def test_objective_and_bound_agree_with_an_interior_point_method(k):
+    problem = small_problem(k)
+    best = optimum(problem)
+    model = model_of(problem, tol=1e-7, max_iter=20_000).fit(problem.X)
     assert model.gap_ <= 1e-7
     assert model.objective_ == pytest.approx(best, rel=1e-6)
     assert model.lower_bound_ <= best * (1 + 1e-9)
@@ -28,13 +31,7 @@ def test_most_small_problems_are_not_trivial():
     ranks = []
     for k in range(50):
         problem = small_problem(k)
-        model = RPCAG(
-            lam=problem.lam,
-            gamma=problem.gamma,
-            graph=problem.adjacency,
-            tol=1e-2,
-            max_iter=5000,
-        )
+        model = model_of(problem, tol=1e-2, max_iter=5000)
         ranks.append(model.fit(problem.X).rank_)
     assert np.mean(np.array(ranks) > 0) > 0.6
 
@@ -67,20 +64,6 @@ def test_bound_holds_in_single_precision():
     for k in range(20):
         problem = small_problem(k)
         X = problem.X.astype(np.float32)
-        exact = RPCAG(
-            lam=problem.lam,
-            gamma=problem.gamma,
-            graph=problem.adjacency,
-            laplacian=problem.kind,
-            tol=1e-9,
-            max_iter=20_000,
-        ).fit(X.astype(np.float64))
-        single = RPCAG(
-            lam=problem.lam,
-            gamma=problem.gamma,
-            graph=problem.adjacency,
-            laplacian=problem.kind,
-            tol=1e-4,
-            max_iter=5000,
-        ).fit(X)
+        exact = model_of(problem, tol=1e-9, max_iter=20_000).fit(X.astype(float))
+        single = model_of(problem, tol=1e-4, max_iter=5000).fit(X)
         assert single.lower_bound_ <= exact.objective_ * (1 + 1e-5)

@@ -93,7 +93,7 @@ class Problem:
                     start=start,
                     callback=relay,
                 )
-        except (ArithmeticError, linalg.LinAlgError) as error:
+        except (FloatingPointError, OverflowError, linalg.LinAlgError) as error:
             raise ValueError(
                 f"lam={self.lam:.3g}, gamma={self.gamma / self.unit:.3g} and X, whose "
                 f"typical size is {self.scale:.3g}, are out of the range of "
