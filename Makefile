@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench clean
+.PHONY: demo install lint test test-oldest bench docs clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -29,6 +29,11 @@ lint: install
 
 bench: install  ## the solver against the printed algorithm, on the real data
 	$(BIN)/python benchmarks/printed_algorithm.py
+
+docs: install  ## the pages that are made from the code
+	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \
+		> docs/models.md.new
+	mv docs/models.md.new docs/models.md
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -13,10 +13,10 @@ from sklearn.neighbors import kneighbors_graph
 from rpcag.graphs import (
     CompleteGraph,
     KNNGraph,
+    KNNHypergraph,
     check_graph,
     hypergraph_laplacian,
     inpaint_tv,
-    knn_hypergraph,
     laplacian,
     rms_distances,
 )
@@ -181,7 +181,7 @@ def test_hypergraph_of_pairs_is_half_the_graph():
 
 
 def test_hypergraph_of_neighbours():
-    H = dense(knn_hypergraph(X, 4))
+    H = dense(KNNHypergraph(4)(X))
     assert np.all(H.sum(axis=0) == 5)
     assert np.all(np.diag(H) == 1)
     w = RNG.random(40)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import rpcag
@@ -45,7 +46,7 @@ def demo(
 
     Example: rpcag demo -o pictures
     """
-    console = Console(width=None if Console().is_terminal else 100)
+    console = _console()
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -86,3 +87,31 @@ def demo(
         raise typer.Exit(2) from None
     for path in written:
         console.print(f"wrote {path}")
+
+
+@app.command()
+def models() -> None:
+    """List every model: what it minimises, with which graphs, and how.
+
+    Example: rpcag models
+    """
+    table = Table(title="Models of rpcag (samples in rows)", show_lines=True)
+    for name in ("model", "problem", "parameters", "graph", "convex", "solved by"):
+        table.add_column(name)
+    for row in rpcag.list_models():
+        problem = escape(f"min {row.problem}")
+        if row.constraints:
+            problem += f"\n[dim]{escape(row.constraints)}[/dim]"
+        table.add_row(
+            f"[bold]{row.model}[/bold]",
+            problem,
+            row.parameters.replace(", ", "\n"),
+            row.graph,
+            "yes" if row.convex else "no",
+            row.solution,
+        )
+    _console().print(table)
+
+
+def _console() -> Console:
+    return Console(width=None if Console().is_terminal else 120)

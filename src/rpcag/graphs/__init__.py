@@ -7,7 +7,7 @@ where it is sparse, a dense array where it is complete. There is no graph class.
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.distances import rms_distances
-from rpcag.graphs.hypergraph import hypergraph_laplacian, knn_hypergraph
+from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
 from rpcag.graphs.inpainting import inpaint_tv
 from rpcag.graphs.laplacian import laplacian
 from rpcag.graphs.neighbors import KNNGraph
@@ -15,10 +15,10 @@ from rpcag.graphs.neighbors import KNNGraph
 __all__ = [
     "CompleteGraph",
     "KNNGraph",
+    "KNNHypergraph",
     "check_graph",
     "hypergraph_laplacian",
     "inpaint_tv",
-    "knn_hypergraph",
     "laplacian",
     "rms_distances",
 ]

@@ -73,12 +73,18 @@ class GraphBuilder(BaseEstimator):
         return observed(X, mask)
 
     def _distances_to_graph(self, rows):
-        """Blocks of distances to the graph's rows; a row's double is at infinity."""
+        """Blocks of distances to the graph's rows, and the columns of rows' doubles.
+
+        A row that equals one of the graph is taken for it: its double is put at an
+        infinite distance. Rows without a double have column -1.
+        """
         for distances in distance_blocks(rows, self._rows):
+            here = np.arange(len(distances))
             nearest = distances.argmin(axis=1)
-            double = np.flatnonzero(distances[np.arange(len(distances)), nearest] == 0)
-            distances[double, nearest[double]] = np.inf
-            yield distances
+            doubles = np.where(distances[here, nearest] == 0, nearest, -1)
+            twice = doubles >= 0
+            distances[here[twice], doubles[twice]] = np.inf
+            yield distances, doubles
 
     def _build(self, rows):
         raise NotImplementedError

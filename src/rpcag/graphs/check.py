@@ -4,17 +4,23 @@ import numpy as np
 from scipy import sparse
 
 
-def check_graph(graph, n_samples: int | None = None, *, name: str = "graph"):
+def check_graph(
+    graph,
+    n_vertices: int | None = None,
+    *,
+    name: str = "graph",
+    vertices: str = "samples",
+):
     """Return `graph` as a symmetric, non-negative adjacency with a zero diagonal.
 
     Parameters
     ----------
     graph : array or sparse array of shape (n, n)
         Edge weights. The diagonal is ignored: a vertex is not its own neighbour.
-    n_samples : int, optional
+    n_vertices : int, optional
         The number of vertices it must have.
-    name : str
-        How errors call it.
+    name, vertices : str
+        How errors call it, and what of X it joins.
 
     Returns
     -------
@@ -35,10 +41,10 @@ def check_graph(graph, n_samples: int | None = None, *, name: str = "graph"):
             f"{name} must be a square matrix of edge weights, or 'knn', 'complete' or "
             f"a builder of rpcag.graphs, got {what}"
         )
-    if n_samples is not None and A.shape[0] != n_samples:
+    if n_vertices is not None and A.shape[0] != n_vertices:
         raise ValueError(
-            f"{name} has {A.shape[0]} vertices but X has {n_samples} samples; "
-            "a precomputed graph must be built from the same rows"
+            f"{name} has {A.shape[0]} vertices but X has {n_vertices} {vertices}; "
+            f"a precomputed graph must be built from the same {vertices}"
         )
     weights = A.data if sparse.issparse(A) else A
     if not np.isfinite(weights).all():

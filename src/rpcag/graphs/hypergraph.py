@@ -1,47 +1,113 @@
 """Hypergraphs: edges that join any number of samples."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
 
 
-def knn_hypergraph(X, n_neighbors: int = 10, *, mask=None) -> sparse.csr_array:
-    """Incidence H of the hypergraph with one edge per sample: it and its neighbours.
+class NewVertices(NamedTuple):
+    """How new rows join a hypergraph."""
+
+    weights: sparse.csr_array  # sum of We / De over the edges shared with every vertex
+    degrees: np.ndarray  # weight of all their edges
+    loops: np.ndarray  # sum of We / De over their edges
+
+
+class KNNHypergraph(BaseEstimator):
+    """One edge per sample, which joins it and its nearest neighbours.
+
+    Called with X it returns the incidence H, with H[i, e] = 1 if sample i belongs to
+    the edge around sample e; fitted it also connects rows that were not there.
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        NaN marks a missing entry; distances skip it.
     n_neighbors : int, default=10
-    mask : boolean array of the shape of X, optional
-        True where an entry is observed.
-
-    Returns
-    -------
-    csr_array of shape (n_samples, n_samples)
-        H[i, e] = 1 if sample i belongs to the edge around sample e.
+    image_shape : tuple of int, optional
+        Rows are images of this shape, and missing pixels are inpainted by total
+        variation before the distances. Without it distances skip what is missing.
+    approximate : bool, default=False
+        Find neighbours by descent in a neighbour graph (the extra ``rpcag[ann]``).
+    random_state : int, RandomState or None, default=0
+        Of the approximate search.
 
     Examples
     --------
-    >>> from rpcag.graphs import knn_hypergraph
-    >>> knn_hypergraph([[0.0], [0.1], [5.0]], n_neighbors=1).toarray()
+    >>> from rpcag.graphs import KNNHypergraph
+    >>> KNNHypergraph(n_neighbors=1)([[0.0], [0.1], [5.0]]).toarray()
     array([[1., 1., 0.],
            [1., 1., 1.],
            [0., 0., 1.]])
     """
-    builder = KNNGraph(n_neighbors)
-    neighbors, distances = builder.neighbors(X, mask=mask)
-    n, k = neighbors.shape
-    e = np.repeat(np.arange(n), k)
-    near = np.isfinite(distances.ravel())
-    i = np.concatenate([np.arange(n), neighbors.ravel()[near]])
-    e = np.concatenate([np.arange(n), e[near]])
-    return sparse.csr_array((np.ones(len(i)), (i, e)), shape=(n, n))
+
+    def __init__(
+        self, n_neighbors=10, *, image_shape=None, approximate=False, random_state=0
+    ):
+        self.n_neighbors = n_neighbors
+        self.image_shape = image_shape
+        self.approximate = approximate
+        self.random_state = random_state
+
+    def __call__(self, X, mask=None):
+        """Incidence of the hypergraph of the rows of X.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            NaN marks a missing entry.
+        mask : boolean array of the shape of X, optional
+            True where an entry is observed.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_samples)
+        """
+        return clone(self).fit(X, mask=mask).incidence_
+
+    def fit(self, X, y=None, *, mask=None):
+        """Build the hypergraph of the rows of X; `incidence_` holds it."""
+        self._graph = KNNGraph(
+            self.n_neighbors,
+            weights="binary",
+            image_shape=self.image_shape,
+            approximate=self.approximate,
+            random_state=self.random_state,
+        ).fit(X, mask=mask)
+        neighbors = self._graph.nearest_
+        n = neighbors.shape[0]
+        # Column e holds the neighbours of e, and e itself.
+        self.incidence_ = sparse.csr_array(neighbors.T + sparse.eye_array(n))
+        return self
+
+    def connect(self, X, mask=None) -> NewVertices:
+        """How new rows join: with an edge of their own, and the edges that reach them.
+
+        An edge reaches as far as the last neighbour of its sample. A row that equals
+        one of the hypergraph is taken for that row.
+        """
+        check_is_fitted(self, "incidence_")
+        H = self.incidence_
+        reach = self._graph.reach(X, mask=mask)
+        own = 1 / (1 + degree(reach.nearest))
+        shares = 1 / degree(H.T)
+        shared = reach.reached @ sparse.diags_array(shares) @ H.T
+        # A row's double is in the edges that reach the row, but is not its neighbour.
+        shared = shared - shared.multiply(reach.doubles)
+        return NewVertices(
+            sparse.csr_array(sparse.diags_array(own) @ reach.nearest + shared),
+            1 + degree(reach.reached),
+            own + reach.reached @ shares,
+        )
 
 
-def hypergraph_laplacian(incidence, weights=None) -> sparse.csr_array:
+def hypergraph_laplacian(
+    incidence, weights=None, *, name: str = "incidence"
+) -> sparse.csr_array:
     """Phi_h = I - Dv^-1/2 H We De^-1 H^T Dv^-1/2, zero at vertices in no edge.
 
     Parameters
@@ -50,6 +116,8 @@ def hypergraph_laplacian(incidence, weights=None) -> sparse.csr_array:
         H, one where a vertex belongs to an edge.
     weights : array of shape (n_edges,), optional
         Edge weights We; ones by default.
+    name : str
+        How errors call the incidence.
 
     Examples
     --------
@@ -62,7 +130,7 @@ def hypergraph_laplacian(incidence, weights=None) -> sparse.csr_array:
     """
     H = sparse.csr_array(incidence, dtype=np.float64)
     if not np.isfinite(H.data).all() or (H.data < 0).any():
-        raise ValueError("incidence must hold finite numbers of at least 0")
+        raise ValueError(f"{name} must hold finite numbers of at least 0")
     n_edges = H.shape[1]
     w = np.ones(n_edges) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != (n_edges,) or not (np.isfinite(w).all() and (w >= 0).all()):

@@ -1,17 +1,27 @@
 """Graphs of nearest neighbours."""
 
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, check_positive
 from rpcag.graphs.distances import centre_and_scale, distance_blocks
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
+
+
+class Reach(NamedTuple):
+    """Of new rows (rows) in a graph (columns), as ones."""
+
+    nearest: sparse.csr_array  # their nearest neighbours
+    reached: sparse.csr_array  # rows of the graph with a neighbour as far as they are
+    doubles: sparse.csr_array  # rows of the graph that equal them
 
 
 class KNNGraph(GraphBuilder):
@@ -78,15 +88,41 @@ class KNNGraph(GraphBuilder):
             return np.empty((len(X), 0), int), np.empty((len(X), 0))
         return self._search(self._prepare(X, mask), k)
 
+    def reach(self, X, mask=None) -> Reach:
+        """Nearest neighbours of new rows in the graph, and whose neighbours they are.
+
+        A row that equals one of the graph is taken for that row, which is not its own
+        neighbour.
+        """
+        check_is_fitted(self, "adjacency_")
+        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        n = len(self._rows[0])
+        k = min(self.n_neighbors, n)
+        found: list[list] = [[], [], []]
+        for block, doubles in self._distances_to_graph(self._prepare(X, mask)):
+            neighbors, distances = _nearest(block, k)
+            finite = np.isfinite(distances)
+            parts = (
+                _ones(np.nonzero(finite)[0], neighbors[finite], block.shape),
+                sparse.csr_array(self._reached(block).astype(np.float64)),
+                _ones(np.nonzero(doubles >= 0)[0], doubles[doubles >= 0], block.shape),
+            )
+            for list_, part in zip(found, parts, strict=True):
+                list_.append(part)
+        return Reach(*(sparse.csr_array(sparse.vstack(parts)) for parts in found))
+
     def _build(self, rows):
         self._check()
         n = len(rows[0])
         k = min(self.n_neighbors, n - 1)
         if k < 1:
+            self.nearest_ = sparse.csr_array((n, n))
             self._radius, self._width, self._mean_width = np.zeros(n), np.ones(n), 1.0
             return sparse.csr_array((n, n))
         neighbors, distances = self._search(rows, k)
         self._radius = distances[:, -1]
+        near = np.isfinite(distances)
+        self.nearest_ = _ones(np.nonzero(near)[0], neighbors[near], (n, n))
         self._width = self._widths(distances)
         # Rows that coincide with all their neighbours get the others' mean width.
         zero = self._width <= 0
@@ -189,11 +225,9 @@ class KNNGraph(GraphBuilder):
     def _connect(self, rows):
         k = min(self.n_neighbors, len(self._rows[0]))
         parts, first = [], 0
-        for block in self._distances_to_graph(rows):
+        for block, _ in self._distances_to_graph(rows):
             neighbors, distances = _nearest(block, k)
-            # Both directions, as within the graph: a row of the graph takes the new
-            # one for a neighbour if it is no farther than its last one.
-            linked = block <= self._radius * (1 + 1e-12)
+            linked = self._reached(block)  # both directions, as within the graph
             np.put_along_axis(linked, neighbors, True, axis=1)
             i, j = np.nonzero(linked)
             width = np.full(len(block), self._mean_width)
@@ -204,6 +238,17 @@ class KNNGraph(GraphBuilder):
             parts.append(self._edges(part, i, j, block[i, j], width, self._rows))
             first += len(block)
         return sparse.csr_array(sparse.vstack(parts))
+
+    def _reached(self, distances):
+        """Where a row of the graph would take a new one for a neighbour.
+
+        If it is no farther than its last one.
+        """
+        return distances <= self._radius * (1 + 1e-12)
+
+
+def _ones(i, j, shape):
+    return sparse.csr_array((np.ones(len(i)), (i, j)), shape=shape)
 
 
 def _nearest(distances, k):

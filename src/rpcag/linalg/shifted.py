@@ -18,7 +18,7 @@ Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 DENSE_SIZE = 500
 # Mean half-bandwidth up to which a sparse factor is kept rather than iterated.
 PROFILE = 200
-# Share of a first guess's residual that conjugate gradients may leave.
+# Share of a first guess's residual that conjugate gradients may leave, unless told.
 REDUCTION = 1e-3
 
 
@@ -33,11 +33,16 @@ class ShiftedLaplacian:
     """
 
     def __init__(
-        self, laplacian: Laplacian, width: int = 0, method: str = "auto"
+        self,
+        laplacian: Laplacian,
+        width: int = 0,
+        method: str = "auto",
+        reduction: float = REDUCTION,
     ) -> None:
         self.laplacian = laplacian
         self.size = laplacian.shape[0]
         self.width = width  # of the right-hand sides, if known
+        self.reduction = reduction
         self._order: np.ndarray | None = None
         self.method = self._choose() if method == "auto" else method
         self._matrices: dict[np.dtype, Laplacian] = {}
@@ -120,7 +125,7 @@ class ShiftedLaplacian:
             for columns in column_blocks(Y.shape):
                 guess = np.ascontiguousarray(out[:, columns])
                 out[:, columns] = _conjugate_gradients(
-                    Phi, shift, Y[:, columns], guess, rtol
+                    Phi, shift, Y[:, columns], guess, rtol, self.reduction
                 )
             return out
 
@@ -134,17 +139,18 @@ def _dense(laplacian: Laplacian) -> np.ndarray:
     return np.array(laplacian, dtype=np.float64, order="F")
 
 
-def _conjugate_gradients(Phi, shift, Y, W, rtol):
+def _conjugate_gradients(Phi, shift, Y, W, rtol, reduction):
     """Conjugate gradients on every column of (I + shift Phi) W = Y at once.
 
-    Stops when every residual is REDUCTION times that of the first guess: where the
+    Stops when every residual is `reduction` times that of the first guess: where the
     guesses converge, as in ADMM, the errors left are a share of a convergent series.
+    A reduction of zero asks for all that the precision gives.
     """
     R = Y - W - shift * (Phi @ W)
     D = R.copy()
     size = np.einsum("ij,ij->j", R, R)
     floor = rtol**2 * np.maximum(np.einsum("ij,ij->j", Y, Y), np.finfo(Y.dtype).tiny)
-    goal = np.maximum(REDUCTION**2 * size, floor)
+    goal = np.maximum(reduction**2 * size, floor)
     for _ in range(10 * Y.shape[0]):
         if np.all(size <= goal):
             break

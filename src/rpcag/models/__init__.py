@@ -1,6 +1,42 @@
 """Scikit-learn estimators."""
 
 from rpcag.models.cv import RPCAGCV
+from rpcag.models.frpcag import FRPCAG
+from rpcag.models.glpca import GLPCA, RGLPCA
+from rpcag.models.gnmf import GNMF
+from rpcag.models.mmf import MHMF, MMF, MMMF
 from rpcag.models.rpca import RPCA, RPCAG
+from rpcag.models.spectral import LaplacianEigenmaps, NCuts
+from rpcag.models.table import list_models
 
-__all__ = ["RPCA", "RPCAG", "RPCAGCV"]
+# In the order of the table: the paper's model and its kin, then the comparison.
+MODELS = (
+    RPCA,
+    RPCAG,
+    FRPCAG,
+    GLPCA,
+    RGLPCA,
+    MMF,
+    MMMF,
+    MHMF,
+    GNMF,
+    NCuts,
+    LaplacianEigenmaps,
+)
+
+__all__ = [
+    "FRPCAG",
+    "GLPCA",
+    "GNMF",
+    "MHMF",
+    "MMF",
+    "MMMF",
+    "MODELS",
+    "RGLPCA",
+    "RPCA",
+    "RPCAG",
+    "RPCAGCV",
+    "LaplacianEigenmaps",
+    "NCuts",
+    "list_models",
+]

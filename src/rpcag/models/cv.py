@@ -5,18 +5,11 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.models.checks import check_number, check_observed
+from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import Problem
-from rpcag.models.rpca import (
-    RPCAG,
-    build_graph,
-    check_number,
-    check_observed,
-    check_options,
-    resolve_gamma,
-    resolve_lam,
-)
+from rpcag.models.rpca import RPCAG, check_options, resolve_gamma, resolve_lam
 
 # Around the automatic gamma, and Robust PCA itself.
 FACTORS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
@@ -186,8 +179,8 @@ class RPCAGCV(RPCAG):
         """Mean absolute errors on hidden entries, and gaps, for every lam and gamma."""
         seen = X.copy()
         seen.flat[hidden] = np.nan
-        _, adjacency = build_graph(self.graph, seen)
-        shifted = ShiftedLaplacian(laplacian(adjacency, self.laplacian), X.shape[1])
+        graph = ModelGraph(self.graph, seen, self.laplacian)
+        shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
         truth = X.flat[hidden]
         errors, gaps = [], []
         for lam in lams:

@@ -1,39 +1,30 @@
 """Robust PCA, and Robust PCA on graphs: the same with one more term."""
 
 import math
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any
+from numbers import Integral
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import GraphBuilder
-from rpcag.graphs.check import check_graph
-from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.laplacian import degree, inverse_sqrt, laplacian
-from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import factorise
+from rpcag.models.checks import (
+    check_auto_or_number,
+    check_callback,
+    check_iterations,
+    check_number,
+    check_observed,
+)
+from rpcag.models.decomposition import Decomposition
+from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import Problem, blas_threads, typical_size
-from rpcag.solvers import Progress, Result
+from rpcag.models.table import About
+from rpcag.solvers import Result
 from rpcag.solvers.admm import PENALTY
 from rpcag.solvers.projection import Subspace, project
 
-BUILDERS: dict[str, type[GraphBuilder]] = {"knn": KNNGraph, "complete": CompleteGraph}
 
-
-class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RPCA(Decomposition):
     """Robust PCA: a low-rank matrix plus a sparse one.
 
     minimise ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
@@ -100,6 +91,8 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     (1, 45.0)
     """
 
+    _about = About(convex=True, factors=False, solution="ADMM, certified gap")
+
     def __init__(
         self,
         n_components=None,
@@ -133,10 +126,6 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_observed(X)
         self._fit(X)
         return self
-
-    def fit_transform(self, X, y=None):
-        """Decompose X and return its embedding."""
-        return self.fit(X).embedding_.copy()
 
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows, robust to gross errors and missing entries in them.
@@ -195,27 +184,6 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return Z
 
-    def inverse_transform(self, Z):
-        """Low-rank rows with the given embedding: Z @ components_."""
-        check_is_fitted(self, "components_")
-        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
-        if Z.shape[1] != self.n_components_:
-            raise ValueError(
-                f"Z must have {self.n_components_} columns, one per component, "
-                f"got shape {Z.shape}"
-            )
-        return Z @ self.components_
-
-    def _validate(self, X, reset):
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan",
-        )
-
     def _fit(self, X):
         lam = resolve_lam(self.lam, X.shape)
         result = self._solve(Problem(X, lam))
@@ -237,76 +205,6 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._warn(result)
         return replace(result, state=None)  # four arrays like X
 
-    def _watch(self) -> Callable[[Progress], bool | None] | None:
-        """The user's callback, with a printed line per certificate if verbose."""
-        if not self.verbose:
-            return self.callback
-        seen = 1.0
-
-        def watch(progress):
-            nonlocal seen
-            if progress.gap != seen:
-                seen = progress.gap
-                print(
-                    f"{type(self).__name__} iteration {progress.n_iter:4d}  "
-                    f"objective {progress.objective:.6g}  certified gap "
-                    f"{progress.gap:.1e}  rank {progress.rank}"
-                )
-            return self.callback(progress) if self.callback is not None else None
-
-        return watch
-
-    def _warn(self, result: Result) -> None:
-        name = type(self).__name__
-        if result.status in ("max_iter", "stalled"):
-            reason, remedy = {
-                "max_iter": (f"after {result.n_iter} iterations", "Increase max_iter"),
-                "stalled": (
-                    f"at the precision of {result.x.dtype}",
-                    "Use float64 or a larger tol",
-                ),
-            }[result.status]
-            accept = "."
-            if result.gap < 0.5:
-                # gap = 1 - bound / objective, so objective / bound - 1 is
-                above = 100 * result.gap / (1 - result.gap)
-                accept = (
-                    ", or accept the answer: its objective is at most "
-                    f"{above:.2g} % above the best."
-                )
-            warnings.warn(
-                f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
-                f"(tol {self.tol:.1e}). {remedy}{accept}",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-
-    def _name(self, X, result: Result) -> None:
-        """Fitted attributes from the answer."""
-        self.low_rank_ = result.x
-        with np.errstate(invalid="ignore"):
-            self.sparse_ = np.nan_to_num(X - result.x, copy=False, nan=0.0)
-        P, s, Vt = fix_signs(*factorise(result.x, result.basis))
-        self.rank_ = len(s)
-        kept = self.rank_ if self.n_components is None else self.n_components
-        kept = min(kept, self.rank_)
-        self.n_components_ = kept
-        self._n_features_out = kept
-        self._scores, self._spectrum, self._directions = P * s, s, Vt
-        self.embedding_ = self._scores[:, :kept].copy()
-        self.components_ = Vt[:kept].copy()
-        self.singular_values_ = s[:kept]
-        self.objective_ = result.objective
-        self.lower_bound_ = result.lower_bound
-        self.gap_ = result.gap
-        self.n_iter_ = result.n_iter
-        self.status_ = result.status
-        columns = zip(*result.history, strict=True)
-        self.history_ = {
-            name: np.array(column)
-            for name, column in zip(Progress._fields, columns, strict=True)
-        }
-
     def _ties(self, X, adjacency):
         """Curvature and pull of the smoothness towards the fitted rows: none."""
         if adjacency is not None:
@@ -317,12 +215,6 @@ class RPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _no_ties(self, X):
         return np.zeros(len(X)), np.zeros((len(X), self.rank_))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class RPCAG(RPCA):
@@ -435,37 +327,22 @@ class RPCAG(RPCA):
 
     def _fit(self, X):
         lam, gamma = self._parameters(X)
-        builder, adjacency = build_graph(self.graph, X)
-        Phi = laplacian(adjacency, self.laplacian)
-        shifted = ShiftedLaplacian(Phi, X.shape[1])
+        graph = ModelGraph(self.graph, X, self.laplacian)
+        shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
         result = self._solve(Problem(X, lam, gamma, shifted))
         self.lam_, self.gamma_ = lam, gamma
-        self.adjacency_, self.laplacian_ = adjacency, Phi
-        self._builder, self._normalized = builder, self.laplacian == "normalized"
+        self._graph = graph
+        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self._name(X, result)
 
     def _parameters(self, X):
         return resolve_lam(self.lam, X.shape), resolve_gamma(self.gamma, X)
 
     def _ties(self, X, adjacency):
-        # With degrees d, gamma tr(L^T Phi L) reads as a function of one row z:
-        #   normalised     gamma (||z||^2 - 2 z sum_j a_j z_j / sqrt(d d_j)) + const
-        #   combinatorial  gamma (d ||z||^2 - 2 z sum_j a_j z_j) + const
-        if adjacency is not None:
-            A = check_edges(adjacency, len(X), len(self._scores))
-        elif isinstance(self._builder, GraphBuilder):
-            A = self._builder.connect(X)
-        else:
+        ties = self._graph.ties(X, adjacency, self._scores)
+        if ties is None:
             return self._no_ties(X)
-        degrees = degree(A)
-        curvature, neighbors = degrees, self._scores
-        if self._normalized:
-            curvature = (degrees > 0).astype(np.float64)
-            fitted = inverse_sqrt(degree(self.adjacency_))
-            neighbors = neighbors * fitted[:, None]
-        pull = A @ neighbors
-        if self._normalized:
-            pull = pull * inverse_sqrt(degrees)[:, None]
+        curvature, pull = ties
         return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
 
 
@@ -474,32 +351,12 @@ def check_options(model) -> None:
     if model.n_components is not None:
         check_number(model, "n_components", Integral, at_least=1)
     for name in ("lam", "gamma"):
-        value = getattr(model, name, "auto")
-        if isinstance(value, str):
-            if value != "auto":
-                raise ValueError(f"{name} must be 'auto' or a number, got {value!r}")
-        else:
-            check_number(model, name, Real, at_least=0)
+        if hasattr(model, name):
+            check_auto_or_number(model, name)
     if getattr(model, "lam", "auto") == 0:
         raise ValueError("lam must be positive, got 0: the best L would be zero")
-    check_number(model, "tol", Real, at_least=0)
-    check_number(model, "max_iter", Integral, at_least=1)
-    if model.callback is not None and not callable(model.callback):
-        raise TypeError(f"callback must be callable, got {model.callback!r}")
-
-
-def check_observed(X: np.ndarray) -> None:
-    if np.isnan(X).all():
-        raise ValueError("X has no observed entry: every value is NaN")
-
-
-def check_number(model, name: str, kind: Any, *, at_least: float) -> None:
-    value = getattr(model, name)
-    what = "an int" if kind is Integral else "a number"
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name} must be {what}, got {value!r}")
-    if not at_least <= value < math.inf:  # NaN is refused too
-        raise ValueError(f"{name} must be {what} of at least {at_least}, got {value!r}")
+    check_iterations(model)
+    check_callback(model)
 
 
 def resolve_lam(lam, shape: tuple[int, int]) -> float:
@@ -512,50 +369,3 @@ def resolve_gamma(gamma, X: np.ndarray) -> float:
     if not isinstance(gamma, str):
         return float(gamma)
     return 4 / math.sqrt(max(X.shape)) / typical_size(X)
-
-
-def build_graph(graph, X):
-    """The builder, if any, fitted to X, and the adjacency it made or was given."""
-    if isinstance(graph, str):
-        if graph not in BUILDERS:
-            raise ValueError(
-                f"graph must be one of {tuple(BUILDERS)}, a builder of rpcag.graphs "
-                f"or an adjacency, got {graph!r}"
-            )
-        graph = BUILDERS[graph]()
-    if isinstance(graph, GraphBuilder):
-        builder = clone(graph).fit(X)
-        return builder, builder.adjacency_
-    if isinstance(graph, type):
-        raise TypeError(f"graph must be an instance, got the class {graph.__name__}")
-    if callable(graph):
-        return None, check_graph(graph(X), len(X))
-    return None, check_graph(graph, len(X))
-
-
-def check_edges(adjacency, n_new: int, n_samples: int):
-    """Weights between new rows and those of the graph."""
-    A: Any = check_array(
-        adjacency, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
-    )
-    if A.shape != (n_new, n_samples):
-        raise ValueError(
-            f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "
-            f"fit, got {A.shape}"
-        )
-    weights: np.ndarray = A.data if sparse.issparse(A) else A
-    if (weights < 0).any() or (weights > 1e100).any():
-        raise ValueError(
-            "adjacency must hold weights from 0 to 1e100, got "
-            f"{weights.min():.3g} to {weights.max():.3g}"
-        )
-    return A
-
-
-def fix_signs(P, s, Vt):
-    """Make the largest entry of every right singular vector positive."""
-    if len(s) == 0:
-        return P, s, Vt
-    largest = np.abs(Vt).argmax(axis=1)
-    signs = np.sign(Vt[np.arange(len(s)), largest])
-    return P * signs, s, Vt * signs[:, None]

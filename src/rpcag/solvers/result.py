@@ -17,7 +17,7 @@ class Progress(NamedTuple):
     gap: float
     primal_residual: float
     dual_residual: float
-    rank: int
+    rank: int | None  # None where the solver does not know it
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,10 @@ class Result:
         objective above the best.
     primal_residual, dual_residual : float
         Relative residuals of the last iteration.
-    n_iter, rank : int
-        Iterations done; rank of `x`.
+    n_iter : int
+        Iterations done.
+    rank : int or None
+        Rank of `x`, where the solver knows it.
     status : {"converged", "max_iter", "stopped", "stalled"}
         Whether the wanted gap was reached, iterations ran out, the callback asked to
         stop, or the floating-point precision allows no smaller gap.
@@ -64,7 +66,7 @@ class Result:
     primal_residual: float
     dual_residual: float
     n_iter: int
-    rank: int
+    rank: int | None
     status: Status
     basis: np.ndarray | None
     history: tuple[Progress, ...]

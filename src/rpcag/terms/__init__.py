@@ -9,11 +9,20 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimiser over P of
 - every other term has ``add_dual(P, Y, total) -> (linear, quadratic)``. It turns the
   multiplier Y of its copy P into a feasible dual point D, adds D to ``total``, and
   returns the numbers with ``f*(s D) = s linear + s^2 quadratic`` for s in [0, 1].
+
+`TwoGraphSmoothness` has no prox; it has ``gradient(L, out)`` and ``lipschitz``.
 """
 
 from rpcag.terms.l1 import L1Loss
 from rpcag.terms.l21 import L21Loss
 from rpcag.terms.nuclear import NuclearNorm
 from rpcag.terms.smoothness import GraphSmoothness
+from rpcag.terms.two_graphs import TwoGraphSmoothness
 
-__all__ = ["GraphSmoothness", "L1Loss", "L21Loss", "NuclearNorm"]
+__all__ = [
+    "GraphSmoothness",
+    "L1Loss",
+    "L21Loss",
+    "NuclearNorm",
+    "TwoGraphSmoothness",
+]

@@ -1,0 +1,167 @@
+"""What the models share: validation, names of the pieces, the way there and back."""
+
+import math
+import warnings
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from rpcag.models.checks import check_components
+from rpcag.models.problem import blas_threads
+
+
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A model that gives every sample its coordinates, `embedding_`."""
+
+    embedding_: np.ndarray
+
+    def fit(self, X, y=None):
+        raise NotImplementedError
+
+    def fit_transform(self, X, y=None):
+        """Fit the model to X and return the embedding of its rows."""
+        return self.fit(X).embedding_.copy()
+
+    def _validate(self, X, reset, missing=False):
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite="allow-nan" if missing else True,
+        )
+
+    def _set_embedding(self, Q: np.ndarray, dtype) -> None:
+        self.embedding_ = np.ascontiguousarray(Q, dtype=dtype)
+        self._n_features_out = Q.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class MatrixModel(Embedding):
+    """A model of X itself: X is approximated by embedding_ @ components_."""
+
+    components_: np.ndarray
+
+    def inverse_transform(self, Z):
+        """Rows of the low-rank matrix with the given embedding: Z @ components_."""
+        check_is_fitted(self, "components_")
+        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(
+                f"Z must have {len(self.components_)} columns, one per component, "
+                f"got shape {Z.shape}"
+            )
+        return Z @ self.components_
+
+
+class FactorModel(MatrixModel):
+    """A model with two factors, X ~ Q U^T, both of `n_components` columns.
+
+    The factors are computed in double precision, from X in a unit in which its largest
+    entry is about one: a power of two, so that nothing is rounded.
+    """
+
+    @property
+    def low_rank_(self) -> np.ndarray:
+        """Q U^T, computed when asked for."""
+        return self.embedding_ @ self.components_
+
+    def fit(self, X, y=None):
+        """Find the factors of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        """
+        X = self._validate(X, reset=True)
+        d = check_components(self, X)
+        self._check_options(X)
+        unit = power_of_two(X)
+        with blas_threads(min(X.shape)):
+            scaled = X.astype(np.float64) / unit
+            self._fit(X, scaled, d, unit)
+        self._unit = unit
+        if not np.isfinite(self.objective_):
+            raise ValueError(
+                f"X has entries of size {unit:.1e}, whose squares overflow; rescale X"
+            )
+        return self
+
+    def transform(self, X, *, adjacency=None):
+        """Embedding of new rows: what the model would give them next to the old ones.
+
+        The directions and the rows of `fit` stay as they are; a row of `fit` gets its
+        own embedding back.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+        adjacency : array or sparse array of shape (n_new, n_samples), optional
+            Weights between the new rows and those of `fit`. By default the builder of
+            the graph makes them.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+        """
+        check_is_fitted(self, "components_")
+        X = self._validate(X, reset=False)
+        with blas_threads(min(X.shape)), np.errstate(over="ignore", invalid="ignore"):
+            scaled = X.astype(np.float64) / self._unit
+            Z = self._embed(X, scaled, adjacency).astype(X.dtype, copy=False)
+        if not np.isfinite(Z).all():
+            raise ValueError(
+                "X or adjacency has values too far beyond those the model was fitted "
+                f"on (largest there: about {self._unit:.3g})"
+            )
+        return Z
+
+    def _check_options(self, X) -> None:
+        raise NotImplementedError
+
+    def _fit(self, X, scaled, d: int, unit: float) -> None:
+        """Set the fitted attributes from X and X / unit."""
+        raise NotImplementedError
+
+    def _embed(self, X, scaled, adjacency) -> np.ndarray:
+        raise NotImplementedError
+
+    def _set_factors(self, Q, U, dtype) -> None:
+        self._set_embedding(Q, dtype)
+        self.components_ = np.ascontiguousarray(U.T, dtype=dtype)
+        self.n_components_ = Q.shape[1]
+
+    def _warn_max_iter(self, change: float, what: str) -> None:
+        warnings.warn(
+            f"{type(self).__name__} stopped after {self.n_iter_} iterations with "
+            f"{what} of {change:.1e} (tol {self.tol:.1e}). Increase max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def power_of_two(X: np.ndarray) -> float:
+    """About the largest size of an entry."""
+    largest = float(np.nanmax(np.abs(X), initial=0.0))
+    return 2.0 ** math.frexp(largest)[1] if largest > 0 else 1.0
+
+
+def fix_signs(P, s, Vt):
+    """Make the largest entry of every right singular vector positive."""
+    if len(s) == 0:
+        return P, s, Vt
+    largest = np.abs(Vt).argmax(axis=1)
+    signs = np.sign(Vt[np.arange(len(s)), largest])
+    return P * signs, s, Vt * signs[:, None]

@@ -1,0 +1,64 @@
+"""Refuse bad options and data by name, with what came and what to do."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_number(
+    model, name: str, kind: Any, *, at_least: float, below: float = math.inf
+) -> None:
+    """Refuse an option that is not a number of this kind in [at_least, below)."""
+    value = getattr(model, name)
+    what = "an int" if kind is Integral else "a number"
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} must be {what}, got {value!r}")
+    if not at_least <= value < below:  # NaN is refused too
+        limits = f"of at least {at_least}"
+        if below < math.inf:
+            limits += f" and below {below}"
+        raise ValueError(f"{name} must be {what} {limits}, got {value!r}")
+
+
+def check_auto_or_number(model, name: str) -> None:
+    """Refuse an option that is neither "auto" nor a number of at least 0."""
+    value = getattr(model, name)
+    if not isinstance(value, str):
+        check_number(model, name, Real, at_least=0)
+    elif value != "auto":
+        raise ValueError(f"{name} must be 'auto' or a number, got {value!r}")
+
+
+def check_iterations(model) -> None:
+    """Options of every iterative model."""
+    check_number(model, "tol", Real, at_least=0)
+    check_number(model, "max_iter", Integral, at_least=1)
+
+
+def check_callback(model) -> None:
+    if model.callback is not None and not callable(model.callback):
+        raise TypeError(f"callback must be callable, got {model.callback!r}")
+
+
+def check_components(model, X: np.ndarray, most: int | None = None) -> int:
+    """The number of components, if X has as many."""
+    check_number(model, "n_components", Integral, at_least=1)
+    n_samples, n_features = X.shape
+    if most is None and model.n_components > min(X.shape):
+        raise ValueError(
+            f"n_components={model.n_components} must be at most "
+            f"min(n_samples={n_samples}, n_features={n_features})"
+        )
+    if most is not None and model.n_components > most:
+        raise ValueError(
+            f"n_components={model.n_components} must be at most {most} for "
+            f"n_samples={n_samples}: there are no more eigenvectors"
+        )
+    return int(model.n_components)
+
+
+def check_observed(X: np.ndarray) -> None:
+    if np.isnan(X).all():
+        raise ValueError("X has no observed entry: every value is NaN")

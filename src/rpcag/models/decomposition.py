@@ -1,0 +1,95 @@
+"""What the models X = L + S share: progress, warnings, names of the pieces."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rpcag.linalg.svt import factorise
+from rpcag.models.base import MatrixModel, fix_signs
+from rpcag.solvers import Progress, Result
+
+
+class Decomposition(MatrixModel):
+    """A certified split of X, with NaN where it is missing, into L and a sparse S."""
+
+    def _validate(self, X, reset, missing=True):
+        return super()._validate(X, reset, missing)
+
+    def _watch(self) -> Callable[[Progress], bool | None] | None:
+        """The user's callback, with a printed line per certificate if verbose."""
+        if not self.verbose:
+            return self.callback
+        seen = 1.0
+
+        def watch(progress):
+            nonlocal seen
+            if progress.gap != seen:
+                seen = progress.gap
+                rank = "" if progress.rank is None else f"  rank {progress.rank}"
+                print(
+                    f"{type(self).__name__} iteration {progress.n_iter:4d}  "
+                    f"objective {progress.objective:.6g}  certified gap "
+                    f"{progress.gap:.1e}{rank}"
+                )
+            return self.callback(progress) if self.callback is not None else None
+
+        return watch
+
+    def _warn(self, result: Result) -> None:
+        name = type(self).__name__
+        if result.status in ("max_iter", "stalled"):
+            reason, remedy = {
+                "max_iter": (f"after {result.n_iter} iterations", "Increase max_iter"),
+                "stalled": (
+                    f"at the precision of {result.x.dtype}",
+                    "Use float64 or a larger tol",
+                ),
+            }[result.status]
+            accept = "."
+            if result.gap < 0.5:
+                # gap = 1 - bound / objective, so objective / bound - 1 is
+                above = 100 * result.gap / (1 - result.gap)
+                accept = (
+                    ", or accept the answer: its objective is at most "
+                    f"{above:.2g} % above the best."
+                )
+            warnings.warn(
+                f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
+                f"(tol {self.tol:.1e}). {remedy}{accept}",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _name(self, X, result: Result) -> None:
+        """Fitted attributes from the answer."""
+        self.low_rank_ = result.x
+        with np.errstate(invalid="ignore"):
+            self.sparse_ = np.nan_to_num(X - result.x, copy=False, nan=0.0)
+        P, s, Vt = fix_signs(*factorise(result.x, result.basis))
+        self.rank_ = len(s)
+        kept = self.rank_ if self.n_components is None else self.n_components
+        kept = min(kept, self.rank_)
+        self.n_components_ = kept
+        self._n_features_out = kept
+        self._scores, self._spectrum, self._directions = P * s, s, Vt
+        self.embedding_ = self._scores[:, :kept].copy()
+        self.components_ = Vt[:kept].copy()
+        self.singular_values_ = s[:kept]
+        self.objective_ = result.objective
+        self.lower_bound_ = result.lower_bound
+        self.gap_ = result.gap
+        self.n_iter_ = result.n_iter
+        self.status_ = result.status
+        columns = zip(*result.history, strict=True)
+        self.history_ = {
+            name: np.array(column)
+            for name, column in zip(Progress._fields, columns, strict=True)
+            if None not in column
+        }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,267 @@
+"""Fast Robust PCA on graphs: two graphs instead of a nuclear norm."""
+
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rpcag.graphs.laplacian import degree
+from rpcag.models.base import power_of_two
+from rpcag.models.checks import (
+    check_auto_or_number,
+    check_callback,
+    check_iterations,
+    check_number,
+    check_observed,
+)
+from rpcag.models.decomposition import Decomposition
+from rpcag.models.graph import ModelGraph
+from rpcag.models.problem import blas_threads, typical_size
+from rpcag.models.table import About
+from rpcag.solvers.fista import bounding_box, fista, fista_rows
+from rpcag.terms import L1Loss, TwoGraphSmoothness
+
+
+class FRPCAG(Decomposition):
+    """Fast Robust PCA on graphs: smooth between samples and features, plus sparse.
+
+    minimise ||M o (X - L)||_1 + gamma_samples tr(L^T Phi_1 L)
+    + gamma_features tr(L Phi_2 L^T) over L,   S = X - L
+
+    Phi_1 and Phi_2 are Laplacians of a graph between the rows and one between the
+    columns of X, M is one where X is observed and zero where it is NaN. What is smooth
+    on both graphs is approximately of low rank, and no iteration needs a singular value
+    decomposition. The problem is convex, and every answer comes with a proof: `gap_`
+    bounds how far its objective is above the best there is.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Columns of the embedding at the most; by default the numerical rank of L. The
+        matrix L itself is not cut.
+    gamma_samples, gamma_features : float or "auto", default="auto"
+        Weights of the smoothness. "auto" is one over the typical size of an entry (the
+        median size of those that are not zero, as a deviation), so it follows the unit
+        of X. Larger values give lower ranks and take more iterations.
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        Between the samples; as in `RPCAG`.
+    feature_graph : likewise, of shape (n_features, n_features)
+        Between the features; builders are given the transpose of X.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+        Of both graphs.
+    tol : float, default=1e-3
+        Certified relative duality gap at which to stop.
+    max_iter : int, default=2000
+    verbose : int, default=0
+        Print a line for every certificate.
+    callback : callable, optional
+        Called after every iteration with a `rpcag.solvers.Progress`; a true value
+        stops the fit.
+
+    Attributes
+    ----------
+    low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
+        L and S; X = L + S where X is observed, and S is 0 where it is missing.
+    embedding_ : ndarray of shape (n_samples, n_components_)
+        Left singular vectors of L times its singular values.
+    components_ : ndarray of shape (n_components_, n_features)
+        Right singular vectors of L, as orthonormal rows.
+    singular_values_ : ndarray of shape (n_components_,)
+    n_components_ : int
+    rank_ : int
+        Numerical rank of L.
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features)
+    gamma_samples_, gamma_features_ : float
+    objective_, lower_bound_, gap_ : float
+        Objective at L, a proven lower bound of the optimum, and their relative
+        difference.
+    n_iter_ : int
+    status_ : {"converged", "max_iter", "stopped", "stalled"}
+    history_ : dict of ndarray
+        One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
+        ``primal_residual`` (relative change of L), ``dual_residual`` (excess of the
+        gradient).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Shahid, Perraudin, Kalofolias, Puy, Vandergheynst, "Fast Robust PCA on Graphs",
+    IEEE JSTSP 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import FRPCAG
+    >>> X = np.outer(np.repeat([1.0, 2.0], 20), np.repeat([1.0, -1.0], 15))
+    >>> X[3, 4] = 50.0
+    >>> model = FRPCAG().fit(X)
+    >>> round(float(model.sparse_[3, 4])), bool(model.gap_ <= 1e-3)
+    (48, True)
+    """
+
+    _about = About(convex=True, factors=False, solution="FISTA, certified gap")
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        gamma_samples="auto",
+        gamma_features="auto",
+        graph="knn",
+        feature_graph="knn",
+        laplacian="normalized",
+        tol=1e-3,
+        max_iter=2000,
+        verbose=0,
+        callback=None,
+    ):
+        self.n_components = n_components
+        self.gamma_samples = gamma_samples
+        self.gamma_features = gamma_features
+        self.graph = graph
+        self.feature_graph = feature_graph
+        self.laplacian = laplacian
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X, y=None):
+        """Decompose X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing entry.
+        y : ignored
+        """
+        X = self._validate(X, reset=True)
+        if self.n_components is not None:
+            check_number(self, "n_components", Integral, at_least=1)
+        check_auto_or_number(self, "gamma_samples")
+        check_auto_or_number(self, "gamma_features")
+        check_iterations(self)
+        check_callback(self)
+        check_observed(X)
+        graph = ModelGraph(self.graph, X, self.laplacian)
+        features = ModelGraph(
+            self.feature_graph,
+            np.ascontiguousarray(X.T),
+            self.laplacian,
+            name="feature_graph",
+            vertices="features",
+        )
+        # With X in another unit c, L / c solves the problem with gamma c for gamma.
+        unit = power_of_two(X)
+        automatic = 1 / typical_size(X)
+        gammas = [
+            automatic if isinstance(gamma, str) else float(gamma)
+            for gamma in (self.gamma_samples, self.gamma_features)
+        ]
+        if not np.isfinite(max(gammas) * unit):
+            raise ValueError(
+                f"gamma_samples={gammas[0]:.3g} or gamma_features={gammas[1]:.3g} is "
+                f"out of range for X, whose entries reach {unit:.3g}; rescale X"
+            )
+        with blas_threads(min(X.shape)):
+            result = self._solve(X, graph, features, gammas, unit)
+        self._graph, self._features = graph, features
+        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
+        self.feature_adjacency_ = features.adjacency
+        self.feature_laplacian_ = features.laplacian
+        self.gamma_samples_, self.gamma_features_ = gammas
+        self._unit = unit
+        self._warn(result)
+        self._name(X, result)
+        return self
+
+    def _solve(self, X, graph, features, gammas, unit):
+        a, b = (gamma * unit for gamma in gammas)
+        smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
+        self._top = smooth.top_columns
+        scaled = X / X.dtype.type(unit)
+        u, v = (self._clipping_scale(g) for g in (graph, features))
+        watch = self._watch()
+
+        def in_units(progress):
+            return progress._replace(
+                objective=progress.objective * unit,
+                lower_bound=progress.lower_bound * unit,
+            )
+
+        result = fista(
+            L1Loss(scaled, 1.0),
+            smooth,
+            bounding_box(scaled, u, v),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=watch and (lambda progress: watch(in_units(progress))),
+        )
+        objective = result.objective * unit
+        if not np.isfinite(objective):
+            raise ValueError(
+                f"X has entries of size {unit:.3g}: the objective overflows; rescale X"
+            )
+        return replace(
+            result,
+            x=result.x * X.dtype.type(unit),
+            objective=objective,
+            lower_bound=result.lower_bound * unit,
+            history=tuple(in_units(progress) for progress in result.history),
+        )
+
+    @staticmethod
+    def _clipping_scale(graph: ModelGraph) -> np.ndarray:
+        """See `rpcag.solvers.fista.bounding_box`."""
+        degrees = degree(graph.adjacency)
+        if not graph.normalized:
+            return np.ones(len(degrees))
+        return np.sqrt(np.where(degrees > 0, degrees, 1.0))
+
+    def transform(self, X, *, adjacency=None):
+        """Embedding of new rows, robust to gross errors and missing entries in them.
+
+        Every row x is split into l, smooth between the features and towards its
+        neighbours among the rows of `fit`, and a sparse rest: the model of `fit` with
+        all other rows fixed. The embedding is l in the directions of `components_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            NaN marks a missing entry.
+        adjacency : array or sparse array of shape (n_new, n_samples), optional
+            Weights between the new rows and those of `fit`. By default the builder of
+            the graph makes them; for a precomputed graph there are none.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components_)
+        """
+        check_is_fitted(self, "components_")
+        X = self._validate(X, reset=False)
+        values = self.low_rank_.astype(np.float64) / self._unit
+        ties = self._graph.ties(X, adjacency, values)
+        if ties is None:
+            ties = np.zeros(len(X)), np.zeros(X.shape)
+        a, b = (g * self._unit for g in (self.gamma_samples_, self.gamma_features_))
+        with blas_threads(min(X.shape)), np.errstate(over="ignore", invalid="ignore"):
+            L = fista_rows(
+                X.astype(np.float64) / self._unit,
+                a * ties[0],
+                a * ties[1],
+                self.feature_laplacian_,
+                b,
+                self._top,
+            )
+            Z = (L @ self.components_.T.astype(np.float64)) * self._unit
+            Z = Z.astype(X.dtype)
+        if not np.isfinite(Z).all():
+            raise ValueError(
+                "X or adjacency has values too far beyond those the model was fitted "
+                f"on (largest there: about {self._unit:.3g})"
+            )
+        return Z

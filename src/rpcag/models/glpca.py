@@ -1,0 +1,354 @@
+"""Graph-Laplacian PCA and its robust version."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import linalg
+
+from rpcag.linalg.eigen import largest_eigenvalue
+from rpcag.linalg.svt import spectral_norm
+from rpcag.models.base import FactorModel, fix_signs
+from rpcag.models.checks import check_iterations, check_number
+from rpcag.models.graph import ModelGraph
+from rpcag.models.table import About
+from rpcag.solvers.glpca import glpca, rglpca
+
+# Rows embedded at a time, each with a d x d system of its own.
+ROWS = 256
+
+
+class GLPCA(FactorModel):
+    """Graph-Laplacian PCA: principal components that are smooth on a graph.
+
+    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
+
+    A closed form: Q holds the eigenvectors of the `n_components` largest eigenvalues of
+    X X^T - gamma Phi, and U = X^T Q. X is not centred.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        At most min(n_samples, n_features).
+    beta : float in [0, 1), optional
+        Share of the graph, 0.5 unless `gamma` is given:
+        gamma = beta / (1 - beta) * (largest eigenvalue of X X^T) / (that of Phi).
+        0 is PCA (of centred data); towards 1 Q becomes the lowest eigenvectors of Phi.
+    gamma : float, optional
+        Weight of the smoothness, in the unit of X squared, instead of `beta`.
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        As in `RPCAG`.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+    drop_constant : bool, default=False
+        Add the largest eigenvalue of Phi times 11^T / n to Phi, as its authors do: it
+        keeps the constant vector out of Q. Right for centred data and the
+        combinatorial Laplacian, whose lowest eigenvector it is.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q, with orthonormal columns.
+    components_ : ndarray of shape (n_components, n_features)
+        U^T.
+    low_rank_ : ndarray of shape (n_samples, n_features)
+        Q U^T, computed when asked for.
+    n_components_ : int
+    gamma_, beta_ : float
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    objective_ : float
+    n_iter_ : int
+        1: closed form.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Jiang, Ding, Luo, Tang, "Graph-Laplacian PCA: Closed-Form Solution and Robustness",
+    CVPR 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import GLPCA
+    >>> X = np.repeat([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], 12, axis=0)
+    >>> model = GLPCA(2, beta=0.5).fit(X)
+    >>> np.allclose(model.embedding_.T @ model.embedding_, np.eye(2))
+    True
+    """
+
+    _about = About(convex=False, factors=True, solution="closed form")
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        beta=None,
+        gamma=None,
+        graph="knn",
+        laplacian="normalized",
+        drop_constant=False,
+    ):
+        self.n_components = n_components
+        self.beta = beta
+        self.gamma = gamma
+        self.graph = graph
+        self.laplacian = laplacian
+        self.drop_constant = drop_constant
+
+    def _check_options(self, X):
+        if self.beta is not None and self.gamma is not None:
+            raise ValueError(
+                f"give beta or gamma, not both: got beta={self.beta!r} and "
+                f"gamma={self.gamma!r}"
+            )
+        if self.beta is not None:
+            check_number(self, "beta", Real, at_least=0, below=1)
+        if self.gamma is not None:
+            check_number(self, "gamma", Real, at_least=0)
+
+    def _fit(self, X, scaled, d, unit):
+        graph = ModelGraph(self.graph, X, self.laplacian)
+        Phi = graph.laplacian
+        top = largest_eigenvalue(Phi)
+        self._constant = top if self.drop_constant else 0.0
+        # Both terms are of degree two in X: gamma has the unit of X squared.
+        ratio = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
+        gamma = self._weight(scaled, ratio, unit)
+        Q, U = self._factorise(scaled, Phi, gamma, d)
+        Q, _, Ut = fix_signs(Q, np.ones(d), U.T)
+        U = Ut.T
+        self._remember(scaled, Phi, gamma, Q, U, unit)
+        self._set_factors(Q, U * unit, X.dtype)
+        self._graph = graph
+        self.adjacency_, self.laplacian_ = graph.adjacency, Phi
+
+    def _weight(self, scaled, ratio: float, unit: float) -> float:
+        """gamma in units of the scaled data; sets `gamma_` and `beta_`."""
+        natural = ratio * self._degree_correction(scaled)
+        scale = unit**self._degree
+        if self.gamma is not None:
+            gamma = self.gamma / scale
+            self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
+        else:
+            self.beta_ = 0.5 if self.beta is None else float(self.beta)
+            gamma = self.beta_ / (1 - self.beta_) * natural
+        self.gamma_ = gamma * scale
+        return gamma
+
+    _degree = 2  # of the objective in X
+
+    def _degree_correction(self, scaled) -> float:
+        return 1.0
+
+    def _factorise(self, scaled, Phi, gamma, d):
+        self.n_iter_ = 1
+        return glpca(scaled, Phi, gamma, d, self._constant)
+
+    def _roughness(self, Phi, Q):
+        """Q^T Phi Q, with the constant's share."""
+        mean = Q.mean(axis=0)
+        return Q.T @ (Phi @ Q) + self._constant * len(Q) * np.outer(mean, mean)
+
+    def _remember(self, scaled, Phi, gamma, Q, U, unit):
+        S = self._roughness(Phi, Q)
+        residual = float(np.sum((scaled - Q @ U.T) ** 2))
+        self.objective_ = (residual + gamma * float(np.trace(S))) * unit**2
+        self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
+
+    def _embed(self, X, scaled, adjacency):
+        # Rows of K Q - gamma Phi Q = Q Lambda with Lambda = U^T U - gamma Q^T Phi Q:
+        #   q_i (Lambda + gamma c_i) = x_i U + gamma pull_i,
+        # so the rows of fit get their own q back.
+        curvature, pull = self._ties(X, adjacency)
+        U, gamma = self._scaled_U, self._scaled_gamma
+        Lambda = np.diag(U.T @ U - gamma * self._S)
+        denominator = Lambda + gamma * curvature[:, None]
+        size = np.abs(denominator).max(initial=0.0)
+        safe = np.abs(denominator) > 1e-12 * size
+        numerator = scaled @ U + gamma * pull
+        return np.where(safe, numerator / np.where(safe, denominator, 1), 0.0)
+
+    def _ties(self, X, adjacency):
+        Q = self.embedding_.astype(np.float64)
+        ties = self._graph.ties(X, adjacency, Q)
+        if ties is None:
+            if self._scaled_gamma > 0:
+                raise ValueError(
+                    "the graph was precomputed, so new rows need adjacency=: their "
+                    "weights to the rows of fit"
+                )
+            ties = np.zeros(len(X)), np.zeros((len(X), Q.shape[1]))
+        curvature, pull = ties
+        return curvature, pull - self._constant * Q.mean(axis=0)
+
+
+class RGLPCA(GLPCA):
+    """Robust graph-Laplacian PCA: a norm per sample instead of squares.
+
+    minimise ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
+
+    The l2,1 norm adds the Euclidean norms of the rows, so a spoilt sample counts once,
+    not squared. Solved by an augmented Lagrangian from the answer of `GLPCA`, and never
+    worse than it under this norm; the problem is not convex. X is not centred.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        At most min(n_samples, n_features).
+    beta : float in [0, 1), optional
+        Share of the graph, 0.5 unless `gamma` is given. gamma is that of `GLPCA`
+        divided by twice the median norm of a row of X: squares of that size weigh as
+        much as norms.
+    gamma : float, optional
+        Weight of the smoothness, in the unit of X, instead of `beta`.
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        As in `RPCAG`.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+    drop_constant : bool, default=False
+        As in `GLPCA`.
+    tol : float, default=1e-5
+        Relative change of the low-rank matrix, and relative distance between its two
+        copies, at which to stop.
+    max_iter : int, default=300
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q, with orthonormal columns, rotated so that the columns of U are orthogonal.
+    components_ : ndarray of shape (n_components, n_features)
+        U^T.
+    low_rank_ : ndarray of shape (n_samples, n_features)
+        Q U^T, computed when asked for.
+    n_components_ : int
+    gamma_, beta_ : float
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    objective_ : float
+    residual_ : float
+        The larger of the two relative residuals at the end.
+    history_ : dict of ndarray
+        ``objective``, ``primal_residual`` and ``dual_residual`` of every iteration.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Jiang, Ding, Luo, Tang, "Graph-Laplacian PCA: Closed-Form Solution and Robustness",
+    CVPR 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import RGLPCA
+    >>> X = np.outer(np.arange(1.0, 21.0), [1.0, 2.0, 2.0])
+    >>> X[3] = [100.0, 0.0, 0.0]  # one spoilt sample
+    >>> model = RGLPCA(1, gamma=0.0).fit(X)
+    >>> (model.components_[0] / np.linalg.norm(model.components_[0])).round(3)
+    array([0.333, 0.667, 0.667])
+    """
+
+    _about = About(
+        convex=False, factors=True, solution="augmented Lagrangian, from GLPCA"
+    )
+    _degree = 1
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        beta=None,
+        gamma=None,
+        graph="knn",
+        laplacian="normalized",
+        drop_constant=False,
+        tol=1e-5,
+        max_iter=300,
+    ):
+        super().__init__(
+            n_components,
+            beta=beta,
+            gamma=gamma,
+            graph=graph,
+            laplacian=laplacian,
+            drop_constant=drop_constant,
+        )
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check_options(self, X):
+        super()._check_options(X)
+        check_iterations(self)
+
+    def _degree_correction(self, scaled):
+        norms = np.linalg.norm(scaled, axis=1)
+        norms = norms[norms > 0]
+        self._norm = float(np.median(norms)) if norms.size else 1.0
+        return 1 / (2 * self._norm)
+
+    def _factorise(self, scaled, Phi, gamma, d):
+        start = glpca(scaled, Phi, 2 * self._norm * gamma, d, self._constant)
+        result = rglpca(
+            scaled,
+            Phi,
+            gamma,
+            start,
+            constant=self._constant,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self.n_iter_ = max(len(result.history), 1)
+        columns = np.array(result.history).reshape(-1, 3).T
+        names = ("objective", "primal_residual", "dual_residual")
+        self.history_ = dict(zip(names, columns, strict=True))
+        self.residual_ = max(result.history[-1][1:]) if result.history else 0.0
+        if not result.converged:
+            self._warn_max_iter(self.residual_, "a relative residual")
+        # Q R, U R has the same objective for every rotation R.
+        _, _, Rt = linalg.svd(result.U, full_matrices=False, check_finite=False)
+        return result.Q @ Rt.T, result.U @ Rt.T
+
+    def _remember(self, scaled, Phi, gamma, Q, U, unit):
+        S = self._roughness(Phi, Q)
+        residual = float(np.linalg.norm(scaled - Q @ U.T, axis=1).sum())
+        self.objective_ = (residual + gamma * float(np.trace(S))) * unit
+        self.history_["objective"] = self.history_["objective"] * unit
+        self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
+
+    def _embed(self, X, scaled, adjacency):
+        # With w = 1 / ||x - q U^T||, stationarity in U makes the multiplier of
+        # Q^T Q = I equal to 2 gamma Q^T Phi Q, and that in Q reads for every row
+        #   q (w U^T U + 2 gamma (c I - Q^T Phi Q)) = w x U + 2 gamma pull.
+        # Solved for q and w in turn: least squares, reweighted.
+        curvature, pull = self._ties(X, adjacency)
+        Q = np.empty((len(X), self._scaled_U.shape[1]))
+        for start in range(0, len(X), ROWS):
+            rows = slice(start, start + ROWS)
+            Q[rows] = self._reweighted(scaled[rows], curvature[rows], pull[rows])
+        return Q
+
+    def _reweighted(self, x, curvature, pull):
+        U, gamma = self._scaled_U, self._scaled_gamma
+        d = U.shape[1]
+        gram = U.T @ U
+        gram += 1e-14 * max(np.trace(gram), 1e-300) * np.eye(d)
+        xU = x @ U
+        tie = 2 * gamma * (curvature[:, None, None] * np.eye(d) - self._S)
+        q = linalg.solve(gram, xU.T, assume_a="pos").T
+        if gamma == 0:
+            return q
+        floor = 1e-9 * np.maximum(np.linalg.norm(x, axis=1), 1e-300)
+        active = np.arange(len(x))
+        for _ in range(200):
+            norms = np.linalg.norm(x[active] - q[active] @ U.T, axis=1)
+            r = np.maximum(norms, floor[active])[:, None]
+            # Both sides times r = 1 / w: finite also where the residual vanishes.
+            system = gram + r[:, :, None] * tie[active]
+            right = xU[active] + 2 * gamma * r * pull[active]
+            new = np.linalg.solve(system, right[:, :, None])[:, :, 0]
+            change = np.abs(new - q[active]).max(axis=1)
+            q[active] = new
+            active = active[change > 1e-10 * np.abs(new).max(axis=1)]
+            if active.size == 0:
+                break
+        return q

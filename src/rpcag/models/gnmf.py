@@ -1,0 +1,158 @@
+"""Graph-regularised non-negative matrix factorisation."""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+
+from rpcag.models.base import FactorModel
+from rpcag.models.checks import check_iterations, check_number
+from rpcag.models.graph import ModelGraph
+from rpcag.models.table import About
+from rpcag.solvers.gnmf import gnmf, nonnegative_rows
+
+
+class GNMF(FactorModel):
+    """Non-negative matrix factorisation with components that are smooth on a graph.
+
+    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q >= 0,   U >= 0,
+    ||u_k|| = 1
+
+    The columns of U have unit norm: without that, shrinking Q and stretching U would
+    lower the smoothness for nothing and the problem would have no solution. Solved by
+    coordinate descent, which never increases the objective, from scikit-learn's
+    start for `NMF`; the problem is not convex.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        At most min(n_samples, n_features).
+    gamma : float, default=1.0
+        Weight of the smoothness; it has no unit. 0 is non-negative matrix
+        factorisation.
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        As in `RPCAG`.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+    tol : float, default=1e-5
+        Relative decrease of the objective in one iteration at which to stop.
+    max_iter : int, default=500
+    random_state : int, RandomState or None, default=0
+        Of the start, where its singular vectors are approximated.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q.
+    components_ : ndarray of shape (n_components, n_features)
+        U^T, with rows of unit norm; a component that is not needed is zero in both.
+    low_rank_ : ndarray of shape (n_samples, n_features)
+        Q U^T, computed when asked for.
+    n_components_ : int
+    gamma_ : float
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    objective_ : float
+    history_ : dict of ndarray
+        ``objective`` at the start and after every iteration.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Cai, He, Han, Huang, "Graph Regularized Nonnegative Matrix Factorization for Data
+    Representation", TPAMI 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import GNMF
+    >>> X = np.repeat([[0.0, 1.0, 2.0], [2.0, 0.0, 0.0]], 12, axis=0)
+    >>> model = GNMF(2).fit(X)
+    >>> (model.low_rank_[[0, 12]].round(1) + 0.0).tolist()
+    [[0.0, 1.0, 2.0], [2.0, 0.0, 0.0]]
+    """
+
+    _about = About(convex=False, factors=True, solution="coordinate descent")
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        gamma=1.0,
+        graph="knn",
+        laplacian="normalized",
+        tol=1e-5,
+        max_iter=500,
+        random_state=0,
+    ):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.graph = graph
+        self.laplacian = laplacian
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check_options(self, X):
+        check_number(self, "gamma", Real, at_least=0)
+        check_iterations(self)
+        self._refuse_negative(X)
+
+    def _refuse_negative(self, X):
+        lowest = X.min()
+        if lowest < 0:
+            raise ValueError(
+                f"Negative values in data passed to GNMF: X goes down to {lowest:.3g}; "
+                "shift or clip it, or use MMF"
+            )
+
+    def _fit(self, X, scaled, d, unit):
+        graph = ModelGraph(self.graph, X, self.laplacian)
+        result = gnmf(
+            scaled,
+            graph.laplacian,
+            float(self.gamma),
+            self._start(scaled, d),
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self._set_factors(result.Q * unit, result.U, X.dtype)
+        self._graph = graph
+        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
+        self.gamma_ = float(self.gamma)
+        self.objective_ = result.history[-1] * unit**2
+        self.history_ = {"objective": np.array(result.history) * unit**2}
+        self.n_iter_ = len(result.history) - 1
+        if not result.converged:
+            before, last = result.history[-2:]
+            self._warn_max_iter((before - last) / before, "a relative decrease")
+
+    def _start(self, scaled, d):
+        """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration."""
+        first = NMF(d, init="nndsvda", max_iter=1, random_state=self.random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            Q = first.fit_transform(scaled)
+        return Q, first.components_.T
+
+    def _embed(self, X, scaled, adjacency):
+        self._refuse_negative(X)
+        U = self.components_.T.astype(np.float64)
+        H = U.T @ U
+        XU = scaled @ U
+        curvature = np.zeros(len(X))
+        ties = self._graph.ties(
+            X, adjacency, self.embedding_.astype(np.float64) / self._unit
+        )
+        if ties is not None:
+            curvature = self.gamma_ * ties[0]
+            XU += self.gamma_ * ties[1]
+        return nonnegative_rows(XU, H, curvature) * self._unit
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

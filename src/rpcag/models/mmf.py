@@ -1,0 +1,407 @@
+"""Manifold matrix factorisation, on one graph, several graphs or hypergraphs."""
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+
+from rpcag.graphs.hypergraph import KNNHypergraph
+from rpcag.graphs.neighbors import KNNGraph
+from rpcag.models.base import FactorModel, fix_signs
+from rpcag.models.checks import (
+    check_auto_or_number,
+    check_iterations,
+    check_number,
+)
+from rpcag.models.graph import ModelGraph, ModelHypergraph
+from rpcag.models.table import About
+from rpcag.solvers.mmf import mmf, mmmf
+
+
+class MMF(FactorModel):
+    """Manifold matrix factorisation: orthonormal directions, smooth components.
+
+    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
+
+    A closed form: U holds the eigenvectors of the `n_components` largest eigenvalues of
+    X^T (I + gamma Phi)^-1 X, and Q = (I + gamma Phi)^-1 X U. X is not centred.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        At most min(n_samples, n_features).
+    gamma : float, default=1.0
+        Weight of the smoothness; it has no unit. 0 is PCA (of centred data).
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        As in `RPCAG`.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q.
+    components_ : ndarray of shape (n_components, n_features)
+        U^T, with orthonormal rows.
+    low_rank_ : ndarray of shape (n_samples, n_features)
+        Q U^T, computed when asked for.
+    n_components_ : int
+    gamma_ : float
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    objective_ : float
+    n_iter_ : int
+        1: closed form.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Zhang, Zhao, "Low-Rank Matrix Approximation with Manifold Regularization", TPAMI
+    2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import MMF
+    >>> X = np.repeat([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], 12, axis=0)
+    >>> model = MMF(2, gamma=1.0).fit(X)
+    >>> np.allclose(model.components_ @ model.components_.T, np.eye(2))
+    True
+    """
+
+    _about = About(convex=False, factors=True, solution="closed form")
+
+    def __init__(
+        self, n_components=2, *, gamma=1.0, graph="knn", laplacian="normalized"
+    ):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.graph = graph
+        self.laplacian = laplacian
+
+    def _check_options(self, X):
+        check_number(self, "gamma", Real, at_least=0)
+
+    def _fit(self, X, scaled, d, unit):
+        graph = ModelGraph(self.graph, X, self.laplacian)
+        Phi, gamma = graph.laplacian, float(self.gamma)
+        Q, U = mmf(scaled, Phi, gamma, d)
+        Q, _, Ut = fix_signs(Q, np.ones(d), U.T)
+        residual = float(np.sum((scaled - Q @ Ut) ** 2))
+        roughness = float(np.sum(Q * (Phi @ Q)))
+        self._set_factors(Q * unit, Ut.T, X.dtype)
+        self._graph = graph
+        self.adjacency_, self.laplacian_ = graph.adjacency, Phi
+        self.gamma_ = gamma
+        self.objective_ = (residual + gamma * roughness) * unit**2
+        self.n_iter_ = 1
+
+    def _embed(self, X, scaled, adjacency):
+        ties = self._graph.ties(X, adjacency, self._scaled_embedding())
+        return self._balance(scaled, [1.0], [ties])
+
+    def _scaled_embedding(self):
+        return self.embedding_.astype(np.float64) / self._unit
+
+    def _balance(self, scaled, weights, ties):
+        # Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
+        Z = scaled @ self.components_.T.astype(np.float64)
+        stiffness = np.ones(len(Z))
+        for weight, tie in zip(weights, ties, strict=True):
+            if tie is not None:
+                curvature, pull = tie
+                Z += self.gamma_ * weight * pull
+                stiffness += self.gamma_ * weight * curvature
+        return Z / stiffness[:, None] * self._unit
+
+
+class MMMF(MMF):
+    """Multiple manifold matrix factorisation: a mixture of graphs, weights learnt.
+
+    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
+    + beta ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,   1^T alpha = 1
+
+    Q and U by the closed form of `MMF`, then alpha by a projection onto the simplex, in
+    turn; the objective decreases with every alternation. X is not centred.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        At most min(n_samples, n_features).
+    gamma : float, default=1.0
+        Weight of the smoothness; it has no unit.
+    beta : float or "auto", default="auto"
+        How evenly the graphs are weighted, in the unit of X squared: large values give
+        equal weights, 0 chooses the smoothest graph. "auto" is gamma times the mean
+        roughness tr(Q^T Phi_g Q) under equal weights.
+    graphs : "auto" or list, default="auto"
+        Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
+        neighbours, heat kernel, and with 10 by correlation.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+    tol : float, default=1e-6
+        Relative decrease of the objective at which to stop.
+    max_iter : int, default=100
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q.
+    components_ : ndarray of shape (n_components, n_features)
+        U^T, with orthonormal rows.
+    low_rank_ : ndarray of shape (n_samples, n_features)
+        Q U^T, computed when asked for.
+    graph_weights_ : ndarray of shape (n_graphs,)
+        alpha.
+    n_components_ : int
+    gamma_, beta_ : float
+    laplacians_ : list of csr_array or ndarray
+    objective_ : float
+    history_ : dict of ndarray
+        ``objective`` after every alternation.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Tao, Ip, Wang, Shu, "Low Rank Approximation with Sparse Integration of Multiple
+    Manifolds for Data Representation", Applied Intelligence 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import MMMF
+    >>> from rpcag.graphs import KNNGraph
+    >>> X = np.repeat([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], 12, axis=0)
+    >>> graphs = [KNNGraph(5), 1 - np.eye(24)]  # the second joins everything
+    >>> model = MMMF(2, graphs=graphs).fit(X)
+    >>> bool(model.graph_weights_[0] > model.graph_weights_[1])
+    True
+    """
+
+    _about = About(
+        convex=False, factors=True, solution="closed form and projection in turn"
+    )
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        gamma=1.0,
+        beta="auto",
+        graphs="auto",
+        laplacian="normalized",
+        tol=1e-6,
+        max_iter=100,
+    ):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.beta = beta
+        self.graphs = graphs
+        self.laplacian = laplacian
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check_options(self, X):
+        super()._check_options(X)
+        check_auto_or_number(self, "beta")
+        check_iterations(self)
+
+    def _build_graphs(self, X) -> list:
+        ensemble = [
+            KNNGraph(5),
+            KNNGraph(10),
+            KNNGraph(20),
+            KNNGraph(10, weights="correlation"),
+        ]
+        return [
+            ModelGraph(graph, X, self.laplacian, name=f"graphs[{g}]")
+            for g, graph in enumerate(self._listed(ensemble))
+        ]
+
+    def _listed(self, ensemble: list) -> list:
+        """The graphs given, or the ensemble."""
+        graphs = self.graphs
+        if isinstance(graphs, str) and graphs == "auto":
+            return ensemble
+        if not isinstance(graphs, (list, tuple)):
+            raise TypeError(
+                f"graphs must be 'auto' or a list of graphs, got "
+                f"{type(graphs).__name__}; for one graph write [graph]"
+            )
+        if len(graphs) == 0:
+            raise ValueError("graphs must hold at least one graph, got an empty list")
+        return list(graphs)
+
+    def _fit(self, X, scaled, d, unit):
+        graphs = self._build_graphs(X)
+        result = mmmf(
+            scaled,
+            [graph.laplacian for graph in graphs],
+            float(self.gamma),
+            None if isinstance(self.beta, str) else float(self.beta) / unit**2,
+            d,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        Q, _, Ut = fix_signs(result.Q, np.ones(d), result.U.T)
+        self._set_factors(Q * unit, Ut.T, X.dtype)
+        self._graphs = graphs
+        self.laplacians_ = [graph.laplacian for graph in graphs]
+        self.graph_weights_ = result.weights
+        self.gamma_, self.beta_ = float(self.gamma), result.beta * unit**2
+        self.objective_ = result.history[-1] * unit**2
+        self.history_ = {"objective": np.array(result.history) * unit**2}
+        self.n_iter_ = len(result.history)
+        if not result.converged:
+            before = result.history[-2] if self.n_iter_ > 1 else np.inf
+            change = (before - result.history[-1]) / result.history[-1]
+            self._warn_max_iter(change, "a relative decrease")
+
+    def transform(self, X, *, adjacency=None):
+        """Embedding of new rows: what the model would give them next to the old ones.
+
+        The directions, the weights and the rows of `fit` stay as they are; a row of
+        `fit` gets its own embedding back.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+        adjacency : list of arrays of shape (n_new, n_samples), optional
+            Weights between the new rows and those of `fit`, for every graph; None
+            in the list, or for all, leaves them to the builder of the graph.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+        """
+        return super().transform(X, adjacency=adjacency)
+
+    def _embed(self, X, scaled, adjacency):
+        if adjacency is None:
+            adjacency = [None] * len(self._graphs)
+        if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
+            self._graphs
+        ):
+            raise ValueError(
+                f"adjacency must be a list of {len(self._graphs)} arrays, one per "
+                f"graph, got {type(adjacency).__name__}"
+            )
+        Q = self._scaled_embedding()
+        ties = [
+            graph.ties(X, edges, Q)
+            for graph, edges in zip(self._graphs, adjacency, strict=True)
+        ]
+        return self._balance(scaled, self.graph_weights_, ties)
+
+
+class MHMF(MMMF):
+    """Multiple hypergraph matrix factorisation: a mixture of hypergraphs.
+
+    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
+    + beta ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,   1^T alpha = 1
+
+    As `MMMF`, with Laplacians Phi_g = I - Dv^-1/2 H We De^-1 H^T Dv^-1/2 of
+    hypergraphs, whose edges join any number of samples. X is not centred.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        At most min(n_samples, n_features).
+    gamma : float, default=1.0
+        Weight of the smoothness; it has no unit.
+    beta : float or "auto", default="auto"
+        As in `MMMF`.
+    graphs : "auto" or list, default="auto"
+        Hypergraphs: builders ``rpcag.graphs.KNNHypergraph``, or incidence arrays of
+        shape (n_samples, n_edges), dense or sparse. "auto" is ``KNNHypergraph`` with 5,
+        10 and 20 neighbours.
+    tol : float, default=1e-6
+        Relative decrease of the objective at which to stop.
+    max_iter : int, default=100
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q.
+    components_ : ndarray of shape (n_components, n_features)
+        U^T, with orthonormal rows.
+    low_rank_ : ndarray of shape (n_samples, n_features)
+        Q U^T, computed when asked for.
+    graph_weights_ : ndarray of shape (n_graphs,)
+        alpha.
+    n_components_ : int
+    gamma_, beta_ : float
+    laplacians_ : list of csr_array
+    objective_ : float
+    history_ : dict of ndarray
+        ``objective`` after every alternation.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Jin, Yu, You, Zeng, Li, Yu, "Low-Rank Matrix Factorization with Multiple Hypergraph
+    Regularizer", Pattern Recognition 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import MHMF
+    >>> X = np.repeat([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], 12, axis=0)
+    >>> model = MHMF(2).fit(X)
+    >>> round(float(model.graph_weights_.sum()), 6)
+    1.0
+    """
+
+    _about = replace(MMMF._about, graph="samples, several hypergraphs")
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        gamma=1.0,
+        beta="auto",
+        graphs="auto",
+        tol=1e-6,
+        max_iter=100,
+    ):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.beta = beta
+        self.graphs = graphs
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _build_graphs(self, X):
+        ensemble = [KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20)]
+        return [
+            ModelHypergraph(graph, X, name=f"graphs[{g}]")
+            for g, graph in enumerate(self._listed(ensemble))
+        ]
+
+    def transform(self, X, *, adjacency=None):
+        """Embedding of new rows: what the model would give them next to the old ones.
+
+        The directions, the weights and the rows of `fit` stay as they are; a row of
+        `fit` gets its own embedding back. New rows join hypergraphs that were built
+        here; nothing joins them to one that was given as an incidence.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+        adjacency : None
+            For models with graphs; hyperedges are not pairs.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+        """
+        if adjacency is not None:
+            raise ValueError(
+                "adjacency is for models with graphs; MHMF has hypergraphs"
+            )
+        return super().transform(X)

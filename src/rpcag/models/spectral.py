@@ -1,0 +1,211 @@
+"""Models of the graph alone: normalised cuts and Laplacian eigenmaps."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rpcag.graphs.laplacian import degree, inverse_sqrt
+from rpcag.models.base import Embedding
+from rpcag.models.checks import check_components, check_observed
+from rpcag.models.graph import ModelGraph
+from rpcag.models.problem import blas_threads
+from rpcag.models.table import About
+from rpcag.solvers.spectral import smoothest
+
+
+class NCuts(Embedding):
+    """Normalised cuts: the smoothest orthonormal vectors on a graph.
+
+    minimise tr(Q^T Phi Q) over Q,   Q^T Q = I
+
+    Phi is the normalised Laplacian: Q holds its eigenvectors of the smallest
+    eigenvalues. Clusters of the rows of Q are normalised cuts of the graph.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        As in `RPCAG`.
+    drop_first : bool, default=False
+        Leave out the first vector, the square roots of the degrees: it is the same
+        for every graph with these degrees.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of Phi, ascending: as many zeros as the graph has connected components.
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    objective_ : float
+    n_iter_ : int
+        1: solved as an eigenproblem.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Shi, Malik, "Normalized Cuts and Image Segmentation", TPAMI 2000.
+
+    Examples
+    --------
+    >>> from rpcag import NCuts
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> A = [[0, 1, 1, 0, 0, 0], [1, 0, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0],
+    ...      [0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 1], [0, 0, 0, 1, 1, 0]]
+    >>> NCuts(2, graph=A).fit_transform(X).round(2)
+    array([[ 0.41,  0.41],
+           [ 0.41,  0.41],
+           [ 0.41,  0.41],
+           [ 0.41, -0.41],
+           [ 0.41, -0.41],
+           [ 0.41, -0.41]])
+    """
+
+    _about = About(convex=False, factors=False, solution="eigenvectors")
+
+    def __init__(self, n_components=2, *, graph="knn", drop_first=False):
+        self.n_components = n_components
+        self.graph = graph
+        self.drop_first = drop_first
+
+    def fit(self, X, y=None):
+        """Find the smoothest vectors on the graph of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing entry, which the distances of the graph skip.
+        y : ignored
+        """
+        X = self._validate(X, reset=True, missing=True)
+        check_observed(X)
+        first = int(bool(self.drop_first))
+        check_components(self, X, most=len(X) - first)
+        graph = ModelGraph(self.graph, X)
+        root = np.sqrt(degree(graph.adjacency))
+        used = self._vertices(root)
+        d = check_components(self, X, most=int(used.sum()) - first)
+        Phi = graph.laplacian
+        if not used.all():
+            Phi = Phi[used][:, used]
+        with blas_threads(len(X)):
+            values, V = smoothest(Phi, root[used], d + first)
+        Q = np.zeros((len(X), d))
+        Q[used] = V[:, first:]
+        self.eigenvalues_ = values[first:]
+        self._graph = graph
+        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
+        self.objective_ = float(self.eigenvalues_.sum())
+        self.n_iter_ = 1
+        self._set_embedding(Q * self._scale(root), X.dtype)
+        return self
+
+    def transform(self, X, *, adjacency=None):
+        """Embedding of new rows: the eigenvectors, continued to them.
+
+        A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu),
+        which also gives a value to rows that were not there (Nyström's formula).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            NaN marks a missing entry.
+        adjacency : array or sparse array of shape (n_new, n_samples), optional
+            Weights between the new rows and those of `fit`. By default the builder of
+            the graph makes them.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+        """
+        check_is_fitted(self, "embedding_")
+        X = self._validate(X, reset=False, missing=True)
+        root = np.sqrt(degree(self.adjacency_))
+        Q = self.embedding_.astype(np.float64) / np.where(
+            self._scale(root) > 0, self._scale(root), 1
+        )
+        edges = self._graph.edges(X, adjacency, len(Q))
+        if edges is None:
+            raise ValueError(
+                "the graph was precomputed, so new rows need adjacency=: their weights "
+                "to the rows of fit"
+            )
+        new_root = np.sqrt(degree(edges))
+        pull = edges @ (Q * inverse_sqrt(root**2)[:, None])
+        pull *= inverse_sqrt(new_root**2)[:, None]
+        decay = 1 - self.eigenvalues_
+        safe = np.abs(decay) > 1e-10
+        Z = np.where(safe, pull / np.where(safe, decay, 1), 0.0)
+        return (Z * self._scale(new_root)).astype(X.dtype, copy=False)
+
+    def _vertices(self, root) -> np.ndarray:
+        """Vertices that take part."""
+        return np.ones(len(root), bool)
+
+    def _scale(self, root) -> np.ndarray:
+        """From orthonormal vectors to the model's, row by row."""
+        return np.ones((len(root), 1))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class LaplacianEigenmaps(NCuts):
+    """Laplacian eigenmaps: the smoothest coordinates on a graph.
+
+    minimise tr(Q^T (D - A) Q) over Q,   Q^T D Q = I
+
+    Q = D^-1/2 V for the eigenvectors V of the normalised Laplacian of the smallest
+    eigenvalues. Samples without neighbours, which the problem does not see, are at the
+    origin.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+        As in `RPCAG`.
+    drop_first : bool, default=True
+        Leave out the first vector, which is constant.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Q.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of (D - A) q = mu D q, ascending.
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+        The Laplacian is the normalised one.
+    objective_ : float
+    n_iter_ : int
+        1: solved as an eigenproblem.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has names.
+
+    References
+    ----------
+    Belkin, Niyogi, "Laplacian Eigenmaps for Dimensionality Reduction and Data
+    Representation", Neural Computation 2003.
+
+    Examples
+    --------
+    >>> from rpcag import LaplacianEigenmaps
+    >>> X = [[0.0], [0.1], [0.2]]
+    >>> A = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> LaplacianEigenmaps(1, graph=A).fit_transform(X).round(3) + 0.0
+    array([[ 0.707],
+           [ 0.   ],
+           [-0.707]])
+    """
+
+    def __init__(self, n_components=2, *, graph="knn", drop_first=True):
+        super().__init__(n_components, graph=graph, drop_first=drop_first)
+
+    def _vertices(self, root):
+        return root > 0
+
+    def _scale(self, root):
+        return inverse_sqrt(root**2)[:, None]

@@ -1,0 +1,112 @@
+"""The table of all models, made from their classes."""
+
+import inspect
+from dataclasses import dataclass, fields
+
+# Options that are numbers of the model itself, as in the first table of the paper.
+PARAMETERS = (
+    "n_components",
+    "lam",
+    "gamma",
+    "beta",
+    "gamma_samples",
+    "gamma_features",
+)
+GRAPHS = {
+    "graph": "samples",
+    "graphs": "samples, several",
+    "feature_graph": "features",
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """What a model's class says of itself beyond its docstring and its options."""
+
+    convex: bool
+    factors: bool
+    solution: str
+    graph: str | None = None  # unless the options tell
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A model in the table of `list_models`."""
+
+    model: str
+    problem: str
+    constraints: str
+    parameters: str
+    graph: str
+    factors: bool
+    convex: bool
+    solution: str
+
+
+def describe(model: type) -> ModelRow:
+    """The model's row, from its docstring, its options and what it says of itself.
+
+    Docstrings open with a line and then the problem: what is minimised, "over" what,
+    and the constraints.
+    """
+    about: About = model._about  # type: ignore[attr-defined]
+    options = inspect.signature(model).parameters
+    paragraph = (inspect.getdoc(model) or "").split("\n\n")[1]
+    minimised, _, rest = " ".join(paragraph.split("\n")).partition(" over ")
+    variables, *constraints = (part.strip(" ,") for part in rest.split(",   "))
+    graphs = " and ".join(GRAPHS[name] for name in GRAPHS if name in options)
+    return ModelRow(
+        model=model.__name__,
+        problem=f"{minimised.removeprefix('minimise ')} over {variables}",
+        constraints=", ".join(constraints),
+        parameters=", ".join(name for name in PARAMETERS if name in options),
+        graph=about.graph or graphs or "no",
+        factors=about.factors,
+        convex=about.convex,
+        solution=about.solution,
+    )
+
+
+def list_models() -> list[ModelRow]:
+    """Every model of the package: the first table of the paper, and more.
+
+    Examples
+    --------
+    >>> from rpcag import list_models
+    >>> for row in list_models()[:3]:
+    ...     print(row.model, "|", row.parameters, "|", row.graph, "|", row.convex)
+    RPCA | n_components, lam | no | True
+    RPCAG | n_components, lam, gamma | samples | True
+    FRPCAG | n_components, gamma_samples, gamma_features | samples and features | True
+    """
+    from rpcag.models import MODELS
+
+    return [describe(model) for model in MODELS]
+
+
+def markdown() -> str:
+    """The table of `list_models` as a page of the documentation."""
+    rows = [[field.name for field in fields(ModelRow)]]
+    rows.append(["---"] * len(rows[0]))
+    for row in list_models():
+        cells = (getattr(row, field.name) for field in fields(ModelRow))
+        rows.append([_cell(cell) for cell in cells])
+    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return f"""# The models
+
+Made from the code by `make docs`; `rpcag models` and `rpcag.list_models()` show the
+same. Samples are rows: X ≈ Q Uᵀ, `embedding_` is Q (or the scaled left singular vectors
+of L), `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples, M is
+zero where X is missing. PCA, NMF and k-means, the other three of the paper's comparison,
+are scikit-learn's own.
+
+{table}
+"""
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = str(value)
+    is_formula = any(sign in text for sign in ("||", "^", "="))
+    return "`" + text.replace("|", "\\|") + "`" if is_formula else text

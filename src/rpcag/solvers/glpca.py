@@ -1,0 +1,127 @@
+"""Graph-Laplacian PCA: the closed form, and its robust version by multipliers."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator
+
+from rpcag.linalg.eigen import DENSE, eigenvectors
+from rpcag.linalg.shifted import Laplacian
+from rpcag.terms.l21 import L21Loss
+
+RELAXATION = 1.6
+# If a residual has not shrunk to this share after LOOK iterations, the penalty grows.
+PROGRESS = 0.7
+LOOK = 10
+
+
+def glpca(
+    X: np.ndarray, Phi: Laplacian, gamma: float, d: int, constant: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) subject to Q^T Q = I.
+
+    Given Q the best U is X^T Q, and the objective is ||X||^2 - tr(Q^T G Q) with
+    G = X X^T - gamma Phi: Q holds the eigenvectors of the d largest eigenvalues of G.
+    A number `constant` adds constant * 11^T / n to Phi.
+
+    Returns Q (n x d) and U (p x d).
+    """
+    n, p = X.shape
+    if gamma == 0 and p < n:
+        Q = linalg.svd(X, full_matrices=False, check_finite=False)[0][:, :d]
+        return Q, X.T @ Q
+    if n <= DENSE or d > n // 4:
+        G = X @ X.T
+        G -= (gamma * Phi) if isinstance(Phi, np.ndarray) else (gamma * Phi).toarray()
+        G -= gamma * constant / n
+        _, Q = eigenvectors(G, d, largest=True)
+    else:
+
+        def product(v):
+            v = v.reshape(n, -1)
+            Gv = X @ (X.T @ v) - gamma * (Phi @ v)
+            return Gv - gamma * constant * v.mean(axis=0)
+
+        G = LinearOperator((n, n), product, matmat=product, dtype=np.float64)
+        _, Q = eigenvectors(G, d, largest=True)
+    return Q, X.T @ Q
+
+
+class RobustFactors(NamedTuple):
+    """The answer of `rglpca`; `history` has objective and residuals per iteration."""
+
+    Q: np.ndarray
+    U: np.ndarray
+    objective: float
+    history: list[tuple[float, float, float]]
+    converged: bool
+
+
+def rglpca(
+    X: np.ndarray,
+    Phi: Laplacian,
+    gamma: float,
+    start: tuple[np.ndarray, np.ndarray],
+    *,
+    constant: float = 0.0,
+    tol: float,
+    max_iter: int,
+) -> RobustFactors:
+    """Minimise ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) subject to Q^T Q = I.
+
+    ADMM on P = Q U^T, with the norm on P, penalty mu and scaled multiplier C:
+
+        Q, U = glpca(P - C, 2 gamma / mu)        mu/2 ||P - C - Q U^T||^2 + gamma tr(.)
+        V = relaxed Q U^T + C
+        P = prox of the norm at V, C = V - P     rows of X - P shrink by 1 / mu
+
+    The problem is not convex. From a start (Q, U), the multiplier that is right there,
+    and the penalty of one over the median row residual, it converges in tens of
+    iterations; where residuals stop shrinking the penalty is doubled, which in the end
+    always stops it. The best Q, U met is returned, the start included.
+    """
+    d = start[0].shape[1]
+    loss = L21Loss(X)
+
+    def value(Q, U) -> float:
+        roughness = float(np.sum(Q * (Phi @ Q)))
+        roughness += constant * len(Q) * float(np.sum(Q.mean(axis=0) ** 2))
+        return loss.value(Q @ U.T) + gamma * roughness
+
+    Q, U = start
+    best = (value(Q, U), Q, U)
+    P = Q @ U.T
+    norms = np.linalg.norm(X - P, axis=1)
+    size = float(np.linalg.norm(X))
+    typical = float(np.median(norms))
+    history: list[tuple[float, float, float]] = []
+    if typical <= 1e-12 * size or size == 0:  # nothing is left to explain
+        return RobustFactors(Q, U, best[0], history, True)
+    mu = 1 / typical
+    # mu C is in the subdifferential of P -> ||X - P||_2,1.
+    C = (P - X) / (mu * np.maximum(norms, 1e-12 * size)[:, None])
+    look, before, residual = LOOK, np.inf, np.inf
+    V, old = np.empty_like(X), P
+    for n_iter in range(1, max_iter + 1):
+        Q, U = glpca(P - C, Phi, 2 * gamma / mu, d, constant)
+        L = Q @ U.T
+        V = RELAXATION * L + (1 - RELAXATION) * P + C
+        old, P = P, loss.prox(V, 1 / mu, np.empty_like(X))
+        C = V - P
+        primal = float(np.linalg.norm(L - P)) / size
+        dual = float(np.linalg.norm(P - old)) / size
+        residual = max(primal, dual)
+        objective = value(Q, U)
+        history.append((objective, primal, dual))
+        if objective < best[0]:
+            best = (objective, Q, U)
+        if residual <= tol:
+            break
+        if n_iter >= look:
+            if residual > PROGRESS * before:
+                mu *= 2
+                C /= 2
+            look, before = n_iter + LOOK, residual
+    objective, Q, U = best
+    return RobustFactors(Q, U, objective, history, residual <= tol)

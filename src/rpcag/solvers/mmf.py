@@ -1,0 +1,140 @@
+"""Manifold matrix factorisation: the closed form, and its mixtures of graphs."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator
+
+from rpcag.linalg.eigen import DENSE, eigenvectors
+from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
+
+
+def mmf(
+    X: np.ndarray, Phi: Laplacian, gamma: float, d: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) subject to U^T U = I.
+
+    With B = (I + gamma Phi)^-1 the best Q for a given U is B X U, and the objective is
+    ||X||^2 - tr(U^T X^T B X U): U holds the eigenvectors of the d largest eigenvalues
+    of X^T B X. Where X has fewer rows than columns, they are X^T z for the eigenvectors
+    of X X^T z = theta (I + gamma Phi) z, since then z is proportional to B X u.
+
+    Returns Q (n x d) and U (p x d).
+    """
+    n, p = X.shape
+    if min(n, p) > DENSE and d <= p // 4:
+        return _mmf_by_products(X, Phi, gamma, d)
+    if n < p:
+        system = np.eye(n) + gamma * (Phi.toarray() if sparse.issparse(Phi) else Phi)
+        _, Z = linalg.eigh(
+            X @ X.T, system, subset_by_index=[n - d, n - 1], check_finite=False
+        )
+        # Householder's QR: orthonormal also where the eigenvalues are zero.
+        U, _ = linalg.qr(X.T @ Z[:, ::-1], mode="economic", check_finite=False)
+        return linalg.solve(system, X @ U, assume_a="pos", check_finite=False), U
+    BX = _solver(Phi, gamma, X)(X)
+    C = X.T @ BX
+    _, U = eigenvectors((C + C.T) / 2, d, largest=True)
+    return BX @ U, U
+
+
+def _solver(Phi, gamma: float, X: np.ndarray):
+    """Y -> (I + gamma Phi)^-1 Y, accurate."""
+    if gamma == 0:
+        return lambda Y: Y
+    shifted = ShiftedLaplacian(Phi, X.shape[1], reduction=0.0)
+    return lambda Y: shifted.solve(gamma, Y, np.zeros_like(Y))
+
+
+def _mmf_by_products(X, Phi, gamma: float, d: int):
+    p = X.shape[1]
+    solve = _solver(Phi, gamma, X)
+
+    def product(v):
+        return X.T @ solve(X @ v.reshape(p, -1))
+
+    C = LinearOperator((p, p), product, matmat=product, dtype=np.float64)
+    _, U = eigenvectors(C, d, largest=True)
+    return solve(X @ U), U
+
+
+class Mixture(NamedTuple):
+    """The answer of `mmmf`; `history` has the objective after every alternation."""
+
+    Q: np.ndarray
+    U: np.ndarray
+    weights: np.ndarray
+    beta: float
+    history: list[float]
+    converged: bool
+
+
+def mmmf(
+    X: np.ndarray,
+    laplacians: Sequence[Laplacian],
+    gamma: float,
+    beta: float | None,
+    d: int,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Mixture:
+    """MMF with Phi = sum_g alpha_g Phi_g, plus beta ||alpha||^2, alpha on the simplex.
+
+    In turn: Q and U by `mmf` for the mixture, then alpha. With t_g = tr(Q^T Phi_g Q)
+    its objective gamma <t, alpha> + beta ||alpha||^2 is beta ||alpha + gamma t/(2 beta)
+    ||^2 plus a constant, so alpha is a projection onto the simplex; for beta = 0 the
+    smoothest graph takes all. Both steps are exact: the objective never increases.
+
+    Without `beta`, it is gamma times the mean of the first t: a graph that is
+    smoother by a share s of that mean gains about s / 2 in weight.
+    """
+    alpha = np.full(len(laplacians), 1 / len(laplacians))
+    history: list[float] = []
+    previous = np.inf
+    converged = False
+    while not converged and len(history) < max_iter:
+        Q, U = mmf(X, mix(laplacians, alpha), gamma, d)
+        t = np.array([float(np.sum(Q * (Phi @ Q))) for Phi in laplacians])
+        if beta is None:
+            beta = gamma * float(t.mean())
+        fit = float(np.sum((X - Q @ U.T) ** 2))
+        alpha = _weights(gamma * t, beta)
+        history.append(fit + gamma * float(t @ alpha) + beta * float(alpha @ alpha))
+        converged = previous - history[-1] <= tol * history[-1]
+        previous = history[-1]
+    assert beta is not None
+    return Mixture(Q, U, alpha, beta, history, converged)
+
+
+def mix(laplacians: Sequence[Laplacian], alpha: np.ndarray) -> Laplacian:
+    """sum_g alpha_g Phi_g, sparse if all are."""
+    dense = any(isinstance(Phi, np.ndarray) for Phi in laplacians)
+    total = 0
+    for Phi, a in zip(laplacians, alpha, strict=True):
+        total = total + a * (Phi.toarray() if dense and sparse.issparse(Phi) else Phi)
+    return total
+
+
+def _weights(cost: np.ndarray, beta: float) -> np.ndarray:
+    if beta <= np.finfo(float).eps * cost.max(initial=0.0):
+        return (np.arange(len(cost)) == cost.argmin()).astype(np.float64)
+    if beta == 0:
+        return np.full(len(cost), 1 / len(cost))
+    return project_simplex(-cost / (2 * beta))
+
+
+def project_simplex(v: np.ndarray) -> np.ndarray:
+    """The nearest point with non-negative entries that add up to one.
+
+    It is max(v - theta, 0) for the theta at which these add up to one; with v in
+    descending order theta = (v_1 + ... + v_k - 1) / k for the largest k with
+    v_k > theta.
+    """
+    v = v - v.max()  # the projection does not see a common shift
+    descending = np.sort(v)[::-1]
+    thetas = (np.cumsum(descending) - 1) / np.arange(1, len(v) + 1)
+    theta = thetas[np.flatnonzero(descending > thetas)[-1]]
+    return np.maximum(v - theta, 0.0)

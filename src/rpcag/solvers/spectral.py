@@ -1,0 +1,64 @@
+"""The smoothest vectors on a graph, component by component."""
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from rpcag.linalg.eigen import eigenvectors, fix_column_signs
+from rpcag.linalg.shifted import Laplacian
+
+
+def smoothest(
+    Phi: Laplacian, root: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise tr(Q^T Phi Q) subject to Q^T Q = I: the k lowest eigenpairs of Phi.
+
+    Phi is a normalised Laplacian, `root` the square roots of the degrees. Phi acts on
+    every connected component by itself, and vanishes on D^1/2 1 of each; so the null
+    space is written down, exactly and in a fixed basis, and only what lies above it is
+    computed, each component for itself. The first vector is D^1/2 1 of the whole graph.
+
+    Returns eigenvalues, ascending, and Q.
+    """
+    n = len(root)
+    n_parts, label = connected_components(Phi, directed=False)
+    order = np.argsort(label, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(label, minlength=n_parts))[:-1])
+    parts.sort(key=lambda part: (-float(np.sum(root[part] ** 2)), part[0]))
+    values = [np.zeros(min(k, n_parts))]
+    vectors = [_null_space(parts, root, min(k, n_parts))]
+    wanted = k - n_parts
+    if wanted > 0:
+        for part in parts:
+            if len(part) > 1:
+                inside = Phi[part][:, part]
+                found, V = eigenvectors(inside, min(wanted + 1, len(part)))
+                whole = np.zeros((n, len(found) - 1))
+                whole[part] = fix_column_signs(V[:, 1:])
+                values.append(np.maximum(found[1:], 0.0))
+                vectors.append(whole)
+    merged = np.concatenate(values)
+    lowest = np.argsort(merged, kind="stable")[:k]
+    return merged[lowest], np.hstack(vectors)[:, lowest]
+
+
+def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
+    """The whole graph, then every component against all larger ones."""
+    Q = np.zeros((len(root), k))
+    masses = np.array([np.linalg.norm(root[part]) for part in parts])
+    if masses[0] == 0:  # no edge at all
+        masses[:] = 1.0
+    units = []
+    for part in parts:
+        norm = np.linalg.norm(root[part])
+        # A vertex without neighbours is a component of its own.
+        units.append(root[part] / norm if norm > 0 else np.ones(1))
+    total = np.linalg.norm(masses)
+    for part, unit, mass in zip(parts, units, masses, strict=True):
+        Q[part, 0] = unit * mass / total
+    for j in range(1, k):
+        before = np.linalg.norm(masses[:j])
+        both = np.hypot(before, masses[j])
+        for i in range(j):
+            Q[parts[i], j] = units[i] * masses[i] * masses[j] / (before * both)
+        Q[parts[j], j] = -units[j] * before / both
+    return fix_column_signs(Q)
