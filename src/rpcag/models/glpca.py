@@ -206,10 +206,10 @@ class RGLPCA(GLPCA):
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     drop_constant : bool, default=False
         As in `GLPCA`.
-    tol : float, default=1e-5
-        Relative change of the low-rank matrix, and relative distance between its two
-        copies, at which to stop.
-    max_iter : int, default=300
+    tol : float, default=1e-4
+        Of the relative primal residual (between the two copies of the low-rank matrix)
+        and the relative dual one (its change, beside its multiplier).
+    max_iter : int, default=500
 
     Attributes
     ----------
@@ -262,8 +262,8 @@ class RGLPCA(GLPCA):
         graph="knn",
         laplacian="normalized",
         drop_constant=False,
-        tol=1e-5,
-        max_iter=300,
+        tol=1e-4,
+        max_iter=500,
     ):
         super().__init__(
             n_components,

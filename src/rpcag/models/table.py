@@ -97,8 +97,8 @@ def markdown() -> str:
 Made from the code by `make docs`; `rpcag models` and `rpcag.list_models()` show the
 same. Samples are rows: X ≈ Q Uᵀ, `embedding_` is Q (or the scaled left singular vectors
 of L), `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples, M is
-zero where X is missing. PCA, NMF and k-means, the other three of the paper's comparison,
-are scikit-learn's own.
+zero where X is missing. PCA, NMF and k-means, the other three of the comparison, are
+scikit-learn's own.
 
 {table}
 """

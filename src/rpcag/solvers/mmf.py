@@ -44,7 +44,9 @@ def _solver(Phi, gamma: float, X: np.ndarray):
     """Y -> (I + gamma Phi)^-1 Y, accurate."""
     if gamma == 0:
         return lambda Y: Y
-    shifted = ShiftedLaplacian(Phi, X.shape[1], reduction=0.0)
+    # For one solve with many columns a dense inverse is the fastest up to here.
+    method = "inverse" if len(X) <= DENSE else "auto"
+    shifted = ShiftedLaplacian(Phi, X.shape[1], method, reduction=0.0)
     return lambda Y: shifted.solve(gamma, Y, np.zeros_like(Y))
 
 
