@@ -27,8 +27,9 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: install  ## the solver against the printed algorithm, on the real data
+bench: install  ## against the printed algorithm, and every model, on the real data
 	$(BIN)/python benchmarks/printed_algorithm.py
+	$(BIN)/python benchmarks/comparison.py
 
 docs: install  ## the pages that are made from the code
 	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \

@@ -5,14 +5,32 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from rpcag import RPCA, RPCAG, RPCAGCV
+from rpcag import (
+    FRPCAG,
+    GLPCA,
+    GNMF,
+    MHMF,
+    MMF,
+    MMMF,
+    RGLPCA,
+    RPCA,
+    RPCAG,
+    RPCAGCV,
+    LaplacianEigenmaps,
+    NCuts,
+)
+from rpcag.graphs import KNNGraph, KNNHypergraph
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((12, 2)) @ RNG.standard_normal((2, 9))
 X += 0.1 * RNG.standard_normal(X.shape)
 MODELS = [RPCA(), RPCAG(), RPCAG(graph="complete"), RPCAGCV(gammas=[0, 0.1])]
 NAMES = ["RPCA", "RPCAG", "RPCAG-complete", "RPCAGCV"]
-every_model = pytest.mark.parametrize("model", MODELS, ids=NAMES)
+FACTORS = [GLPCA(), RGLPCA(), MMF(), MMMF(), MHMF(), GNMF()]
+SPECTRAL = [NCuts(), LaplacianEigenmaps()]
+every_model = pytest.mark.parametrize(
+    "model", [*MODELS, FRPCAG(), *FACTORS, *SPECTRAL], ids=repr
+)
 
 
 def with_missing(index):
@@ -28,7 +46,7 @@ REFUSED = {
     "infinite": (np.where(X == X[0, 0], np.inf, X), "infinity"),
     "strings": (np.array([["a", "b"], ["c", "d"]]), "could not convert|dtype"),
     "complex": (X + 1j, "Complex data not supported"),
-    "all missing": (np.full((4, 3), np.nan), "X has no observed entry"),
+    "all missing": (np.full((4, 3), np.nan), "X has no observed entry|contains NaN"),
 }
 
 
@@ -74,7 +92,7 @@ ACCEPTED = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS[:3], ids=NAMES[:3])
+@pytest.mark.parametrize("model", [*MODELS[:3], FRPCAG()], ids=[*NAMES[:3], "FRPCAG"])
 @pytest.mark.parametrize("case", ACCEPTED)
 @pytest.mark.filterwarnings("error")
 def test_odd_data_give_a_certified_answer(model, case):
@@ -213,3 +231,142 @@ def test_transform_never_returns_nan():
         model.transform(X[:2], adjacency=np.full((2, 12), 1e308))
     with pytest.raises(ValueError, match="adjacency is for models with a graph"):
         huge.transform(X[:2], adjacency=np.ones((2, 12)))
+
+
+@pytest.mark.parametrize("model", [*FACTORS, *SPECTRAL], ids=repr)
+@pytest.mark.parametrize("case", ACCEPTED)
+@pytest.mark.filterwarnings("error")
+def test_odd_data_give_an_answer_or_an_error_that_names_them(model, case):
+    data = np.asarray(ACCEPTED[case])
+    if isinstance(model, GNMF):
+        data = np.abs(data)
+    model.set_params(n_components=1)
+    missing = np.isnan(data.astype(float)).any()
+    if missing and model in FACTORS:
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            model.fit(data)
+        return
+    alone = len(data) == 1 or case == "one entry seen"
+    if alone and isinstance(model, LaplacianEigenmaps):
+        with pytest.raises(ValueError, match="n_samples=1"):
+            model.fit(data)
+        return
+    if case == "huge" and model in FACTORS:
+        if not isinstance(model, RGLPCA):  # squares overflow, norms do not
+            with pytest.raises(ValueError, match="whose squares overflow; rescale X"):
+                model.fit(data)
+        return
+    model.fit(data)
+    assert np.isfinite(model.objective_)
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.transform(data)).all()
+    if model in FACTORS:
+        assert np.isfinite(model.components_).all()
+        assert model.low_rank_.shape == data.shape
+
+
+@pytest.mark.parametrize("model", FACTORS, ids=repr)
+def test_more_components_than_the_matrix_has(model):
+    data = np.abs(X)
+    message = r"n_components=10 must be at most min\(n_samples=12, n_features=9\)"
+    with pytest.raises(ValueError, match=message):
+        model.set_params(n_components=10).fit(data)
+    model.set_params(n_components=9).fit(data)
+    assert model.embedding_.shape == (12, 9)
+
+
+@pytest.mark.parametrize("model", [*FACTORS, *SPECTRAL], ids=repr)
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, None, True, "two"])
+def test_components_must_be_a_positive_int(model, wrong):
+    with pytest.raises((TypeError, ValueError), match="n_components must be an int"):
+        model.set_params(n_components=wrong).fit(np.abs(X))
+
+
+A = np.ones((12, 12))
+MODEL_OPTIONS = [
+    (GLPCA(beta=1.0), ValueError, "beta must be a number of at least 0 and below 1"),
+    (GLPCA(beta=-0.1), ValueError, "beta must be a number of at least 0 and below 1"),
+    (RGLPCA(beta=1.5), ValueError, "beta must be a number of at least 0 and below 1"),
+    (GLPCA(beta=np.nan), ValueError, "beta must be a number"),
+    (GLPCA(beta="half"), TypeError, "beta must be a number, got 'half'"),
+    (GLPCA(gamma=-1), ValueError, "gamma must be a number of at least 0"),
+    (GLPCA(beta=0.5, gamma=1), ValueError, "give beta or gamma, not both"),
+    (RGLPCA(tol=-1), ValueError, "tol must be a number of at least 0"),
+    (RGLPCA(max_iter=0), ValueError, "max_iter must be an int of at least 1"),
+    (MMF(gamma=None), TypeError, "gamma must be a number, got None"),
+    (MMF(graph="near"), ValueError, "graph must be one of"),
+    (MMF(graph=KNNHypergraph()), TypeError, "graph is a hypergraph, which only MHMF"),
+    (MMMF(beta=-1), ValueError, "beta must be a number of at least 0"),
+    (MMMF(graphs=[]), ValueError, "graphs must hold at least one graph, got an empty"),
+    (MHMF(graphs=()), ValueError, "graphs must hold at least one graph, got an empty"),
+    (MMMF(graphs=A), TypeError, r"graphs must be 'auto' or a list .* write \[graph\]"),
+    (MMMF(graphs="knn"), TypeError, "graphs must be 'auto' or a list"),
+    (
+        MMMF(graphs=[A, np.ones((9, 9))]),
+        ValueError,
+        r"graphs\[1\] has 9 vertices but X",
+    ),
+    (MMMF(graphs=["knn", "x"]), ValueError, r"graphs\[1\] must be one of"),
+    (MHMF(graphs=[np.ones((9, 3))]), ValueError, r"graphs\[0\] must have one row per"),
+    (
+        MHMF(graphs=[-A]),
+        ValueError,
+        r"graphs\[0\] must hold finite numbers of at least",
+    ),
+    (MHMF(graphs=[KNNGraph()]), TypeError, r"graphs\[0\] must be a KNNHypergraph"),
+    (MHMF(graphs=["knn"]), TypeError, r"graphs\[0\] must be a KNNHypergraph"),
+    (MHMF(graphs=[["a"]]), ValueError, r"graphs\[0\] must be a KNNHypergraph .* list"),
+    (GNMF(gamma=np.inf), ValueError, "gamma must be a number"),
+    (NCuts(13), ValueError, "n_components=13 must be at most 12 for n_samples=12"),
+    (NCuts(12, drop_first=True), ValueError, "must be at most 11 for n_samples=12"),
+    (LaplacianEigenmaps(12), ValueError, "must be at most 11 for n_samples=12"),
+    (NCuts(graph=np.ones((5, 5))), ValueError, "graph has 5 vertices but X has 12"),
+    (FRPCAG(gamma_samples=-1), ValueError, "gamma_samples must be a number of at"),
+    (FRPCAG(gamma_features="x"), ValueError, "gamma_features must be 'auto' or a"),
+    (
+        FRPCAG(feature_graph=np.ones((12, 12))),
+        ValueError,
+        "feature_graph has 12 vertices but X has 9 features",
+    ),
+    (FRPCAG(callback=1), TypeError, "callback must be callable"),
+    (FRPCAG(0), ValueError, "n_components must be an int of at least 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    MODEL_OPTIONS,
+    ids=[repr(o[0]) for o in MODEL_OPTIONS],
+)
+def test_bad_options_of_every_model_are_refused_by_name(model, error, message):
+    with pytest.raises(error, match=message):
+        model.fit(np.abs(X))
+
+
+def test_negative_data_have_no_non_negative_factors():
+    with pytest.raises(ValueError, match=r"Negative values .* X goes down to -\d"):
+        GNMF().fit(X)
+    model = GNMF().fit(np.abs(X))
+    with pytest.raises(ValueError, match=r"Negative values .* X goes down to -\d"):
+        model.transform(X)
+
+
+@pytest.mark.parametrize("model", [GLPCA(graph=A), NCuts(graph=A)], ids=repr)
+def test_new_rows_of_a_given_graph_need_their_edges(model):
+    model.fit(X)
+    with pytest.raises(ValueError, match="new rows need adjacency="):
+        model.transform(X)
+    edges = A - np.eye(12)
+    np.testing.assert_allclose(
+        np.abs(model.transform(X, adjacency=edges)), np.abs(model.embedding_), atol=1e-6
+    )
+
+
+def test_edges_of_new_rows_are_checked():
+    model = MMMF(graphs=[A, A]).fit(X)
+    with pytest.raises(ValueError, match="adjacency must be a list of 2 arrays"):
+        model.transform(X, adjacency=A)
+    with pytest.raises(ValueError, match=r"adjacency must have shape \(12, 12\)"):
+        model.transform(X, adjacency=[A, A[:, :3]])
+    with pytest.raises(ValueError, match="MHMF has hypergraphs"):
+        MHMF().fit(X).transform(X, adjacency=A)

@@ -13,10 +13,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rpcag import RPCA, RPCAG, RPCAGCV
-from rpcag.graphs import CompleteGraph, KNNGraph
+from rpcag import (
+    GLPCA,
+    GNMF,
+    MHMF,
+    MMF,
+    MMMF,
+    RGLPCA,
+    RPCAG,
+    RPCAGCV,
+    LaplacianEigenmaps,
+    NCuts,
+)
+from rpcag.graphs import CompleteGraph, KNNGraph, KNNHypergraph
+from rpcag.models import MODELS as CLASSES
 
-MODELS = [RPCA(), RPCAG(), RPCAGCV()]
+MODELS = [*(model() for model in CLASSES), RPCAGCV()]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -34,9 +46,10 @@ def digits():
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_pickle_and_clone_keep_the_model(model, digits):
     X, _ = digits
+    X = X - X.min()
     fitted = clone(model).fit(X)
     again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.low_rank_, fitted.low_rank_)
+    np.testing.assert_array_equal(again.embedding_, fitted.embedding_)
     np.testing.assert_array_equal(again.transform(X[:5]), fitted.transform(X[:5]))
     assert clone(fitted).get_params().keys() == fitted.get_params().keys()
 
@@ -116,4 +129,71 @@ def test_inverse_transform_maps_back_to_the_low_rank_rows(digits):
     )
     np.testing.assert_allclose(
         model.components_ @ model.components_.T, np.eye(model.rank_), atol=1e-10
+    )
+
+
+FITTED_AGAIN = [
+    GLPCA(6, beta=0.3),
+    GLPCA(6, beta=0.3, laplacian="combinatorial"),
+    GLPCA(6, beta=0.7, laplacian="combinatorial", drop_constant=True),
+    GLPCA(6, graph=CompleteGraph(sigma2=1.0)),
+    RGLPCA(6, beta=0.3, tol=1e-7, max_iter=3000),
+    RGLPCA(6, beta=0.6, laplacian="combinatorial", tol=1e-7, max_iter=3000),
+    RGLPCA(6, gamma=0.0, tol=1e-6),
+    MMF(6, gamma=3.0),
+    MMF(6, gamma=3.0, laplacian="combinatorial"),
+    MMMF(6),
+    MMMF(6, laplacian="combinatorial", graphs=["knn", CompleteGraph(sigma2=1.0)]),
+    MHMF(6),
+    MHMF(6, graphs=[KNNHypergraph(3)]),
+    GNMF(6, gamma=3.0, tol=1e-8, max_iter=5000),
+    GNMF(6, gamma=0.3, laplacian="combinatorial", tol=1e-8, max_iter=5000),
+    NCuts(6),
+    NCuts(6, graph=CompleteGraph(sigma2=1.0), drop_first=True),
+    LaplacianEigenmaps(6),
+]
+
+
+@pytest.mark.parametrize("model", FITTED_AGAIN, ids=repr)
+def test_every_model_gives_fitted_rows_their_embedding_back(digits, model):
+    """The equations of a single row have the fitted rows as their solutions."""
+    X = digits[0] - digits[0].min()
+    Q = model.fit_transform(X)
+    again = model.transform(X)
+    assert np.linalg.norm(again - Q) < 2e-3 * np.linalg.norm(Q)
+    one = model.transform(X[7:8])
+    np.testing.assert_allclose(one, again[7:8], atol=1e-6 * np.abs(Q).max())
+
+
+@pytest.mark.parametrize("model", FITTED_AGAIN, ids=repr)
+def test_new_rows_of_every_model_land_near_their_like(digits, model):
+    """Rows that were held out are closer to the mean of their digit than to others'."""
+    X, y = digits[0] - digits[0].min(), digits[1]
+    model.fit(X[:120])
+    Z = model.transform(X[120:])
+    means = np.array([model.embedding_[y[:120] == c].mean(axis=0) for c in range(10)])
+    nearest = np.linalg.norm(Z[:, None] - means, axis=2).argmin(axis=1)
+    assert np.mean(nearest == y[120:]) > 0.6
+
+
+def test_single_precision_in_and_out(digits):
+    X = (digits[0] - digits[0].min()).astype(np.float32)
+    for model in MODELS:
+        fitted = clone(model).fit(X)
+        assert fitted.embedding_.dtype == np.float32
+        assert fitted.transform(X).dtype == np.float32
+
+
+WITHOUT_UNIT = (GLPCA, RGLPCA, NCuts)  # orthonormal embeddings, eigenmaps included
+
+
+@pytest.mark.parametrize("model", CLASSES, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("c", [2.0**-600, 2.0**400])
+def test_the_unit_of_the_data_does_not_matter(digits, model, c):
+    """Not even where squares of X vanish, or are as large as numbers get."""
+    X = digits[0][:60] - digits[0].min()
+    plain, scaled = model(3).fit(X), model(3).fit(c * X)
+    unit = 1 if issubclass(model, WITHOUT_UNIT) else c
+    np.testing.assert_allclose(
+        scaled.embedding_ / unit, plain.embedding_, atol=1e-2, rtol=1e-2
     )

@@ -275,11 +275,16 @@ def _correlations(rows, others, i, j, chunk=4096):
             seen *= N[b]
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
         x, y = X[a] * seen, Y[b] * seen
-        x = (x - x.sum(axis=1, keepdims=True) / count) * seen
-        y = (y - y.sum(axis=1, keepdims=True) / count) * seen
+        x, y = _centred(x, seen, count), _centred(y, seen, count)
         sizes = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
         products = np.einsum("ij,ij->i", x, y)
         result[start : start + chunk] = np.divide(
             products, sizes, out=np.zeros(len(a)), where=sizes > 0
         )
     return result
+
+
+def _centred(x, seen, count):
+    """Rows less their means, in units in which squares are safe."""
+    x = x / np.maximum(np.abs(x).max(axis=1, keepdims=True), 1e-300)
+    return (x - x.sum(axis=1, keepdims=True) / count) * seen

@@ -72,6 +72,8 @@ class FactorModel(MatrixModel):
     entry is about one: a power of two, so that nothing is rounded.
     """
 
+    _degree = 2  # of the objective in X
+
     @property
     def low_rank_(self) -> np.ndarray:
         """Q U^T, computed when asked for."""
@@ -89,14 +91,14 @@ class FactorModel(MatrixModel):
         d = check_components(self, X)
         self._check_options(X)
         unit = power_of_two(X)
+        if self._degree * math.log2(unit) > 900:
+            raise ValueError(
+                f"X has entries of size {unit:.1e}, whose squares overflow; rescale X"
+            )
         with blas_threads(min(X.shape)):
             scaled = X.astype(np.float64) / unit
             self._fit(X, scaled, d, unit)
         self._unit = unit
-        if not np.isfinite(self.objective_):
-            raise ValueError(
-                f"X has entries of size {unit:.1e}, whose squares overflow; rescale X"
-            )
         return self
 
     def transform(self, X, *, adjacency=None):
@@ -137,6 +139,19 @@ class FactorModel(MatrixModel):
 
     def _embed(self, X, scaled, adjacency) -> np.ndarray:
         raise NotImplementedError
+
+    def _in_units(self, name: str, unit: float) -> float:
+        """An option that has the unit of the objective, for X / unit."""
+        value = float(getattr(self, name))
+        scaled = value
+        for _ in range(self._degree):
+            scaled /= unit
+        if not scaled < math.inf:
+            raise ValueError(
+                f"{name}={value:.3g} is out of range for X, whose entries reach "
+                f"{unit:.3g}; rescale X"
+            )
+        return scaled
 
     def _set_factors(self, Q, U, dtype) -> None:
         self._set_embedding(Q, dtype)

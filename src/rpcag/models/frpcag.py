@@ -185,6 +185,10 @@ class FRPCAG(Decomposition):
         self._top = smooth.top_columns
         scaled = X / X.dtype.type(unit)
         u, v = (self._clipping_scale(g) for g in (graph, features))
+        # Start from X, but not from gross errors: smoothing would spread them, and
+        # every step takes back no more than one over the Lipschitz constant.
+        reach = X.dtype.type(10 * typical_size(scaled))
+        start = np.nan_to_num(np.clip(scaled, -reach, reach), nan=0.0)
         watch = self._watch()
 
         def in_units(progress):
@@ -197,6 +201,7 @@ class FRPCAG(Decomposition):
             L1Loss(scaled, 1.0),
             smooth,
             bounding_box(scaled, u, v),
+            start,
             tol=self.tol,
             max_iter=self.max_iter,
             callback=watch and (lambda progress: watch(in_units(progress))),

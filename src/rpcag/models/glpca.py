@@ -125,17 +125,14 @@ class GLPCA(FactorModel):
     def _weight(self, scaled, ratio: float, unit: float) -> float:
         """gamma in units of the scaled data; sets `gamma_` and `beta_`."""
         natural = ratio * self._degree_correction(scaled)
-        scale = unit**self._degree
         if self.gamma is not None:
-            gamma = self.gamma / scale
+            gamma = self._in_units("gamma", unit)
             self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
         else:
             self.beta_ = 0.5 if self.beta is None else float(self.beta)
             gamma = self.beta_ / (1 - self.beta_) * natural
-        self.gamma_ = gamma * scale
+        self.gamma_ = gamma * unit**self._degree
         return gamma
-
-    _degree = 2  # of the objective in X
 
     def _degree_correction(self, scaled) -> float:
         return 1.0
@@ -209,7 +206,7 @@ class RGLPCA(GLPCA):
     tol : float, default=1e-4
         Of the relative primal residual (between the two copies of the low-rank matrix)
         and the relative dual one (its change, beside its multiplier).
-    max_iter : int, default=500
+    max_iter : int, default=1000
 
     Attributes
     ----------
@@ -263,7 +260,7 @@ class RGLPCA(GLPCA):
         laplacian="normalized",
         drop_constant=False,
         tol=1e-4,
-        max_iter=500,
+        max_iter=1000,
     ):
         super().__init__(
             n_components,

@@ -37,7 +37,7 @@ class GNMF(FactorModel):
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     tol : float, default=1e-5
         Relative decrease of the objective in one iteration at which to stop.
-    max_iter : int, default=500
+    max_iter : int, default=1000
     random_state : int, RandomState or None, default=0
         Of the start, where its singular vectors are approximated.
 
@@ -85,7 +85,7 @@ class GNMF(FactorModel):
         graph="knn",
         laplacian="normalized",
         tol=1e-5,
-        max_iter=500,
+        max_iter=1000,
         random_state=0,
     ):
         self.n_components = n_components
@@ -128,7 +128,7 @@ class GNMF(FactorModel):
         self.n_iter_ = len(result.history) - 1
         if not result.converged:
             before, last = result.history[-2:]
-            self._warn_max_iter((before - last) / before, "a relative decrease")
+            self._warn_max_iter(1 - last / before, "a relative decrease")
 
     def _start(self, scaled, d):
         """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration."""

@@ -240,7 +240,7 @@ class MMMF(MMF):
             scaled,
             [graph.laplacian for graph in graphs],
             float(self.gamma),
-            None if isinstance(self.beta, str) else float(self.beta) / unit**2,
+            None if isinstance(self.beta, str) else self._in_units("beta", unit),
             d,
             tol=self.tol,
             max_iter=self.max_iter,

@@ -81,10 +81,15 @@ class NCuts(Embedding):
         X = self._validate(X, reset=True, missing=True)
         check_observed(X)
         first = int(bool(self.drop_first))
-        check_components(self, X, most=len(X) - first)
+        check_components(self, X, most=max(len(X) - first, 0))
         graph = ModelGraph(self.graph, X)
         root = np.sqrt(degree(graph.adjacency))
         used = self._vertices(root)
+        if used.sum() <= first:
+            raise ValueError(
+                f"graph joins {used.sum()} of the {len(X)} samples (n_samples={len(X)})"
+                ": there is nothing to embed"
+            )
         d = check_components(self, X, most=int(used.sum()) - first)
         Phi = graph.laplacian
         if not used.all():

@@ -16,6 +16,7 @@ def fista(
     loss: L1Loss,
     smooth: TwoGraphSmoothness,
     box: tuple[np.ndarray, np.ndarray],
+    start: np.ndarray,
     *,
     tol: float,
     max_iter: int,
@@ -49,14 +50,15 @@ def fista(
         With weight one.
     smooth : TwoGraphSmoothness
     box : u, v
+    start : ndarray
+        Any L without NaN, of finite size; the nearer, the fewer iterations.
     tol : float
     max_iter : int
     callback : callable, optional
         Called with a `Progress` after every iteration; a true value stops the solver.
     """
     X = loss.X
-    L = np.nan_to_num(X, nan=0.0)
-    before = L.copy()
+    L, before = start.copy(), start.copy()
     gradient = smooth.gradient(L, np.empty_like(L))
     gradient_before = gradient.copy()
     step = 1 / smooth.lipschitz if smooth.lipschitz > 0 else 1.0

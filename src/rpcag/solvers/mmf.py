@@ -95,8 +95,8 @@ def mmmf(
     """
     alpha = np.full(len(laplacians), 1 / len(laplacians))
     history: list[float] = []
-    previous = np.inf
-    converged = False
+    previous, converged = np.inf, False
+    rounding = 1e-14 * float(np.sum(X**2))
     while not converged and len(history) < max_iter:
         Q, U = mmf(X, mix(laplacians, alpha), gamma, d)
         t = np.array([float(np.sum(Q * (Phi @ Q))) for Phi in laplacians])
@@ -105,7 +105,8 @@ def mmmf(
         fit = float(np.sum((X - Q @ U.T) ** 2))
         alpha = _weights(gamma * t, beta)
         history.append(fit + gamma * float(t @ alpha) + beta * float(alpha @ alpha))
-        converged = previous - history[-1] <= tol * history[-1]
+        # Where the fit is exact, the objective is rounding.
+        converged = previous - history[-1] <= max(tol * history[-1], rounding)
         previous = history[-1]
     assert beta is not None
     return Mixture(Q, U, alpha, beta, history, converged)
@@ -121,10 +122,10 @@ def mix(laplacians: Sequence[Laplacian], alpha: np.ndarray) -> Laplacian:
 
 
 def _weights(cost: np.ndarray, beta: float) -> np.ndarray:
-    if beta <= np.finfo(float).eps * cost.max(initial=0.0):
-        return (np.arange(len(cost)) == cost.argmin()).astype(np.float64)
-    if beta == 0:
+    if np.ptp(cost) == 0:
         return np.full(len(cost), 1 / len(cost))
+    if beta <= np.finfo(float).eps * cost.max():
+        return (np.arange(len(cost)) == cost.argmin()).astype(np.float64)
     return project_simplex(-cost / (2 * beta))
 
 

@@ -1,0 +1,190 @@
+"""FRPCAG against an interior-point method, its certificate and its limits."""
+
+import numpy as np
+import pytest
+
+from descent import random_graph
+from rpcag import FRPCAG
+from rpcag.graphs import KNNGraph, laplacian
+
+SHAPES = [(6, 9), (9, 5), (12, 4), (8, 8)]
+GAMMAS = [1e-3, 0.05, 1.0, 20.0]
+
+
+def small(k):
+    rng = np.random.default_rng(k)
+    n, p = SHAPES[k % 4]
+    X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, p))
+    X[rng.random(X.shape) < 0.15] += 5
+    if k % 3 == 1:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    rows, columns = random_graph(rng, n), random_graph(rng, p)
+    if k % 5 == 2:  # a sample and a feature without neighbours
+        rows[0] = rows[:, 0] = columns[1] = columns[:, 1] = 0
+    kind = ["normalized", "combinatorial"][k % 2]
+    return X, rows, columns, kind, GAMMAS[k % 4], GAMMAS[(k // 2) % 4]
+
+
+def optimum(X, Phi1, Phi2, a, b):
+    import cvxpy as cp
+
+    seen = ~np.isnan(X)
+    L = cp.Variable(X.shape)
+
+    def root(Phi):
+        values, V = np.linalg.eigh(Phi)
+        return (V * np.sqrt(np.maximum(values, 0))) @ V.T
+
+    errors = cp.multiply(seen.astype(float), np.where(seen, X, 0) - L)
+    objective = cp.sum(cp.abs(errors))
+    objective += a * cp.sum_squares(root(Phi1) @ L)
+    objective += b * cp.sum_squares(L @ root(Phi2))
+    task = cp.Problem(cp.Minimize(objective))
+    task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    assert task.status == "optimal"
+    return task.value
+
+
+@pytest.mark.parametrize("k", range(24))
+def test_objective_and_bound_agree_with_an_interior_point_method(k):
+    X, rows, columns, kind, a, b = small(k)
+    best = optimum(X, laplacian(rows, kind), laplacian(columns, kind), a, b)
+    model = FRPCAG(
+        gamma_samples=a,
+        gamma_features=b,
+        graph=rows,
+        feature_graph=columns,
+        laplacian=kind,
+        tol=1e-6,
+        max_iter=200_000,
+    ).fit(X)
+    scale = max(best, 1e-3)
+    assert model.gap_ <= 1e-6
+    assert model.objective_ == pytest.approx(best, abs=1e-5 * scale)
+    assert model.lower_bound_ <= best + 1e-8 * scale
+
+
+def test_objective_is_the_formula_at_the_answer():
+    X, rows, columns, kind, a, b = small(4)
+    model = FRPCAG(
+        gamma_samples=a,
+        gamma_features=b,
+        graph=rows,
+        feature_graph=columns,
+        laplacian=kind,
+        tol=1e-3,
+    ).fit(X)
+    L = model.low_rank_
+    value = np.nansum(np.abs(X - L))
+    value += a * np.sum(L * (laplacian(rows, kind) @ L))
+    value += b * np.sum(L * (L @ laplacian(columns, kind)))
+    assert model.objective_ == pytest.approx(value, rel=1e-10)
+    seen = ~np.isnan(X)
+    np.testing.assert_allclose((L + model.sparse_)[seen], X[seen], atol=1e-12)
+    assert np.all(model.sparse_[~seen] == 0)
+
+
+def test_every_bound_on_the_way_is_a_bound():
+    X, rows, columns, kind, a, b = small(7)  # with missing entries
+    best = optimum(X, laplacian(rows, kind), laplacian(columns, kind), a, b)
+    model = FRPCAG(
+        gamma_samples=a,
+        gamma_features=b,
+        graph=rows,
+        feature_graph=columns,
+        laplacian=kind,
+        tol=1e-9,
+        max_iter=100_000,
+    ).fit(X)
+    bounds, objectives = (
+        model.history_["lower_bound"],
+        model.history_["objective"],
+    )
+    assert np.all(bounds <= best * (1 + 1e-7))
+    assert np.all(objectives >= best * (1 - 1e-7))
+    assert np.all(np.diff(bounds) >= 0)
+    assert len(bounds) > 3
+
+
+def test_without_smoothness_nothing_changes(rng):
+    X = rng.standard_normal((12, 9))
+    model = FRPCAG(gamma_samples=0, gamma_features=0).fit(X)
+    np.testing.assert_array_equal(model.low_rank_, X)
+    assert model.objective_ == 0
+    assert model.gap_ == 0
+
+
+def test_transposing_the_data_transposes_the_answer(rng):
+    X = rng.standard_normal((15, 12))
+    rows, columns = random_graph(rng, 15), random_graph(rng, 12)
+    options = {"tol": 1e-8, "max_iter": 100_000}
+    model = FRPCAG(
+        gamma_samples=0.5,
+        gamma_features=2.0,
+        graph=rows,
+        feature_graph=columns,
+        **options,
+    ).fit(X)
+    other = FRPCAG(
+        gamma_samples=2.0,
+        gamma_features=0.5,
+        graph=columns,
+        feature_graph=rows,
+        **options,
+    ).fit(X.T)
+    assert other.objective_ == pytest.approx(model.objective_, rel=1e-7)
+
+
+@pytest.mark.parametrize("c", [1e-200, 1e-6, 1e6, 1e200])
+def test_the_answer_scales_with_the_data(rng, c):
+    X = rng.standard_normal((15, 12))
+    model, scaled = (FRPCAG(tol=1e-5).fit(data) for data in (X, c * X))
+    np.testing.assert_allclose(scaled.low_rank_ / c, model.low_rank_, atol=1e-2)
+    assert scaled.objective_ == pytest.approx(c * model.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+def test_fitted_rows_get_their_embedding_back(rng, kind):
+    X = np.repeat(rng.standard_normal((3, 20)), 15, axis=0)
+    X += 0.1 * rng.standard_normal(X.shape)
+    X[rng.random(X.shape) < 0.05] += 8
+    X[::4, 3] = np.nan
+    model = FRPCAG(laplacian=kind, tol=1e-7, max_iter=50_000).fit(X)
+    Z = model.transform(X)
+    assert np.linalg.norm(Z - model.embedding_) < 1e-3 * np.linalg.norm(Z)
+
+
+def test_gross_errors_go_into_the_sparse_part(rng):
+    clean = np.outer(np.sin(np.linspace(0, 6, 60)), np.cos(np.linspace(0, 6, 50)))
+    X = clean.copy()
+    wrong = rng.random(X.shape) < 0.1
+    X[wrong] += rng.choice([-3.0, 3.0], wrong.sum())
+    chain = KNNGraph(4)
+    model = FRPCAG(
+        gamma_samples=3.0,
+        gamma_features=3.0,
+        graph=chain(np.linspace(0, 1, 60)[:, None]),
+        feature_graph=chain(np.linspace(0, 1, 50)[:, None]),
+    ).fit(X)
+    assert np.abs(model.low_rank_ - clean).mean() < 0.2 * np.abs(X - clean).mean()
+
+
+def test_single_precision_is_certified_too(rng):
+    X = rng.standard_normal((40, 30)).astype(np.float32)
+    model = FRPCAG().fit(X)
+    assert model.low_rank_.dtype == np.float32
+    assert model.gap_ <= 1e-3
+
+
+def test_the_callback_stops_it_and_sees_the_unit_of_the_data(rng):
+    X = 1e5 * rng.standard_normal((20, 10))
+    seen = []
+
+    def stop_at_seven(progress):
+        seen.append(progress)
+        return progress.n_iter >= 7
+
+    model = FRPCAG(tol=0, callback=stop_at_seven).fit(X)
+    assert model.status_ == "stopped"
+    assert model.n_iter_ == 7
+    assert seen[-1].objective == pytest.approx(model.objective_, rel=0.1)
