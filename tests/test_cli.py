@@ -24,6 +24,14 @@ def test_version():
     assert result.stdout == f"rpcag {rpcag.__version__}\n"
 
 
+def test_models_are_listed():
+    result = CliRunner().invoke(app, ["models"])
+    assert result.exit_code == 0, result.output
+    for row in rpcag.list_models():
+        assert row.model in result.stdout
+    assert "||L||_*" in result.stdout
+
+
 def test_demo_prints_a_table_and_writes_pictures(tmp_path):
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "new" / "folder")])
     assert result.exit_code == 0, result.output

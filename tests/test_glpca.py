@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from descent import descend, orthonormal, random_graph, same_span
+from descent import centred as problem
+from descent import descend, orthonormal, same_span
 from rpcag import GLPCA, RGLPCA
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.solvers import glpca as solver
 
 SHAPES = [(20, 8), (9, 25), (15, 15)]
-
-
-def problem(rng, n, p):
-    X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, p))
-    X += 0.3 * rng.standard_normal((n, p))
-    return X - X.mean(axis=0), random_graph(rng, n)
 
 
 def squares(X, Phi, gamma, Q):
@@ -167,6 +162,15 @@ def test_rglpca_converges_and_beats_glpca_under_its_own_norm(rng, beta, kind):
 
 def norm_rows(A):
     return np.linalg.norm(A, axis=1)
+
+
+def test_refined_eigenvectors_lead_to_the_same_answer(rng, monkeypatch):
+    X, A = problem(rng, 120, 40)
+    X[::10] += 3 * rng.standard_normal((12, 40))
+    afresh = RGLPCA(4, graph=A, tol=1e-6).fit(X)
+    monkeypatch.setattr(solver, "REFINED", 50)
+    refined = RGLPCA(4, graph=A, tol=1e-6).fit(X)
+    assert refined.objective_ == pytest.approx(afresh.objective_, rel=1e-8)
 
 
 def test_rglpca_minds_a_spoilt_sample_less(rng):

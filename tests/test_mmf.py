@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
+from descent import centred as problem
 from descent import descend, orthonormal, random_graph
 from rpcag import MHMF, MMF, MMMF
 from rpcag.graphs import KNNGraph, KNNHypergraph, hypergraph_laplacian, laplacian
@@ -11,12 +12,6 @@ from rpcag.solvers import mmf as solver
 from rpcag.solvers.mmf import project_simplex
 
 SHAPES = [(20, 8), (9, 25), (15, 15)]
-
-
-def problem(rng, n, p):
-    X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, p))
-    X += 0.3 * rng.standard_normal((n, p))
-    return X - X.mean(axis=0), random_graph(rng, n)
 
 
 def value(X, Phi, gamma, Q, U):

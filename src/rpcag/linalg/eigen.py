@@ -25,6 +25,9 @@ DIRECT = 10_000
 # factorisation, which fills; in one or two dimensions it may need thousands, and
 # there a factorisation is cheap.
 RESTARTS = 100
+# Of `refine`: degree of the polynomials, and residual relative to the spectrum's width.
+DEGREE = 8
+ACCURACY = 1e-7
 # Eigenvalues closer than this share of the spectrum's width count as one.
 RESOLUTION = 1e-9
 
@@ -50,6 +53,41 @@ def eigenvectors(
     if size <= DIRECT:
         return _lapack(_dense(A), k, largest)
     return _lanczos(A, k, largest, 50 * RESTARTS)
+
+
+def refine(
+    A: np.ndarray, V: np.ndarray, k: int, lower: float
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The k largest eigenpairs of A near a block V of more than k columns.
+
+    Chebyshev polynomials damp the spectrum between `lower`, which bounds it, and the
+    smallest Ritz value of the block; Rayleigh-Ritz reads off the rest. Returns Ritz
+    values and vectors of the whole block, descending, or None if the first k are not
+    accurate after two rounds: then start afresh.
+    """
+    for round_ in range(3):
+        V, _ = linalg.qr(V, mode="economic", check_finite=False)
+        AV = A @ V
+        values, R = linalg.eigh(V.T @ AV, check_finite=False)
+        values, R = values[::-1], R[:, ::-1]
+        V, AV = V @ R, AV @ R
+        residuals = np.linalg.norm(AV[:, :k] - V[:, :k] * values[:k], axis=0)
+        if residuals.max() <= ACCURACY * (values[0] - lower):
+            return values, V
+        if round_ < 2:
+            V = _chebyshev(A, V, AV, lower, values[-1])
+    return None
+
+
+def _chebyshev(A, V, AV, lower: float, edge: float):
+    """T_degree, of one at the most on [lower, edge], of A applied to V."""
+    centre, half = (edge + lower) / 2, max((edge - lower) / 2, 1e-300)
+    before, now = V, (AV - centre * V) / half
+    for _ in range(DEGREE - 1):
+        before, now = now, (2 / half) * (A @ now - centre * now) - before
+        sizes = np.linalg.norm(now, axis=0)
+        before, now = before / sizes, now / sizes
+    return now
 
 
 def largest_eigenvalue(A: Operator) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator
 
-from rpcag.linalg.eigen import DENSE, eigenvectors
+from rpcag.linalg.eigen import DENSE, eigenvectors, largest_eigenvalue, refine
 from rpcag.linalg.shifted import Laplacian
 from rpcag.terms.l21 import L21Loss
 
@@ -25,6 +25,9 @@ LOOK = 6
 PROGRESS, STUCK = 0.5, 0.95
 FACTOR = 1.5
 UNSTABLE, SLOW = 2.0, 3.0
+# From this many samples on, eigenvectors are refined from one iteration to the next,
+# with this many more than wanted to catch newcomers.
+REFINED, GUARD = 400, 10
 
 
 def glpca(
@@ -43,10 +46,7 @@ def glpca(
         Q = linalg.svd(X, full_matrices=False, check_finite=False)[0][:, :d]
         return Q, X.T @ Q
     if n <= DENSE or d > n // 4:
-        G = X @ X.T
-        G -= (gamma * Phi) if isinstance(Phi, np.ndarray) else (gamma * Phi).toarray()
-        G -= gamma * constant / n
-        _, Q = eigenvectors(G, d, largest=True)
+        _, Q = eigenvectors(_matrix(X, Phi, gamma, constant), d, largest=True)
     else:
 
         def product(v):
@@ -57,6 +57,42 @@ def glpca(
         G = LinearOperator((n, n), product, matmat=product, dtype=np.float64)
         _, Q = eigenvectors(G, d, largest=True)
     return Q, X.T @ Q
+
+
+def _matrix(X, Phi, gamma: float, constant: float) -> np.ndarray:
+    """G of `glpca`, dense."""
+    G = X @ X.T
+    G -= (gamma * Phi) if isinstance(Phi, np.ndarray) else (gamma * Phi).toarray()
+    G -= gamma * constant / len(X)
+    return G
+
+
+class _Successive:
+    """`glpca` for one matrix after another, each near the one before.
+
+    The eigenvectors of the last matrix, and as many more as GUARD, are refined; where
+    that fails, or an exact answer is asked for, they are computed afresh.
+    """
+
+    def __init__(self, Phi: Laplacian, constant: float, d: int) -> None:
+        self.Phi, self.constant, self.d = Phi, constant, d
+        self.top = largest_eigenvalue(Phi) + constant
+        self.block: np.ndarray | None = None
+
+    def __call__(self, X: np.ndarray, gamma: float, exact: bool):
+        n = len(X)
+        width = self.d + GUARD
+        if not REFINED <= n <= DENSE or 4 * width > n:
+            return glpca(X, self.Phi, gamma, self.d, self.constant)
+        G = _matrix(X, self.Phi, gamma, self.constant)
+        found = None
+        if self.block is not None and not exact:
+            found = refine(G, self.block, self.d, -gamma * self.top)
+        if found is None:
+            found = eigenvectors(G, width, largest=True)
+        self.block = found[1]
+        Q = self.block[:, : self.d]
+        return Q, X.T @ Q
 
 
 class RobustFactors(NamedTuple):
@@ -116,8 +152,10 @@ def rglpca(
     C = (P - X) / (mu * np.maximum(norms, 1e-12 * size)[:, None])
     size = max(float(np.linalg.norm(norms)), 1e-3 * size)
     look, before, residual, floor, stuck = LOOK, np.inf, np.inf, 0.0, 0
+    solve = _Successive(Phi, constant, d)
     for n_iter in range(1, max_iter + 1):
-        Q, U = glpca(P - C, Phi, 2 * gamma / mu, d, constant)
+        exact = residual <= tol  # the last word is not left to refined eigenvectors
+        Q, U = solve(P - C, 2 * gamma / mu, exact)
         L = Q @ U.T
         V = RELAXATION * L + (1 - RELAXATION) * P + C
         old, P = P, loss.prox(V, 1 / mu, np.empty_like(X))
@@ -129,7 +167,7 @@ def rglpca(
         history.append((objective, primal, dual))
         if objective < best[0]:
             best = (objective, Q, U)
-        if residual <= tol:
+        if residual <= tol and exact:
             break
         if n_iter >= look:
             factor = 1.0
