@@ -5,10 +5,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from rpcag.graphs.distances import distance_blocks, observed
+from rpcag.graphs.distances import observed
 from rpcag.graphs.inpainting import inpaint_tv
 
 
@@ -28,7 +29,8 @@ class GraphBuilder(BaseEstimator):
     """
 
     image_shape: tuple[int, int] | None
-    adjacency_: object
+    adjacency_: Any
+    _rows: Any
 
     def __call__(self, X, mask=None):
         """Adjacency of the graph between the rows of X.
@@ -57,7 +59,8 @@ class GraphBuilder(BaseEstimator):
         """Weights between new rows and the rows of the graph.
 
         A new row is connected by the rule that connected the others. If it equals a
-        row of the graph it is taken for that row, which is not its own neighbour.
+        row of the graph it is taken for that row (the first such one) and has its
+        neighbours.
 
         Returns
         -------
@@ -65,29 +68,50 @@ class GraphBuilder(BaseEstimator):
         """
         check_is_fitted(self, "adjacency_")
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-        return self._connect(self._prepare(X, mask))
+        rows = self._prepare(X, mask)
+        doubles = self._doubles(rows)
+        new = doubles < 0
+        if new.all():
+            return self._connect(rows)
+        known = self.adjacency_[doubles[~new]]
+        if not new.any():
+            return known
+        return put_together(new, self._connect(take_rows(rows, new)), known)
 
     def _prepare(self, X, mask):
         if self.image_shape is not None:
             return observed(inpaint_tv(X, self.image_shape, mask=mask))
         return observed(X, mask)
 
-    def _distances_to_graph(self, rows):
-        """Blocks of distances to the graph's rows, and the columns of rows' doubles.
-
-        A row that equals one of the graph is taken for it: its double is put at an
-        infinite distance. Rows without a double have column -1.
-        """
-        for distances in distance_blocks(rows, self._rows):
-            here = np.arange(len(distances))
-            nearest = distances.argmin(axis=1)
-            doubles = np.where(distances[here, nearest] == 0, nearest, -1)
-            twice = doubles >= 0
-            distances[here[twice], doubles[twice]] = np.inf
-            yield distances, doubles
+    def _doubles(self, rows) -> np.ndarray:
+        """The first row of the graph that equals each row, or -1."""
+        first: dict[bytes, int] = {}
+        for i, key in enumerate(_keys(self._rows)):
+            first.setdefault(key, i)
+        return np.array([first.get(key, -1) for key in _keys(rows)], dtype=int)
 
     def _build(self, rows):
         raise NotImplementedError
 
     def _connect(self, rows):
         raise NotImplementedError
+
+
+def _keys(rows):
+    """What rows are, as bytes: values and mask."""
+    X, M = rows
+    for i, x in enumerate(X + 0.0):  # so that zeros have one sign
+        yield x.tobytes() + (b"" if M is None or M[i].all() else M[i].tobytes())
+
+
+def take_rows(rows, which):
+    X, M = rows
+    return X[which], None if M is None else M[which]
+
+
+def put_together(new: np.ndarray, made, known):
+    """Rows of two matrices, `made` where new and `known` elsewhere, in order."""
+    order = np.argsort(np.concatenate([np.flatnonzero(new), np.flatnonzero(~new)]))
+    if sparse.issparse(known):
+        return sparse.csr_array(sparse.vstack([made, known], format="csr")[order])
+    return np.concatenate([made, known])[order]

@@ -45,7 +45,7 @@ class CompleteGraph(GraphBuilder):
         return self._weights(distances)
 
     def _connect(self, rows):
-        distances = np.vstack([d for d, _ in self._distances_to_graph(rows)])
+        distances = np.vstack(list(distance_blocks(rows, self._rows)))
         return self._weights(np.maximum(distances, self.omega_min_))
 
     def _weights(self, distances):

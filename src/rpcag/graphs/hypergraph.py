@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from rpcag.graphs.builder import put_together
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
 
@@ -88,21 +89,33 @@ class KNNHypergraph(BaseEstimator):
         """How new rows join: with an edge of their own, and the edges that reach them.
 
         An edge reaches as far as the last neighbour of its sample. A row that equals
-        one of the hypergraph is taken for that row.
+        one of the hypergraph is taken for that row (the first such one).
         """
         check_is_fitted(self, "incidence_")
         H = self.incidence_
         reach = self._graph.reach(X, mask=mask)
-        own = 1 / (1 + degree(reach.nearest))
         shares = 1 / degree(H.T)
-        shared = reach.reached @ sparse.diags_array(shares) @ H.T
-        # A row's double is in the edges that reach the row, but is not its neighbour.
-        shared = shared - shared.multiply(reach.doubles)
+        scaled = sparse.csr_array(sparse.diags_array(shares) @ H.T)
+        own = 1 / (1 + degree(reach.nearest))
+        weights = sparse.diags_array(own) @ reach.nearest + reach.reached @ scaled
+        degrees = 1 + degree(reach.reached)
+        loops = own + reach.reached @ shares
+        new, twins = reach.doubles < 0, reach.doubles[reach.doubles >= 0]
+        if new.all():
+            return NewVertices(sparse.csr_array(weights), degrees, loops)
+        # Rows of the hypergraph itself, without their loops.
+        known = H[twins] @ scaled
+        own_loops = H[twins] @ shares
+        known = known - _at(twins, own_loops, known.shape)
         return NewVertices(
-            sparse.csr_array(sparse.diags_array(own) @ reach.nearest + shared),
-            1 + degree(reach.reached),
-            own + reach.reached @ shares,
+            put_together(new, weights, sparse.csr_array(known)),
+            put_together(new, degrees, degree(H)[twins]),
+            put_together(new, loops, own_loops),
         )
+
+
+def _at(columns, values, shape):
+    return sparse.csr_array((values, (np.arange(len(columns)), columns)), shape=shape)
 
 
 def hypergraph_laplacian(

@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import GraphBuilder, check_positive
+from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
 from rpcag.graphs.distances import centre_and_scale, distance_blocks
 
 WEIGHTS = ("heat", "binary", "correlation")
@@ -17,11 +17,11 @@ WIDTHS = ("local", "mean")
 
 
 class Reach(NamedTuple):
-    """Of new rows (rows) in a graph (columns), as ones."""
+    """Of new rows in a graph."""
 
-    nearest: sparse.csr_array  # their nearest neighbours
-    reached: sparse.csr_array  # rows of the graph with a neighbour as far as they are
-    doubles: sparse.csr_array  # rows of the graph that equal them
+    doubles: np.ndarray  # the row of the graph that a row equals, or -1
+    nearest: sparse.csr_array  # nearest neighbours of the others, as ones
+    reached: sparse.csr_array  # whose neighbours these others are, as ones
 
 
 class KNNGraph(GraphBuilder):
@@ -91,25 +91,25 @@ class KNNGraph(GraphBuilder):
     def reach(self, X, mask=None) -> Reach:
         """Nearest neighbours of new rows in the graph, and whose neighbours they are.
 
-        A row that equals one of the graph is taken for that row, which is not its own
-        neighbour.
+        A row that equals one of the graph is taken for that row.
         """
         check_is_fitted(self, "adjacency_")
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-        n = len(self._rows[0])
-        k = min(self.n_neighbors, n)
-        found: list[list] = [[], [], []]
-        for block, doubles in self._distances_to_graph(self._prepare(X, mask)):
+        rows = self._prepare(X, mask)
+        doubles = self._doubles(rows)
+        k = min(self.n_neighbors, len(self._rows[0]))
+        nothing = sparse.csr_array((0, len(self._rows[0])))
+        nearest, reached = [nothing], [nothing]
+        for block in distance_blocks(take_rows(rows, doubles < 0), self._rows):
             neighbors, distances = _nearest(block, k)
-            finite = np.isfinite(distances)
-            parts = (
-                _ones(np.nonzero(finite)[0], neighbors[finite], block.shape),
-                sparse.csr_array(self._reached(block).astype(np.float64)),
-                _ones(np.nonzero(doubles >= 0)[0], doubles[doubles >= 0], block.shape),
-            )
-            for list_, part in zip(found, parts, strict=True):
-                list_.append(part)
-        return Reach(*(sparse.csr_array(sparse.vstack(parts)) for parts in found))
+            near = np.isfinite(distances)
+            nearest.append(_ones(np.nonzero(near)[0], neighbors[near], block.shape))
+            reached.append(sparse.csr_array(self._reached(block).astype(np.float64)))
+        return Reach(
+            doubles,
+            sparse.csr_array(sparse.vstack(nearest)),
+            sparse.csr_array(sparse.vstack(reached)),
+        )
 
     def _build(self, rows):
         self._check()
@@ -225,7 +225,7 @@ class KNNGraph(GraphBuilder):
     def _connect(self, rows):
         k = min(self.n_neighbors, len(self._rows[0]))
         parts, first = [], 0
-        for block, _ in self._distances_to_graph(rows):
+        for block in distance_blocks(rows, self._rows):
             neighbors, distances = _nearest(block, k)
             linked = self._reached(block)  # both directions, as within the graph
             np.put_along_axis(linked, neighbors, True, axis=1)

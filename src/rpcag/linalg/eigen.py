@@ -117,15 +117,38 @@ def fix_column_signs(V: np.ndarray) -> np.ndarray:
 
 def _lapack(A: np.ndarray, k: int, largest: bool):
     size = len(A)
-    wanted = [size - k, size - 1] if largest else [0, k - 1]
-    values, V = linalg.eigh(A, subset_by_index=wanted, check_finite=False)
+    wanted = (size - k, size - 1) if largest else (0, k - 1)
+    values, V = eigh_subset(A, wanted)
     return (values[::-1], V[:, ::-1]) if largest else (values, V)
+
+
+def eigh_subset(
+    A: np.ndarray,
+    wanted: tuple[int, int],
+    B: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenpairs first to last, ascending, of A v = lambda v or of A v = lambda B v.
+
+    LAPACK's method for some of them finds too few where many coincide, or gives up;
+    its method for all of them does not.
+    """
+    first, last = wanted
+    try:
+        values, V = linalg.eigh(A, B, subset_by_index=[first, last], check_finite=False)
+        if len(values) == last - first + 1:
+            return values, V
+    except linalg.LinAlgError:
+        pass
+    driver = "evd" if B is None else "gvd"
+    values, V = linalg.eigh(A, B, driver=driver, check_finite=False)
+    return values[first : last + 1], V[:, first : last + 1]
 
 
 def _lanczos(A: Operator, k: int, largest: bool, restarts: int):
     """Lanczos, again on what is left: it may overlook copies of an eigenvalue."""
     values, V = _arpack(A, k, largest, restarts)
-    width = abs(values[0]) if largest else largest_eigenvalue(A)
+    norm = eigsh(A, 1, which="LM", v0=_start(A.shape[0]), tol=1e-2)[0]
+    width = 2.1 * abs(float(norm[0]))
     shift = -2 * width if largest else 2 * width
     for _ in range(k):
         rest = LinearOperator(
@@ -133,9 +156,9 @@ def _lanczos(A: Operator, k: int, largest: bool, restarts: int):
         )
         value, v = _arpack(rest, 1, largest, restarts)
         overlooked = value[0] - values[-1] if largest else values[-1] - value[0]
-        if overlooked <= RESOLUTION * width:
-            break
         v -= V @ (V.T @ v)
+        if overlooked <= RESOLUTION * width or np.linalg.norm(v) < 0.5:
+            break
         values = np.append(values, value)
         V = np.hstack([V, v / np.linalg.norm(v)])
         order = np.argsort(-values if largest else values)[:k]

@@ -20,6 +20,8 @@ DENSE_SIZE = 500
 PROFILE = 200
 # Share of a first guess's residual that conjugate gradients may leave, unless told.
 REDUCTION = 1e-3
+# Iterations without a smaller residual after which conjugate gradients give up.
+PATIENCE = 50
 
 
 class ShiftedLaplacian:
@@ -142,28 +144,37 @@ def _dense(laplacian: Laplacian) -> np.ndarray:
 def _conjugate_gradients(Phi, shift, Y, W, rtol, reduction):
     """Conjugate gradients on every column of (I + shift Phi) W = Y at once.
 
-    Stops when every residual is `reduction` times that of the first guess: where the
-    guesses converge, as in ADMM, the errors left are a share of a convergent series.
-    A reduction of zero asks for all that the precision gives.
+    Preconditioned by the diagonal. Stops when every residual is `reduction` times that
+    of the first guess: where the guesses converge, as in ADMM, the errors left are a
+    share of a convergent series. A reduction of zero asks for all that the precision
+    gives. Residuals may grow on the way; where none has been the smallest of its
+    column for PATIENCE iterations, rounding has taken over.
     """
+    diagonal = (1 + shift * Phi.diagonal()).astype(Y.dtype)[:, None]
     R = Y - W - shift * (Phi @ W)
-    D = R.copy()
+    Z = R / diagonal
+    D = Z.copy()
+    slope = np.einsum("ij,ij->j", R, Z)
     size = np.einsum("ij,ij->j", R, R)
     floor = rtol**2 * np.maximum(np.einsum("ij,ij->j", Y, Y), np.finfo(Y.dtype).tiny)
     goal = np.maximum(reduction**2 * size, floor)
+    best, waiting = size, 0
     for _ in range(10 * Y.shape[0]):
-        if np.all(size <= goal):
+        if np.all(size <= goal) or waiting > PATIENCE:
             break
         AD = D + shift * (Phi @ D)
         curvature = np.einsum("ij,ij->j", D, AD)
-        safe = curvature > 0
-        step = np.where(safe, size / np.where(safe, curvature, 1), 0).astype(Y.dtype)
+        # Columns that are done stand still.
+        going = (curvature > 0) & (size > goal)
+        step = np.where(going, slope / np.where(going, curvature, 1), 0).astype(Y.dtype)
         W += step * D
         R -= step * AD
-        new = np.einsum("ij,ij->j", R, R)
-        if np.all(new >= size):  # rounding has taken over: no further progress
-            break
-        D *= np.where(size > 0, new / np.where(size > 0, size, 1), 0).astype(Y.dtype)
-        D += R
-        size = new
+        np.divide(R, diagonal, out=Z)
+        new = np.einsum("ij,ij->j", R, Z)
+        D *= np.where(slope > 0, new / np.where(slope > 0, slope, 1), 0).astype(Y.dtype)
+        D += Z
+        slope = new
+        size = np.einsum("ij,ij->j", R, R)
+        waiting = 0 if np.any(size < best) else waiting + 1
+        best = np.minimum(best, size)
     return W

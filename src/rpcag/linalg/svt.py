@@ -59,15 +59,31 @@ def spectral_norm(A: np.ndarray) -> float:
     size = K.shape[0]
     largest = K[0, 0]
     if size > 1:
-        largest = linalg.eigh(
-            K.T,
-            eigvals_only=True,
-            subset_by_index=[size - 1, size - 1],
-            overwrite_a=True,
-            check_finite=False,
-        )[0]
+        largest = _largest(K)
     rounding = 4 * float(np.finfo(A.dtype).eps) * np.sqrt(size)
     return float(np.sqrt(max(largest, 0.0)) * (1 + rounding))
+
+
+def _largest(K: np.ndarray) -> float:
+    """The largest eigenvalue, by bisection; K is overwritten.
+
+    LAPACK's faster method finds none where many eigenvalues coincide.
+    """
+    size = len(K)
+    sytrd, sytrd_lwork = linalg.get_lapack_funcs(("sytrd", "sytrd_lwork"), (K,))
+    lwork, _ = sytrd_lwork(size, lower=1)
+    _, diagonal, subdiagonal, _, _ = sytrd(
+        K.T, lower=1, lwork=int(lwork), overwrite_a=True
+    )
+    found = linalg.eigvalsh_tridiagonal(
+        diagonal,
+        subdiagonal,
+        select="i",
+        select_range=(size - 1, size - 1),
+        lapack_driver="stebz",
+        check_finite=False,
+    )
+    return found[0]
 
 
 @dataclass

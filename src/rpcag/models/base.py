@@ -93,7 +93,8 @@ class FactorModel(MatrixModel):
         unit = power_of_two(X)
         if self._degree * math.log2(unit) > 900:
             raise ValueError(
-                f"X has entries of size {unit:.1e}, whose squares overflow; rescale X"
+                f"X has entries of size {unit:.1e}, whose squares are near overflow; "
+                "rescale X"
             )
         with blas_threads(min(X.shape)):
             scaled = X.astype(np.float64) / unit
@@ -104,15 +105,16 @@ class FactorModel(MatrixModel):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows: what the model would give them next to the old ones.
 
-        The directions and the rows of `fit` stay as they are; a row of `fit` gets its
-        own embedding back.
+        The directions and the rows of `fit` stay as they are; a row of `fit`, joined
+        to its neighbours as before, gets its own embedding back.
 
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
         adjacency : array or sparse array of shape (n_new, n_samples), optional
             Weights between the new rows and those of `fit`. By default the builder of
-            the graph makes them.
+            the graph makes them. For a precomputed graph they must be given here, or
+            new rows are embedded by themselves, where the model can do that.
 
         Returns
         -------
@@ -179,4 +181,5 @@ def fix_signs(P, s, Vt):
         return P, s, Vt
     largest = np.abs(Vt).argmax(axis=1)
     signs = np.sign(Vt[np.arange(len(s)), largest])
+    signs[signs == 0] = 1  # nothing to go by
     return P * signs, s, Vt * signs[:, None]

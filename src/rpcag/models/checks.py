@@ -62,3 +62,19 @@ def check_components(model, X: np.ndarray, most: int | None = None) -> int:
 def check_observed(X: np.ndarray) -> None:
     if np.isnan(X).all():
         raise ValueError("X has no observed entry: every value is NaN")
+
+
+def check_stiffness(gamma: float, laplacians: list) -> None:
+    """Refuse a gamma beside which the data would be lost to rounding."""
+    largest = max(float(abs(Phi).sum(axis=1).max()) for Phi in laplacians)
+    if gamma * largest > 1e12:
+        raise ValueError(
+            f"gamma={gamma:.3g} is out of range: times the size of the Laplacian, "
+            f"{largest:.3g}, it must be at most 1e12"
+        )
+
+
+def check_flag(model, name: str) -> None:
+    value = getattr(model, name)
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")

@@ -8,7 +8,7 @@ from scipy import linalg
 from rpcag.linalg.eigen import largest_eigenvalue
 from rpcag.linalg.svt import spectral_norm
 from rpcag.models.base import FactorModel, fix_signs
-from rpcag.models.checks import check_iterations, check_number
+from rpcag.models.checks import check_flag, check_iterations, check_number
 from rpcag.models.graph import ModelGraph
 from rpcag.models.table import About
 from rpcag.solvers.glpca import glpca, rglpca
@@ -96,6 +96,7 @@ class GLPCA(FactorModel):
         self.drop_constant = drop_constant
 
     def _check_options(self, X):
+        check_flag(self, "drop_constant")
         if self.beta is not None and self.gamma is not None:
             raise ValueError(
                 f"give beta or gamma, not both: got beta={self.beta!r} and "

@@ -6,9 +6,10 @@ from numbers import Real
 import numpy as np
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from rpcag.models.base import FactorModel
-from rpcag.models.checks import check_iterations, check_number
+from rpcag.models.checks import check_iterations, check_number, check_stiffness
 from rpcag.models.graph import ModelGraph
 from rpcag.models.table import About
 from rpcag.solvers.gnmf import gnmf, nonnegative_rows
@@ -99,6 +100,7 @@ class GNMF(FactorModel):
     def _check_options(self, X):
         check_number(self, "gamma", Real, at_least=0)
         check_iterations(self)
+        check_random_state(self.random_state)
         self._refuse_negative(X)
 
     def _refuse_negative(self, X):
@@ -111,6 +113,7 @@ class GNMF(FactorModel):
 
     def _fit(self, X, scaled, d, unit):
         graph = ModelGraph(self.graph, X, self.laplacian)
+        check_stiffness(float(self.gamma), [graph.laplacian])
         result = gnmf(
             scaled,
             graph.laplacian,
@@ -131,12 +134,16 @@ class GNMF(FactorModel):
             self._warn_max_iter(1 - last / before, "a relative decrease")
 
     def _start(self, scaled, d):
-        """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration."""
+        """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration.
+
+        In the unit of the mean, which it adds to the factors where they are zero.
+        """
+        mean = float(scaled.mean()) or 1.0
         first = NMF(d, init="nndsvda", max_iter=1, random_state=self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            Q = first.fit_transform(scaled)
-        return Q, first.components_.T
+            Q = first.fit_transform(scaled / mean)
+        return Q * mean, first.components_.T
 
     def _embed(self, X, scaled, adjacency):
         self._refuse_negative(X)

@@ -84,6 +84,8 @@ class ModelHypergraph:
                 f"got {graph!r}"
             )
         try:
+            if graph is None or np.iscomplexobj(graph):
+                raise TypeError("a real matrix is needed")
             H = sparse.csr_array(graph, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(

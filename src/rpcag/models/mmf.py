@@ -12,6 +12,7 @@ from rpcag.models.checks import (
     check_auto_or_number,
     check_iterations,
     check_number,
+    check_stiffness,
 )
 from rpcag.models.graph import ModelGraph, ModelHypergraph
 from rpcag.models.table import About
@@ -85,6 +86,7 @@ class MMF(FactorModel):
     def _fit(self, X, scaled, d, unit):
         graph = ModelGraph(self.graph, X, self.laplacian)
         Phi, gamma = graph.laplacian, float(self.gamma)
+        check_stiffness(gamma, [Phi])
         Q, U = mmf(scaled, Phi, gamma, d)
         Q, _, Ut = fix_signs(Q, np.ones(d), U.T)
         residual = float(np.sum((scaled - Q @ Ut) ** 2))
@@ -236,6 +238,7 @@ class MMMF(MMF):
 
     def _fit(self, X, scaled, d, unit):
         graphs = self._build_graphs(X)
+        check_stiffness(float(self.gamma), [graph.laplacian for graph in graphs])
         result = mmmf(
             scaled,
             [graph.laplacian for graph in graphs],
@@ -255,9 +258,8 @@ class MMMF(MMF):
         self.history_ = {"objective": np.array(result.history) * unit**2}
         self.n_iter_ = len(result.history)
         if not result.converged:
-            before = result.history[-2] if self.n_iter_ > 1 else np.inf
-            change = (before - result.history[-1]) / result.history[-1]
-            self._warn_max_iter(change, "a relative decrease")
+            before = result.history[max(self.n_iter_ - 2, 0)]
+            self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
 
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows: what the model would give them next to the old ones.

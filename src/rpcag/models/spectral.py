@@ -5,7 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.models.base import Embedding
-from rpcag.models.checks import check_components, check_observed
+from rpcag.models.checks import check_components, check_flag, check_observed
 from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import blas_threads
 from rpcag.models.table import About
@@ -80,7 +80,8 @@ class NCuts(Embedding):
         """
         X = self._validate(X, reset=True, missing=True)
         check_observed(X)
-        first = int(bool(self.drop_first))
+        check_flag(self, "drop_first")
+        first = int(self.drop_first)
         check_components(self, X, most=max(len(X) - first, 0))
         graph = ModelGraph(self.graph, X)
         root = np.sqrt(degree(graph.adjacency))
@@ -110,7 +111,8 @@ class NCuts(Embedding):
         """Embedding of new rows: the eigenvectors, continued to them.
 
         A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu),
-        which also gives a value to rows that were not there (Nyström's formula).
+        which also gives a value to rows that were not there (Nyström's formula). Rows
+        without neighbours are at the origin.
 
         Parameters
         ----------

@@ -143,11 +143,11 @@ def rglpca(
     P = Q @ U.T
     norms = np.linalg.norm(X - P, axis=1)
     size = float(np.linalg.norm(X))
-    typical = float(np.median(norms))
     history: list[tuple[float, float, float]] = []
-    if typical <= 1e-12 * size:  # nothing is left to explain
+    left = norms > 1e-12 * size
+    if not left.any():  # nothing is left to explain
         return RobustFactors(Q, U, best[0], history, True)
-    mu = 1 / typical
+    mu = 1 / float(np.median(norms[left]))
     # mu C is in the subdifferential of P -> ||X - P||_2,1.
     C = (P - X) / (mu * np.maximum(norms, 1e-12 * size)[:, None])
     size = max(float(np.linalg.norm(norms)), 1e-3 * size)

@@ -11,6 +11,8 @@ from rpcag.linalg.shifted import Laplacian
 SWEEPS = 3
 # Conjugate gradient steps of a projected Newton step for Q.
 LEAP = 10
+# Objectives below this share of ||X||^2 count as that large.
+NEGLIGIBLE = 1e-5
 # Sweeps over Q at the end, with U fixed.
 LAST_SWEEPS = 200
 
@@ -72,10 +74,9 @@ def gnmf(
             _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
         value = squares - 2 * float(np.sum(XU * Q)) + float(np.sum(H * (Q.T @ Q)))
         value += gamma * float(np.sum(Q * (Phi @ Q)))
-        # Where the fit is exact the sum of squares cancels to rounding.
-        value = min(max(value, 0.0), history[-1])
         history.append(value)
-        if history[-2] - value <= max(tol * history[-2], 1e-13 * squares):
+        # Of an almost exact fit, no more than is worth it beside X.
+        if history[-2] - value <= tol * max(history[-2], NEGLIGIBLE * squares):
             converged = True
             break
     XU, H = X @ U, U.T @ U
@@ -84,7 +85,7 @@ def gnmf(
         _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
         if np.abs(Q - before).max() <= 1e-7 * np.abs(Q).max(initial=0.0):
             break
-    history[-1] = min(_objective(X, Q, U, Phi, gamma), history[-1])
+    history[-1] = _objective(X, Q, U, Phi, gamma)
     return NonNegativeFactors(Q, U, history, converged)
 
 

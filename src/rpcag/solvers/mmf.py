@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
 
-from rpcag.linalg.eigen import DENSE, eigenvectors
+from rpcag.linalg.eigen import DENSE, eigenvectors, eigh_subset
 from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
 
 
@@ -28,9 +28,7 @@ def mmf(
         return _mmf_by_products(X, Phi, gamma, d)
     if n < p:
         system = np.eye(n) + gamma * (Phi.toarray() if sparse.issparse(Phi) else Phi)
-        _, Z = linalg.eigh(
-            X @ X.T, system, subset_by_index=[n - d, n - 1], check_finite=False
-        )
+        _, Z = eigh_subset(X @ X.T, (n - d, n - 1), system)
         # Householder's QR: orthonormal also where the eigenvalues are zero.
         U, _ = linalg.qr(X.T @ Z[:, ::-1], mode="economic", check_finite=False)
         return linalg.solve(system, X @ U, assume_a="pos", check_finite=False), U
@@ -85,8 +83,8 @@ def mmmf(
 ) -> Mixture:
     """MMF with Phi = sum_g alpha_g Phi_g, plus beta ||alpha||^2, alpha on the simplex.
 
-    In turn: Q and U by `mmf` for the mixture, then alpha. With t_g = tr(Q^T Phi_g Q)
-    its objective gamma <t, alpha> + beta ||alpha||^2 is beta ||alpha + gamma t/(2 beta)
+    In turn: alpha, at first uniform, then Q and U by `mmf` for the mixture. With
+    t_g = tr(Q^T Phi_g Q) its objective gamma <t, alpha> + beta ||alpha||^2 is beta ||alpha + gamma t/(2 beta)
     ||^2 plus a constant, so alpha is a projection onto the simplex; for beta = 0 the
     smoothest graph takes all. Both steps are exact: the objective never increases.
 
@@ -94,20 +92,25 @@ def mmmf(
     smoother by a share s of that mean gains about s / 2 in weight.
     """
     alpha = np.full(len(laplacians), 1 / len(laplacians))
+    rounding = 1e-14 * float(np.sum(X**2))  # an objective where the fit is exact
     history: list[float] = []
-    previous, converged = np.inf, False
-    rounding = 1e-14 * float(np.sum(X**2))
+    converged = False
     while not converged and len(history) < max_iter:
         Q, U = mmf(X, mix(laplacians, alpha), gamma, d)
         t = np.array([float(np.sum(Q * (Phi @ Q))) for Phi in laplacians])
         if beta is None:
             beta = gamma * float(t.mean())
         fit = float(np.sum((X - Q @ U.T) ** 2))
-        alpha = _weights(gamma * t, beta)
         history.append(fit + gamma * float(t @ alpha) + beta * float(alpha @ alpha))
-        # Where the fit is exact, the objective is rounding.
-        converged = previous - history[-1] <= max(tol * history[-1], rounding)
-        previous = history[-1]
+        better = _weights(gamma * t, beta)
+        gain = gamma * float(t @ (alpha - better))
+        gain += beta * float(alpha @ alpha - better @ better)
+        if len(history) > 1:
+            gain = max(gain, history[-2] - history[-1])
+        # Q and U belong to alpha: it moves only if they are to be found anew.
+        converged = gain <= max(tol * history[-1], rounding)
+        if not converged and len(history) < max_iter:
+            alpha = better
     assert beta is not None
     return Mixture(Q, U, alpha, beta, history, converged)
 

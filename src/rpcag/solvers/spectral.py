@@ -1,6 +1,7 @@
 """The smoothest vectors on a graph, component by component."""
 
 import numpy as np
+from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
 from rpcag.linalg.eigen import eigenvectors, fix_column_signs
@@ -20,7 +21,8 @@ def smoothest(
     Returns eigenvalues, ascending, and Q.
     """
     n = len(root)
-    n_parts, label = connected_components(Phi, directed=False)
+    # A pattern: of a dense matrix small entries would not count as edges.
+    n_parts, label = connected_components(sparse.csr_array(Phi != 0), directed=False)
     order = np.argsort(label, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(label, minlength=n_parts))[:-1])
     parts.sort(key=lambda part: (-float(np.sum(root[part] ** 2)), part[0]))
@@ -30,15 +32,30 @@ def smoothest(
     if wanted > 0:
         for part in parts:
             if len(part) > 1:
-                inside = Phi[part][:, part]
-                found, V = eigenvectors(inside, min(wanted + 1, len(part)))
-                whole = np.zeros((n, len(found) - 1))
-                whole[part] = fix_column_signs(V[:, 1:])
-                values.append(np.maximum(found[1:], 0.0))
+                found, V = _above_zero(Phi[part][:, part], root[part], wanted)
+                whole = np.zeros((n, len(found)))
+                whole[part] = V
+                values.append(found)
                 vectors.append(whole)
     merged = np.concatenate(values)
     lowest = np.argsort(merged, kind="stable")[:k]
     return merged[lowest], np.hstack(vectors)[:, lowest]
+
+
+def _above_zero(Phi: Laplacian, root: np.ndarray, wanted: int):
+    """Lowest eigenpairs of a connected component that are orthogonal to its root.
+
+    One more is computed and the root projected out of all: where links are so weak that
+    other eigenvalues are rounding too, the root is no single one of them.
+    """
+    k = min(wanted, len(root) - 1)
+    _, V = eigenvectors(Phi, k + 1)
+    unit = root / np.linalg.norm(root)
+    V = V - np.outer(unit, unit @ V)
+    V = linalg.svd(V, full_matrices=False)[0][:, :k]  # drops what the root was
+    V -= np.outer(unit, unit @ V)
+    values, R = linalg.eigh(V.T @ (Phi @ V))
+    return np.maximum(values, 0.0), fix_column_signs(V @ R)
 
 
 def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
