@@ -283,6 +283,7 @@ def test_components_must_be_a_positive_int(model, wrong):
 
 
 A = np.ones((12, 12))
+A_COMPLEX = A + 1j
 MODEL_OPTIONS = [
     (GLPCA(beta=1.0), ValueError, "beta must be a number of at least 0 and below 1"),
     (GLPCA(beta=-0.1), ValueError, "beta must be a number of at least 0 and below 1"),
@@ -294,6 +295,13 @@ MODEL_OPTIONS = [
     (RGLPCA(tol=-1), ValueError, "tol must be a number of at least 0"),
     (RGLPCA(max_iter=0), ValueError, "max_iter must be an int of at least 1"),
     (MMF(gamma=None), TypeError, "gamma must be a number, got None"),
+    (MMF(gamma=1e20), ValueError, r"gamma=1e\+20 is out of range: times the size of"),
+    (GNMF(gamma=1e30), ValueError, r"gamma=1e\+30 is out of range"),
+    (GNMF(random_state="x"), ValueError, "'x' cannot be used to seed"),
+    (GLPCA(drop_constant="no"), TypeError, "drop_constant must be True or False"),
+    (NCuts(drop_first="no"), TypeError, "drop_first must be True or False"),
+    (MHMF(graphs=[None]), ValueError, r"graphs\[0\] must be a KNNHypergraph .*None"),
+    (MHMF(graphs=[A_COMPLEX]), ValueError, r"graphs\[0\] must be a KNNHypergraph"),
     (MMF(graph="near"), ValueError, "graph must be one of"),
     (MMF(graph=KNNHypergraph()), TypeError, "graph is a hypergraph, which only MHMF"),
     (MMMF(beta=-1), ValueError, "beta must be a number of at least 0"),

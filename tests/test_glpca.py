@@ -97,6 +97,7 @@ def test_products_find_what_the_matrix_has(rng, monkeypatch, drop_constant):
     A = KNNGraph(5)(X)
     dense = GLPCA(4, graph=A, drop_constant=drop_constant).fit(X)
     monkeypatch.setattr(solver, "DENSE", 100)
+    monkeypatch.setattr(solver, "SMALL", 100)
     products = GLPCA(4, graph=A, drop_constant=drop_constant).fit(X)
     np.testing.assert_allclose(products.embedding_, dense.embedding_, atol=1e-7)
     assert products.objective_ == pytest.approx(dense.objective_, rel=1e-10)
@@ -193,3 +194,35 @@ def test_rglpca_reports_its_iterations(rng):
     last = [model.history_[f"{kind}_residual"][-1] for kind in ("primal", "dual")]
     assert model.residual_ == max(last)
     assert model.history_["objective"].min() == pytest.approx(model.objective_)
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.9, 0.99])
+@pytest.mark.parametrize("thin", [False, True])
+def test_many_samples_whatever_the_graph(rng, beta, thin):
+    """Lanczos where the spectrum is all negative, or hardly spread at its upper end."""
+    X = rng.standard_normal((3300, 10))
+    if thin:  # a line: its graph is a chain
+        X = np.outer(np.linspace(0, 1, 3300), np.ones(10)) + 1e-5 * X
+    model = GLPCA(4, beta=beta, graph=KNNGraph(6)).fit(X)
+    Q = model.embedding_
+    np.testing.assert_allclose(Q.T @ Q, np.eye(4), atol=1e-9)
+    GQ = X @ (X.T @ Q) - model.gamma_ * (model.laplacian_ @ Q)
+    size = np.linalg.norm(X, 2) ** 2
+    assert np.linalg.norm(GQ - Q @ (Q.T @ GQ)) < 1e-6 * size
+
+
+def test_rows_that_fit_exactly_do_not_end_rglpca(rng):
+    X = rng.standard_normal((40, 1)) @ rng.standard_normal((1, 5))
+    X[:4] = 30 * rng.standard_normal((4, 5))
+    with_zeros = np.vstack([X, np.zeros((60, 5))])
+    answers = [
+        RGLPCA(1, gamma=0.0, tol=1e-7).fit(data).objective_ for data in (X, with_zeros)
+    ]
+    assert answers[1] == pytest.approx(answers[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("X", [np.zeros((10, 4)), np.ones((10, 4)), np.eye(60)[:, :30]])
+def test_q_is_orthonormal_for_any_data(X):
+    for model in (GLPCA(3), RGLPCA(3)):
+        Q = model.fit(X).embedding_
+        np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-9)

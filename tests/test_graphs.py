@@ -257,3 +257,31 @@ def test_graph_check_returns_a_clean_copy():
 def test_bad_builder_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         KNNGraph(**options)(HOLED)
+
+
+FAR = 100 * np.repeat([[0.0], [1.0], [-1.0]], 40, axis=0)
+
+
+@pytest.mark.parametrize("builder", [KNNGraph(5), KNNGraph(5, weights="binary")])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_rows_of_the_graph_have_its_edges(rng, builder, copies):
+    """However far apart the clusters are, and however often a row is there."""
+    X = np.repeat(rng.standard_normal((120, 20)) + FAR, copies, axis=0)
+    fitted = builder.fit(X)
+    first = np.repeat(copies * np.arange(120), copies)
+    np.testing.assert_array_equal(
+        fitted.connect(X).toarray(), fitted.adjacency_.toarray()[first]
+    )
+    mixed = np.vstack([X[:5], X[:5] + 0.1, X[7:9]])
+    connected = fitted.connect(mixed).toarray()
+    np.testing.assert_array_equal(connected[:5], fitted.adjacency_.toarray()[first[:5]])
+    np.testing.assert_allclose(
+        connected[5:10], fitted.connect(X[:5] + 0.1).toarray(), rtol=1e-12
+    )
+
+
+def test_only_equal_rows_are_taken_for_each_other(rng):
+    X = np.vstack([rng.standard_normal((40, 3)), rng.standard_normal((40, 3)) + 1e8])
+    graph = KNNGraph(5).fit(X)
+    assert np.all(graph.reach(X + 0.3).doubles == -1)
+    np.testing.assert_array_equal(graph.reach(X).doubles, np.arange(80))

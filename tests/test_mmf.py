@@ -68,6 +68,17 @@ def test_sparse_and_dense_ways_agree(rng, monkeypatch):
         assert other.objective_ == pytest.approx(dense.objective_, rel=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+@pytest.mark.parametrize("p", [3, 40])
+def test_many_samples_solve_their_equations(rng, kind, p):
+    """By conjugate gradients, whose residuals grow on the way."""
+    X = rng.standard_normal((3300, p))
+    model = MMF(2, gamma=64.0, laplacian=kind).fit(X)
+    Q, XU = model.embedding_, X @ model.components_.T
+    residual = Q + 64.0 * (model.laplacian_ @ Q) - XU
+    assert np.linalg.norm(residual) < 1e-8 * np.linalg.norm(XU)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_components_beyond_the_rank_are_orthonormal_and_empty(rng, shape):
     X = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
@@ -131,6 +142,22 @@ def test_the_objective_decreases_and_both_blocks_are_best(rng, beta):
         assert cost @ alpha + model.beta_ * alpha @ alpha <= (
             cost @ other + model.beta_ * other @ other + 1e-9 * model.objective_
         )
+
+
+def test_the_factors_belong_to_the_weights(rng):
+    X, graphs = mixture(rng)
+    model = MMMF(3, gamma=2.0, graphs=graphs).fit(X)
+    pairs = zip(model.graph_weights_, model.laplacians_, strict=True)
+    Phi = sum(a * P for a, P in pairs)
+    XU = X @ model.components_.T
+    np.testing.assert_allclose(
+        model.embedding_ + 2.0 * Phi @ model.embedding_, XU, atol=1e-9
+    )
+
+
+def test_one_alternation_is_enough_for_one_graph(rng):
+    X, A = problem(rng, 20, 8)
+    assert MMMF(3, graphs=[A], max_iter=1).fit(X).n_iter_ == 1
 
 
 def test_projection_on_the_simplex(rng):

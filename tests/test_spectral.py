@@ -110,6 +110,43 @@ def test_samples_without_neighbours(rng):
     )
 
 
+@pytest.mark.parametrize("link", [1e-9, 1e-13, 1e-25, 1e-200])
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("model", [NCuts, LaplacianEigenmaps])
+def test_weak_links(rng, link, as_sparse, model):
+    """Eigenvalues that are rounding: still orthonormal, still the smoothest."""
+    A = two_parts(rng)
+    A[0, 39] = A[39, 0] = link
+    graph = sparse.csr_array(A) if as_sparse else A
+    Q = model(3, graph=graph).fit(np.zeros((40, 1))).embedding_
+    D = np.diag(A.sum(axis=1))
+    metric = D if model is LaplacianEigenmaps else np.eye(40)
+    np.testing.assert_allclose(Q.T @ metric @ Q, np.eye(3), atol=1e-8)
+    first = 1 if model is LaplacianEigenmaps else 0
+    Phi = D - A if model is LaplacianEigenmaps else laplacian(A)
+    expected = np.linalg.eigvalsh(laplacian(A))[first : first + 3].sum()
+    assert np.trace(Q.T @ Phi @ Q) == pytest.approx(expected, abs=1e-7)
+
+
+def test_an_outlier_of_the_complete_graph_is_still_joined(rng):
+    X = np.vstack([0.2 * rng.standard_normal((100, 2)), [[1.8, 1.8]]])
+    model = NCuts(2, graph="complete").fit(X)
+    values = np.linalg.eigvalsh(model.laplacian_)
+    np.testing.assert_allclose(model.eigenvalues_, values[:2], atol=1e-10)
+
+
+@pytest.mark.parametrize("alone", [0, 1, 2])
+def test_cliques_have_eigenvalues_that_coincide(rng, alone):
+    from rpcag import FRPCAG, GLPCA, MMF, RGLPCA
+
+    A = np.zeros((28 + alone, 28 + alone))
+    A[:14, :14] = A[14:28, 14:28] = 1
+    X = rng.standard_normal((len(A), 5))
+    for model in (GLPCA(2, graph=A), RGLPCA(2, graph=A), MMF(2, graph=A)):
+        assert np.isfinite(model.fit(X).objective_)
+    assert FRPCAG(graph=A).fit(X).gap_ <= 1e-3
+
+
 def ring(n):
     i = np.arange(n)
     A = sparse.csr_array((np.ones(n), (i, (i + 1) % n)), shape=(n, n))

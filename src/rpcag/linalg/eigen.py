@@ -1,14 +1,17 @@
 """A few eigenvectors of a symmetric matrix, by the cheapest right way."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import (
     ArpackError,
+    ArpackNoConvergence,
     LinearOperator,
     aslinearoperator,
     eigsh,
+    lobpcg,
     splu,
 )
 
@@ -33,13 +36,19 @@ RESOLUTION = 1e-9
 
 
 def eigenvectors(
-    A: Operator, k: int, *, largest: bool = False
+    A: Operator,
+    k: int,
+    *,
+    largest: bool = False,
+    stiffness: Operator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k smallest (or largest) eigenpairs of symmetric A, from the outermost in.
 
     LAPACK where A is small or dense; otherwise Lanczos (ARPACK) from a fixed vector.
     If it does not converge to the smallest ones of a sparse positive semi-definite A,
-    it is run on the inverse.
+    it is run on the inverse; to the largest ones, and A is -stiffness plus something
+    of low rank with a sparse positive semi-definite stiffness, LOBPCG is run with the
+    inverse of the stiffness for a preconditioner.
     """
     size = A.shape[0]
     limit = DENSE if isinstance(A, np.ndarray) else SMALL
@@ -47,12 +56,21 @@ def eigenvectors(
         return _lapack(_dense(A), k, largest)
     try:
         return _lanczos(A, k, largest, RESTARTS)
-    except ArpackError:
+    except ArpackNoConvergence as failure:
         if sparse.issparse(A) and not largest:
             return _inverted(A, k)
+        if sparse.issparse(stiffness) and largest:
+            found = _preconditioned(A, k, stiffness, failure.eigenvectors)
+            if found is not None:
+                return found
     if size <= DIRECT:
         return _lapack(_dense(A), k, largest)
-    return _lanczos(A, k, largest, 50 * RESTARTS)
+    try:
+        return _lanczos(A, k, largest, 10 * RESTARTS)
+    except ArpackError as error:
+        raise linalg.LinAlgError(
+            f"{k} eigenvectors of a matrix of size {size} did not converge"
+        ) from error
 
 
 def refine(
@@ -183,9 +201,47 @@ def _arpack(A: Operator, k: int, largest: bool, restarts: int):
 
 def _inverted(A, k: int):
     """Smallest eigenpairs of positive semi-definite A from those of (A + shift)^-1."""
-    size = A.shape[0]
-    shift = 1e-6 * float(abs(A).sum(axis=1).max())
-    system = sparse.csc_array(A) + shift * sparse.eye_array(size, format="csc")
+    solve, shift = _shifted_inverse(A, 1e-6)
+    inverse = LinearOperator(A.shape, solve, dtype=np.float64)
+    values, V = _lanczos(inverse, k, True, RESTARTS)
+    return 1 / values - shift, V
+
+
+def _preconditioned(A: Operator, k: int, stiffness, known: np.ndarray):
+    """Largest eigenpairs of A beside the known ones, or None if not accurate.
+
+    Lanczos finds those that stand out; the others are soft modes of the stiffness, a
+    little changed by the rest of A, and LOBPCG starts from these.
+    """
+    solve, _ = _shifted_inverse(stiffness, 1e-5)
+    _, V = _inverted(stiffness, k + 5)
+    M = LinearOperator(A.shape, solve, matmat=solve, dtype=np.float64)
+    norm = float(abs(eigsh(A, 1, which="LM", v0=_start(A.shape[0]), tol=1e-2)[0][0]))
+    if known.shape[1] > 0:
+        V = linalg.qr(V - known @ (known.T @ V), mode="economic")[0]
+    with warnings.catch_warnings():
+        # The guards need not converge, and what must is checked here.
+        warnings.simplefilter("ignore")
+        _, V = lobpcg(
+            A,
+            V,
+            M=M,
+            Y=known if known.shape[1] > 0 else None,
+            largest=True,
+            tol=1e-12 * norm,
+            maxiter=100,
+        )
+    V, _ = linalg.qr(np.hstack([known, V]), mode="economic")
+    values, R = linalg.eigh(V.T @ (A @ V))
+    values, V = values[::-1][:k], (V @ R)[:, ::-1][:, :k]
+    residuals = np.linalg.norm(A @ V - V * values, axis=0)
+    return (values, V) if residuals.max() <= 1e-8 * norm else None
+
+
+def _shifted_inverse(A, share: float):
+    """Y -> (A + shift)^-1 Y for sparse positive semi-definite A, and the shift."""
+    shift = share * float(abs(A).sum(axis=1).max())
+    system = sparse.csc_array(A) + shift * sparse.eye_array(A.shape[0], format="csc")
     # Positive definite: no pivoting needed, so the order that keeps it sparse holds.
     factor = splu(
         sparse.csc_array(system),
@@ -193,9 +249,7 @@ def _inverted(A, k: int):
         diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},
     )
-    inverse = LinearOperator(A.shape, factor.solve, dtype=np.float64)
-    values, V = _lanczos(inverse, k, True, RESTARTS)
-    return 1 / values - shift, V
+    return factor.solve, shift
 
 
 def _start(size: int) -> np.ndarray:

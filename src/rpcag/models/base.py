@@ -4,6 +4,7 @@ import math
 import warnings
 
 import numpy as np
+from scipy import linalg
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -96,9 +97,15 @@ class FactorModel(MatrixModel):
                 f"X has entries of size {unit:.1e}, whose squares are near overflow; "
                 "rescale X"
             )
-        with blas_threads(min(X.shape)):
-            scaled = X.astype(np.float64) / unit
-            self._fit(X, scaled, d, unit)
+        scaled = X.astype(np.float64) / unit
+        try:
+            with blas_threads(min(X.shape)):
+                self._fit(X, scaled, d, unit)
+        except linalg.LinAlgError as error:
+            raise ValueError(
+                f"{type(self).__name__} cannot be computed for X with this graph and "
+                f"these weights: {error}"
+            ) from error
         self._unit = unit
         return self
 

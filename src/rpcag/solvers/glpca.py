@@ -25,6 +25,8 @@ LOOK = 6
 PROGRESS, STUCK = 0.5, 0.95
 FACTOR = 1.5
 UNSTABLE, SLOW = 2.0, 3.0
+# Up to this many samples, X X^T - gamma Phi is formed whatever the shape of X.
+SMALL = 500
 # From this many samples on, eigenvectors are refined from one iteration to the next,
 # with this many more than wanted to catch newcomers.
 REFINED, GUARD = 400, 10
@@ -45,26 +47,26 @@ def glpca(
     if gamma == 0 and p < n:
         Q = linalg.svd(X, full_matrices=False, check_finite=False)[0][:, :d]
         return Q, X.T @ Q
-    if n <= DENSE or d > n // 4:
-        _, Q = eigenvectors(_matrix(X, Phi, gamma, constant), d, largest=True)
-    else:
-
-        def product(v):
-            v = v.reshape(n, -1)
-            Gv = X @ (X.T @ v) - gamma * (Phi @ v)
-            return Gv - gamma * constant * v.mean(axis=0)
-
-        G = LinearOperator((n, n), product, matmat=product, dtype=np.float64)
-        _, Q = eigenvectors(G, d, largest=True)
+    G = _operator(X, Phi, gamma, constant)
+    _, Q = eigenvectors(G, d, largest=True, stiffness=gamma * Phi)
     return Q, X.T @ Q
 
 
-def _matrix(X, Phi, gamma: float, constant: float) -> np.ndarray:
-    """G of `glpca`, dense."""
-    G = X @ X.T
-    G -= (gamma * Phi) if isinstance(Phi, np.ndarray) else (gamma * Phi).toarray()
-    G -= gamma * constant / len(X)
-    return G
+def _operator(X, Phi, gamma: float, constant: float):
+    """G of `glpca`: a matrix, or where that is dear, its products."""
+    n, p = X.shape
+    if n <= SMALL or n <= min(DENSE, 4 * p):
+        G = X @ X.T
+        G -= (gamma * Phi) if isinstance(Phi, np.ndarray) else (gamma * Phi).toarray()
+        G -= gamma * constant / n
+        return G
+
+    def product(v):
+        v = v.reshape(n, -1)
+        Gv = X @ (X.T @ v) - gamma * (Phi @ v)
+        return Gv - gamma * constant * v.mean(axis=0)
+
+    return LinearOperator((n, n), product, matmat=product, dtype=np.float64)
 
 
 class _Successive:
@@ -82,14 +84,15 @@ class _Successive:
     def __call__(self, X: np.ndarray, gamma: float, exact: bool):
         n = len(X)
         width = self.d + GUARD
-        if not REFINED <= n <= DENSE or 4 * width > n:
+        if n < REFINED or 4 * width > n:
             return glpca(X, self.Phi, gamma, self.d, self.constant)
-        G = _matrix(X, self.Phi, gamma, self.constant)
+        G = _operator(X, self.Phi, gamma, self.constant)
         found = None
         if self.block is not None and not exact:
             found = refine(G, self.block, self.d, -gamma * self.top)
         if found is None:
-            found = eigenvectors(G, width, largest=True)
+            stiffness = gamma * self.Phi
+            found = eigenvectors(G, width, largest=True, stiffness=stiffness)
         self.block = found[1]
         Q = self.block[:, : self.d]
         return Q, X.T @ Q

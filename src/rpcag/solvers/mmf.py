@@ -84,9 +84,10 @@ def mmmf(
     """MMF with Phi = sum_g alpha_g Phi_g, plus beta ||alpha||^2, alpha on the simplex.
 
     In turn: alpha, at first uniform, then Q and U by `mmf` for the mixture. With
-    t_g = tr(Q^T Phi_g Q) its objective gamma <t, alpha> + beta ||alpha||^2 is beta ||alpha + gamma t/(2 beta)
-    ||^2 plus a constant, so alpha is a projection onto the simplex; for beta = 0 the
-    smoothest graph takes all. Both steps are exact: the objective never increases.
+    t_g = tr(Q^T Phi_g Q) its objective gamma <t, alpha> + beta ||alpha||^2 is
+    beta ||alpha + gamma t / (2 beta)||^2 plus a constant, so alpha is a projection onto
+    the simplex; for beta = 0 the smoothest graph takes all. Both steps are exact: the
+    objective never increases.
 
     Without `beta`, it is gamma times the mean of the first t: a graph that is
     smoother by a share s of that mean gains about s / 2 in weight.
