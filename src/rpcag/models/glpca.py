@@ -329,7 +329,8 @@ class RGLPCA(GLPCA):
         U, gamma = self._scaled_U, self._scaled_gamma
         d = U.shape[1]
         gram = U.T @ U
-        gram += 1e-14 * max(np.trace(gram), 1e-300) * np.eye(d)
+        # Where U has no rank (or is zero) any q does: the smallest.
+        gram += (1e-14 * np.trace(gram) or 1.0) * np.eye(d)
         xU = x @ U
         tie = 2 * gamma * (curvature[:, None, None] * np.eye(d) - self._S)
         q = linalg.solve(gram, xU.T, assume_a="pos").T
