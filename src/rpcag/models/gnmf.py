@@ -24,7 +24,7 @@ class GNMF(FactorModel):
     The columns of U have unit norm: without that, shrinking Q and stretching U would
     lower the smoothness for nothing and the problem would have no solution. Solved by
     coordinate descent, which never increases the objective, from scikit-learn's
-    start for `NMF`; the problem is not convex.
+    start for `NMF` (for gamma = 0 from its answer); the problem is not convex.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class GNMF(FactorModel):
             scaled,
             graph.laplacian,
             float(self.gamma),
-            self._start(scaled, d),
+            self._start(scaled, d, unit),
             tol=self.tol,
             max_iter=self.max_iter,
         )
@@ -133,17 +133,23 @@ class GNMF(FactorModel):
             before, last = result.history[-2:]
             self._warn_max_iter(1 - last / before, "a relative decrease")
 
-    def _start(self, scaled, d):
+    def _start(self, scaled, d, unit):
         """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration.
 
-        In the unit of the mean, which it adds to the factors where they are zero.
+        Without a graph this is NMF, so its answer is the start: for X as it is, since
+        its "nndsvda" depends on the unit. Otherwise in the unit of the mean.
         """
-        mean = float(scaled.mean()) or 1.0
-        first = NMF(d, init="nndsvda", max_iter=1, random_state=self.random_state)
+        size = float(scaled.mean()) or 1.0
+        options = {"init": "nndsvd", "max_iter": 1}
+        if self.gamma == 0:
+            options = {"init": "nndsvda"}
+            if 1e-30 < unit < 1e30:
+                size = 1 / unit
+        first = NMF(d, random_state=self.random_state, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            Q = first.fit_transform(scaled / mean)
-        return Q * mean, first.components_.T
+            Q = first.fit_transform(scaled / size)
+        return Q * size, first.components_.T
 
     def _embed(self, X, scaled, adjacency):
         self._refuse_negative(X)
