@@ -25,6 +25,18 @@ def small(k):
     return X, rows, columns, kind, GAMMAS[k % 4], GAMMAS[(k // 2) % 4]
 
 
+def small_model(k, **options):
+    _, rows, columns, kind, a, b = small(k)
+    return FRPCAG(
+        gamma_samples=a,
+        gamma_features=b,
+        graph=rows,
+        feature_graph=columns,
+        laplacian=kind,
+        **options,
+    )
+
+
 def optimum(X, Phi1, Phi2, a, b):
     import cvxpy as cp
 
@@ -49,15 +61,7 @@ def optimum(X, Phi1, Phi2, a, b):
 def test_objective_and_bound_agree_with_an_interior_point_method(k):
     X, rows, columns, kind, a, b = small(k)
     best = optimum(X, laplacian(rows, kind), laplacian(columns, kind), a, b)
-    model = FRPCAG(
-        gamma_samples=a,
-        gamma_features=b,
-        graph=rows,
-        feature_graph=columns,
-        laplacian=kind,
-        tol=1e-6,
-        max_iter=200_000,
-    ).fit(X)
+    model = small_model(k, tol=1e-6, max_iter=200_000).fit(X)
     scale = max(best, 1e-3)
     assert model.gap_ <= 1e-6
     assert model.objective_ == pytest.approx(best, abs=1e-5 * scale)
@@ -66,14 +70,7 @@ def test_objective_and_bound_agree_with_an_interior_point_method(k):
 
 def test_objective_is_the_formula_at_the_answer():
     X, rows, columns, kind, a, b = small(4)
-    model = FRPCAG(
-        gamma_samples=a,
-        gamma_features=b,
-        graph=rows,
-        feature_graph=columns,
-        laplacian=kind,
-        tol=1e-3,
-    ).fit(X)
+    model = small_model(4, tol=1e-3).fit(X)
     L = model.low_rank_
     value = np.nansum(np.abs(X - L))
     value += a * np.sum(L * (laplacian(rows, kind) @ L))
@@ -87,15 +84,7 @@ def test_objective_is_the_formula_at_the_answer():
 def test_every_bound_on_the_way_is_a_bound():
     X, rows, columns, kind, a, b = small(7)  # with missing entries
     best = optimum(X, laplacian(rows, kind), laplacian(columns, kind), a, b)
-    model = FRPCAG(
-        gamma_samples=a,
-        gamma_features=b,
-        graph=rows,
-        feature_graph=columns,
-        laplacian=kind,
-        tol=1e-9,
-        max_iter=100_000,
-    ).fit(X)
+    model = small_model(7, tol=1e-9, max_iter=100_000).fit(X)
     bounds, objectives = (
         model.history_["lower_bound"],
         model.history_["objective"],

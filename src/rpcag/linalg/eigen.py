@@ -122,15 +122,18 @@ def largest_eigenvalue(A: Operator) -> float:
     return float(value)
 
 
-def fix_column_signs(V: np.ndarray) -> np.ndarray:
-    """Make the entry of largest size of every column positive."""
+def column_signs(V: np.ndarray) -> np.ndarray:
+    """Signs that make the entry of largest size of every column positive.
+
+    Of entries of equal size, up to rounding, the first decides; a column of zeros has
+    the sign one.
+    """
     if V.size == 0:
-        return V
-    # Entries of equal size up to rounding: the first one decides.
+        return np.ones(V.shape[1], V.dtype)
     sizes = np.abs(V)
     first = (sizes >= sizes.max(axis=0) * (1 - 1e-6)).argmax(axis=0)
     signs = np.sign(V[first, np.arange(V.shape[1])])
-    return V * np.where(signs == 0, 1, signs)
+    return np.where(signs == 0, np.ones_like(signs), signs)
 
 
 def _lapack(A: np.ndarray, k: int, largest: bool):

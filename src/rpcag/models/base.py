@@ -104,7 +104,7 @@ class FactorModel(MatrixModel):
         except linalg.LinAlgError as error:
             raise ValueError(
                 f"{type(self).__name__} cannot be computed for X with this graph and "
-                f"these weights: {error}"
+                f"these weights: {error}; try a smaller gamma or another graph"
             ) from error
         self._unit = unit
         return self
@@ -180,13 +180,3 @@ def power_of_two(X: np.ndarray) -> float:
     """About the largest size of an entry."""
     largest = float(np.nanmax(np.abs(X), initial=0.0))
     return 2.0 ** math.frexp(largest)[1] if largest > 0 else 1.0
-
-
-def fix_signs(P, s, Vt):
-    """Make the largest entry of every right singular vector positive."""
-    if len(s) == 0:
-        return P, s, Vt
-    largest = np.abs(Vt).argmax(axis=1)
-    signs = np.sign(Vt[np.arange(len(s)), largest])
-    signs[signs == 0] = 1  # nothing to go by
-    return P * signs, s, Vt * signs[:, None]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.svt import factorise
-from rpcag.models.base import MatrixModel, fix_signs
+from rpcag.models.base import MatrixModel
 from rpcag.solvers import Progress, Result
 
 
@@ -67,7 +68,9 @@ class Decomposition(MatrixModel):
         self.low_rank_ = result.x
         with np.errstate(invalid="ignore"):
             self.sparse_ = np.nan_to_num(X - result.x, copy=False, nan=0.0)
-        P, s, Vt = fix_signs(*factorise(result.x, result.basis))
+        P, s, Vt = factorise(result.x, result.basis)
+        signs = column_signs(Vt.T)
+        P, Vt = P * signs, Vt * signs[:, None]
         self.rank_ = len(s)
         kept = self.rank_ if self.n_components is None else self.n_components
         kept = min(kept, self.rank_)

@@ -5,9 +5,9 @@ from numbers import Real
 import numpy as np
 from scipy import linalg
 
-from rpcag.linalg.eigen import largest_eigenvalue
+from rpcag.linalg.eigen import column_signs, largest_eigenvalue
 from rpcag.linalg.svt import spectral_norm
-from rpcag.models.base import FactorModel, fix_signs
+from rpcag.models.base import FactorModel
 from rpcag.models.checks import check_flag, check_iterations, check_number
 from rpcag.models.graph import ModelGraph
 from rpcag.models.table import About
@@ -116,8 +116,8 @@ class GLPCA(FactorModel):
         ratio = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
         gamma = self._weight(scaled, ratio, unit)
         Q, U = self._factorise(scaled, Phi, gamma, d)
-        Q, _, Ut = fix_signs(Q, np.ones(d), U.T)
-        U = Ut.T
+        signs = column_signs(U)
+        Q, U = Q * signs, U * signs
         self._remember(scaled, Phi, gamma, Q, U, unit)
         self._set_factors(Q, U * unit, X.dtype)
         self._graph = graph

@@ -7,7 +7,8 @@ import numpy as np
 
 from rpcag.graphs.hypergraph import KNNHypergraph
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.models.base import FactorModel, fix_signs
+from rpcag.linalg.eigen import column_signs
+from rpcag.models.base import FactorModel
 from rpcag.models.checks import (
     check_auto_or_number,
     check_iterations,
@@ -88,10 +89,11 @@ class MMF(FactorModel):
         Phi, gamma = graph.laplacian, float(self.gamma)
         check_stiffness(gamma, [Phi])
         Q, U = mmf(scaled, Phi, gamma, d)
-        Q, _, Ut = fix_signs(Q, np.ones(d), U.T)
-        residual = float(np.sum((scaled - Q @ Ut) ** 2))
+        signs = column_signs(U)
+        Q, U = Q * signs, U * signs
+        residual = float(np.sum((scaled - Q @ U.T) ** 2))
         roughness = float(np.sum(Q * (Phi @ Q)))
-        self._set_factors(Q * unit, Ut.T, X.dtype)
+        self._set_factors(Q * unit, U, X.dtype)
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, Phi
         self.gamma_ = gamma
@@ -248,8 +250,8 @@ class MMMF(MMF):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        Q, _, Ut = fix_signs(result.Q, np.ones(d), result.U.T)
-        self._set_factors(Q * unit, Ut.T, X.dtype)
+        signs = column_signs(result.U)
+        self._set_factors(result.Q * signs * unit, result.U * signs, X.dtype)
         self._graphs = graphs
         self.laplacians_ = [graph.laplacian for graph in graphs]
         self.graph_weights_ = result.weights

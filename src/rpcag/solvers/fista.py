@@ -71,7 +71,7 @@ def fista(
     while n_iter < max_iter:
         n_iter += 1
         against, change, size = _advance(
-            X, L, before, gradient, gradient_before, step, momentum
+            loss, L, before, gradient, gradient_before, step, momentum
         )
         L, before = before, L
         gradient, gradient_before = (
@@ -122,8 +122,9 @@ def fista(
     )
 
 
-def _advance(X, L, before, gradient, gradient_before, step, momentum):
+def _advance(loss, L, before, gradient, gradient_before, step, momentum):
     """Write the next L over `before`; the test for restarting, and how far it went."""
+    X = loss.X
     kind = X.dtype.type
     step, momentum = kind(step), kind(momentum)
     against = change = size = 0.0
@@ -141,7 +142,8 @@ def _advance(X, L, before, gradient, gradient_before, step, momentum):
         # prox: v moves towards x by at most the step; where x is missing it stays.
         np.subtract(v, x, out=old)
         np.clip(old, -step, step, out=old)
-        np.copyto(old, 0, where=np.isnan(old))
+        if loss.has_missing:
+            np.copyto(old, 0, where=np.isnan(old))
         np.subtract(v, old, out=old)
         np.subtract(old, l, out=v)
         z -= old

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
-from rpcag.linalg.eigen import eigenvectors, fix_column_signs
+from rpcag.linalg.eigen import column_signs, eigenvectors
 from rpcag.linalg.shifted import Laplacian
 
 
@@ -55,7 +55,8 @@ def _above_zero(Phi: Laplacian, root: np.ndarray, wanted: int):
     V = linalg.svd(V, full_matrices=False)[0][:, :k]  # drops what the root was
     V -= np.outer(unit, unit @ V)
     values, R = linalg.eigh(V.T @ (Phi @ V))
-    return np.maximum(values, 0.0), fix_column_signs(V @ R)
+    V = V @ R
+    return np.maximum(values, 0.0), V * column_signs(V)
 
 
 def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
@@ -78,4 +79,4 @@ def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
         for i in range(j):
             Q[parts[i], j] = units[i] * masses[i] * masses[j] / (before * both)
         Q[parts[j], j] = -units[j] * before / both
-    return fix_column_signs(Q)
+    return Q * column_signs(Q)
