@@ -6,7 +6,12 @@ from scipy import linalg, sparse
 
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import SingularValueThreshold, factorise, spectral_norm
+from rpcag.linalg.svt import (
+    SingularValueThreshold,
+    factorise,
+    proven_norm,
+    spectral_norm,
+)
 
 
 def reference(A, t):
@@ -31,29 +36,33 @@ def test_singular_values_are_thresholded(rng, shape, method, t):
     assert svt.values.sum() == pytest.approx(nuclear, abs=1e-8)
 
 
-@pytest.mark.parametrize("shape", [(450, 500), (500, 450)])
-def test_partial_thresholding_is_exact_and_used(rng, shape):
-    A = low_rank_and_noise(rng, *shape)
-    svt = SingularValueThreshold()
-    for _ in range(3):
-        A = A + 0.01 * rng.standard_normal(shape)
-        L = svt(A.copy(), 20.0, np.empty_like(A))
-        np.testing.assert_allclose(L, reference(A, 20.0), atol=1e-7 * abs(A).max())
-    assert svt.used == "partial"
+@pytest.mark.parametrize("size", [1, 3, 100, 400])
+@pytest.mark.parametrize("accuracy", [0.0, 1e-9, 1e-4])
+def test_proven_norm_is_above_the_norm_and_near_it(rng, size, accuracy):
+    A = rng.standard_normal((size, size + 5))
+    truth = linalg.svdvals(A)[0]
+    bound = proven_norm(A @ A.T, accuracy)
+    assert truth <= bound <= truth * (1 + accuracy + 1e-12)
 
 
-def test_partial_thresholding_misses_nothing_that_is_new(rng):
-    """A direction orthogonal to the last basis rises above the threshold."""
-    A = low_rank_and_noise(rng, 450, 500)
-    svt = SingularValueThreshold()
-    svt(A.copy(), 20.0, np.empty_like(A))
-    for _ in range(12):  # more than the guard vectors can catch by chance
-        A = A + 30 * np.outer(
-            *(linalg.orth(rng.standard_normal((n, 1))) for n in A.shape)
-        )
-    L = svt(A.copy(), 20.0, np.empty_like(A))
-    np.testing.assert_allclose(L, reference(A, 20.0), atol=1e-7 * abs(A).max())
-    assert len(svt.values) == np.sum(linalg.svdvals(A) > 20)
+@pytest.mark.parametrize("kind", ["equal", "zero", "one", "cluster", "tiny", "huge"])
+def test_proven_norm_of_awkward_spectra(rng, kind):
+    size = 300
+    values = {
+        "equal": np.ones(size),
+        "zero": np.zeros(size),
+        "one": np.r_[1.0, np.zeros(size - 1)],
+        "cluster": 1 - 1e-9 * np.arange(size),
+        "tiny": np.full(size, 1e-130),
+        "huge": np.full(size, 1e130),
+    }[kind]
+    Q = linalg.orth(rng.standard_normal((size, size)))
+    bound = proven_norm((Q * values**2) @ Q.T, 1e-4)
+    assert values.max() * (1 - 1e-12) <= bound <= values.max() * (1 + 2e-4)
+
+
+def test_proven_norm_refuses_what_is_not_finite():
+    assert proven_norm(np.full((200, 200), np.nan), 1e-4) == np.inf
 
 
 def test_lapack_takes_over_where_squares_would_lose_digits(rng):

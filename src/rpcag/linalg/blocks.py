@@ -12,6 +12,8 @@ BLOCK = 8192
 # most this many, and fewer of long ones, so that the pieces stay small beside it.
 COLUMNS = 256
 PIECE = 2**15
+# Entries of a piece of whole rows, for products with thin matrices in between.
+ROWS = 2**17
 
 
 def blocks(*arrays: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
@@ -32,3 +34,11 @@ def column_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
 def inner(A: np.ndarray, B: np.ndarray) -> float:
     """<A, B>, the blocks' sums added in double precision."""
     return sum(float(np.dot(a, b)) for a, b in blocks(A, B))
+
+
+def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Slices that cover the rows of an array, tall enough for fast products."""
+    height, width = shape
+    step = max(64, ROWS // max(width, 1))
+    for start in range(0, height, step):
+        yield slice(start, min(start + step, height))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from rpcag.linalg.blocks import column_blocks
 
@@ -14,14 +15,8 @@ GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
 # Up to this size a Gram matrix in double precision is small beside anything.
 SMALL = 300
 
-# Sizes below which a full eigendecomposition is too cheap to be worth avoiding, and
-# the largest share of the spectrum for which a partial one is tried. It gains where a
-# gap separates the kept values from the rest (5 % on synthetic 800 x 800 matrices); on
-# faces the values crowd around the threshold and it seldom resolves them, so after a
-# failure it is left alone twice as long as after the one before.
-PARTIAL_SIZE = 400
-PARTIAL_SHARE = 0.15
-FILTER_DEGREE = 8
+# Up to this size all eigenvalues are as cheap as one by Lanczos.
+LANCZOS_SIZE = 150
 
 
 def gram(A: np.ndarray, scratch: np.ndarray | None = None) -> np.ndarray:
@@ -51,17 +46,48 @@ def short_side(A: np.ndarray) -> np.ndarray:
     return A if A.shape[0] <= A.shape[1] else A.T
 
 
-def spectral_norm(A: np.ndarray) -> float:
+def spectral_norm(A: np.ndarray, accuracy: float = 0.0) -> float:
     """||A||_2, rounded up by more than the rounding errors of A and of its square."""
     if not A.size:
         return 0.0
-    K = gram(short_side(A))
-    size = K.shape[0]
-    largest = K[0, 0]
-    if size > 1:
-        largest = _largest(K)
-    rounding = 4 * float(np.finfo(A.dtype).eps) * np.sqrt(size)
-    return float(np.sqrt(max(largest, 0.0)) * (1 + rounding))
+    rounding = 4 * float(np.finfo(A.dtype).eps) * np.sqrt(min(A.shape))
+    return proven_norm(gram(short_side(A)), accuracy) * (1 + rounding)
+
+
+def proven_norm(K: np.ndarray, accuracy: float) -> float:
+    """Of A from K = A A^T: not below ||A||_2, and above it by `accuracy` at the most.
+
+    Lanczos finds a lower bound s^2 of the largest eigenvalue. If c^2 I - K has a
+    Cholesky factor for a c slightly larger than s, then ||A||_2 < c: a proof for a
+    tenth of the cost of an eigenvalue. K is overwritten.
+    """
+    size = len(K)
+    if not np.isfinite(K[0, 0]) or not np.isfinite(K).all():
+        return np.inf
+    rounding = 4 * float(np.finfo(K.dtype).eps) * np.sqrt(size)
+    if size > LANCZOS_SIZE and accuracy > 10 * rounding:
+        start = np.random.default_rng(0).standard_normal(size).astype(K.dtype)
+        try:
+            (largest,) = eigsh(
+                K,
+                1,
+                which="LA",
+                v0=start,
+                tol=accuracy / 4,
+                maxiter=size,
+                return_eigenvectors=False,
+            )
+        except ArpackError:
+            largest = 0.0
+        for slack in (0.5, 1.0):
+            bound = float(largest) * (1 + 2 * slack * accuracy)
+            rest = -K
+            rest.flat[:: size + 1] += bound
+            (potrf,) = linalg.get_lapack_funcs(("potrf",), (rest,))
+            if bound > 0 and potrf(rest.T, lower=1, overwrite_a=1)[1] == 0:
+                return float(np.sqrt(bound)) * (1 + rounding)
+    largest = _largest(K) if size > 1 else K[0, 0]
+    return float(np.sqrt(max(largest, 0.0))) * (1 + rounding)
 
 
 def _largest(K: np.ndarray) -> float:
@@ -91,7 +117,7 @@ class SingularValueThreshold:
     """D_t(A) = P max(Sigma - t, 0) Q^T for A = P Sigma Q^T, call after call.
 
     Keeps the singular values and the basis of its last answer: they are wanted by the
-    caller, choose the method of the next call, and start a partial decomposition.
+    caller, and choose the method of the next call.
     """
 
     method: str = "auto"
@@ -99,16 +125,14 @@ class SingularValueThreshold:
     values: np.ndarray | None = None  # singular values after shrinkage, descending
     used: str = ""
     _trust_gram: bool = True
-    _rest: int = 0
-    _pause: int = 5
 
     def __call__(
         self, A: np.ndarray, threshold: float, scratch: np.ndarray | None = None
     ) -> np.ndarray:
         """Replace A by D_threshold(A); `scratch`, of its size, may be overwritten."""
         short = short_side(A)
-        method = self.method if self.method != "auto" else self._choose(short)
-        if method == "lapack" or not self._by_gram(short, threshold, method, scratch):
+        by_gram = self.method != "lapack" and self._trust_gram and len(short) > 1
+        if not (by_gram and self._by_gram(short, threshold, scratch)):
             return self._by_lapack(A, threshold)
         assert self.basis is not None
         assert self.values is not None
@@ -126,30 +150,10 @@ class SingularValueThreshold:
                 short[:, columns] = product @ short[:, columns]
         return A
 
-    def _choose(self, short: np.ndarray) -> str:
-        size = short.shape[0]
-        if not self._trust_gram or size == 1:
-            return "lapack"
-        rank = size if self.values is None else len(self.values)
-        if self._rest > 0:
-            self._rest -= 1
-        elif size >= PARTIAL_SIZE and 0 < rank <= PARTIAL_SHARE * size:
-            return "partial"
-        return "gram"
-
-    def _by_gram(self, short, threshold: float, method: str, scratch) -> bool:
+    def _by_gram(self, short, threshold: float, scratch) -> bool:
         K = gram(short, scratch)
-        if method == "partial":
-            found = self._partial(K, threshold)
-            if found is None:
-                # Not resolved, or something above the threshold was missed.
-                self._rest, self._pause = self._pause, 2 * self._pause
-                method = "gram"
-        if method == "gram":
-            found = _above(K, threshold, self.values, short.size)
-        self.used = method
-        assert found is not None
-        squares, B = found
+        self.used = "gram"
+        squares, B = _above(K, threshold, self.values, short.size)
         sigma = np.sqrt(np.maximum(squares, 0.0, dtype=np.float64))
         if len(sigma) and sigma[0] > GRAM_LIMITS[K.dtype] * threshold:
             self._trust_gram = False
@@ -157,42 +161,6 @@ class SingularValueThreshold:
         # A copy: the eigenvectors may lie in the scratch memory.
         self.values, self.basis = sigma - threshold, B.copy()
         return True
-
-    def _partial(self, K: np.ndarray, threshold: float):
-        """Filtered subspace iteration from the last basis, proven by an inertia count.
-
-        Chebyshev polynomials damp what lies below the threshold; Rayleigh-Ritz reads
-        off the rest. If t^2 I - (K - B Theta B^T) has a Cholesky factor, no eigenvalue
-        outside the found subspace exceeds t^2, so nothing was missed.
-        """
-        basis = self.basis
-        if basis is None or basis.shape[0] != K.shape[0]:
-            return None
-        size, rank = basis.shape
-        extra = max(8, rank // 5)
-        if rank + extra > size // 2:
-            return None
-        guard = np.random.default_rng(0).standard_normal((size, extra)).astype(K.dtype)
-        edge = float(threshold) ** 2
-        accuracy = 1e-9 if K.dtype == np.float64 else 1e-5
-        V, _ = np.linalg.qr(np.hstack([basis, K @ guard]))
-        for _ in range(3):
-            V, _ = np.linalg.qr(_chebyshev(K, V, 0.9 * edge))
-            KV = K @ V
-            theta, rotation = linalg.eigh(V.T @ KV, check_finite=False)
-            V, KV = V @ rotation, KV @ rotation
-            residual = np.linalg.norm(KV - V * theta, axis=0)
-            kept = theta > edge
-            if np.all(residual[kept] <= accuracy * max(theta[-1], edge)):
-                break
-        else:
-            return None
-        B, theta = V[:, kept][:, ::-1], theta[kept][::-1]
-        rest = (B * theta) @ B.T - K
-        rest.flat[:: size + 1] += edge
-        (potrf,) = linalg.get_lapack_funcs(("potrf",), (rest,))
-        failed = potrf(rest.T, lower=1, overwrite_a=1)[1]
-        return None if failed else (theta, B)
 
     def _by_lapack(self, A: np.ndarray, threshold: float) -> np.ndarray:
         P, sigma, Qt = _svd(A)
@@ -232,16 +200,6 @@ def _above(K: np.ndarray, threshold: float, last: np.ndarray | None, data: int):
         first = int(np.searchsorted(squares, edge, side="right"))
         squares, B = squares[first:], B[:, first:]
     return squares[::-1], B[:, ::-1]
-
-
-def _chebyshev(K: np.ndarray, V: np.ndarray, edge: float) -> np.ndarray:
-    """T_degree(2 K / edge - I) V: bounded by one on [0, edge], growing beyond it."""
-    previous, current = V, (2 / edge) * (K @ V) - V
-    for _ in range(FILTER_DEGREE - 1):
-        previous, current = current, (4 / edge) * (K @ current) - 2 * current - previous
-        scale = np.linalg.norm(current, axis=0)
-        previous, current = previous / scale, current / scale
-    return current
 
 
 def factorise(

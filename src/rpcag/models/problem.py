@@ -11,12 +11,18 @@ from scipy import linalg
 from threadpoolctl import ThreadpoolController
 
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.solvers import Progress, Result, State, admm
+from rpcag.solvers import Progress, Result, State, admm, lowrank
+from rpcag.solvers.lowrank import HandOver
+from rpcag.solvers.panel import Panel
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
 # Up to this size of the shorter side, one BLAS thread is faster than two: the solver
 # alternates between libraries whose waiting threads take each other's cores.
 ONE_THREAD = 1000
+# From this size of the shorter side on, factors of L are tried.
+FACTORED = 100
+# Spread over size of the entries from which single precision does to begin with.
+OFFSET = 0.02
 # Sizes of entries whose squares, summed, are safe in single precision too.
 SAFE = 1e12
 
@@ -68,11 +74,9 @@ class Problem:
         callback: Callable[[Progress], bool | None] | None = None,
     ) -> Result:
         """The solution, in the unit of X."""
-        terms: list = [L1Loss(self.X, self.lam)]
-        if self.gamma > 0 and self.laplacian is not None:
-            terms.append(GraphSmoothness(self.laplacian, self.gamma))
+        has_graph = self.gamma > 0 and self.laplacian is not None
         if start is not None and (
-            len(start.copies) != len(terms) or start.copies[0].shape != self.X.shape
+            start.shape != self.X.shape or start.n_copies != 1 + has_graph
         ):
             start = None
         # Between the size of an entry and its distance from the feature's median: on
@@ -82,15 +86,12 @@ class Problem:
         relay = callback and (lambda progress: callback(self._in_units(progress)))
         try:
             with blas_threads(min(self.X.shape)):
-                result = admm(
-                    NuclearNorm(),
-                    terms,
-                    self.X.shape,
-                    self.X.dtype,
+                result = self._iterate(
+                    has_graph,
+                    start,
                     ratio=self.lam / size,
                     tol=tol,
                     max_iter=max_iter,
-                    start=start,
                     callback=relay,
                 )
         except (FloatingPointError, OverflowError, linalg.LinAlgError) as error:
@@ -116,6 +117,33 @@ class Problem:
             lower_bound=result.lower_bound * self.unit,
             history=tuple(self._in_units(p) for p in result.history),
         )
+
+    def _iterate(self, has_graph: bool, start: State | None, **options) -> Result:
+        """With factors of L while its rank is low, else with L itself."""
+        laplacian = self.laplacian if has_graph else None
+        goes_on: dict = {"start": start}
+        if min(self.X.shape) >= FACTORED and (start is None or start.factored):
+            panel = Panel(self.X, self.lam, self.gamma, laplacian, self._precision())
+            try:
+                return lowrank(panel, start=start, **options)
+            except HandOver as end:
+                goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
+        terms: list = [L1Loss(self.X, self.lam)]
+        if laplacian is not None:
+            terms.append(GraphSmoothness(laplacian, self.gamma))
+        return admm(
+            NuclearNorm(),
+            terms,
+            self.X.shape,
+            self.X.dtype,
+            **goes_on,
+            **options,
+        )
+
+    def _precision(self) -> np.dtype:
+        """Single where the entries' offset leaves enough digits to their spread."""
+        single = self.spread > OFFSET * self.scale
+        return np.dtype(np.float32) if single else self.X.dtype
 
     def _in_units(self, progress: Progress) -> Progress:
         return progress._replace(

@@ -1,6 +1,7 @@
 """Algorithms: arrays and terms in, a `Result` out."""
 
 from rpcag.solvers.admm import admm
+from rpcag.solvers.lowrank import lowrank
 from rpcag.solvers.result import Progress, Result, State
 
-__all__ = ["Progress", "Result", "State", "admm"]
+__all__ = ["Progress", "Result", "State", "admm", "lowrank"]

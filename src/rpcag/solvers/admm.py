@@ -7,17 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpcag.linalg.blocks import BLOCK, blocks
+from rpcag.solvers.ledger import Ledger
 from rpcag.solvers.result import Progress, Result, State, Status
 
 RELAXATION = 1.7
-# First penalties, in units of `ratio`. Measured on faces and digits of 165 to 300
-# samples: 18 to 122 iterations to a gap of 1e-3 with the paper's graph.
+# First penalty of a copy, in units of `ratio`.
 PENALTY = 3.0
 # A copy's penalty is doubled or halved when its relative residuals differ by more than
 # IMBALANCE. The looks grow rarer and end after LOOKS, so that from then on the penalty
 # is constant and the convergence theory of ADMM applies.
 IMBALANCE = 10.0
 LOOKS = 30
+# A solve that starts where another ended has penalties that have proved themselves.
+LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
 
@@ -32,6 +34,8 @@ def admm(
     tol: float,
     max_iter: int,
     start: State | None = None,
+    ledger: Ledger | None = None,
+    done: int = 0,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Result:
     """Minimise g(L) + sum_i f_i(L) over L, to a proven relative duality gap `tol`.
@@ -62,6 +66,9 @@ def admm(
     max_iter : int
     start : State, optional
         Where an earlier solve ended.
+    ledger : Ledger, optional
+        The certificates of the solve that ended at `start` after `done` iterations, if
+        this one goes on with it.
     callback : callable, optional
         Called with a `Progress` after every iteration; a true value stops the solver.
 
@@ -79,12 +86,24 @@ def admm(
             tol,
             max_iter,
             start,
+            ledger,
+            done,
             callback,
         )
 
 
 def _iterate(
-    central, others, shape, dtype, ratio, tol, max_iter, start, callback
+    central,
+    others,
+    shape,
+    dtype,
+    ratio,
+    tol,
+    max_iter,
+    start,
+    ledger,
+    done,
+    callback,
 ) -> Result:
     if start is None:
         copies = [np.zeros(shape, dtype) for _ in others]
@@ -93,19 +112,23 @@ def _iterate(
     else:
         # The multipliers r_i U_i are kept; the penalties follow their unit.
         change = ratio / start.ratio
-        copies = [np.array(P, dtype) for P in start.copies]
-        multipliers = [
-            np.array(U, dtype) / dtype.type(change) for U in start.multipliers
-        ]
+        copies, multipliers = (
+            [np.array(start.arrays[f"{kind} {i}"], dtype) for i in range(len(others))]
+            for kind in ("copy", "multiplier")
+        )
+        for U in multipliers:
+            U /= dtype.type(change)
         rho = [r * change for r in start.penalties]
     L, work = np.zeros(shape, dtype), np.empty(shape, dtype)
     eps = float(np.finfo(dtype).eps)
 
-    certificate = _Certificate(central, others, tol)
-    next_check = 1 if start is not None else 10
-    next_look, looks = 5, 0
+    warm = start is not None and ledger is None
+    ledger = Ledger(tol, haste=0.5, longest=0.2) if ledger is None else ledger
+    history = ledger.history
+    n_iter = done
+    next_check = n_iter + (1 if warm else 10)
+    next_look, looks = (5 if start is None else n_iter + LATE_LOOK), 0
     status: Status = "max_iter"
-    n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
         total = sum(rho)
@@ -129,16 +152,25 @@ def _iterate(
             )
 
         if n_iter >= next_check or n_iter == max_iter:
-            progress = certificate.check(
-                n_iter, L, copies, multipliers, rho, work, (primal, dual)
+            progress = _certify(
+                ledger,
+                central,
+                others,
+                n_iter,
+                L,
+                copies,
+                multipliers,
+                rho,
+                work,
+                (primal, dual),
             )
-            next_check = n_iter + certificate.patience()
+            next_check = n_iter + ledger.patience()
             if progress.gap <= tol:
                 status = "converged"
-            elif max(primal, dual) <= ROUNDING * eps and certificate.is_stuck():
+            elif max(primal, dual) <= ROUNDING * eps and ledger.is_stuck():
                 status = "stalled"
         else:
-            progress = certificate.latest(n_iter, (primal, dual))
+            progress = ledger.latest(n_iter, (primal, dual), central.rank)
         if callback is not None and callback(progress) and status == "max_iter":
             status = "stopped"
         if status != "max_iter":
@@ -148,10 +180,22 @@ def _iterate(
             next_look = n_iter + max(5, n_iter // 4)
             _balance(residuals, L, rho, multipliers)
 
-    history = certificate.history
     if not history or history[-1].n_iter != n_iter:
-        certificate.check(n_iter, L, copies, multipliers, rho, work, (primal, dual))
+        _certify(
+            ledger,
+            central,
+            others,
+            n_iter,
+            L,
+            copies,
+            multipliers,
+            rho,
+            work,
+            (primal, dual),
+        )
     last = history[-1]
+    arrays = {f"copy {i}": P for i, P in enumerate(copies)}
+    arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
     return Result(
         x=L,
         objective=last.objective,
@@ -164,79 +208,26 @@ def _iterate(
         status=status,
         basis=central.basis,
         history=tuple(history),
-        state=State(tuple(copies), tuple(multipliers), tuple(rho), ratio),
+        state=State(arrays, tuple(rho), ratio, factored=False),
     )
 
 
-class _Certificate:
-    """Objective, lower bound and gap, asked for only when they may be good enough."""
-
-    def __init__(self, central: Any, others: Sequence[Any], tol: float) -> None:
-        self.central = central
-        self.others = others
-        self.tol = tol
-        self.bound = 0.0  # every term is non-negative
-        self.history: list[Progress] = []
-
-    def check(
-        self, n_iter, L, copies, multipliers, rho, work, residuals: tuple[float, float]
-    ) -> Progress:
-        objective = self.central.value_at_prox()
-        objective += sum(term.value(L) for term in self.others)
-        linear = quadratic = 0.0
-        work.fill(0)
-        for term, P, U, r in zip(self.others, copies, multipliers, rho, strict=True):
-            U *= r  # the multiplier itself, for the time of the call
-            a, b = term.add_dual(P, U, work)
-            U /= r
-            linear += a
-            quadratic += b
-        # -(s linear + s^2 quadratic) is largest at s = -linear / (2 quadratic).
-        scale = 1 / max(1.0, self.central.dual_norm(work))
-        if quadratic > 0:
-            scale = min(scale, max(-linear / (2 * quadratic), 0.0))
-        self.bound = max(self.bound, -(scale * linear + scale**2 * quadratic))
-        gap = max(objective - self.bound, 0.0) / objective if objective != 0 else 0.0
-        self.history.append(
-            Progress(
-                n_iter,
-                objective,
-                self.bound,
-                gap,
-                *residuals,
-                rank=self.central.rank,
-            )
-        )
-        return self.history[-1]
-
-    def latest(self, n_iter: int, residuals: tuple[float, float]) -> Progress:
-        """The last certificate, dated forward."""
-        rank = self.central.rank
-        if not self.history:
-            return Progress(n_iter, math.inf, 0.0, 1.0, *residuals, rank=rank)
-        primal, dual = residuals
-        return self.history[-1]._replace(
-            n_iter=n_iter, primal_residual=primal, dual_residual=dual, rank=rank
-        )
-
-    def is_stuck(self) -> bool:
-        """No better gap than half the iterations ago."""
-        now = self.history[-1]
-        before = [p.gap for p in self.history if p.n_iter <= now.n_iter / 2]
-        return bool(before) and now.n_iter >= 100 and min(before) <= 1.01 * now.gap
-
-    def patience(self) -> int:
-        """Iterations to wait: half of what the gap's decay says is still needed."""
-        longest = max(3, self.history[-1].n_iter // 5)
-        if len(self.history) < 2:
-            return longest
-        before, now = self.history[-2:]
-        steps = now.n_iter - before.n_iter
-        decay = math.log(max(before.gap, 1e-300) / max(now.gap, 1e-300)) / steps
-        if decay <= 0:
-            return longest
-        wanted = math.log(max(now.gap, 1e-300) / max(self.tol, 1e-300)) / decay
-        return int(min(max(wanted / 2, 2), longest))
+def _certify(
+    ledger, central, others, n_iter, L, copies, multipliers, rho, work, residuals
+) -> Progress:
+    objective = central.value_at_prox() + sum(term.value(L) for term in others)
+    linear = quadratic = 0.0
+    work.fill(0)
+    for term, P, U, r in zip(others, copies, multipliers, rho, strict=True):
+        U *= r  # the multiplier itself, for the time of the call
+        a, b = term.add_dual(P, U, work)
+        U /= r
+        linear += a
+        quadratic += b
+    norm = central.dual_norm(work, max(ledger.tol, 1e-12) / 50)
+    return ledger.enter(
+        n_iter, objective, (linear, quadratic, norm), residuals, central.rank
+    )
 
 
 def _average(copies, multipliers, rho, out) -> None:

@@ -22,12 +22,20 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """All that a solver needs to go on from where it ended: copies and multipliers."""
+    """All that a solver needs to go on from where it ended."""
 
-    copies: tuple[np.ndarray, ...]
-    multipliers: tuple[np.ndarray, ...]
+    arrays: dict[str, np.ndarray]
     penalties: tuple[float, ...]
     ratio: float  # the unit of the penalties
+    factored: bool  # of `lowrank`, not of `admm`
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.arrays["V" if self.factored else "copy 0"].shape
+
+    @property
+    def n_copies(self) -> int:
+        return len(self.penalties)
 
 
 @dataclass(frozen=True)

@@ -46,5 +46,6 @@ class NuclearNorm:
         """Of the shorter side of the last answer of `prox`."""
         return self.threshold.basis
 
-    def dual_norm(self, Y: np.ndarray) -> float:
-        return spectral_norm(Y)
+    def dual_norm(self, Y: np.ndarray, accuracy: float = 0.0) -> float:
+        """At least ||Y||_2, and above it by `accuracy` at the most."""
+        return spectral_norm(Y, accuracy)

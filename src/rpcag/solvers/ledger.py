@@ -1,0 +1,80 @@
+"""The certificates of a solve: the best bound, and when the next one is worth it."""
+
+import math
+
+from rpcag.solvers.result import Progress
+
+
+class Ledger:
+    """All certificates so far; asks for the next only when it may be good enough."""
+
+    def __init__(self, tol: float, haste: float = 0.9, longest: float = 1 / 3) -> None:
+        self.tol = tol
+        # Share of the iterations that seem needed after which to look, and the largest
+        # share of those done.
+        self.haste, self.longest = haste, longest
+        self.bound = 0.0  # every term is non-negative
+        self.history: list[Progress] = []
+
+    def enter(
+        self,
+        n_iter: int,
+        objective: float,
+        dual: tuple[float, float, float],
+        residuals: tuple[float, float],
+        rank: int | None,
+    ) -> Progress:
+        """Certify an objective by a dual point D, given as (linear, quadratic, norm).
+
+        s D is feasible for 0 <= s <= 1 / norm, and its dual value is
+        -(s linear + s^2 quadratic), largest at s = -linear / (2 quadratic).
+        """
+        linear, quadratic, norm = (float(number) for number in dual)
+        objective = float(objective)
+        scale = 1 / max(1.0, norm)
+        if quadratic > 0:
+            scale = min(scale, max(-linear / (2 * quadratic), 0.0))
+        bound = -(scale * linear + scale**2 * quadratic)
+        if bound > self.bound:  # false for NaN
+            self.bound = bound
+        gap = max(objective - self.bound, 0.0) / objective if objective != 0 else 0.0
+        self.history.append(
+            Progress(n_iter, objective, self.bound, gap, *residuals, rank=rank)
+        )
+        return self.history[-1]
+
+    def latest(
+        self, n_iter: int, residuals: tuple[float, float], rank: int | None
+    ) -> Progress:
+        """The last certificate, dated forward."""
+        if not self.history:
+            return Progress(n_iter, math.inf, 0.0, 1.0, *residuals, rank=rank)
+        primal, dual = residuals
+        return self.history[-1]._replace(
+            n_iter=n_iter, primal_residual=primal, dual_residual=dual, rank=rank
+        )
+
+    def is_stuck(self) -> bool:
+        """No better gap than half the iterations ago."""
+        now = self.history[-1]
+        before = [p.gap for p in self.history if p.n_iter <= now.n_iter / 2]
+        return bool(before) and now.n_iter >= 100 and min(before) <= 1.01 * now.gap
+
+    def has_slowed(self, window: int, factor: float) -> bool:
+        """Whether the gap is above `factor` times that of `window` iterations ago."""
+        now = self.history[-1]
+        before = [p.gap for p in self.history if p.n_iter <= now.n_iter - window]
+        return bool(before) and now.gap > factor * before[-1]
+
+    def patience(self) -> int:
+        """Iterations to wait: most of what the gap's decay says is still needed."""
+        longest = max(3, int(self.longest * self.history[-1].n_iter))
+        if len(self.history) < 2:
+            return longest
+        before, now = self.history[-2:]
+        steps = now.n_iter - before.n_iter
+        decay = math.log(max(before.gap, 1e-300) / max(now.gap, 1e-300)) / steps
+        if decay <= 0:
+            return longest
+        wanted = math.log(max(now.gap, 1e-300) / max(self.tol, 1e-300)) / decay
+        return int(min(max(self.haste * wanted, 2), longest))

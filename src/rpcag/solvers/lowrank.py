@@ -1,0 +1,301 @@
+"""ADMM for Robust PCA (on graphs) that keeps its low-rank iterates as factors."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from rpcag.solvers.ledger import Ledger
+from rpcag.solvers.panel import Distances, Objective
+from rpcag.solvers.result import Progress, Result, State, Status
+
+# Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
+# and digits: docs/benchmarks.md.
+WITH_GRAPH = (0.5, 1.0)
+# Without one the penalty starts small, so that the first iterates have a low rank,
+# grows by RAMP in every iteration, and settles.
+FIRST, RAMP, SETTLED = 0.2, 1.4, 3.0
+# Data that are a matrix of low rank plus a sparse one show in a rank that stands still
+# for STILL iterations. Then the penalty grows on, until a certificate is no better than
+# PROMISE times the one WINDOW iterations before.
+STILL, GROWTH = 5, 1.25
+WINDOW, PROMISE = 8, 0.7
+RELAXATION = 1.7
+# The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with c
+# the relaxation and a the angle between the tangent spaces: the smaller c wins.
+RELAXATION_STILL = 1.2
+# Singular vectors that are followed beside those above the threshold: the next ones.
+GUARDS, GUARDS_STILL = 16, 8
+# Share of the shorter side up to which a basis pays.
+SHARE = 0.5
+# A gap below which single precision is left for that of X.
+PRECISE = 1e-4
+# From FIRST_LOOK on, every certificate looks at the residuals of the copies: a penalty
+# is doubled or halved where they differ by more than IMBALANCE, at most LOOKS times.
+# Most problems are solved before: balanced residuals are not what makes the gap fall
+# fastest.
+FIRST_LOOK, LOOKS, IMBALANCE = 100, 30, 10.0
+
+
+class HandOver(Exception):
+    """L has no low rank, or precision asks for exact singular values: use `admm`."""
+
+    def __init__(self, state: State, ledger: Ledger, n_iter: int) -> None:
+        super().__init__()
+        self.state, self.ledger, self.n_iter = state, ledger, n_iter
+
+
+def lowrank(
+    panel: Any,
+    *,
+    ratio: float,
+    tol: float,
+    max_iter: int,
+    start: State | None = None,
+    callback: Callable[[Progress], bool | None] | None = None,
+) -> Result:
+    """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L).
+
+    The ADMM of `rpcag.solvers.admm.admm`, with three changes. The singular value step
+    is inexact: one power step from the last singular vectors, A -> U U^T A with U an
+    orthonormal basis of A Q; as A converges so does Q. The copy of the graph term is
+    compressed to the rank it has. And without a graph the penalty starts small. None
+    of them can harm the certificate, which holds for any L, any clipped multiplier and
+    any W.
+
+    Parameters
+    ----------
+    panel : Panel
+        All that is as large as X, in memory or on many machines.
+    ratio, tol, max_iter, callback
+        As for `admm`.
+    start : State, optional
+        Where an earlier solve ended, perhaps with other lam and gamma.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    HandOver
+        With the state from which `admm` can go on.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # checked with the certificates
+        return _Solve(panel, ratio, tol, max_iter, start, callback).run()
+
+
+class _Solve:
+    """One run: the penalties, the ranks and the certificates."""
+
+    def __init__(self, panel, ratio, tol, max_iter, start, callback) -> None:
+        self.panel = panel
+        self.ratio, self.tol, self.max_iter = ratio, tol, max_iter
+        self.callback = callback
+        self.ledger = Ledger(tol)
+        self.ranks: list[int] = []
+        self.residuals = (1.0, 1.0)
+        self.has_graph = panel.laplacian is not None
+        self.may_grow, self.grown, self.looks = not self.has_graph, 0, 0
+        self.largest = max(int(SHARE * min(panel.shape)), 1)
+        self.next_check = 10 if start is None else 1
+        if start is None:
+            units = WITH_GRAPH if self.has_graph else (FIRST,)
+            self.penalties = tuple(c * ratio for c in units)
+            panel.begin(self.penalties, min(GUARDS, self.largest))
+        else:
+            units = WITH_GRAPH if self.has_graph else (SETTLED,)
+            if start.ratio == ratio and not self.has_graph:  # more of the same
+                units = (start.penalties[0] / ratio,)
+            self.penalties = tuple(c * ratio for c in units)
+            panel.resume(start, units, ratio)
+
+    def run(self) -> Result:
+        status: Status = "max_iter"
+        n_iter = 0
+        while status == "max_iter" and n_iter < self.max_iter:
+            n_iter += 1
+            check = n_iter >= self.next_check or n_iter == self.max_iter
+            distances = self.iterate(n_iter, check)
+            if check:
+                self.residuals = _residuals(distances, self.shrunk)
+                progress = self.certify(n_iter)
+                self.next_check = n_iter + self.ledger.patience()
+                if progress.gap <= self.tol:
+                    status = "converged"
+                else:
+                    self.adapt(n_iter, distances)
+            else:
+                progress = self.ledger.latest(n_iter, self.residuals, self.ranks[-1])
+            if self.callback is not None and self.callback(progress):
+                status = "stopped" if status == "max_iter" else status
+        history = self.ledger.history
+        if not history or history[-1].n_iter != n_iter:
+            self.certify(n_iter)
+        last = history[-1]
+        L, basis = self.panel.answer()
+        return Result(
+            x=L,
+            objective=last.objective,
+            lower_bound=last.lower_bound,
+            gap=last.gap,
+            primal_residual=self.residuals[0],
+            dual_residual=self.residuals[1],
+            n_iter=n_iter,
+            rank=self.ranks[-1],
+            status=status,
+            basis=basis,
+            history=tuple(history),
+            state=State(self.panel.arrays(), self.penalties, self.ratio, factored=True),
+        )
+
+    def iterate(self, n_iter: int, measure: bool) -> list[Distances]:
+        total = sum(self.penalties)
+        weights = tuple(r / total for r in self.penalties)
+        self.threshold(weights, 1 / total, n_iter)
+        growth, relaxation = 1.0, RELAXATION
+        if self.may_grow:
+            if self.penalties[0] < SETTLED * self.ratio:
+                growth = min(RAMP, SETTLED * self.ratio / self.penalties[0])
+            elif self.is_still():
+                growth, relaxation = GROWTH, RELAXATION_STILL
+                self.grown += 1
+        distances = self.panel.advance(self.penalties, relaxation, growth, measure)
+        self.penalties = (self.penalties[0] * growth, *self.penalties[1:])
+        return distances
+
+    def is_still(self) -> bool:
+        last = self.ranks[-STILL:]
+        return len(last) == STILL and len(set(last)) == 1
+
+    def threshold(self, weights, threshold: float, n_iter: int) -> None:
+        """One power step; L is what exceeds the threshold, the rest guards."""
+        panel = self.panel
+        to_orthonormal = _orthonormaliser(panel.sketch(weights), panel.dtype)
+        squares, rotation = linalg.eigh(
+            panel.compress(to_orthonormal, weights), driver="evd", check_finite=False
+        )
+        squares, rotation = squares[::-1], rotation[:, ::-1]
+        eps = float(np.finfo(panel.dtype).eps)
+        nonzero = squares > (len(squares) * eps) ** 2 * max(squares[0], 0.0)
+        sigma, rotation = np.sqrt(squares[nonzero]), rotation[:, nonzero]
+        rank = int(np.count_nonzero(sigma > threshold))
+        self.ranks.append(rank)
+        if rank + GUARDS_STILL > self.largest:
+            self.hand_over()
+        still = self.is_still()
+        width = rank + (
+            max(GUARDS_STILL, rank // 6) if still else max(GUARDS, rank // 2)
+        )
+        if rank >= 0.9 * len(sigma):  # perhaps more are above the threshold
+            width = max(width, 2 * len(sigma))
+        width = min(width, self.largest)
+        kept = min(width, len(sigma))
+        self.shrunk = sigma[:rank] - threshold
+        panel.turn(rotation[:, :kept], sigma[:kept], self.shrunk, width, seed=n_iter)
+
+    def certify(self, n_iter: int) -> Progress:
+        parts = self.panel.objective()
+        dual = self.panel.dual(self.penalties, max(self.tol, 1e-12) / 50)
+        objective = parts.loss + _nuclear_norm(parts)
+        if parts.rough is not None:
+            objective += max(float(np.sum(parts.rough * parts.right)), 0.0)
+        if not math.isfinite(objective):
+            raise FloatingPointError(
+                f"the solver left the range of {self.panel.dtype} in iteration "
+                f"{n_iter}; the data or the penalties are too large or too small for it"
+            )
+        rank = len(parts.left)
+        return self.ledger.enter(n_iter, objective, dual, self.residuals, rank)
+
+    def adapt(self, n_iter: int, distances: list[Distances]) -> None:
+        """Precision and penalties, by what the certificates tell."""
+        single = self.panel.dtype != self.panel.X.dtype
+        stuck = self.ledger.is_stuck()
+        if single and (self.ledger.history[-1].gap <= PRECISE or stuck):
+            self.panel.precise(self.penalties)
+        elif stuck and not single:
+            self.hand_over()
+        factors = [1.0] * len(distances)
+        if self.may_grow and self.grown > WINDOW:
+            if self.ledger.has_slowed(WINDOW, PROMISE):
+                self.may_grow = False
+                factors = [SETTLED * self.ratio / self.penalties[0]]
+        elif n_iter >= FIRST_LOOK and self.looks < LOOKS:
+            self.looks += 1
+            factors = self.balance(distances)
+        if any(f != 1 for f in factors):
+            self.panel.rescale(factors, self.penalties)
+            pairs = zip(self.penalties, factors, strict=True)
+            self.penalties = tuple(r * f for r, f in pairs)
+
+    def balance(self, distances: list[Distances]) -> list[float]:
+        """Double the penalty of a copy that lags behind L, halve one that drags.
+
+        ||L - P|| is measured against the geometric mean of ||L|| and of its distance
+        from constant columns: beside a large mean alone (raw images) it would look
+        small however wrong the penalty is.
+        """
+        size = float(np.sum(self.shrunk**2))
+        spread = max(size - self.panel.shape[0] * self.panel.mean_square(), 1e-6 * size)
+        unit = math.sqrt(math.sqrt(size * spread)) or 1.0
+        factors = []
+        for d in distances:
+            primal, dual = math.sqrt(d.apart) / unit, _ratio(d.moved, d.multiplier)
+            lags, drags = primal > IMBALANCE * dual, dual > IMBALANCE * primal
+            factors.append(2.0 if lags else 0.5 if drags else 1.0)
+        return factors
+
+    def hand_over(self) -> None:
+        copies, multipliers = self.panel.copies()
+        arrays = {f"copy {i}": P for i, P in enumerate(copies)}
+        arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
+        state = State(arrays, self.penalties, self.ratio, factored=False)
+        raise HandOver(state, self.ledger, len(self.ranks) - 1)
+
+
+def _orthonormaliser(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """T such that Y T has orthonormal columns, from Y^T Y."""
+    scale = np.sqrt(np.maximum(np.diag(gram), 0))
+    scale[scale == 0] = 1
+    gram = gram / scale / scale[:, None]
+    if not np.isfinite(gram).all():
+        raise FloatingPointError("the solver left the range of its precision")
+    try:
+        factor = linalg.cholesky(gram, check_finite=False)
+        if np.diag(factor).min() > 1e-3:
+            inverse = linalg.solve_triangular(
+                factor, np.eye(len(gram)), check_finite=False
+            )
+            return inverse / scale[:, None]
+    except linalg.LinAlgError:
+        pass
+    values, vectors = linalg.eigh(gram, check_finite=False)
+    kept = values > 100 * float(np.finfo(dtype).eps) * values[-1]
+    return vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None]
+
+
+def _nuclear_norm(parts: Objective) -> float:
+    """Of F Q^T: the roots of the eigenvalues of C F^T F C^T, where Q^T Q = C^T C."""
+    if not len(parts.left):
+        return 0.0
+    C = linalg.cholesky(parts.right, check_finite=False)
+    squares = linalg.eigvalsh(C @ parts.left @ C.T, check_finite=False)
+    return float(np.sqrt(np.maximum(squares, 0)).sum())
+
+
+def _residuals(distances: list[Distances], shrunk: np.ndarray) -> tuple[float, float]:
+    """The larger of the copies' relative primal and dual residuals."""
+    size = float(np.sum(shrunk**2))
+    primal = max(_ratio(d.apart, max(size, d.copy)) for d in distances)
+    dual = max(_ratio(d.moved, d.multiplier) for d in distances)
+    return primal, dual
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    """sqrt(numerator / denominator), zero for 0/0."""
+    if numerator == 0:
+        return 0.0
+    return math.sqrt(numerator / denominator) if denominator > 0 else 1.0

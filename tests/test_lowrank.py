@@ -1,0 +1,135 @@
+"""The solver with factors against the one without."""
+
+import numpy as np
+import pytest
+
+from rpcag import RPCA, RPCAG
+from rpcag.graphs import KNNGraph, laplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.models.problem import Problem
+from rpcag.solvers import admm, lowrank
+from rpcag.solvers.lowrank import HandOver
+from rpcag.solvers.panel import Panel
+from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
+
+
+def spoilt(rng, n, p, rank=6, noise=0.05, missing=0.0):
+    X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p)) / rank**0.5
+    X += noise * rng.standard_normal((n, p))
+    X[rng.random(X.shape) < 0.1] += 6 * rng.standard_normal()
+    if missing:
+        X[rng.random(X.shape) < missing] = np.nan
+    return X
+
+
+def graph_of(X):
+    return laplacian(KNNGraph(5)(np.nan_to_num(X)))
+
+
+def exact(X, lam, gamma, tol):
+    terms = [L1Loss(X, lam)]
+    if gamma:
+        terms.append(GraphSmoothness(graph_of(X), gamma))
+    return admm(NuclearNorm(), terms, X.shape, ratio=lam, tol=tol, max_iter=20_000)
+
+
+def factored(X, lam, gamma, tol, dtype=None, **options):
+    shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
+    panel = Panel(X, lam, gamma, shifted, dtype)
+    return lowrank(panel, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
+
+
+@pytest.mark.parametrize("shape", [(120, 260), (260, 120), (150, 150)])
+@pytest.mark.parametrize("gamma", [0.0, 0.02, 1.0])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_both_solvers_have_one_optimum(rng, shape, gamma, missing):
+    X = spoilt(rng, *shape, missing=missing)
+    lam = 0.8 / np.sqrt(max(shape))
+    reference = exact(X, lam, gamma, 1e-6)
+    result = factored(X, lam, gamma, 1e-5)
+    assert result.status == "converged"
+    assert result.objective == pytest.approx(reference.objective, rel=1.2e-5)
+    assert result.lower_bound <= reference.objective * (1 + 1e-9)
+    for progress in result.history:
+        assert progress.lower_bound <= reference.objective * (1 + 1e-9)
+        assert progress.objective >= reference.lower_bound * (1 - 1e-9)
+
+
+def test_its_objective_is_that_of_its_answer(rng):
+    X, lam, gamma = spoilt(rng, 110, 140), 0.08, 0.1
+    result = factored(X, lam, gamma, 1e-4)
+    L, Phi = result.x, graph_of(X)
+    nuclear = np.linalg.svd(L, compute_uv=False).sum()
+    direct = nuclear + lam * np.abs(X - L).sum() + gamma * np.sum(L * (Phi @ L))
+    assert result.objective == pytest.approx(direct, rel=1e-9)
+    assert np.linalg.matrix_rank(L) == result.rank
+    basis = result.basis
+    np.testing.assert_allclose(basis.T @ basis, np.eye(result.rank), atol=1e-10)
+    np.testing.assert_allclose(basis @ (basis.T @ L), L, atol=1e-9)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1])
+def test_single_precision_starts_and_double_ends(rng, gamma):
+    X = spoilt(rng, 130, 170)
+    dtypes = []
+    shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
+    panel = Panel(X, 0.06, gamma, shifted, np.float32)
+    result = lowrank(
+        panel,
+        ratio=0.06,
+        tol=1e-6,
+        max_iter=5000,
+        callback=lambda _: dtypes.append(panel.dtype),
+    )
+    assert result.gap <= 1e-6
+    assert {np.dtype(np.float32), np.dtype(np.float64)} == set(dtypes)
+    assert result.x.dtype == np.float64
+
+
+def test_a_high_rank_is_handed_over_and_solved(rng):
+    X = rng.standard_normal((120, 150))
+    with pytest.raises(HandOver):
+        factored(X, 0.2, 0.0, 1e-6)
+    result = Problem(X, 0.2).solve(tol=1e-6, max_iter=5000)
+    assert result.objective == pytest.approx(exact(X, 0.2, 0, 1e-7).objective, rel=2e-6)
+    iterations = [progress.n_iter for progress in result.history]
+    assert iterations == sorted(set(iterations))
+
+
+def test_exact_recovery_is_certified(rng):
+    n, rank = 200, 8
+    L = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n))
+    S = np.zeros((n, n))
+    wrong = rng.random((n, n)) < 0.1
+    S[wrong] = rng.uniform(-30, 30, wrong.sum())
+    model = RPCA(tol=1e-6).fit(L + S)
+    assert model.gap_ <= 1e-6
+    assert model.rank_ == rank
+    assert np.linalg.norm(model.low_rank_ - L) <= 1e-5 * np.linalg.norm(L)
+
+
+@pytest.mark.parametrize("changed", [{"gamma": 0.5}, {"lam": 0.1}, {"gamma": 0.0}])
+def test_a_warm_start_ends_at_the_same_optimum(rng, changed):
+    X = spoilt(rng, 120, 150)
+    first = {"lam": 0.07, "gamma": 0.05, "tol": 1e-6, "graph": KNNGraph(5)}
+    cold = RPCAG(**{**first, **changed}).fit(X)
+    warm = RPCAG(**first, warm_start=True).fit(X).set_params(**changed).fit(X)
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-6)
+    assert warm.fit(X).n_iter_ <= 15
+
+
+def test_a_zero_answer_is_found(rng):
+    """lam so small that the best L is zero."""
+    X = rng.standard_normal((110, 120))
+    result = factored(X, 1e-3, 0.0, 1e-6)
+    assert result.rank == 0
+    assert not result.x.any()
+    assert result.gap <= 1e-6
+
+
+def test_a_callback_stops_it_and_the_answer_is_certified(rng):
+    X = spoilt(rng, 120, 150)
+    result = factored(X, 0.07, 0.1, 1e-9, callback=lambda p: p.n_iter == 4)
+    assert result.status == "stopped"
+    assert result.n_iter == 4
+    assert 0 < result.gap < 1
