@@ -75,9 +75,16 @@ class ShiftedLaplacian:
             self._matrices[dtype] = self.laplacian.astype(dtype, copy=False)
         return self._matrices[dtype]
 
-    def solve(self, shift: float, Y: np.ndarray, out: np.ndarray) -> np.ndarray:
+    def solve(
+        self,
+        shift: float,
+        Y: np.ndarray,
+        out: np.ndarray,
+        reduction: float | None = None,
+    ) -> np.ndarray:
         """Write (I + shift Phi)^-1 Y to `out`, whose content is the first guess."""
         key = (shift, Y.dtype)
+        self._reduction = self.reduction if reduction is None else reduction
         if key not in self._solves:
             make = {"inverse": self._inverse, "factor": self._factor, "cg": self._cg}
             self._solves = {key: make[self.method](shift, Y.dtype)}  # keep one only
@@ -127,7 +134,7 @@ class ShiftedLaplacian:
             for columns in column_blocks(Y.shape):
                 guess = np.ascontiguousarray(out[:, columns])
                 out[:, columns] = _conjugate_gradients(
-                    Phi, shift, Y[:, columns], guess, rtol, self.reduction
+                    Phi, shift, Y[:, columns], guess, rtol, self._reduction
                 )
             return out
 

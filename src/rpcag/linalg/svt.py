@@ -150,6 +150,16 @@ class SingularValueThreshold:
                 short[:, columns] = product @ short[:, columns]
         return A
 
+    def memory(self) -> np.ndarray:
+        """What chooses the method of the next call, for `recall`."""
+        count = -1 if self.values is None else len(self.values)
+        return np.array([count, self._trust_gram])
+
+    def recall(self, memory: np.ndarray) -> None:
+        count, trust = memory.tolist()
+        self.values = None if count < 0 else np.zeros(count)
+        self._trust_gram = bool(trust)
+
     def _by_gram(self, short, threshold: float, scratch) -> bool:
         K = gram(short, scratch)
         self.used = "gram"

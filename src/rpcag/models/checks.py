@@ -1,7 +1,9 @@
 """Refuse bad options and data by name, with what came and what to do."""
 
 import math
+import os
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,26 @@ def check_iterations(model) -> None:
 def check_callback(model) -> None:
     if model.callback is not None and not callable(model.callback):
         raise TypeError(f"callback must be callable, got {model.callback!r}")
+
+
+def check_checkpoint(model) -> None:
+    """Refuse a path to which nothing could be saved, before the work starts."""
+    path = getattr(model, "checkpoint", None)
+    if path is None:
+        return
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"checkpoint must be a path or None, got {path!r}")
+    check_number(model, "checkpoint_seconds", Real, at_least=0)
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(
+            f"checkpoint={str(path)!r} is a directory; name a file, such as "
+            f"{str(path / 'fit.npz')!r}"
+        )
+    if not path.parent.is_dir():
+        raise ValueError(
+            f"checkpoint={str(path)!r}: there is no directory {str(path.parent)!r}"
+        )
 
 
 def check_components(model, X: np.ndarray, most: int | None = None) -> int:

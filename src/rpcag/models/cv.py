@@ -100,7 +100,10 @@ class RPCAGCV(RPCAG):
         self.verbose = verbose
         self.callback = callback
 
-    warm_start = False  # an option of `RPCAG`, not of this class
+    # Options of `RPCAG`, not of this class.
+    warm_start = False
+    checkpoint = None
+    checkpoint_seconds = 60.0
 
     def fit(self, X, y=None):
         """Choose the parameters on X, then decompose X with them.

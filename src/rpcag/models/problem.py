@@ -1,17 +1,20 @@
 """Robust PCA (on graphs) in units in which every data set looks alike."""
 
+import hashlib
 import math
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from threadpoolctl import ThreadpoolController
 
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.solvers import Progress, Result, State, admm, lowrank
+from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.lowrank import HandOver
 from rpcag.solvers.panel import Panel
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
@@ -72,8 +75,13 @@ class Problem:
         max_iter: int,
         start: State | None = None,
         callback: Callable[[Progress], bool | None] | None = None,
+        checkpoint: str | os.PathLike | None = None,
+        checkpoint_seconds: float = 60.0,
     ) -> Result:
         """The solution, in the unit of X."""
+        saves = None
+        if checkpoint is not None:
+            saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
         has_graph = self.gamma > 0 and self.laplacian is not None
         if start is not None and (
             start.shape != self.X.shape or start.n_copies != 1 + has_graph
@@ -93,6 +101,7 @@ class Problem:
                     tol=tol,
                     max_iter=max_iter,
                     callback=relay,
+                    checkpoint=saves,
                 )
         except (FloatingPointError, OverflowError, linalg.LinAlgError) as error:
             raise ValueError(
@@ -100,6 +109,8 @@ class Problem:
                 f"typical size is {self.scale:.3g}, are out of the range of "
                 f"{self.X.dtype} together ({error}); choose values nearer to 'auto'"
             ) from error
+        if saves is not None and result.status == "converged":
+            saves.forget()
         if self.unit == 1.0:
             return result
         with np.errstate(over="ignore"):
@@ -144,6 +155,20 @@ class Problem:
         """Single where the entries' offset leaves enough digits to their spread."""
         single = self.spread > OFFSET * self.scale
         return np.dtype(np.float32) if single else self.X.dtype
+
+    def identity(self) -> str:
+        """A fingerprint of the data, the parameters and the graph."""
+        digest = hashlib.blake2b(digest_size=16)
+        numbers = (self.X.shape, self.X.dtype.str, self.lam, self.gamma)
+        digest.update(repr(numbers).encode())
+        for row in self.X:
+            digest.update(np.ascontiguousarray(row).data)
+        if self.laplacian is not None and self.gamma > 0:
+            Phi = self.laplacian.laplacian
+            parts = (Phi.data, Phi.indices) if sparse.issparse(Phi) else (Phi,)
+            for part in parts:
+                digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
 
     def _in_units(self, progress: Progress) -> Progress:
         return progress._replace(

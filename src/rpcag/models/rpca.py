@@ -11,6 +11,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models.checks import (
     check_auto_or_number,
     check_callback,
+    check_checkpoint,
     check_iterations,
     check_number,
     check_observed,
@@ -50,6 +51,11 @@ class RPCA(Decomposition):
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit.
+    checkpoint : path, optional
+        A file to which the state is saved every so often. A fit that was killed goes on
+        from there to the same answer; a fit that converged removes it.
+    checkpoint_seconds : float, default=60
+        How often.
 
     Attributes
     ----------
@@ -103,6 +109,8 @@ class RPCA(Decomposition):
         warm_start=False,
         verbose=0,
         callback=None,
+        checkpoint=None,
+        checkpoint_seconds=60.0,
     ):
         self.n_components = n_components
         self.lam = lam
@@ -111,6 +119,8 @@ class RPCA(Decomposition):
         self.warm_start = warm_start
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def fit(self, X, y=None):
         """Decompose X.
@@ -199,6 +209,8 @@ class RPCA(Decomposition):
             max_iter=self.max_iter,
             start=start,
             callback=self._watch(),
+            checkpoint=self.checkpoint,
+            checkpoint_seconds=self.checkpoint_seconds,
         )
         self._state = result.state if self.warm_start else None
         self._scale: float = problem.scale
@@ -254,6 +266,11 @@ class RPCAG(RPCA):
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit.
+    checkpoint : path, optional
+        A file to which the state is saved every so often. A fit that was killed goes on
+        from there to the same answer; a fit that converged removes it.
+    checkpoint_seconds : float, default=60
+        How often.
 
     Attributes
     ----------
@@ -311,6 +328,8 @@ class RPCAG(RPCA):
         warm_start=False,
         verbose=0,
         callback=None,
+        checkpoint=None,
+        checkpoint_seconds=60.0,
     ):
         super().__init__(
             n_components,
@@ -320,6 +339,8 @@ class RPCAG(RPCA):
             warm_start=warm_start,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
+            checkpoint_seconds=checkpoint_seconds,
         )
         self.gamma = gamma
         self.graph = graph
@@ -357,6 +378,7 @@ def check_options(model) -> None:
         raise ValueError("lam must be positive, got 0: the best L would be zero")
     check_iterations(model)
     check_callback(model)
+    check_checkpoint(model)
 
 
 def resolve_lam(lam, shape: tuple[int, int]) -> float:

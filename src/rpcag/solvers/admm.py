@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpcag.linalg.blocks import BLOCK, blocks
+from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.ledger import Ledger
 from rpcag.solvers.result import Progress, Result, State, Status
 
@@ -36,6 +37,7 @@ def admm(
     start: State | None = None,
     ledger: Ledger | None = None,
     done: int = 0,
+    checkpoint: Checkpoint | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Result:
     """Minimise g(L) + sum_i f_i(L) over L, to a proven relative duality gap `tol`.
@@ -69,6 +71,8 @@ def admm(
     ledger : Ledger, optional
         The certificates of the solve that ended at `start` after `done` iterations, if
         this one goes on with it.
+    checkpoint : Checkpoint, optional
+        Where to go on from, and to save to.
     callback : callable, optional
         Called with a `Progress` after every iteration; a true value stops the solver.
 
@@ -88,6 +92,7 @@ def admm(
             start,
             ledger,
             done,
+            checkpoint,
             callback,
         )
 
@@ -103,6 +108,7 @@ def _iterate(
     start,
     ledger,
     done,
+    checkpoint,
     callback,
 ) -> Result:
     if start is None:
@@ -129,6 +135,17 @@ def _iterate(
     next_check = n_iter + (1 if warm else 10)
     next_look, looks = (5 if start is None else n_iter + LATE_LOOK), 0
     status: Status = "max_iter"
+    saved = checkpoint.load() if checkpoint is not None else None
+    if saved is not None and saved[0]["solver"] == "admm":
+        numbers, arrays = saved
+        n_iter, next_check, next_look, looks = numbers["counters"]
+        n_iter = min(n_iter, max_iter - 1)
+        rho = numbers["penalties"]
+        copies = [arrays[f"copy {i}"] for i in range(len(others))]
+        multipliers = [arrays[f"multiplier {i}"] for i in range(len(others))]
+        ledger.recall(numbers)
+        history = ledger.history
+        central.recall(arrays["central"])
     while n_iter < max_iter:
         n_iter += 1
         total = sum(rho)
@@ -173,12 +190,24 @@ def _iterate(
             progress = ledger.latest(n_iter, (primal, dual), central.rank)
         if callback is not None and callback(progress) and status == "max_iter":
             status = "stopped"
-        if status != "max_iter":
+        if status in ("converged", "stalled"):
             break
-        if n_iter >= next_look and looks < LOOKS:
+        if status == "max_iter" and n_iter >= next_look and looks < LOOKS:
             looks += 1
             next_look = n_iter + max(5, n_iter // 4)
             _balance(residuals, L, rho, multipliers)
+        if checkpoint is not None:
+            numbers = {
+                "solver": "admm",
+                "counters": [n_iter, next_check, next_look, looks],
+                "penalties": rho,
+                **ledger.numbers(),
+            }
+            arrays = _arrays(copies, multipliers) | {"central": central.memory()}
+            ends = status == "stopped" or n_iter == max_iter
+            checkpoint.offer(lambda saved=(numbers, arrays): saved, now=ends)
+        if status == "stopped":
+            break
 
     if not history or history[-1].n_iter != n_iter:
         _certify(
@@ -194,8 +223,6 @@ def _iterate(
             (primal, dual),
         )
     last = history[-1]
-    arrays = {f"copy {i}": P for i, P in enumerate(copies)}
-    arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
     return Result(
         x=L,
         objective=last.objective,
@@ -208,8 +235,13 @@ def _iterate(
         status=status,
         basis=central.basis,
         history=tuple(history),
-        state=State(arrays, tuple(rho), ratio, factored=False),
+        state=State(_arrays(copies, multipliers), tuple(rho), ratio, factored=False),
     )
+
+
+def _arrays(copies, multipliers) -> dict[str, np.ndarray]:
+    arrays = {f"copy {i}": P for i, P in enumerate(copies)}
+    return arrays | {f"multiplier {i}": U for i, U in enumerate(multipliers)}
 
 
 def _certify(

@@ -38,6 +38,8 @@ class Ledger:
         if bound > self.bound:  # false for NaN
             self.bound = bound
         gap = max(objective - self.bound, 0.0) / objective if objective != 0 else 0.0
+        if self.history and self.history[-1].n_iter == n_iter:
+            self.history.pop()  # the same iteration, done again after a restart
         self.history.append(
             Progress(n_iter, objective, self.bound, gap, *residuals, rank=rank)
         )
@@ -78,3 +80,11 @@ class Ledger:
             return longest
         wanted = math.log(max(now.gap, 1e-300) / max(self.tol, 1e-300)) / decay
         return int(min(max(self.haste * wanted, 2), longest))
+
+    def numbers(self) -> dict:
+        """To be saved; `recall` reads them."""
+        return {"bound": self.bound, "history": [list(p) for p in self.history]}
+
+    def recall(self, numbers: dict) -> None:
+        self.bound = numbers["bound"]
+        self.history = [Progress(*entry) for entry in numbers["history"]]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from rpcag.solvers.checkpoint import Checkpoint, Saved
 from rpcag.solvers.ledger import Ledger
 from rpcag.solvers.panel import Distances, Objective
 from rpcag.solvers.result import Progress, Result, State, Status
@@ -39,10 +40,15 @@ PRECISE = 1e-4
 FIRST_LOOK, LOOKS, IMBALANCE = 100, 30, 10.0
 
 
+# What a checkpoint holds beside the certificates and the arrays.
+TUPLES = ("penalties", "residuals")
+SAVED = (*TUPLES, "ranks", "may_grow", "grown", "looks", "next_check")
+
+
 class HandOver(Exception):
     """L has no low rank, or precision asks for exact singular values: use `admm`."""
 
-    def __init__(self, state: State, ledger: Ledger, n_iter: int) -> None:
+    def __init__(self, state: State | None, ledger: Ledger, n_iter: int) -> None:
         super().__init__()
         self.state, self.ledger, self.n_iter = state, ledger, n_iter
 
@@ -55,6 +61,7 @@ def lowrank(
     max_iter: int,
     start: State | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Result:
     """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L).
 
@@ -73,6 +80,8 @@ def lowrank(
         As for `admm`.
     start : State, optional
         Where an earlier solve ended, perhaps with other lam and gamma.
+    checkpoint : Checkpoint, optional
+        Where to go on from, and to save to.
 
     Returns
     -------
@@ -84,37 +93,61 @@ def lowrank(
         With the state from which `admm` can go on.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked with the certificates
-        return _Solve(panel, ratio, tol, max_iter, start, callback).run()
+        solve = _Solve(panel, ratio, tol, max_iter, callback, checkpoint)
+        solve.begin(start)
+        return solve.run()
 
 
 class _Solve:
     """One run: the penalties, the ranks and the certificates."""
 
-    def __init__(self, panel, ratio, tol, max_iter, start, callback) -> None:
+    def __init__(self, panel, ratio, tol, max_iter, callback, checkpoint) -> None:
         self.panel = panel
         self.ratio, self.tol, self.max_iter = ratio, tol, max_iter
         self.callback = callback
+        self.checkpoint = checkpoint
         self.ledger = Ledger(tol)
         self.ranks: list[int] = []
         self.residuals = (1.0, 1.0)
         self.has_graph = panel.laplacian is not None
         self.may_grow, self.grown, self.looks = not self.has_graph, 0, 0
         self.largest = max(int(SHARE * min(panel.shape)), 1)
-        self.next_check = 10 if start is None else 1
-        if start is None:
+        self.penalties: tuple[float, ...] = ()
+        self.next_check = 10
+
+    def begin(self, start: State | None) -> None:
+        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        if saved is not None:
+            self.recall(*saved)
+        elif start is None:
             units = WITH_GRAPH if self.has_graph else (FIRST,)
-            self.penalties = tuple(c * ratio for c in units)
-            panel.begin(self.penalties, min(GUARDS, self.largest))
+            self.penalties = tuple(c * self.ratio for c in units)
+            self.panel.begin(self.penalties, min(GUARDS, self.largest))
         else:
             units = WITH_GRAPH if self.has_graph else (SETTLED,)
-            if start.ratio == ratio and not self.has_graph:  # more of the same
-                units = (start.penalties[0] / ratio,)
-            self.penalties = tuple(c * ratio for c in units)
-            panel.resume(start, units, ratio)
+            if start.ratio == self.ratio and not self.has_graph:  # more of the same
+                units = (start.penalties[0] / self.ratio,)
+            self.penalties = tuple(c * self.ratio for c in units)
+            self.panel.resume(start, units, self.ratio)
+            self.next_check = 1
+
+    def save(self) -> Saved:
+        numbers = {name: getattr(self, name) for name in SAVED}
+        numbers |= {"solver": "lowrank", **self.ledger.numbers()}
+        return numbers, self.panel.save()
+
+    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
+        if numbers["solver"] != "lowrank":
+            raise HandOver(None, self.ledger, 0)
+        for name in SAVED:
+            value = numbers[name]
+            setattr(self, name, tuple(value) if name in TUPLES else value)
+        self.ledger.recall(numbers)
+        self.panel.recall(arrays)
 
     def run(self) -> Result:
         status: Status = "max_iter"
-        n_iter = 0
+        n_iter = min(len(self.ranks), self.max_iter - 1)
         while status == "max_iter" and n_iter < self.max_iter:
             n_iter += 1
             check = n_iter >= self.next_check or n_iter == self.max_iter
@@ -131,6 +164,9 @@ class _Solve:
                 progress = self.ledger.latest(n_iter, self.residuals, self.ranks[-1])
             if self.callback is not None and self.callback(progress):
                 status = "stopped" if status == "max_iter" else status
+            if self.checkpoint is not None and status != "converged":
+                ends = status == "stopped" or n_iter == self.max_iter
+                self.checkpoint.offer(self.save, now=ends)
         history = self.ledger.history
         if not history or history[-1].n_iter != n_iter:
             self.certify(n_iter)

@@ -11,6 +11,8 @@ from rpcag.solvers.result import State
 
 # Share of a step of the graph copy that its compression may lose.
 TAIL = 0.05
+# Share of a first guess's residual that conjugate gradients may leave in its solution.
+REDUCTION = 0.03
 
 
 class Distances(NamedTuple):
@@ -223,7 +225,9 @@ class Panel:
         before = self.H @ T[:k]
         self.G, self.R = step @ T, R @ T
         self.H = before.copy()
-        self.laplacian.solve(2 * self.gamma / penalty, self.G, self.H)
+        self.laplacian.solve(
+            2 * self.gamma / penalty, self.G, self.H, reduction=REDUCTION
+        )
         before -= self.H
         U = self.G - self.H
         return Distances(
@@ -303,6 +307,16 @@ class Panel:
         """All that another panel needs to go on from here."""
         names = "VQF" if self.laplacian is None else "VQFGHR"
         return {name: getattr(self, name) for name in names}
+
+    def save(self) -> dict[str, np.ndarray]:
+        """All that `recall` needs to go on from here, bit by bit."""
+        return {**self.arrays(), "E": self.E, "Y": self.Y}
+
+    def recall(self, arrays: dict[str, np.ndarray]) -> None:
+        self.dtype = arrays["V"].dtype
+        self._x = self.X.astype(self.dtype, copy=False)
+        for name, array in arrays.items():
+            setattr(self, name, array)
 
     def resume(self, start: State, units: tuple[float, ...], ratio: float) -> None:
         """Go on from a solve of the same X with perhaps other lam and gamma.

@@ -49,3 +49,10 @@ class NuclearNorm:
     def dual_norm(self, Y: np.ndarray, accuracy: float = 0.0) -> float:
         """At least ||Y||_2, and above it by `accuracy` at the most."""
         return spectral_norm(Y, accuracy)
+
+    def memory(self) -> np.ndarray:
+        """What the next `prox` remembers of the last one; `recall` reads it."""
+        return self.threshold.memory()
+
+    def recall(self, memory: np.ndarray) -> None:
+        self.threshold.recall(memory)
