@@ -186,10 +186,11 @@ class RPCAGCV(RPCAG):
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
         truth = X.flat[hidden]
         errors, gaps = [], []
+        problem = Problem(seen, lams[0], gammas[0], shifted)
         for lam in lams:
             state = None
             for gamma in gammas:
-                result = Problem(seen, lam, gamma, shifted).solve(
+                result = problem.at(lam, gamma).solve(
                     tol=self.tol,
                     max_iter=self.max_iter,
                     start=state,

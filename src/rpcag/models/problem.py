@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -47,7 +48,7 @@ class Problem:
     ) -> None:
         self.X = X
         self.scale = typical_size(X)
-        self.spread = typical_spread(X)
+        self.spread = typical_spread(X, self.scale)
         self.unit = 1.0
         largest = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in X)
         if largest > SAFE or self.scale < 1 / SAFE:
@@ -59,6 +60,10 @@ class Problem:
                     f"X mixes values too far apart to be handled: the typical size is "
                     f"{self.scale:.3g}, the largest {largest:.3g}"
                 )
+        self.laplacian = laplacian
+        self._set(lam, gamma)
+
+    def _set(self, lam: float, gamma: float) -> None:
         self.lam = lam
         self.gamma = gamma * self.unit
         if not np.isfinite(self.gamma):
@@ -66,7 +71,12 @@ class Problem:
                 f"gamma={gamma:.3g} is out of range for X, whose typical size is "
                 f"{self.scale:.3g}; rescale X or use gamma='auto'"
             )
-        self.laplacian = laplacian
+
+    def at(self, lam: float, gamma: float) -> "Problem":
+        """The same data and graph with other parameters."""
+        other = copy(self)
+        other._set(lam, gamma)
+        return other
 
     def solve(
         self,
@@ -134,7 +144,8 @@ class Problem:
         laplacian = self.laplacian if has_graph else None
         goes_on: dict = {"start": start}
         if min(self.X.shape) >= FACTORED and (start is None or start.factored):
-            panel = Panel(self.X, self.lam, self.gamma, laplacian, self._precision())
+            dtype = self._precision(has_graph, options["tol"])
+            panel = Panel(self.X, self.lam, self.gamma, laplacian, dtype)
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
@@ -151,10 +162,23 @@ class Problem:
             **options,
         )
 
-    def _precision(self) -> np.dtype:
-        """Single where the entries' offset leaves enough digits to their spread."""
-        single = self.spread > OFFSET * self.scale
-        return np.dtype(np.float32) if single else self.X.dtype
+    def _precision(self, has_graph: bool, tol: float) -> np.dtype:
+        """Single where its rounding cannot matter.
+
+        The offset of the entries must leave digits to their spread, and the dual point
+        2 gamma Phi W multiplies the rounding of W: as noise in every entry that has the
+        spectral norm below, to be compared with one.
+        """
+        if self.X.dtype != np.float64 or self.spread < OFFSET * self.scale:
+            return self.X.dtype
+        noise = 0.0
+        if has_graph and self.laplacian is not None:
+            stiffness = abs(self.laplacian.laplacian).sum(axis=1).max()
+            sides = sum(math.sqrt(side) for side in self.X.shape)
+            size = self.scale / self.unit
+            eps = float(np.finfo(np.float32).eps)
+            noise = 2 * self.gamma * float(stiffness) * size * eps * sides
+        return np.dtype(np.float32 if noise < 0.1 * tol else np.float64)
 
     def identity(self) -> str:
         """A fingerprint of the data, the parameters and the graph."""
@@ -189,20 +213,23 @@ def typical_size(X: np.ndarray) -> float:
     return max(float(np.median(sizes)) / 0.6745, float(np.finfo(X.dtype).tiny))
 
 
-def typical_spread(X: np.ndarray) -> float:
+def typical_spread(X: np.ndarray, size: float) -> float:
     """Typical size of the distance of an entry from the median of its feature.
 
-    From at most a few hundred rows: it only sets the first penalties.
+    From at most a few hundred rows: it only sets the first penalties. `size` is that
+    of the entries themselves.
     """
     rows = X[:: max(1, len(X) // 256)]
-    centre = np.zeros(X.shape[1], X.dtype)
-    seen = ~np.isnan(rows).all(axis=0)
-    centre[seen] = np.nanmedian(rows[:, seen], axis=0)
+    if np.isnan(rows).any():
+        centre = np.zeros(X.shape[1], X.dtype)
+        seen = ~np.isnan(rows).all(axis=0)
+        centre[seen] = np.nanmedian(rows[:, seen], axis=0)
+    else:
+        centre = np.median(rows, axis=0)
     distances = rows - centre
-    scale = typical_size(X)
     if not np.any(np.abs(distances) > 0):
-        return scale
-    return float(np.clip(typical_size(distances), 1e-3 * scale, scale))
+        return size
+    return float(np.clip(typical_size(distances), 1e-3 * size, size))
 
 
 @cache

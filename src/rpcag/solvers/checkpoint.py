@@ -36,8 +36,8 @@ class Checkpoint:
             identity = numbers.pop("identity")
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise ValueError(
-                f"checkpoint={str(self.path)!r} is not a checkpoint of rpcag ({error}); "
-                "name another file"
+                f"checkpoint={str(self.path)!r} is not a checkpoint of rpcag "
+                f"({error}); name another file"
             ) from error
         if identity != self.identity:
             raise ValueError(

@@ -28,7 +28,7 @@ RELAXATION = 1.7
 # the relaxation and a the angle between the tangent spaces: the smaller c wins.
 RELAXATION_STILL = 1.2
 # Singular vectors that are followed beside those above the threshold: the next ones.
-GUARDS, GUARDS_STILL = 16, 8
+GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which a basis pays.
 SHARE = 0.5
 # A gap below which single precision is left for that of X.

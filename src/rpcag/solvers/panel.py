@@ -322,8 +322,8 @@ class Panel:
         """Go on from a solve of the same X with perhaps other lam and gamma.
 
         Where the penalty in units of `ratio` differs, the multiplier stays, in units of
-        lam. W stays, with the multiplier that belongs to it now:
-        V_2 = W + (2 gamma / r) Phi W.
+        lam. V_2 stays: between W and its multiplier, of which another gamma changes
+        one or the other most, it changes least.
         """
         self._restore(start.arrays)
         before = start.penalties[0] / start.ratio
@@ -331,11 +331,10 @@ class Panel:
         self.Y = self.E @ self.Q
         if self.laplacian is not None:
             if "H" not in start.arrays:
-                self.H, self.R = self.F, self.Q[:, : self.F.shape[1]]
-            rough = self.laplacian.laplacian @ self.H.astype(np.float64)
-            self.G = (self.H + 2 * self.gamma / (units[1] * ratio) * rough).astype(
-                self.dtype
-            )
+                self.H, self.R = self.F.copy(), self.Q[:, : self.F.shape[1]]
+                self.G = self.F.copy()
+            shift = 2 * self.gamma / (units[1] * ratio)
+            self.laplacian.solve(shift, self.G, self.H, reduction=REDUCTION)
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         for name, array in arrays.items():
