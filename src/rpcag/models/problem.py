@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.solvers import Progress, Result, State, admm, lowrank
 from rpcag.solvers.checkpoint import Checkpoint
-from rpcag.solvers.lowrank import HandOver
+from rpcag.solvers.lowrank import PRECISE, HandOver
 from rpcag.solvers.panel import Panel
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
@@ -145,6 +145,8 @@ class Problem:
         goes_on: dict = {"start": start}
         if min(self.X.shape) >= FACTORED and (start is None or start.factored):
             dtype = self._precision(has_graph, options["tol"])
+            if start is not None and options["tol"] < PRECISE:
+                dtype = start.arrays["V"].dtype  # where it ended, it goes on
             panel = Panel(self.X, self.lam, self.gamma, laplacian, dtype)
             try:
                 return lowrank(panel, start=start, **options)

@@ -9,12 +9,12 @@ from scipy import linalg
 
 from rpcag.solvers.checkpoint import Checkpoint, Saved
 from rpcag.solvers.ledger import Ledger
-from rpcag.solvers.panel import Distances, Objective
-from rpcag.solvers.result import Progress, Result, State, Status
+from rpcag.solvers.panel import Objective
+from rpcag.solvers.result import Distances, Progress, Result, State, Status
 
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
 # and digits: docs/benchmarks.md.
-WITH_GRAPH = (0.5, 1.0)
+WITH_GRAPH = (0.5, 0.7)
 # Without one the penalty starts small, so that the first iterates have a low rank,
 # grows by RAMP in every iteration, and settles.
 FIRST, RAMP, SETTLED = 0.2, 1.4, 3.0
@@ -109,9 +109,10 @@ class _Solve:
         self.ledger = Ledger(tol)
         self.ranks: list[int] = []
         self.residuals = (1.0, 1.0)
-        self.has_graph = panel.laplacian is not None
+        self.has_graph = panel.graph is not None
         self.may_grow, self.grown, self.looks = not self.has_graph, 0, 0
-        self.largest = max(int(SHARE * min(panel.shape)), 1)
+        share = SHARE if panel.can_hand_over else 1.0
+        self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
         self.next_check = 10
 
@@ -124,9 +125,9 @@ class _Solve:
             self.penalties = tuple(c * self.ratio for c in units)
             self.panel.begin(self.penalties, min(GUARDS, self.largest))
         else:
-            units = WITH_GRAPH if self.has_graph else (SETTLED,)
-            if start.ratio == self.ratio and not self.has_graph:  # more of the same
-                units = (start.penalties[0] / self.ratio,)
+            units = tuple(r / start.ratio for r in start.penalties)
+            if start.ratio != self.ratio and not self.has_graph:
+                units = (SETTLED,)  # the penalty has grown for another lam
             self.penalties = tuple(c * self.ratio for c in units)
             self.panel.resume(start, units, self.ratio)
             self.next_check = 1
@@ -219,7 +220,7 @@ class _Solve:
         sigma, rotation = np.sqrt(squares[nonzero]), rotation[:, nonzero]
         rank = int(np.count_nonzero(sigma > threshold))
         self.ranks.append(rank)
-        if rank + GUARDS_STILL > self.largest:
+        if rank + GUARDS_STILL > self.largest and panel.can_hand_over:
             self.hand_over()
         still = self.is_still()
         width = rank + (
@@ -248,11 +249,10 @@ class _Solve:
 
     def adapt(self, n_iter: int, distances: list[Distances]) -> None:
         """Precision and penalties, by what the certificates tell."""
-        single = self.panel.dtype != self.panel.X.dtype
         stuck = self.ledger.is_stuck()
-        if single and (self.ledger.history[-1].gap <= PRECISE or stuck):
+        if self.panel.is_rounded and (self.ledger.history[-1].gap <= PRECISE or stuck):
             self.panel.precise(self.penalties)
-        elif stuck and not single:
+        elif stuck and self.panel.can_hand_over:
             self.hand_over()
         factors = [1.0] * len(distances)
         if self.may_grow and self.grown > WINDOW:

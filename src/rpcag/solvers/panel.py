@@ -7,21 +7,8 @@ import numpy as np
 from rpcag.linalg.blocks import column_blocks, row_blocks
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
-from rpcag.solvers.result import State
-
-# Share of a step of the graph copy that its compression may lose.
-TAIL = 0.05
-# Share of a first guess's residual that conjugate gradients may leave in its solution.
-REDUCTION = 0.03
-
-
-class Distances(NamedTuple):
-    """How far a copy P of L is from it and has moved: squared Frobenius norms."""
-
-    apart: float  # L - P
-    moved: float  # P - P_before
-    copy: float  # P
-    multiplier: float  # U
+from rpcag.solvers.graph_copy import GraphCopy, no_copy
+from rpcag.solvers.result import Distances, State
 
 
 class Objective(NamedTuple):
@@ -46,10 +33,11 @@ class Panel:
 
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for each copy P
     of L with scaled multiplier U. For the l1 copy U = clip(V - X, -lam/r, lam/r), and
-    the singular value step wants E = P - U. The graph copy is a matrix of low rank too,
-    as L was in all iterations so far: V_2 = G R^T and W = H R^T with orthonormal R.
+    the singular value step wants E = P - U. For the graph copy see `GraphCopy`.
     L = F Q^T; the other columns of the orthonormal Q guess what the next L may need.
     """
+
+    can_hand_over = True
 
     def __init__(
         self,
@@ -63,43 +51,50 @@ class Panel:
         self.dtype = np.dtype(dtype or X.dtype)
         self._x = X.astype(self.dtype, copy=False)
         self.shape = X.shape
-        self.lam, self.gamma = lam, gamma
-        self.laplacian = laplacian
+        self.lam = lam
         self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
+        n, p = self.shape
+        self.Q = np.empty((p, 0), self.dtype)
+        self.F = np.empty((n, 0), self.dtype)
+        self.graph: GraphCopy | None = None
+        if laplacian is not None:
+            self.graph = no_copy(laplacian, gamma, n, self.dtype)
+            self.R = self.Q
 
     def begin(self, penalties: tuple[float, ...], width: int) -> None:
         """L = 0 and a basis of `width` random directions, once refined."""
-        n, p = self.shape
-        self.V = np.zeros(self.shape, self.dtype)
-        self.E = np.empty(self.shape, self.dtype)
-        self.Q = np.empty((p, 0), self.dtype)
-        self.F = np.empty((n, 0), self.dtype)
-        if self.laplacian is not None:
-            self.G, self.H = np.empty((2, n, 0), self.dtype)
-            self.R = np.empty((p, 0), self.dtype)
-        self._reflect(penalties[0])
+        self.zero(penalties[0])
         self._widen(width, seed=0)
         self.Q, _ = np.linalg.qr(self.E.T @ (self.E @ self.Q))
         self.Y = self.E @ self.Q
+
+    def zero(self, penalty: float) -> None:
+        self.V = np.zeros(self.shape, self.dtype)
+        self.E = np.empty(self.shape, self.dtype)
+        self.reflect(penalty)
 
     # -- the singular value step -------------------------------------------------------
 
     def sketch(self, weights: tuple[float, ...]) -> np.ndarray:
         """Y = A Q of A = w_1 E + w_2 (2 W - V_2); returns Y^T Y."""
         self.Y *= self.dtype.type(weights[0])
-        if self.laplacian is not None:
-            self._A2 = self.dtype.type(weights[1]) * (2 * self.H - self.G)
+        if self.graph is not None:
+            self._A2 = self.graph.reflected(weights[1])
             self.Y += self._A2 @ (self.R.T @ self.Q)
-        return _gram(self.Y)
+        return gram(self.Y)
 
     def compress(self, to_orthonormal: np.ndarray, weights) -> np.ndarray:
         """B = U^T A with orthonormal U = Y T; returns B B^T."""
         self._U = self.Y @ to_orthonormal.astype(self.dtype)
-        self._B = self._U.T @ self.E
-        self._B *= self.dtype.type(weights[0])
-        if self.laplacian is not None:
+        self._B = self.project(self._U, weights[0])
+        if self.graph is not None:
             self._B += (self._U.T @ self._A2) @ self.R.T
-        return _gram(self._B.T)
+        return gram(self._B.T)
+
+    def project(self, U: np.ndarray, weight: float) -> np.ndarray:
+        B = U.T @ self.E
+        B *= self.dtype.type(weight)
+        return B
 
     def turn(
         self,
@@ -141,14 +136,31 @@ class Panel:
         """V += relaxation (L - P), then P and U of the new V, for every copy.
 
         `growth` multiplies the penalty of the l1 copy afterwards: its multiplier r U
-        stays, so U is divided by it. Of V_2 a part as small as TAIL times the step is
-        forgotten, so that its rank stays small.
+        stays, so U is divided by it.
         """
+        distances = [self.advance_loss(penalties[0], relaxation, growth, measure)]
+        if self.graph is not None:
+            # L in the basis R of the graph copy and what of Q is orthogonal to it.
+            QL = self.Q[:, : self.F.shape[1]]
+            inside = self.R.T @ QL
+            outside = QL - self.R @ inside
+            again = self.R.T @ outside  # twice is enough
+            outside -= self.R @ again
+            new, coefficients = np.linalg.qr(outside)
+            self.graph, T, moved = self.graph.advance(
+                self.F, inside + again, coefficients, penalties[1], relaxation
+            )
+            self.R = np.hstack([self.R, new]) @ T
+            distances.append(moved)
+        return distances
+
+    def advance_loss(
+        self, penalty: float, relaxation: float, growth: float, measure: bool
+    ) -> Distances:
         number = self.dtype.type
-        rank = self.F.shape[1]
-        right = np.ascontiguousarray(self.Q[:, :rank].T)
+        right = np.ascontiguousarray(self.Q[:, : self.F.shape[1]].T)
         sums = np.zeros(4)
-        Y = np.empty((self.shape[0], self.Q.shape[1]), self.dtype)
+        self.Y = np.empty((self.shape[0], self.Q.shape[1]), self.dtype)
         buffer = None
         for rows in row_blocks(self.shape):
             v, e = self.V[rows], self.E[rows]
@@ -163,8 +175,8 @@ class Panel:
                 sums[0] += np.vdot(step, step)
             step *= number(relaxation)
             v += step
-            self._reflect_rows(rows, penalties[0], growth)
-            np.matmul(e, self.Q, out=Y[rows])
+            self._reflect_rows(rows, penalty, growth)
+            np.matmul(e, self.Q, out=self.Y[rows])
             if measure:
                 np.add(v, e, out=step)
                 step *= number(0.5)
@@ -173,13 +185,9 @@ class Panel:
                 sums[2] += np.vdot(step, step)
                 step -= v
                 sums[3] += np.vdot(step, step) * growth**2
-        self.Y = Y
-        distances = [Distances(*sums)]
-        if self.laplacian is not None:
-            distances.append(self._advance_graph(penalties[1], relaxation))
-        return distances
+        return Distances(*sums.tolist())
 
-    def _reflect(self, penalty: float, growth: float = 1.0) -> None:
+    def reflect(self, penalty: float, growth: float = 1.0) -> None:
         for rows in row_blocks(self.shape):
             self._reflect_rows(rows, penalty, growth)
 
@@ -199,114 +207,91 @@ class Panel:
             e *= self.dtype.type(-2)
         e += v
 
-    def _advance_graph(self, penalty: float, relaxation: float) -> Distances:
-        assert self.laplacian is not None
-        number = self.dtype.type
-        # L and V_2 in a common basis: R and what of Q is orthogonal to it.
-        QL = self.Q[:, : self.F.shape[1]]
-        inside = self.R.T @ QL
-        outside = QL - self.R @ inside
-        again = self.R.T @ outside  # twice is enough
-        outside -= self.R @ again
-        inside += again
-        new, coefficients = np.linalg.qr(outside)
-        k = self.R.shape[1]
-        step = self.F @ np.hstack([inside.T, coefficients.T])
-        step[:, :k] -= self.H
-        apart = float(np.vdot(step, step))
-        step *= number(relaxation)
-        step[:, :k] += self.G
-        R = np.hstack([self.R, new])
-        # The best approximation of V_2 whose error is a small part of the step.
-        squares, T = np.linalg.eigh(_gram(step))
-        allowed = (TAIL * relaxation) ** 2 * apart
-        drop = int(np.searchsorted(np.cumsum(np.maximum(squares, 0)), allowed, "right"))
-        T = T[:, min(drop, len(T) - 1) :].astype(self.dtype)
-        before = self.H @ T[:k]
-        self.G, self.R = step @ T, R @ T
-        self.H = before.copy()
-        self.laplacian.solve(
-            2 * self.gamma / penalty, self.G, self.H, reduction=REDUCTION
-        )
-        before -= self.H
-        U = self.G - self.H
-        return Distances(
-            apart,
-            float(np.vdot(before, before)),
-            float(np.vdot(self.H, self.H)),
-            float(np.vdot(U, U)),
-        )
-
-    def rescale(self, factors: tuple[float, ...], penalties: tuple[float, ...]) -> None:
+    def rescale(self, factors: list[float], penalties: tuple[float, ...]) -> None:
         """Multiply penalties by factors; the multipliers r U stay."""
-        for rows in row_blocks(self.shape):
-            self._reflect_rows(rows, penalties[0], factors[0])
+        self.reflect(penalties[0], factors[0])
         self.Y = self.E @ self.Q
-        if self.laplacian is not None and factors[1] != 1:
-            self.G = self.H + (self.G - self.H) / self.dtype.type(factors[1])
+        if self.graph is not None:
+            self.graph = self.graph.rescaled(factors[1])
 
     # -- the certificate ---------------------------------------------------------------
 
     def objective(self) -> Objective:
-        F, Q = (M.astype(np.float64) for M in (self.F, self.Q[:, : self.F.shape[1]]))
-        loss = 0.0
+        Q = self.Q[:, : self.F.shape[1]]
+        rough = None if self.graph is None else self.graph.roughness(self.F)
+        return Objective(self.loss(self.F), gram(self.F), gram(Q), rough)
+
+    def loss(self, F: np.ndarray) -> float:
+        """lam ||M o (X - F Q^T)||_1."""
+        F = F.astype(np.float64)
+        right = self.Q[:, : F.shape[1]].T.astype(np.float64)
+        total = 0.0
         for rows in row_blocks(self.shape):
-            distance = F[rows] @ Q.T
+            distance = F[rows] @ right
             distance -= self.X[rows]
             np.abs(distance, out=distance)
             if self.has_missing:
                 np.copyto(distance, 0, where=np.isnan(distance))
-            loss += float(distance.sum())
-        rough = None
-        if self.laplacian is not None:
-            rough = self.gamma * (F.T @ (self.laplacian.laplacian @ F))
-        return Objective(self.lam * loss, F.T @ F, Q.T @ Q, rough)
+            total += float(distance.sum())
+        return self.lam * total
 
     def dual(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
         """Feasible for the l1 term by its clip, for the graph by its form."""
         n, p = self.shape
         quadratic, graph = 0.0, None
-        if self.laplacian is not None:
-            H, R = self.H.astype(np.float64), self.R.astype(np.float64)
-            rough = self.gamma * (self.laplacian.laplacian @ H)
-            quadratic = max(float(np.sum((H.T @ rough) * (R.T @ R))), 0.0)
-            graph = 2 * rough, R
+        if self.graph is not None:
+            left, square = self.graph.dual()
+            R = self.R.astype(np.float64)
+            quadratic = max(float(np.sum(square * gram(R))), 0.0)
+            graph = left, R
         size = min(n, p)
         K = np.zeros((size, size))
         linear = 0.0
-        pieces = row_blocks if p <= n else column_blocks
-        for piece in pieces(self.shape):
-            at = (piece, slice(None)) if p <= n else (slice(None), piece)
-            D = np.subtract(self.V[at], self.E[at], dtype=np.float64)
-            D *= penalties[0] / 2
-            np.clip(D, -self.lam, self.lam, out=D)
-            x = self.X[at]
-            if self.has_missing:
-                x = np.where(np.isnan(x), 0, x)  # where D is 0
-            linear += float(np.vdot(D, x))
+        everything = slice(None)
+        for piece in row_blocks(self.shape) if p <= n else column_blocks(self.shape):
+            at = (piece, everything) if p <= n else (everything, piece)
+            D, product = self.dual_piece(at, penalties[0])
+            linear += product
             if graph is not None:
                 D += graph[0][at[0]] @ graph[1][at[1]].T
             K += D.T @ D if p <= n else D @ D.T
         return Dual(linear, quadratic, proven_norm(K, accuracy))
 
-    # -- what is left ------------------------------------------------------------------
+    def dual_piece(self, at: Any, penalty: float) -> tuple[np.ndarray, float]:
+        """Some of D_1, and its product with X."""
+        D = np.subtract(self.V[at], self.E[at], dtype=np.float64)
+        D *= penalty / 2
+        np.clip(D, -self.lam, self.lam, out=D)
+        x = self.X[at]
+        if self.has_missing:
+            x = np.where(np.isnan(x), 0, x)  # where D is 0
+        return D, float(np.vdot(D, x))
 
     def mean_square(self) -> float:
         """||column means of L||^2, Q being orthonormal."""
-        return float(np.sum(self.F.mean(axis=0, dtype=np.float64) ** 2))
+        return mean_square(self.F)
+
+    # -- other precisions, other solves, the end ---------------------------------------
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether X has more digits than the iterates."""
+        return self.dtype != self.X.dtype
 
     def precise(self, penalties: tuple[float, ...]) -> None:
         """Go on in the precision of X."""
         self.dtype = self.X.dtype
         self._x = self.X
         self._restore(self.arrays())
-        self._reflect(penalties[0])
+        self.reflect(penalties[0])
         self.Y = self.E @ self.Q
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that another panel needs to go on from here."""
-        names = "VQF" if self.laplacian is None else "VQFGHR"
-        return {name: getattr(self, name) for name in names}
+        arrays = {"V": self.V, "Q": self.Q, "F": self.F}
+        if self.graph is not None:
+            arrays |= {"G": self.graph.G, "H": self.graph.H, "R": self.R}
+        return arrays
 
     def save(self) -> dict[str, np.ndarray]:
         """All that `recall` needs to go on from here, bit by bit."""
@@ -315,8 +300,7 @@ class Panel:
     def recall(self, arrays: dict[str, np.ndarray]) -> None:
         self.dtype = arrays["V"].dtype
         self._x = self.X.astype(self.dtype, copy=False)
-        for name, array in arrays.items():
-            setattr(self, name, array)
+        self._set(arrays)
 
     def resume(self, start: State, units: tuple[float, ...], ratio: float) -> None:
         """Go on from a solve of the same X with perhaps other lam and gamma.
@@ -327,28 +311,33 @@ class Panel:
         """
         self._restore(start.arrays)
         before = start.penalties[0] / start.ratio
-        self._reflect(before * ratio, units[0] / before)
+        self.reflect(before * ratio, units[0] / before)
         self.Y = self.E @ self.Q
-        if self.laplacian is not None:
-            if "H" not in start.arrays:
-                self.H, self.R = self.F.copy(), self.Q[:, : self.F.shape[1]]
-                self.G = self.F.copy()
-            shift = 2 * self.gamma / (units[1] * ratio)
-            self.laplacian.solve(shift, self.G, self.H, reduction=REDUCTION)
+        if self.graph is not None:
+            self.graph = self.graph.solved(units[1] * ratio)
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, array in arrays.items():
-            setattr(self, name, array.astype(self.dtype))
-        self.Q, _ = np.linalg.qr(self.Q)
+        rounded = arrays["Q"].dtype != self.dtype
+        self._set({name: array.astype(self.dtype) for name, array in arrays.items()})
+        if rounded:  # orthonormal to the digits that it has now
+            self.Q, _ = np.linalg.qr(self.Q)
         self.E = np.empty(self.shape, self.dtype)
+
+    def _set(self, arrays: dict[str, np.ndarray]) -> None:
+        for name in set(arrays) - {"G", "H"}:
+            setattr(self, name, arrays[name])
+        if self.graph is not None:
+            laplacian, gamma = self.graph.laplacian, self.graph.gamma
+            self.graph = GraphCopy(laplacian, gamma, arrays["G"], arrays["H"])
 
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The copies of L and their scaled multipliers as full matrices."""
         half = self.dtype.type(0.5)
         P, U = (self.V + self.E) * half, (self.V - self.E) * half
-        if self.laplacian is None:
+        if self.graph is None:
             return [P], [U]
-        return [P, self.H @ self.R.T], [U, (self.G - self.H) @ self.R.T]
+        G, H = self.graph.G, self.graph.H
+        return [P, H @ self.R.T], [U, (G - H) @ self.R.T]
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         """L, and an orthonormal basis of its shorter side."""
@@ -359,7 +348,11 @@ class Panel:
         return F @ right.T, basis
 
 
-def _gram(Y: np.ndarray) -> np.ndarray:
+def gram(Y: np.ndarray) -> np.ndarray:
     """Y^T Y in double precision."""
     Y = Y.astype(np.float64, copy=False)
     return Y.T @ Y
+
+
+def mean_square(F: np.ndarray) -> float:
+    return float(np.sum(F.mean(axis=0, dtype=np.float64) ** 2))

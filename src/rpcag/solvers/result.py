@@ -20,6 +20,15 @@ class Progress(NamedTuple):
     rank: int | None  # None where the solver does not know it
 
 
+class Distances(NamedTuple):
+    """How far a copy P of L is from it and has moved: squared Frobenius norms."""
+
+    apart: float  # L - P
+    moved: float  # P - P_before
+    copy: float  # P
+    multiplier: float  # U
+
+
 @dataclass(frozen=True)
 class State:
     """All that a solver needs to go on from where it ended."""

@@ -1,0 +1,102 @@
+"""The copy of L that the graph smooths, as coefficients in a thin basis."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.solvers.result import Distances
+
+# Share of a step that the compression may lose.
+TAIL = 0.05
+# Share of a first guess's residual that conjugate gradients may leave in the solution.
+REDUCTION = 0.03
+
+
+@dataclass(frozen=True)
+class GraphCopy:
+    """V = G R^T and W = H R^T with W the prox of V; R has orthonormal columns.
+
+    The rows of V are combinations of rows of all L so far. Where L converges so does
+    its row space, and V has numerically the rank of a few of them.
+    """
+
+    laplacian: ShiftedLaplacian
+    gamma: float
+    G: np.ndarray
+    H: np.ndarray
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.G.dtype
+
+    def reflected(self, weight: float) -> np.ndarray:
+        """Coefficients of weight (2 W - V), what the singular value step sees."""
+        return self.dtype.type(weight) * (2 * self.H - self.G)
+
+    def solved(self, penalty: float) -> "GraphCopy":
+        """W from V: (I + 2 gamma / r Phi) W = V."""
+        H = self.H.copy()
+        shift = 2 * self.gamma / penalty
+        self.laplacian.solve(shift, self.G, H, reduction=REDUCTION)
+        return replace(self, H=H)
+
+    def advance(
+        self,
+        F: np.ndarray,
+        inside: np.ndarray,
+        outside: np.ndarray,
+        penalty: float,
+        relaxation: float,
+    ) -> tuple["GraphCopy", np.ndarray, Distances]:
+        """V += relaxation (L - W) with L = F (inside^T R^T + outside^T N^T), then W.
+
+        N extends R; returns T such that [R N] T is the new basis. V is cut to the best
+        approximation whose error is a small part of the step.
+        """
+        k = self.G.shape[1]
+        V = F @ np.hstack([inside.T, outside.T]).astype(self.dtype, copy=False)
+        V[:, :k] -= self.H
+        apart = float(np.vdot(V, V))
+        V *= self.dtype.type(relaxation)
+        V[:, :k] += self.G
+        double = V.astype(np.float64, copy=False)
+        squares, T = np.linalg.eigh(double.T @ double)
+        lost = np.cumsum(np.maximum(squares, 0))
+        drop = int(np.searchsorted(lost, (TAIL * relaxation) ** 2 * apart, "right"))
+        T = T[:, min(drop, len(T) - 1) :].astype(self.dtype)
+        before = self.H @ T[:k]
+        new = replace(self, G=V @ T, H=before).solved(penalty)
+        U = new.G - new.H
+        before -= new.H
+        distances = Distances(
+            apart,
+            float(np.vdot(before, before)),
+            float(np.vdot(new.H, new.H)),
+            float(np.vdot(U, U)),
+        )
+        return new, T, distances
+
+    def rescaled(self, factor: float) -> "GraphCopy":
+        """The same r U after the penalty was multiplied by `factor`."""
+        return replace(self, G=self.H + (self.G - self.H) / self.dtype.type(factor))
+
+    def astype(self, dtype) -> "GraphCopy":
+        return replace(self, G=self.G.astype(dtype), H=self.H.astype(dtype))
+
+    def dual(self) -> tuple[np.ndarray, np.ndarray]:
+        """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""
+        H = self.H.astype(np.float64)
+        rough = self.gamma * (self.laplacian.laplacian @ H)
+        return 2 * rough, H.T @ rough
+
+    def roughness(self, F: np.ndarray) -> np.ndarray:
+        """gamma F^T Phi F."""
+        F = F.astype(np.float64)
+        return self.gamma * (F.T @ (self.laplacian.laplacian @ F))
+
+
+def no_copy(laplacian: ShiftedLaplacian, gamma: float, n: int, dtype) -> GraphCopy:
+    """V = W = 0."""
+    none = np.empty((n, 0), dtype)
+    return GraphCopy(laplacian, gamma, none, none)
