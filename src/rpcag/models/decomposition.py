@@ -65,18 +65,23 @@ class Decomposition(MatrixModel):
 
     def _name(self, X, result: Result) -> None:
         """Fitted attributes from the answer."""
-        self.low_rank_ = result.x
         with np.errstate(invalid="ignore"):
-            self.sparse_ = np.nan_to_num(X - result.x, copy=False, nan=0.0)
+            S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
         P, s, Vt = factorise(result.x, result.basis)
         signs = column_signs(Vt.T)
-        P, Vt = P * signs, Vt * signs[:, None]
+        factors = P * signs * s, s, Vt * signs[:, None]
+        self._name_parts(result.x, S, factors, result)
+
+    def _name_parts(self, L, S, factors, result: Result) -> None:
+        """L = scores @ directions, in memory or as Dask arrays."""
+        self.low_rank_, self.sparse_ = L, S
+        scores, s, Vt = factors
         self.rank_ = len(s)
         kept = self.rank_ if self.n_components is None else self.n_components
         kept = min(kept, self.rank_)
         self.n_components_ = kept
         self._n_features_out = kept
-        self._scores, self._spectrum, self._directions = P * s, s, Vt
+        self._scores, self._spectrum, self._directions = scores, s, Vt
         self.embedding_ = self._scores[:, :kept].copy()
         self.components_ = Vt[:kept].copy()
         self.singular_values_ = s[:kept]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.linalg.shifted import ShiftedLaplacian
@@ -18,7 +19,12 @@ from rpcag.models.checks import (
 )
 from rpcag.models.decomposition import Decomposition
 from rpcag.models.graph import ModelGraph
-from rpcag.models.problem import Problem, blas_threads, typical_size
+from rpcag.models.problem import (
+    Problem,
+    automatic_gamma,
+    blas_threads,
+    typical_size,
+)
 from rpcag.models.table import About
 from rpcag.solvers import Result
 from rpcag.solvers.admm import PENALTY
@@ -128,9 +134,14 @@ class RPCA(Decomposition):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry.
+            NaN marks a missing entry. For a Dask array or data frame the work is done
+            where its chunks are, and the matrices of the answer are Dask arrays.
         y : ignored
         """
+        if is_dask(X):
+            check_options(self)
+            self._fit_dask(X)
+            return self
         X = self._validate(X, reset=True)
         check_options(self)
         check_observed(X)
@@ -200,6 +211,42 @@ class RPCA(Decomposition):
         self.lam_ = lam
         self._name(X, result)
 
+    def _fit_dask(self, X):
+        for name in ("warm_start", "checkpoint"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name} is for arrays in memory, got "
+                    f"{getattr(self, name)!r} and a Dask array"
+                )
+        try:
+            from rpcag.models import distributed
+        except ImportError as error:
+            raise ImportError(
+                "a Dask array needs Dask's array and distributed parts: "
+                "pip install 'rpcag[dask]'"
+            ) from error
+        X = distributed.by_features(X)
+        graph = self._graph_on_dask(X)
+        split = distributed.fit(
+            X,
+            lam=resolve_lam(self.lam, X.shape),
+            gamma=getattr(self, "gamma", 0.0),
+            laplacian=None if graph is None else graph.laplacian,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=self._watch(),
+        )
+        self._warn(split.result)
+        self.n_features_in_ = X.shape[1]
+        self.lam_, self._scale = split.lam, split.size
+        if graph is not None:
+            self.gamma_, self._graph = split.gamma, graph
+            self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
+        self._name_parts(split.low_rank, split.sparse, split.factors, split.result)
+
+    def _graph_on_dask(self, X):
+        return None
+
     def _solve(self, problem: Problem) -> Result:
         start = getattr(self, "_state", None) if self.warm_start else None
         if start is not None and not 0.5 < problem.scale / self._scale < 2:
@@ -213,7 +260,7 @@ class RPCA(Decomposition):
             checkpoint_seconds=self.checkpoint_seconds,
         )
         self._state = result.state if self.warm_start else None
-        self._scale: float = problem.scale
+        self._scale = problem.scale
         self._warn(result)
         return replace(result, state=None)  # four arrays like X
 
@@ -359,12 +406,28 @@ class RPCAG(RPCA):
     def _parameters(self, X):
         return resolve_lam(self.lam, X.shape), resolve_gamma(self.gamma, X)
 
+    def _graph_on_dask(self, X):
+        if isinstance(self.graph, (str, BaseEstimator)) or callable(self.graph):
+            raise ValueError(
+                f"graph={self.graph!r} would need all features of X in one place; for "
+                "a Dask array give an adjacency of shape (n_samples, n_samples), such "
+                "as rpcag.graphs.KNNGraph()(some features of X)"
+            )
+        return ModelGraph(self.graph, np.empty((X.shape[0], 1)), self.laplacian)
+
     def _ties(self, X, adjacency):
-        ties = self._graph.ties(X, adjacency, self._scores)
+        ties = self._graph.ties(X, adjacency, np.asarray(self._scores))
         if ties is None:
             return self._no_ties(X)
         curvature, pull = ties
         return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
+
+
+def is_dask(X) -> bool:
+    """A Dask array or data frame, told without importing Dask."""
+    return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(
+        X, "dask"
+    )
 
 
 def check_options(model) -> None:
@@ -390,4 +453,4 @@ def resolve_gamma(gamma, X: np.ndarray) -> float:
     """The rule measured on the paper's data sets, or the number given."""
     if not isinstance(gamma, str):
         return float(gamma)
-    return 4 / math.sqrt(max(X.shape)) / typical_size(X)
+    return automatic_gamma(X.shape, typical_size(X))

@@ -121,7 +121,7 @@ class _Solve:
         if saved is not None:
             self.recall(*saved)
         elif start is None:
-            units = WITH_GRAPH if self.has_graph else (FIRST,)
+            units: tuple[float, ...] = WITH_GRAPH if self.has_graph else (FIRST,)
             self.penalties = tuple(c * self.ratio for c in units)
             self.panel.begin(self.penalties, min(GUARDS, self.largest))
         else:
@@ -210,7 +210,7 @@ class _Solve:
     def threshold(self, weights, threshold: float, n_iter: int) -> None:
         """One power step; L is what exceeds the threshold, the rest guards."""
         panel = self.panel
-        to_orthonormal = _orthonormaliser(panel.sketch(weights), panel.dtype)
+        to_orthonormal = orthonormaliser(panel.sketch(weights), panel.dtype)
         squares, rotation = linalg.eigh(
             panel.compress(to_orthonormal, weights), driver="evd", check_finite=False
         )
@@ -292,7 +292,7 @@ class _Solve:
         raise HandOver(state, self.ledger, len(self.ranks) - 1)
 
 
-def _orthonormaliser(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def orthonormaliser(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """T such that Y T has orthonormal columns, from Y^T Y."""
     scale = np.sqrt(np.maximum(np.diag(gram), 0))
     scale[scale == 0] = 1

@@ -1,0 +1,528 @@
+"""Robust PCA (on graphs) of a Dask array, on whatever scheduler is active."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask import delayed
+from dask.sizeof import sizeof
+
+from rpcag.linalg.eigen import column_signs
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.svt import proven_norm
+from rpcag.models.problem import (
+    SAFE,
+    automatic_gamma,
+    typical_size,
+    typical_spread,
+)
+from rpcag.solvers import Progress, Result, lowrank
+from rpcag.solvers.graph_copy import GraphCopy, no_copy
+from rpcag.solvers.lowrank import orthonormaliser
+from rpcag.solvers.panel import Dual, Objective, Panel, gram, mean_square
+from rpcag.solvers.result import Distances
+
+# Columns of a chunk are chosen so that it has about this many bytes, unless the array
+# already has all its rows in every chunk.
+CHUNK = 2**28
+# Entries from which the typical size is estimated at the most; all, if there are fewer.
+SAMPLE = 10**7
+
+
+@dataclass(frozen=True)
+class Split:
+    """The answer of a solve on Dask: X = low_rank + sparse."""
+
+    low_rank: Any
+    sparse: Any
+    factors: tuple[Any, np.ndarray, np.ndarray]  # scores, singular values, directions
+    result: Result
+    lam: float
+    gamma: float
+    size: float  # of a typical entry of X
+
+
+def fit(
+    X: Any,
+    *,
+    lam: float,
+    gamma: float | str,
+    laplacian: Any,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[Progress], bool | None] | None,
+) -> Split:
+    """Decompose a Dask array that has all rows in every chunk."""
+    size, spread, has_missing = _measure(X)
+    if not 1 / SAFE < size < SAFE:
+        raise ValueError(
+            f"X has entries of size {size:.3g}, which are not rescaled on Dask; divide "
+            "X by a number that makes them about one"
+        )
+    if isinstance(gamma, str):
+        gamma = automatic_gamma(X.shape, size)
+    shifted = None
+    if laplacian is not None and gamma > 0:
+        shifted = ShiftedLaplacian(laplacian)
+    panel = DaskPanel(X, lam, float(gamma), shifted)
+    result = lowrank(
+        panel,
+        ratio=lam / math.sqrt(size * spread),
+        tol=tol,
+        max_iter=max_iter,
+        callback=callback,
+    )
+    S = X - result.x
+    if has_missing:
+        S = da.where(da.isnan(S), X.dtype.type(0), S)
+    assert result.rank is not None
+    return Split(
+        result.x,
+        S.persist(),
+        panel.factors(result.rank),
+        result,
+        lam,
+        float(gamma),
+        size,
+    )
+
+
+def by_features(X: Any) -> Any:
+    """X with all its rows in every chunk, in floating point."""
+    if hasattr(X, "to_dask_array"):  # a data frame, such as from parquet
+        X = X.to_dask_array(lengths=True)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}")
+    if any(math.isnan(side) for side in X.shape):
+        X = X.compute_chunk_sizes()
+    if 0 in X.shape:
+        raise ValueError(f"X is empty: shape {X.shape}")
+    if X.dtype not in (np.float32, np.float64):
+        if not np.issubdtype(X.dtype, np.number) or np.iscomplexobj(X._meta):
+            raise ValueError(f"X must hold real numbers, got dtype {X.dtype}")
+        X = X.astype(np.float64)
+    if len(X.chunks[0]) > 1:
+        n, p = X.shape
+        width = max(1, min(CHUNK // (n * X.dtype.itemsize), math.ceil(p / _workers())))
+        X = X.rechunk((n, width))
+    return X.persist()
+
+
+def _workers() -> int:
+    """How many processes there are to share the columns."""
+    try:
+        from distributed import get_client
+
+        return max(1, len(get_client().scheduler_info()["workers"]))
+    except (ImportError, ValueError):
+        return 1
+
+
+def _measure(X: Any) -> tuple[float, float, bool]:
+    """Typical size and spread of the entries, and whether some are missing."""
+    step = max(1, math.ceil(X.size / SAMPLE))
+    columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
+    rows = X[:: max(1, X.shape[0] // 256)]
+    wrong, missing, seen, sample, few = dask.compute(
+        da.isinf(X).any(), da.isnan(X).any(), da.isfinite(X).any(), columns, rows
+    )
+    if wrong:
+        raise ValueError("X contains infinity; mark missing entries by NaN")
+    if not seen:
+        raise ValueError("X has no observed entry: every value is NaN")
+    size = typical_size(sample)
+    return size, typical_spread(few, size), bool(missing)
+
+
+class DaskPanel:
+    """What `rpcag.solvers.panel.Panel` does, with X cut into chunks of columns.
+
+    Every chunk is a panel of its own, with its columns of X and V and its rows of Q and
+    R. Matrices with n rows and few columns (F, the coefficients of the graph copy, what
+    is summed over chunks) live on workers too; only matrices with few rows and columns
+    come to this process. Tasks are pure, and every step is persisted: if a worker dies,
+    what it held is computed again.
+    """
+
+    can_hand_over = False
+    is_rounded = False
+
+    def __init__(
+        self, X: Any, lam: float, gamma: float, laplacian: ShiftedLaplacian | None
+    ) -> None:
+        self.shape, self.dtype, self.lam = X.shape, X.dtype, lam
+        self.chunks = X.chunks[1]
+        blocks = X.to_delayed().ravel()
+        self.tiles = dask.persist(*[delayed(Panel)(block, lam) for block in blocks])
+        self.graph: Any = None
+        if laplacian is not None:
+            self.graph = delayed(no_copy)(laplacian, gamma, X.shape[0], X.dtype)
+            self.R = [np.empty((width, 0), X.dtype) for width in self.chunks]
+        self.A2: Any = None
+
+    def begin(self, penalties: tuple[float, ...], width: int) -> None:
+        self.tiles = [delayed(_zero)(tile, penalties[0]) for tile in self.tiles]
+        E = [delayed(getattr)(tile, "E") for tile in self.tiles]
+        Q = [
+            delayed(_random)(p, width, [0, i], self.dtype)
+            for i, p in enumerate(self.chunks)
+        ]
+        for _ in range(2):
+            Y = _sum([delayed(_times)(e, q) for e, q in zip(E, Q, strict=True)])
+            Q = _orthonormal([delayed(_times)(delayed(_transpose)(e), Y) for e in E])
+        self.F = np.empty((self.shape[0], 0), self.dtype)
+        self._keep(
+            [delayed(_with_basis)(t, q) for t, q in zip(self.tiles, Q, strict=True)]
+        )
+
+    def _keep(self, tiles: list) -> None:
+        """Hold new tiles, and their contribution to Y = E Q, and nothing of before."""
+        self.tiles = dask.persist(*tiles)
+        self.Y = _sum([delayed(getattr)(tile, "Y") for tile in self.tiles])
+        self.Y, self.graph, self.F = dask.persist(self.Y, self.graph, self.F)
+
+    def _basis(self) -> list:
+        return [delayed(getattr)(tile, "Q") for tile in self.tiles]
+
+    # -- the singular value step -------------------------------------------------------
+
+    def sketch(self, weights: tuple[float, ...]) -> np.ndarray:
+        self.A2, common = None, None
+        if self.graph is not None:
+            self.A2 = delayed(GraphCopy.reflected)(self.graph, weights[1])
+            pairs = zip(self.R, self._basis(), strict=True)
+            common = _sum([delayed(_inner)(R, Q) for R, Q in pairs])
+        Y = delayed(_sketch)(self.Y, weights[0], self.A2, common)
+        self.Y, self.A2 = dask.persist(Y, self.A2)
+        return delayed(gram)(self.Y).compute()
+
+    def compress(self, to_orthonormal: np.ndarray, weights) -> np.ndarray:
+        U = delayed(_times)(self.Y, to_orthonormal.astype(self.dtype))
+        pull = None if self.A2 is None else delayed(_inner)(U, self.A2)
+        R = [None] * len(self.tiles) if self.A2 is None else self.R
+        B = [
+            delayed(_project)(tile, U, weights[0], pull, r)
+            for tile, r in zip(self.tiles, R, strict=True)
+        ]
+        self.U, *self.B = dask.persist(U, *B)
+        return _sum([delayed(_outer)(b) for b in self.B]).compute()
+
+    def turn(self, rotation, sigma, shrunk, width: int, seed: int) -> None:
+        right = (rotation / sigma).astype(self.dtype)
+        shared = delayed(right)  # once, not with the task of every chunk
+        Q = [delayed(_turned)(b, shared) for b in self.B]
+        left = (rotation[:, : len(shrunk)] * shrunk).astype(self.dtype)
+        self.F = delayed(_times)(self.U, left)
+        if width > right.shape[1]:
+            new = [
+                delayed(_random)(p, width - right.shape[1], [seed, i], self.dtype)
+                for i, p in enumerate(self.chunks)
+            ]
+            for _ in range(2):
+                new = _orthonormal(_without(new, Q))
+            Q = [delayed(_beside)(q, z) for q, z in zip(Q, new, strict=True)]
+        self.F, *self.Q = dask.persist(self.F, *Q)
+
+    # -- the copies --------------------------------------------------------------------
+
+    def advance(
+        self,
+        penalties: tuple[float, ...],
+        relaxation: float,
+        growth: float = 1.0,
+        measure: bool = False,
+    ) -> list[Distances]:
+        parts = [
+            delayed(_advance, nout=2)(
+                tile, Q, self.F, penalties[0], relaxation, growth, measure
+            )
+            for tile, Q in zip(self.tiles, self.Q, strict=True)
+        ]
+        moved: list = [_add([part[1] for part in parts])]
+        if self.graph is not None:
+            # L in the basis R of the graph copy and what of Q is orthogonal to it.
+            pairs = list(zip(self.R, self.Q, strict=True))
+            inside = _sum([delayed(_inside)(R, Q, self.F) for R, Q in pairs])
+            parts_outside = [
+                delayed(_outside, nout=2)(R, Q, self.F, inside) for R, Q in pairs
+            ]
+            outside = [part[0] for part in parts_outside]
+            square = _sum([part[1] for part in parts_outside])
+            turn, coefficients = delayed(_thin, nout=2)(square, self.dtype)
+            self.graph, T, distances = delayed(GraphCopy.advance, nout=3)(
+                self.graph, self.F, inside, coefficients, penalties[1], relaxation
+            )
+            self.R = dask.persist(
+                *[
+                    delayed(_extended)(R, o, turn, T)
+                    for R, o in zip(self.R, outside, strict=True)
+                ]
+            )
+            moved.append(distances)
+        self._keep([part[0] for part in parts])
+        self.B = self.Q = []
+        self.U = self.A2 = None
+        return list(dask.compute(*moved)) if measure else []
+
+    def rescale(self, factors: list[float], penalties: tuple[float, ...]) -> None:
+        if self.graph is not None:
+            self.graph = delayed(GraphCopy.rescaled)(self.graph, factors[1])
+        self._keep(
+            [delayed(_rescaled)(tile, penalties[0], factors[0]) for tile in self.tiles]
+        )
+
+    # -- the certificate ---------------------------------------------------------------
+
+    def objective(self) -> Objective:
+        rank = delayed(_columns)(self.F)
+        loss = _sum([delayed(Panel.loss)(tile, self.F) for tile in self.tiles])
+        right = _sum([delayed(gram)(delayed(_first)(q, rank)) for q in self._basis()])
+        rough = None
+        if self.graph is not None:
+            rough = delayed(GraphCopy.roughness)(self.graph, self.F)
+        return Objective(*dask.compute(loss, delayed(gram)(self.F), right, rough))
+
+    def dual(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
+        left = square = common = None
+        if self.graph is not None:
+            left, square = delayed(GraphCopy.dual, nout=2)(self.graph)
+            common = _sum([delayed(gram)(R) for R in self.R])
+        R = [None] * len(self.tiles) if self.graph is None else self.R
+        parts = [
+            delayed(_dual, nout=2)(tile, penalties[0], left, r)
+            for tile, r in zip(self.tiles, R, strict=True)
+        ]
+        D = [part[0] for part in parts]
+        linear = _sum([part[1] for part in parts])
+        if self.shape[0] <= self.shape[1]:
+            products = [_sum([delayed(_outer)(d) for d in D])]
+        else:
+            D = list(dask.persist(*D))
+            products = [
+                delayed(_inner)(d, other) for i, d in enumerate(D) for other in D[i:]
+            ]
+        linear, square, common, *blocks = dask.compute(
+            linear, square, common, *products
+        )
+        quadratic = 0.0 if square is None else max(float(np.sum(square * common)), 0.0)
+        K = blocks[0] if self.shape[0] <= self.shape[1] else _symmetric(blocks, len(D))
+        return Dual(linear, quadratic, proven_norm(K, accuracy))
+
+    def mean_square(self) -> float:
+        return delayed(mean_square)(self.F).compute()
+
+    # -- the end -----------------------------------------------------------------------
+
+    def arrays(self) -> dict:
+        return {}
+
+    def answer(self) -> tuple[Any, None]:
+        """L as a Dask array."""
+        parts = [delayed(_low_rank)(tile, self.F) for tile in self.tiles]
+        n = self.shape[0]
+        pieces = [
+            da.from_delayed(part, (n, width), self.dtype)
+            for part, width in zip(parts, self.chunks, strict=True)
+        ]
+        return da.concatenate(pieces, axis=1).persist(), None
+
+    def factors(self, rank: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Scores (a Dask array), singular values and directions of L."""
+        Q, square = dask.compute(self._basis(), delayed(gram)(self.F))
+        Vt = np.vstack(Q)[:, :rank].T
+        s = np.sqrt(np.diag(square))
+        signs = column_signs(Vt.T)
+        scores = da.from_delayed(
+            delayed(np.multiply)(self.F, signs), (self.shape[0], rank), self.dtype
+        )
+        return scores.persist(), s.astype(self.dtype), Vt * signs[:, None]
+
+
+# -- tasks: pure functions of their arguments ------------------------------------------
+
+
+@sizeof.register(Panel)
+@sizeof.register(GraphCopy)
+def _bytes(thing) -> int:
+    """So that the scheduler knows what it would move."""
+    parts = vars(thing).values()
+    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
+
+def _fork(tile: Panel) -> Panel:
+    """A panel that can be changed without changing the other; X is shared."""
+    other = Panel.__new__(Panel)
+    other.__dict__.update(tile.__dict__)
+    return other
+
+
+def _zero(tile: Panel, penalty: float) -> Panel:
+    tile = _fork(tile)
+    tile.zero(penalty)
+    return tile
+
+
+def _with_basis(tile: Panel, Q: np.ndarray) -> Panel:
+    tile = _fork(tile)
+    tile.Q, tile.Y = Q, tile.E @ Q
+    return tile
+
+
+def _advance(tile: Panel, Q, F, penalty, relaxation, growth, measure):
+    tile = _fork(tile)
+    tile.V, tile.E, tile.Q, tile.F = tile.V.copy(), tile.E.copy(), Q, F
+    distances = tile.advance_loss(penalty, relaxation, growth, measure)
+    tile.F = F[:, :0]
+    return tile, distances
+
+
+def _rescaled(tile: Panel, penalty: float, factor: float) -> Panel:
+    tile = _fork(tile)
+    tile.V, tile.E = tile.V.copy(), tile.E.copy()
+    tile.reflect(penalty, factor)
+    tile.Y = tile.E @ tile.Q
+    return tile
+
+
+def _project(tile: Panel, U, weight, pull, R) -> np.ndarray:
+    B = tile.project(U, weight)
+    return B if pull is None else B + pull @ R.T
+
+
+def _dual(tile: Panel, penalty: float, left, R):
+    D, product = tile.dual_piece(np.s_[:, :], penalty)
+    if left is not None:
+        D += left @ R.T.astype(np.float64)
+    return D, product
+
+
+def _low_rank(tile: Panel, F: np.ndarray) -> np.ndarray:
+    return F @ tile.Q[:, : F.shape[1]].T
+
+
+def _sketch(Y, weight, A2, common) -> np.ndarray:
+    Y = Y * Y.dtype.type(weight)
+    return Y if A2 is None else Y + A2 @ common
+
+
+def _random(p: int, k: int, seed: list[int], dtype) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((p, k)).astype(dtype)
+
+
+def _times(A, B):
+    return A @ B
+
+
+def _transpose(A):
+    return A.T
+
+
+def _inner(A, B):
+    return A.T @ B
+
+
+def _outer(A):
+    A = A.astype(np.float64, copy=False)
+    return A @ A.T
+
+
+def _turned(B, right):
+    return B.T @ right
+
+
+def _beside(A, B):
+    return np.hstack([A, B])
+
+
+def _minus(A, R, coefficients):
+    return A - R @ coefficients
+
+
+def _inside(R, Q, F):
+    return R.T @ Q[:, : F.shape[1]]
+
+
+def _outside(R, Q, F, inside):
+    outside = Q[:, : F.shape[1]] - R @ inside
+    return outside, gram(outside)
+
+
+def _columns(F) -> int:
+    return F.shape[1]
+
+
+def _first(Q, rank):
+    return Q[:, :rank]
+
+
+def _extended(R, outside, turn, T):
+    return np.hstack([R, outside @ turn]) @ T
+
+
+def _total(terms):
+    return reduce(np.add, terms)
+
+
+def _total_distances(parts: list[Distances]) -> Distances:
+    return Distances(*(sum(column) for column in zip(*parts, strict=True)))
+
+
+def _thin(square: np.ndarray, dtype):
+    """T with orthonormal A T, and the coefficients of A in it, from A^T A.
+
+    A was orthogonalised once, so directions much shorter than its columns were are
+    dropped: their angles are rounding errors.
+    """
+    values, vectors = np.linalg.eigh(square)
+    kept = values > float(np.finfo(dtype).eps)
+    roots = np.sqrt(values[kept])
+    T = vectors[:, kept] / roots
+    return T.astype(dtype), (vectors[:, kept] * roots).T.astype(dtype)
+
+
+def _sum(terms: list) -> Any:
+    """The sum, as a tree: no task holds more than a few terms."""
+    while len(terms) > 1:
+        terms = [delayed(_total)(terms[i : i + 4]) for i in range(0, len(terms), 4)]
+    return terms[0]
+
+
+def _add(parts: list) -> Any:
+    return delayed(_total_distances)(parts)
+
+
+def _orthonormal(blocks: list) -> list:
+    """The same row-blocks of a tall matrix, with orthonormal columns."""
+    blocks = list(dask.persist(*blocks))
+    T = delayed(_orthonormaliser_of)(_sum([delayed(gram)(b) for b in blocks]))
+    return [delayed(_times_small)(b, T) for b in blocks]
+
+
+def _orthonormaliser_of(square: np.ndarray) -> np.ndarray:
+    return orthonormaliser(square, np.dtype(np.float64))
+
+
+def _times_small(A, T):
+    return A @ T.astype(A.dtype)
+
+
+def _without(new: list, Q: list) -> list:
+    common = _sum([delayed(_inner)(q, z) for q, z in zip(Q, new, strict=True)])
+    return [delayed(_minus)(z, q, common) for q, z in zip(Q, new, strict=True)]
+
+
+def _symmetric(blocks: list[np.ndarray], count: int) -> np.ndarray:
+    """The matrix of which the blocks are the upper half."""
+    rest = iter(blocks)
+    upper = [[next(rest) for _ in range(i, count)] for i in range(count)]
+    return np.block(
+        [
+            [upper[i][j - i] if j >= i else upper[j][i - j].T for j in range(count)]
+            for i in range(count)
+        ]
+    )

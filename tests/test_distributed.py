@@ -1,0 +1,194 @@
+"""Dask gives the answer of NumPy, on every scheduler, also when a worker dies."""
+
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+
+from rpcag import RPCA, RPCAG
+from rpcag.graphs import KNNGraph
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    # Of the libraries, while processes come and go.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Sending large graph"),
+]
+
+
+def spoilt(n, p, missing=0.0):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, 4)) @ rng.standard_normal((4, p)) / 2
+    X[rng.random(X.shape) < 0.08] += 5
+    if missing:
+        X[rng.random(X.shape) < missing] = np.nan
+    return X
+
+
+def graph_of(X):
+    return KNNGraph(6)(np.nan_to_num(X))
+
+
+def models(X, tol):
+    yield RPCA(tol=tol)
+    yield RPCAG(gamma=0.05, graph=graph_of(X), tol=tol)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        warnings.simplefilter("ignore")
+        yield client
+
+
+@pytest.mark.parametrize("shape", [(120, 150), (150, 120)])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_threads_give_the_answer_of_numpy(shape, missing):
+    X = spoilt(*shape, missing)
+    for model in models(X, 1e-6):
+        reference = model.fit(X)
+        objective, L = reference.objective_, reference.low_rank_
+        model.fit(da.from_array(X, chunks=(shape[0], 50)))
+        assert model.gap_ <= 1e-6
+        assert model.objective_ == pytest.approx(objective, rel=1e-6)
+        assert isinstance(model.low_rank_, da.Array)
+        np.testing.assert_allclose(model.low_rank_, L, atol=1e-2)
+        seen = ~np.isnan(X)
+        total = (model.low_rank_ + model.sparse_).compute()
+        np.testing.assert_allclose(total[seen], X[seen])
+        assert not model.sparse_.compute()[~seen].any()
+        product = model.embedding_ @ model.components_
+        np.testing.assert_allclose(product, model.low_rank_, atol=1e-9)
+
+
+def test_two_processes_hold_a_share_each_and_give_the_answer(client):
+    X = spoilt(120, 160)
+    largest = []
+
+    def watch(progress):
+        if progress.n_iter == 6:
+            largest.append(client.run(_largest_tile_and_sum))
+
+    for model in models(X, 1e-5):
+        reference = model.fit(X).objective_
+        model.set_params(tol=1e-6, callback=watch)
+        model.fit(da.from_array(X, chunks=(120, 40)))
+        assert model.objective_ == pytest.approx(reference, rel=1.1e-5)
+    for workers in largest:
+        assert len(workers) == 2
+        for widest, total in workers.values():
+            assert widest <= 40
+            assert total <= 0.8 * 160  # of the columns
+
+
+def _largest_tile_and_sum(dask_worker):
+    from rpcag.solvers.panel import Panel
+
+    tiles = {
+        id(value.X): value.X.shape[1]
+        for value in dask_worker.data.values()
+        if isinstance(value, Panel)
+    }
+    return max(tiles.values(), default=0), sum(tiles.values())
+
+
+def test_a_killed_worker_costs_time_not_the_answer(client):
+    X = spoilt(110, 130)
+    model = RPCAG(gamma=0.05, graph=graph_of(X), tol=1e-5)
+    reference = model.fit(X).objective_
+    killed = []
+
+    def kill(progress):
+        if progress.n_iter == 7 and not killed:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+
+    model.set_params(callback=kill).fit(da.from_array(X, chunks=(110, 33)))
+    assert killed
+    assert model.gap_ <= 1e-5
+    assert model.objective_ == pytest.approx(reference, rel=1e-5)
+
+
+def test_other_chunks_zarr_and_integers_are_read(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    X = np.round(10 * spoilt(110, 120)).astype(np.int64)
+    reference = RPCA(tol=1e-5).fit(X.astype(float)).objective_
+    path = str(tmp_path / "X.zarr")
+    stored = zarr.open(path, mode="w", shape=X.shape, chunks=(30, 40), dtype="i8")
+    stored[:] = X
+    model = RPCA(tol=1e-5).fit(da.from_zarr(path))
+    assert model.objective_ == pytest.approx(reference, rel=1.1e-5)
+
+
+def test_parquet_is_read(tmp_path):
+    frames = pytest.importorskip("dask.dataframe")
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    X = spoilt(110, 105)
+    columns = [f"x{i}" for i in range(105)]
+    path = str(tmp_path / "X")
+    frame = frames.from_pandas(pd.DataFrame(X, columns=columns), npartitions=3)
+    frame.to_parquet(path)
+    reference = RPCA(tol=1e-5).fit(X).objective_
+    model = RPCA(tol=1e-5).fit(frames.read_parquet(path))
+    assert model.objective_ == pytest.approx(reference, rel=1.1e-5)
+
+
+def test_new_rows_are_transformed_as_after_numpy():
+    X = spoilt(120, 110)
+    A = graph_of(X)
+    options = {"gamma": 0.05, "graph": A, "tol": 1e-6}
+    here = RPCAG(3, **options).fit(X)
+    there = RPCAG(3, **options).fit(da.from_array(X, chunks=(120, 60)))
+    new, links = X[:5] + 0.1, A[:5]
+    np.testing.assert_allclose(
+        there.transform(new, adjacency=links),
+        here.transform(new, adjacency=links),
+        atol=1e-2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"graph": "knn"}, "would need all features of X in one place"),
+        ({"warm_start": True}, "warm_start is for arrays in memory"),
+        ({"checkpoint": "fit.npz"}, "checkpoint is for arrays in memory"),
+    ],
+)
+def test_what_dask_cannot_do_is_refused(change, message):
+    X = da.from_array(spoilt(20, 30), chunks=(20, 10))
+    options = {"graph": np.ones((20, 20)) - np.eye(20), **change}
+    with pytest.raises(ValueError, match=message):
+        RPCAG(**options).fit(X)
+
+
+def test_bad_data_are_refused():
+    X = spoilt(20, 30)
+    X[2, 3] = np.inf
+    with pytest.raises(ValueError, match="X contains infinity"):
+        RPCA().fit(da.from_array(X))
+    with pytest.raises(ValueError, match="every value is NaN"):
+        RPCA().fit(da.from_array(np.full((5, 6), np.nan)))
+    with pytest.raises(ValueError, match="two dimensions, got 1"):
+        RPCA().fit(da.zeros(5))
+    with pytest.raises(ValueError, match="real numbers"):
+        RPCA().fit(da.zeros((5, 5), dtype=complex))
+    with pytest.raises(ValueError, match="divide X"):
+        RPCA().fit(da.from_array(1e30 * spoilt(20, 30)))
