@@ -10,6 +10,7 @@ import pytest
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -22,10 +23,12 @@ pytestmark = [
 ]
 
 
-def spoilt(n, p, missing=0.0):
+def spoilt(n, p, missing=0.0, noise=0.3):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((n, 4)) @ rng.standard_normal((4, p)) / 2
-    X[rng.random(X.shape) < 0.08] += 5
+    X += noise * rng.standard_normal(X.shape)
+    wrong = rng.random(X.shape) < 0.08
+    X[wrong] += rng.uniform(-5, 5, wrong.sum())
     if missing:
         X[rng.random(X.shape) < missing] = np.nan
     return X
@@ -35,9 +38,15 @@ def graph_of(X):
     return KNNGraph(6)(np.nan_to_num(X))
 
 
-def models(X, tol):
-    yield RPCA(tol=tol)
-    yield RPCAG(gamma=0.05, graph=graph_of(X), tol=tol)
+def smooth(X, **options):
+    return RPCAG(**{"gamma": 0.5, "graph": graph_of(X), "tol": 1e-6, **options})
+
+
+def ten_iterations(X, chunks, **options):
+    """On whatever scheduler is active."""
+    model = smooth(X, max_iter=10, **options)
+    with pytest.warns(UserWarning, match="stopped after 10 iterations"):
+        return model.fit(da.from_array(X, chunks=chunks))
 
 
 @pytest.fixture(scope="module")
@@ -56,44 +65,57 @@ def client():
         yield client
 
 
-@pytest.mark.parametrize("shape", [(120, 150), (150, 120)])
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_threads_give_the_answer_of_numpy(shape, missing):
-    X = spoilt(*shape, missing)
-    for model in models(X, 1e-6):
-        reference = model.fit(X)
-        objective, L = reference.objective_, reference.low_rank_
+@pytest.mark.parametrize(
+    ("shape", "missing", "noise", "smoothed"),
+    [
+        ((120, 150), 0.0, 0.0, False),
+        ((150, 120), 0.1, 0.0, False),
+        ((120, 150), 0.1, 0.3, True),
+        ((150, 120), 0.0, 0.3, True),
+    ],
+)
+def test_dask_gives_the_answer_of_numpy(shape, missing, noise, smoothed):
+    X = spoilt(*shape, missing, noise)
+    model = smooth(X) if smoothed else RPCA(lam=0.05, tol=1e-6)
+    reference = model.fit(X)
+    objective, L = reference.objective_, reference.low_rank_
+    with dask.config.set(scheduler="synchronous"):
         model.fit(da.from_array(X, chunks=(shape[0], 50)))
-        assert model.gap_ <= 1e-6
-        assert model.objective_ == pytest.approx(objective, rel=1e-6)
-        assert isinstance(model.low_rank_, da.Array)
-        np.testing.assert_allclose(model.low_rank_, L, atol=1e-2)
-        seen = ~np.isnan(X)
-        total = (model.low_rank_ + model.sparse_).compute()
-        np.testing.assert_allclose(total[seen], X[seen])
-        assert not model.sparse_.compute()[~seen].any()
-        product = model.embedding_ @ model.components_
-        np.testing.assert_allclose(product, model.low_rank_, atol=1e-9)
+    assert model.gap_ <= 1e-6
+    assert model.objective_ == pytest.approx(objective, rel=1e-6)
+    assert isinstance(model.low_rank_, da.Array)
+    np.testing.assert_allclose(model.low_rank_, L, atol=1e-2)
+    seen = ~np.isnan(X)
+    total = (model.low_rank_ + model.sparse_).compute()
+    np.testing.assert_allclose(total[seen], X[seen])
+    assert not model.sparse_.compute()[~seen].any()
+    product = model.embedding_ @ model.components_
+    np.testing.assert_allclose(product, model.low_rank_, atol=1e-9)
 
 
 def test_two_processes_hold_a_share_each_and_give_the_answer(client):
     X = spoilt(120, 160)
-    largest = []
+    with dask.config.set(scheduler="synchronous"):
+        here = ten_iterations(X, (120, 40))
+    shares = []
 
     def watch(progress):
         if progress.n_iter == 6:
-            largest.append(client.run(_largest_tile_and_sum))
+            shares.append(client.run(_largest_tile_and_sum))
 
-    for model in models(X, 1e-5):
-        reference = model.fit(X).objective_
-        model.set_params(tol=1e-6, callback=watch)
-        model.fit(da.from_array(X, chunks=(120, 40)))
-        assert model.objective_ == pytest.approx(reference, rel=1.1e-5)
-    for workers in largest:
-        assert len(workers) == 2
-        for widest, total in workers.values():
-            assert widest <= 40
-            assert total <= 0.8 * 160  # of the columns
+    there = ten_iterations(X, (120, 40), callback=watch)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
+    assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-9)
+    (workers,) = shares
+    assert len(workers) == 2
+    for widest, total in workers.values():
+        assert widest <= 40
+        assert total <= 0.8 * 160  # of the columns
+    exact = spoilt(120, 160, noise=0.0)
+    model = RPCA(lam=0.05, tol=1e-6)
+    reference = model.fit(exact).objective_
+    model.fit(da.from_array(exact, chunks=(120, 40)))
+    assert model.objective_ == pytest.approx(reference, rel=1e-6)
 
 
 def _largest_tile_and_sum(dask_worker):
@@ -109,29 +131,30 @@ def _largest_tile_and_sum(dask_worker):
 
 def test_a_killed_worker_costs_time_not_the_answer(client):
     X = spoilt(110, 130)
-    model = RPCAG(gamma=0.05, graph=graph_of(X), tol=1e-5)
-    reference = model.fit(X).objective_
+    with dask.config.set(scheduler="synchronous"):
+        here = ten_iterations(X, (110, 33))
     killed = []
 
     def kill(progress):
-        if progress.n_iter == 7 and not killed:
+        if progress.n_iter == 5:
             killed.extend(client.run(os.getpid).values())
             os.kill(killed[0], signal.SIGKILL)
 
-    model.set_params(callback=kill).fit(da.from_array(X, chunks=(110, 33)))
+    there = ten_iterations(X, (110, 33), callback=kill)
     assert killed
-    assert model.gap_ <= 1e-5
-    assert model.objective_ == pytest.approx(reference, rel=1e-5)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
+    assert there.gap_ == pytest.approx(here.gap_, rel=1e-6)
 
 
 def test_other_chunks_zarr_and_integers_are_read(tmp_path):
     zarr = pytest.importorskip("zarr")
-    X = np.round(10 * spoilt(110, 120)).astype(np.int64)
+    X = np.round(10 * spoilt(110, 120, noise=0.0)).astype(np.int64)
     reference = RPCA(tol=1e-5).fit(X.astype(float)).objective_
     path = str(tmp_path / "X.zarr")
     stored = zarr.open(path, mode="w", shape=X.shape, chunks=(30, 40), dtype="i8")
     stored[:] = X
-    model = RPCA(tol=1e-5).fit(da.from_zarr(path))
+    with dask.config.set(scheduler="synchronous"):
+        model = RPCA(tol=1e-5).fit(da.from_zarr(path))
     assert model.objective_ == pytest.approx(reference, rel=1.1e-5)
 
 
@@ -140,27 +163,28 @@ def test_parquet_is_read(tmp_path):
     pytest.importorskip("pyarrow")
     import pandas as pd
 
-    X = spoilt(110, 105)
+    X = spoilt(110, 105, noise=0.0)
     columns = [f"x{i}" for i in range(105)]
     path = str(tmp_path / "X")
     frame = frames.from_pandas(pd.DataFrame(X, columns=columns), npartitions=3)
     frame.to_parquet(path)
     reference = RPCA(tol=1e-5).fit(X).objective_
-    model = RPCA(tol=1e-5).fit(frames.read_parquet(path))
+    with dask.config.set(scheduler="synchronous"):
+        model = RPCA(tol=1e-5).fit(frames.read_parquet(path))
     assert model.objective_ == pytest.approx(reference, rel=1.1e-5)
 
 
 def test_new_rows_are_transformed_as_after_numpy():
     X = spoilt(120, 110)
-    A = graph_of(X)
-    options = {"gamma": 0.05, "graph": A, "tol": 1e-6}
-    here = RPCAG(3, **options).fit(X)
-    there = RPCAG(3, **options).fit(da.from_array(X, chunks=(120, 60)))
-    new, links = X[:5] + 0.1, A[:5]
+    options = {"n_components": 3, "tol": 1e-4}
+    here = smooth(X, **options).fit(X)
+    with dask.config.set(scheduler="synchronous"):
+        there = smooth(X, **options).fit(da.from_array(X, chunks=(120, 60)))
+    new, links = X[:5] + 0.1, graph_of(X)[:5]
     np.testing.assert_allclose(
         there.transform(new, adjacency=links),
         here.transform(new, adjacency=links),
-        atol=1e-2,
+        atol=5e-2,
     )
 
 

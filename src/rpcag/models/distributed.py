@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import dask
@@ -161,7 +162,9 @@ class DaskPanel:
         self.tiles = dask.persist(*[delayed(Panel)(block, lam) for block in blocks])
         self.graph: Any = None
         if laplacian is not None:
-            self.graph = delayed(no_copy)(laplacian, gamma, X.shape[0], X.dtype)
+            # Once on every worker; the copy itself moves without it.
+            (self.laplacian,) = dask.persist(delayed(laplacian))
+            self.graph = delayed(no_copy)(None, gamma, X.shape[0], X.dtype)
             self.R = [np.empty((width, 0), X.dtype) for width in self.chunks]
         self.A2: Any = None
 
@@ -254,9 +257,11 @@ class DaskPanel:
             outside = [part[0] for part in parts_outside]
             square = _sum([part[1] for part in parts_outside])
             turn, coefficients = delayed(_thin, nout=2)(square, self.dtype)
-            self.graph, T, distances = delayed(GraphCopy.advance, nout=3)(
-                self.graph, self.F, inside, coefficients, penalties[1], relaxation
+            step, T, apart = delayed(GraphCopy.step, nout=3)(
+                self.graph, self.F, inside, coefficients, relaxation
             )
+            self.graph = self._solved(step, penalties[1])
+            distances = delayed(GraphCopy.distances)(self.graph, step, apart)
             self.R = dask.persist(
                 *[
                     delayed(_extended)(R, o, turn, T)
@@ -268,6 +273,15 @@ class DaskPanel:
         self.B = self.Q = []
         self.U = self.A2 = None
         return list(dask.compute(*moved)) if measure else []
+
+    def _solved(self, copy: Any, penalty: float) -> Any:
+        """The columns of V are solved for in as many tasks as there are chunks."""
+        count = len(self.tiles)
+        pieces = [
+            delayed(_solved)(self.laplacian, delayed(_share)(copy, i, count), penalty)
+            for i in range(count)
+        ]
+        return delayed(_joined)(copy, pieces)
 
     def rescale(self, factors: list[float], penalties: tuple[float, ...]) -> None:
         if self.graph is not None:
@@ -284,13 +298,13 @@ class DaskPanel:
         right = _sum([delayed(gram)(delayed(_first)(q, rank)) for q in self._basis()])
         rough = None
         if self.graph is not None:
-            rough = delayed(GraphCopy.roughness)(self.graph, self.F)
+            rough = delayed(_roughness)(self.laplacian, self.graph, self.F)
         return Objective(*dask.compute(loss, delayed(gram)(self.F), right, rough))
 
     def dual(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
         left = square = common = None
         if self.graph is not None:
-            left, square = delayed(GraphCopy.dual, nout=2)(self.graph)
+            left, square = delayed(_graph_dual, nout=2)(self.laplacian, self.graph)
             common = _sum([delayed(gram)(R) for R in self.R])
         R = [None] * len(self.tiles) if self.graph is None else self.R
         parts = [
@@ -299,18 +313,20 @@ class DaskPanel:
         ]
         D = [part[0] for part in parts]
         linear = _sum([part[1] for part in parts])
-        if self.shape[0] <= self.shape[1]:
-            products = [_sum([delayed(_outer)(d) for d in D])]
-        else:
+        n, p = self.shape
+        if n <= p:
+            square_of_D = _sum([delayed(_outer)(d) for d in D])
+        else:  # by rows: every entry moves once
             D = list(dask.persist(*D))
-            products = [
-                delayed(_inner)(d, other) for i, d in enumerate(D) for other in D[i:]
-            ]
-        linear, square, common, *blocks = dask.compute(
-            linear, square, common, *products
-        )
+            edges = np.linspace(0, n, len(D) + 1).astype(int).tolist()
+            square_of_D = _sum(
+                [
+                    delayed(_gram_of)([delayed(_rows)(d, *ends) for d in D])
+                    for ends in pairwise(edges)
+                ]
+            )
+        linear, square, common, K = dask.compute(linear, square, common, square_of_D)
         quadratic = 0.0 if square is None else max(float(np.sum(square * common)), 0.0)
-        K = blocks[0] if self.shape[0] <= self.shape[1] else _symmetric(blocks, len(D))
         return Dual(linear, quadratic, proven_norm(K, accuracy))
 
     def mean_square(self) -> float:
@@ -399,6 +415,29 @@ def _dual(tile: Panel, penalty: float, left, R):
     if left is not None:
         D += left @ R.T.astype(np.float64)
     return D, product
+
+
+def _share(copy: GraphCopy, i: int, count: int) -> GraphCopy:
+    return replace(copy, G=copy.G[:, i::count], H=copy.H[:, i::count])
+
+
+def _solved(laplacian, copy: GraphCopy, penalty: float) -> np.ndarray:
+    return replace(copy, laplacian=laplacian).solved(penalty).H
+
+
+def _joined(copy: GraphCopy, pieces: list[np.ndarray]) -> GraphCopy:
+    H = np.empty_like(copy.H)
+    for i, piece in enumerate(pieces):
+        H[:, i :: len(pieces)] = piece
+    return replace(copy, H=H)
+
+
+def _roughness(laplacian, copy: GraphCopy, F: np.ndarray) -> np.ndarray:
+    return replace(copy, laplacian=laplacian).roughness(F)
+
+
+def _graph_dual(laplacian, copy: GraphCopy):
+    return replace(copy, laplacian=laplacian).dual()
 
 
 def _low_rank(tile: Panel, F: np.ndarray) -> np.ndarray:
@@ -516,13 +555,9 @@ def _without(new: list, Q: list) -> list:
     return [delayed(_minus)(z, q, common) for q, z in zip(Q, new, strict=True)]
 
 
-def _symmetric(blocks: list[np.ndarray], count: int) -> np.ndarray:
-    """The matrix of which the blocks are the upper half."""
-    rest = iter(blocks)
-    upper = [[next(rest) for _ in range(i, count)] for i in range(count)]
-    return np.block(
-        [
-            [upper[i][j - i] if j >= i else upper[j][i - j].T for j in range(count)]
-            for i in range(count)
-        ]
-    )
+def _rows(D, start: int, stop: int):
+    return D[start:stop]
+
+
+def _gram_of(pieces: list[np.ndarray]) -> np.ndarray:
+    return gram(np.hstack(pieces))

@@ -21,7 +21,7 @@ class GraphCopy:
     its row space, and V has numerically the rank of a few of them.
     """
 
-    laplacian: ShiftedLaplacian
+    laplacian: ShiftedLaplacian | None  # None where only V and W matter
     gamma: float
     G: np.ndarray
     H: np.ndarray
@@ -36,6 +36,7 @@ class GraphCopy:
 
     def solved(self, penalty: float) -> "GraphCopy":
         """W from V: (I + 2 gamma / r Phi) W = V."""
+        assert self.laplacian is not None
         H = self.H.copy()
         shift = 2 * self.gamma / penalty
         self.laplacian.solve(shift, self.G, H, reduction=REDUCTION)
@@ -49,10 +50,19 @@ class GraphCopy:
         penalty: float,
         relaxation: float,
     ) -> tuple["GraphCopy", np.ndarray, Distances]:
-        """V += relaxation (L - W) with L = F (inside^T R^T + outside^T N^T), then W.
+        """V += relaxation (L - W), then W; also the change of basis, and how far."""
+        moved, T, apart = self.step(F, inside, outside, relaxation)
+        new = moved.solved(penalty)
+        return new, T, new.distances(moved, apart)
 
-        N extends R; returns T such that [R N] T is the new basis. V is cut to the best
-        approximation whose error is a small part of the step.
+    def step(
+        self, F: np.ndarray, inside: np.ndarray, outside: np.ndarray, relaxation: float
+    ) -> tuple["GraphCopy", np.ndarray, float]:
+        """V += relaxation (L - W) with L = F (inside^T R^T + outside^T N^T).
+
+        N extends R; returns T such that [R N] T is the new basis, in which W is the old
+        one, and ||L - W||^2. V is cut to the best approximation whose error is a small
+        part of the step.
         """
         k = self.G.shape[1]
         V = F @ np.hstack([inside.T, outside.T]).astype(self.dtype, copy=False)
@@ -65,17 +75,16 @@ class GraphCopy:
         lost = np.cumsum(np.maximum(squares, 0))
         drop = int(np.searchsorted(lost, (TAIL * relaxation) ** 2 * apart, "right"))
         T = T[:, min(drop, len(T) - 1) :].astype(self.dtype)
-        before = self.H @ T[:k]
-        new = replace(self, G=V @ T, H=before).solved(penalty)
-        U = new.G - new.H
-        before -= new.H
-        distances = Distances(
+        return replace(self, G=V @ T, H=self.H @ T[:k]), T, apart
+
+    def distances(self, before: "GraphCopy", apart: float) -> Distances:
+        U, change = self.G - self.H, self.H - before.H
+        return Distances(
             apart,
-            float(np.vdot(before, before)),
-            float(np.vdot(new.H, new.H)),
+            float(np.vdot(change, change)),
+            float(np.vdot(self.H, self.H)),
             float(np.vdot(U, U)),
         )
-        return new, T, distances
 
     def rescaled(self, factor: float) -> "GraphCopy":
         """The same r U after the penalty was multiplied by `factor`."""
@@ -86,17 +95,21 @@ class GraphCopy:
 
     def dual(self) -> tuple[np.ndarray, np.ndarray]:
         """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""
+        assert self.laplacian is not None
         H = self.H.astype(np.float64)
         rough = self.gamma * (self.laplacian.laplacian @ H)
         return 2 * rough, H.T @ rough
 
     def roughness(self, F: np.ndarray) -> np.ndarray:
         """gamma F^T Phi F."""
+        assert self.laplacian is not None
         F = F.astype(np.float64)
         return self.gamma * (F.T @ (self.laplacian.laplacian @ F))
 
 
-def no_copy(laplacian: ShiftedLaplacian, gamma: float, n: int, dtype) -> GraphCopy:
+def no_copy(
+    laplacian: ShiftedLaplacian | None, gamma: float, n: int, dtype
+) -> GraphCopy:
     """V = W = 0."""
     none = np.empty((n, 0), dtype)
     return GraphCopy(laplacian, gamma, none, none)

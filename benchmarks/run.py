@@ -1,0 +1,314 @@
+"""All measurements of docs/benchmarks.md; what is recorded already is not run again.
+
+Times are in units of one ``scipy.linalg.svd`` of the same matrix, or of one
+``randomized_svd``, measured in the same run with one BLAS thread. Run nothing else.
+"""
+
+import argparse
+import json
+import multiprocessing
+import resource
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import peers
+from printed_algorithm import printed
+from scipy import linalg
+from sklearn.decomposition import PCA
+from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
+
+import problems
+from rpcag import RPCA, RPCAG
+from rpcag.graphs import KNNGraph, laplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.models.problem import Problem, automatic_gamma, typical_size
+
+# A peer this many times slower than the fastest one on a smaller matrix is not run on
+# the largest.
+TOO_SLOW = 2.5
+
+
+class Records:
+    """A file of records, each under its key, written whole after every one."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.all = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def add(self, key, make):
+        if key in self.all:
+            return self.all[key]
+        self.all[key] = make()
+        text = json.dumps(self.all, indent=1, sort_keys=True) + "\n"
+        partial = self.path.with_suffix(".partial")
+        partial.write_text(text)
+        partial.replace(self.path)
+        print(key, json.dumps(self.all[key]), flush=True)
+        return self.all[key]
+
+
+def objective(X, L, lam):
+    return linalg.svdvals(L).sum() + lam * np.abs(X - L).sum()
+
+
+def rpca(records):
+    """Against the peers, on matrices whose truth is known."""
+    for n, p, rank, wrong, tol, _ in problems.SYNTHETIC:
+        name = f"rpca {n}x{p} r{rank} {wrong:.0%}"
+        X, truth = problems.synthetic(n, p, rank, wrong)
+        lam = 1 / np.sqrt(max(n, p))
+        large = n * p > 3e6
+        unit = None
+
+        def ours(X=X, truth=truth, lam=lam, tol=tol):
+            nonlocal unit
+            unit = problems.svd_seconds(X)
+            seconds, model = problems.fastest(lambda: RPCA(tol=tol).fit(X), 3)
+            error = linalg.norm(model.low_rank_ - truth) / linalg.norm(truth)
+            return {
+                "svds": seconds / unit,
+                "gap": model.gap_,
+                "error": error,
+                "objective": model.objective_,
+                "rank": model.rank_,
+                "n_iter": model.n_iter_,
+                "svd_seconds": unit,
+            }
+
+        best = records.add(f"{name} / rpcag", ours)
+
+        def floor(X=X, rank=rank):
+            unit = problems.svd_seconds(X)
+            pca = problems.fastest(lambda: PCA(rank).fit(X), 3)[0]
+            sketch = problems.fastest(
+                lambda: randomized_svd(X, rank, random_state=0), 3
+            )[0]
+            return {"PCA": pca / unit, "randomized_svd": sketch / unit}
+
+        records.add(f"{name} / floor", floor)
+        for peer, solve in peers.PEERS.items():
+            if large and _slow(records, peer):
+                continue
+
+            def theirs(solve=solve, X=X, truth=truth, lam=lam, large=large, best=best):
+                unit = problems.svd_seconds(X, 2)
+                seconds, L = problems.fastest(lambda: solve(X, lam), 1 if large else 2)
+                excess = objective(X, L, lam) / best["objective"] - 1
+                error = linalg.norm(L - truth) / linalg.norm(truth)
+                return {"svds": seconds / unit, "excess": excess, "error": error}
+
+            records.add(f"{name} / {peer}", theirs)
+
+
+def _slow(records, peer):
+    times = {
+        other: records.all[f"rpca 1000x1000 r50 5% / {other}"]["svds"]
+        for other in peers.PEERS
+    }
+    return times[peer] > TOO_SLOW * min(times.values())
+
+
+def faces(records):
+    """RPCAG on occluded faces with the paper's graph, and the printed algorithm."""
+    for per_subject in (10, 20, 40):
+        X, Phi = problems.faces(per_subject)
+        lam = 1 / np.sqrt(max(X.shape))
+        for gamma in (1.0, 10.0):
+            name = f"faces n={len(X)} gamma={gamma:g}"
+
+            def ours(X=X, Phi=Phi, lam=lam, gamma=gamma):
+                unit = problems.svd_seconds(X)
+
+                def solve():
+                    shifted = ShiftedLaplacian(Phi, X.shape[1])
+                    problem = Problem(X, lam, gamma, shifted)
+                    return problem.solve(tol=1e-3, max_iter=1000)
+
+                seconds, result = problems.fastest(solve, 3)
+                return {
+                    "svds": seconds / unit,
+                    "seconds": seconds,
+                    "gap": result.gap,
+                    "rank": result.rank,
+                    "n_iter": result.n_iter,
+                    "svd_seconds": unit,
+                }
+
+            best = records.add(f"{name} / rpcag", ours)
+            if per_subject < 40:
+                continue
+
+            def theirs(X=X, Phi=Phi, lam=lam, gamma=gamma, best=best):
+                """Cut when it has taken 32 times as long."""
+                unit = problems.svd_seconds(X)
+                limit = 32 * best["svds"] * unit
+                _, few, _ = printed(X, Phi, lam, gamma, 1e-3, 3)
+                steps = int(limit / (few / 3))
+                n_iter, seconds, gap = printed(X, Phi, lam, gamma, 1e-3, steps)
+                return {
+                    "svds": seconds / unit,
+                    "n_iter": n_iter,
+                    "gap": gap,
+                    "times_slower": seconds / unit / best["svds"],
+                }
+
+            records.add(f"{name} / printed", theirs)
+
+
+def path(records):
+    """Fourteen gammas, each from the last, against one solve from scratch."""
+    for name in ("YALE", "ORL"):
+
+        def both(name=name):
+            X, Phi = problems.clean(name)
+            lam = 1 / np.sqrt(max(X.shape))
+
+            def warm():
+                problem = Problem(X, lam, 1.0, ShiftedLaplacian(Phi, X.shape[1]))
+                state, iterations = None, []
+                for gamma in problems.GAMMAS:
+                    result = problem.at(lam, gamma).solve(
+                        tol=1e-3, max_iter=1000, start=state
+                    )
+                    assert result.gap <= 1e-3
+                    state = result.state
+                    iterations.append(result.n_iter)
+                return iterations
+
+            def cold(gamma):
+                problem = Problem(X, lam, gamma, ShiftedLaplacian(Phi, X.shape[1]))
+                return problem.solve(tol=1e-3, max_iter=1000).n_iter
+
+            seconds, iterations = problems.fastest(warm, 3)
+            single = [problems.fastest(lambda g=g: cold(g), 2) for g in problems.GAMMAS]
+            times = [s for s, _ in single]
+            return {
+                "solves": seconds / float(np.mean(times)),
+                "iterations": iterations,
+                "iterations_from_scratch": [n for _, n in single],
+                "svds": seconds / problems.svd_seconds(X),
+            }
+
+        records.add(f"path {name}", both)
+
+
+def growth(records):
+    """Time and memory with the number of samples, on a nearest-neighbour graph."""
+    for n in (2000, 4000, 8000, 16000, 32000, 64000):
+
+        def one(n=n):
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                return pool.apply(_large, (n,))
+
+        records.add(f"growth n={n}", one)
+
+
+def _large(n):
+    """In a process of its own: its peak of memory is that of the fit."""
+    threadpool_limits(1)
+    images = problems.digits(n)
+    start = time.perf_counter()
+    A = KNNGraph(10, approximate=n > 8000)(images)
+    graph_seconds = time.perf_counter() - start
+    X = problems.standardise(images)
+    del images
+    lam = 1 / np.sqrt(n)
+    gamma = automatic_gamma(X.shape, typical_size(X))
+    Phi = laplacian(A)
+    before = _resident()
+    with _Peak() as peak:
+        start = time.perf_counter()
+        shifted = ShiftedLaplacian(Phi, 784)
+        result = Problem(X, lam, gamma, shifted).solve(tol=1e-2, max_iter=1000)
+        seconds = time.perf_counter() - start
+    unit, _ = problems.fastest(
+        lambda: randomized_svd(X, max(result.rank, 1), random_state=0), 2
+    )
+    return {
+        "seconds": seconds,
+        "randomized_svds": seconds / unit,
+        "graph_seconds": graph_seconds,
+        "gap": result.gap,
+        "rank": result.rank,
+        "n_iter": result.n_iter,
+        # X itself counted
+        "memory_in_X": 1 + (peak.bytes - before) / X.nbytes,
+    }
+
+
+def _resident():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+class _Peak:
+    """The largest resident memory while a block runs, looked at every 20 ms."""
+
+    def __enter__(self):
+        import threading
+
+        self.bytes, self._stop = _resident(), threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def _watch(self):
+        while not self._stop.wait(0.02):
+            self.bytes = max(self.bytes, _resident())
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+
+def gaps(records):
+    """Certified gap against time, for the plot."""
+    for name, gamma in (("ORL", 0.0), ("ORL", 1.0), ("ORL", 10.0)):
+
+        def curve(name=name, gamma=gamma):
+            X, Phi = problems.clean(name)
+            unit = problems.svd_seconds(X)
+            seen, start = [], time.perf_counter()
+
+            def watch(progress):
+                seconds = time.perf_counter() - start
+                if not seen or progress.gap != seen[-1][1]:
+                    seen.append((seconds / unit, progress.gap))
+
+            model = RPCAG(gamma=gamma, tol=1e-6, max_iter=500, callback=watch)
+            solver = Problem(X, 1 / np.sqrt(max(X.shape)), gamma, ShiftedLaplacian(Phi))
+            solver.solve(tol=model.tol, max_iter=model.max_iter, callback=watch)
+            return seen
+
+        records.add(f"gap {name} gamma={gamma:g}", curve)
+
+
+SECTIONS = {
+    "faces": faces,
+    "path": path,
+    "gaps": gaps,
+    "growth": growth,
+    "rpca": rpca,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*", help=", ".join(SECTIONS))
+    parser.add_argument("--output", type=Path, default="benchmarks/results.json")
+    options = parser.parse_args()
+    threadpool_limits(1)
+    warnings.simplefilter("ignore")
+    records = Records(options.output)
+    packages = ("rpcag", "numpy", "scipy", "tensorly", "pyrpca", "skpcp", "sporco")
+    records.add("versions", lambda: {name: version(name) for name in packages})
+    for name in options.sections or SECTIONS:
+        SECTIONS[name](records)
+
+
+if __name__ == "__main__":
+    main()
