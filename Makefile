@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench docs clean
+.PHONY: demo install lint test test-oldest bench bench-models docs clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -27,8 +27,12 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: install  ## against the printed algorithm, and every model, on the real data
-	$(BIN)/python benchmarks/printed_algorithm.py
+PEERS := tensorly pyrpca skpcp sporco
+bench: $(VENV)-bench/peers  ## against other packages; resumes, and makes docs/benchmarks.md
+	$(VENV)-bench/bin/python benchmarks/run.py $(SECTIONS)
+	$(VENV)-bench/bin/python benchmarks/report.py
+
+bench-models: install  ## every model of the paper's comparison on occluded faces
 	$(BIN)/python benchmarks/comparison.py
 
 docs: install  ## the pages that are made from the code
@@ -50,5 +54,11 @@ $(VENV)/dev: pyproject.toml $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	@touch $@ $(VENV)/demo
 
+$(VENV)-bench/peers: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/python -m pip install --quiet $(PEERS)
+	$(VENV)-bench/bin/python -m pip install --quiet --editable ".[ann,plots]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-oldest demo dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench demo dist .mypy_cache .pytest_cache .ruff_cache

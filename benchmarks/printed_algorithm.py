@@ -1,46 +1,13 @@
-"""Iterations and time to a certified gap: this solver against the printed algorithm.
+"""The paper's Algorithm 1 with its formulas corrected, certified.
 
-The printed algorithm is Algorithm 1 of the paper with its formulas corrected: penalties
-of one, a LAPACK SVD in every iteration, no relaxation, zeros to start from. Its answers
-are certified by the same bound, computed outside its clock. Times are in units of one
-``scipy.linalg.svd`` of X, measured in the same run.
+Penalties of one, a LAPACK SVD in every iteration, no relaxation, zeros to start from.
+Its answers are certified by the bound of this package, computed outside its clock.
 """
 
-import argparse
-import json
-import os
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy import linalg
-from threadpoolctl import threadpool_limits
-
-from rpcag import RPCAG
-from rpcag.graphs import CompleteGraph, laplacian
-
-ORL_SUBJECTS = [*range(9), 12, *range(20, 40)]
-GAMMAS = (0.05, 1.0, 10.0, 100.0)
-
-
-def load(name):
-    folder = os.environ.get("RPCAG_DATA")
-    if not folder:
-        raise SystemExit("set RPCAG_DATA to the folder of the real data sets")
-    file = {"ORL": "orl_56x46", "YALE": "yale_64x64", "MNIST": "mnist_5k"}[name]
-    with np.load(Path(folder) / f"{file}.npz") as data:
-        X, y = data["X"].astype(float), data["y"]
-    X /= max(1.0, X.max())
-    if name == "ORL":
-        X = X[np.isin(y, ORL_SUBJECTS)]
-    if name == "MNIST":
-        X = X[np.sort(np.random.default_rng(0).choice(len(X), 300, replace=False))]
-    return X
-
-
-def standardise(X):
-    deviation = X.std(axis=0, ddof=1)
-    return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
 
 
 def printed(X, Phi, lam, gamma, tol, max_iter):
@@ -72,59 +39,3 @@ def printed(X, Phi, lam, gamma, tol, max_iter):
             if gap <= tol:
                 break
     return n_iter, seconds, gap
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tol", type=float, default=1e-3)
-    parser.add_argument("--max-iter", type=int, default=2000, help="of the printed one")
-    parser.add_argument("--output", type=Path, default="benchmarks/printed.json")
-    options = parser.parse_args()
-    records = []
-    threadpool_limits(1)
-    for name in ("ORL", "YALE", "MNIST"):
-        raw = load(name)
-        X = standardise(raw)
-        A = CompleteGraph()(raw)
-        unit = np.inf
-        for _ in range(3):
-            start = time.perf_counter()
-            linalg.svd(X, full_matrices=False)
-            unit = min(unit, time.perf_counter() - start)
-        for gamma in GAMMAS:
-            seconds = np.inf
-            for _ in range(2):
-                start = time.perf_counter()
-                model = RPCAG(gamma=gamma, graph=A, tol=options.tol).fit(X)
-                seconds = min(seconds, time.perf_counter() - start)
-            n_iter, slow, gap = printed(
-                X, laplacian(A), model.lam_, gamma, options.tol, options.max_iter
-            )
-            records.append(
-                {
-                    "data": name,
-                    "shape": X.shape,
-                    "gamma": gamma,
-                    "n_iter": model.n_iter_,
-                    "svds": seconds / unit,
-                    "gap": model.gap_,
-                    "rank": model.rank_,
-                    "printed_n_iter": n_iter,
-                    "printed_svds": slow / unit,
-                    "printed_gap": gap,
-                    "ratio": slow / seconds,
-                }
-            )
-            r = records[-1]
-            print(
-                f"{name:5} {X.shape[0]}x{X.shape[1]} gamma {gamma:6g}: "
-                f"{r['n_iter']:4d} iterations {r['svds']:6.1f} SVDs gap {r['gap']:.1e} "
-                f"rank {r['rank']:3d} | printed {n_iter:5d} iterations "
-                f"{r['printed_svds']:8.1f} SVDs gap {gap:.1e} | {r['ratio']:6.1f} x",
-                flush=True,
-            )
-    options.output.write_text(json.dumps(records, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
