@@ -115,6 +115,9 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     with pytest.raises(ValueError, match="is not a checkpoint of rpcag"):
         model(options, checkpoint=path).fit(X)
     assert path.read_text() == "something else"
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="is not a checkpoint of rpcag"):
+        model(options, checkpoint=path).fit(X)
 
 
 def test_a_fit_out_of_iterations_can_be_given_more(tmp_path):
@@ -122,11 +125,12 @@ def test_a_fit_out_of_iterations_can_be_given_more(tmp_path):
         n, p, options = FITS[name]
         X, path = data(n, p), tmp_path / f"{name}.npz"
         whole = model(options).fit(X)
-        for max_iter in (9, 9, 12):
+        for max_iter, done in ((9, 9), (9, 10), (3, 11), (12, 12)):
             short = model(options, checkpoint=path).set_params(max_iter=max_iter)
             with pytest.warns(UserWarning, match="stopped after"):
                 short.fit(X)
-            assert short.n_iter_ == max_iter
+            assert short.n_iter_ == done  # at least one more
+            assert (np.diff(short.history_["n_iter"]) > 0).all()
         assert path.exists()
         rest = model(options, checkpoint=path).fit(X)
         assert rest.objective_ == pytest.approx(whole.objective_, rel=2e-6)

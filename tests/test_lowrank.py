@@ -133,3 +133,23 @@ def test_a_callback_stops_it_and_the_answer_is_certified(rng):
     assert result.status == "stopped"
     assert result.n_iter == 4
     assert 0 < result.gap < 1
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nothing_is_found_in_nothing(rng, missing, dtype):
+    X = np.zeros((130, 110), dtype)
+    X[rng.random(X.shape) < missing] = np.nan
+    for model in (RPCA(), RPCAG(graph=np.ones((130, 130)) - np.eye(130))):
+        model.fit(X)
+        assert model.status_ == "converged"
+        assert not model.low_rank_.any()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_or_columns_of_very_different_size_converge(axis):
+    rng = np.random.default_rng(3)
+    X = spoilt(rng, 260, 180, noise=0.3)
+    shape = (260, 1) if axis == 0 else (1, 180)
+    model = RPCA().fit(X * 10 ** rng.uniform(-3, 3, shape))
+    assert model.status_ == "converged"

@@ -62,6 +62,10 @@ def check_checkpoint(model) -> None:
         raise ValueError(
             f"checkpoint={str(path)!r}: there is no directory {str(path.parent)!r}"
         )
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(
+            f"checkpoint={str(path)!r}: the directory cannot be written to"
+        )
 
 
 def check_components(model, X: np.ndarray, most: int | None = None) -> int:

@@ -251,8 +251,14 @@ class DaskPanel:
             # L in the basis R of the graph copy and what of Q is orthogonal to it.
             pairs = list(zip(self.R, self.Q, strict=True))
             inside = _sum([delayed(_inside)(R, Q, self.F) for R, Q in pairs])
+            outside = [delayed(_outside)(R, Q, self.F, inside) for R, Q in pairs]
+            again = _sum(
+                [delayed(_inner)(R, o) for R, o in zip(self.R, outside, strict=True)]
+            )
+            inside = delayed(_total)([inside, again])
             parts_outside = [
-                delayed(_outside, nout=2)(R, Q, self.F, inside) for R, Q in pairs
+                delayed(_outside_again, nout=2)(R, o, again)
+                for R, o in zip(self.R, outside, strict=True)
             ]
             outside = [part[0] for part in parts_outside]
             square = _sum([part[1] for part in parts_outside])
@@ -487,7 +493,11 @@ def _inside(R, Q, F):
 
 
 def _outside(R, Q, F, inside):
-    outside = Q[:, : F.shape[1]] - R @ inside
+    return Q[:, : F.shape[1]] - R @ inside
+
+
+def _outside_again(R, outside, again):
+    outside = outside - R @ again  # twice is enough
     return outside, gram(outside)
 
 
@@ -514,8 +524,7 @@ def _total_distances(parts: list[Distances]) -> Distances:
 def _thin(square: np.ndarray, dtype):
     """T with orthonormal A T, and the coefficients of A in it, from A^T A.
 
-    A was orthogonalised once, so directions much shorter than its columns were are
-    dropped: their angles are rounding errors.
+    Directions whose length is a rounding error of vectors of length one are dropped.
     """
     values, vectors = np.linalg.eigh(square)
     kept = values > float(np.finfo(dtype).eps)

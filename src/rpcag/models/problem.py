@@ -171,7 +171,7 @@ class Problem:
         2 gamma Phi W multiplies the rounding of W: as noise in every entry that has the
         spectral norm below, to be compared with one.
         """
-        if self.X.dtype != np.float64 or self.spread < OFFSET * self.scale:
+        if self.spread < OFFSET * self.scale:
             return self.X.dtype
         noise = 0.0
         if has_graph and self.laplacian is not None:
@@ -180,6 +180,7 @@ class Problem:
             size = self.scale / self.unit
             eps = float(np.finfo(np.float32).eps)
             noise = 2 * self.gamma * float(stiffness) * size * eps * sides
+        # Also of single precision data, if they need it.
         return np.dtype(np.float32 if noise < 0.1 * tol else np.float64)
 
     def identity(self) -> str:
@@ -191,7 +192,10 @@ class Problem:
             digest.update(np.ascontiguousarray(row).data)
         if self.laplacian is not None and self.gamma > 0:
             Phi = self.laplacian.laplacian
-            parts = (Phi.data, Phi.indices) if sparse.issparse(Phi) else (Phi,)
+            parts: tuple = (Phi,)
+            if sparse.issparse(Phi):
+                Phi = sparse.csr_array(Phi)
+                parts = (Phi.data, Phi.indices, Phi.indptr)
             for part in parts:
                 digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()

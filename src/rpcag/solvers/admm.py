@@ -133,19 +133,19 @@ def _iterate(
     history = ledger.history
     n_iter = done
     next_check = n_iter + (1 if warm else 10)
-    next_look, looks = (5 if start is None else n_iter + LATE_LOOK), 0
+    next_look, looks = n_iter + (LATE_LOOK if warm else 5), 0
     status: Status = "max_iter"
     saved = checkpoint.load() if checkpoint is not None else None
     if saved is not None and saved[0]["solver"] == "admm":
         numbers, arrays = saved
         n_iter, next_check, next_look, looks = numbers["counters"]
-        n_iter = min(n_iter, max_iter - 1)
         rho = numbers["penalties"]
         copies = [arrays[f"copy {i}"] for i in range(len(others))]
         multipliers = [arrays[f"multiplier {i}"] for i in range(len(others))]
         ledger.recall(numbers)
         history = ledger.history
         central.recall(arrays["central"])
+    max_iter = max(max_iter, n_iter + 1)  # after a restart, at least one
     while n_iter < max_iter:
         n_iter += 1
         total = sum(rho)

@@ -34,10 +34,17 @@ class Checkpoint:
                 arrays = {name: file[name] for name in file.files if name != "numbers"}
                 numbers = json.loads(str(file["numbers"]))
             identity = numbers.pop("identity")
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            KeyError,
+            TypeError,
+            zipfile.BadZipFile,
+        ) as error:
             raise ValueError(
-                f"checkpoint={str(self.path)!r} is not a checkpoint of rpcag "
-                f"({error}); name another file"
+                f"checkpoint={str(self.path)!r} is not a checkpoint of rpcag; "
+                "name another file"
             ) from error
         if identity != self.identity:
             raise ValueError(
@@ -53,12 +60,18 @@ class Checkpoint:
         numbers, arrays = state()
         numbers = {**numbers, "identity": self.identity}
         partial = self.path.with_name(self.path.name + ".part")
-        with partial.open("wb") as file:
-            content = {**arrays, "numbers": np.array(json.dumps(numbers))}
-            np.savez(file, **content)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self.path)
+        content = {**arrays, "numbers": np.array(json.dumps(numbers))}
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, **content)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise OSError(
+                f"checkpoint={str(self.path)!r} could not be written: {error}"
+            ) from error
         self._last = time.monotonic()
 
     def forget(self) -> None:

@@ -30,16 +30,15 @@ RELAXATION_STILL = 1.2
 # Singular vectors that are followed beside those above the threshold: the next ones.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which a basis pays.
-SHARE = 0.5
+SHARE = 0.35
 # A gap below which single precision is left for that of X.
 PRECISE = 1e-4
-# From FIRST_LOOK on, every certificate looks at the residuals of the copies: a penalty
-# is doubled or halved where they differ by more than IMBALANCE, at most LOOKS times.
-# Most problems are solved before: balanced residuals are not what makes the gap fall
-# fastest.
-FIRST_LOOK, LOOKS, IMBALANCE = 100, 30, 10.0
-
-
+# Every LOOK iterations the residuals of the copies are compared: a penalty is doubled or
+# halved where they differ by more than GROSS, after PATIENT iterations by more than
+# IMBALANCE, at most LOOKS times. Balanced residuals are not what makes the gap fall
+# fastest, but a penalty that is far off is worse.
+LOOK, LOOKS, PATIENT = 5, 60, 100
+GROSS, IMBALANCE = 50.0, 10.0
 # What a checkpoint holds beside the certificates and the arrays.
 TUPLES = ("penalties", "residuals")
 SAVED = (*TUPLES, "ranks", "may_grow", "grown", "looks", "next_check")
@@ -148,11 +147,13 @@ class _Solve:
 
     def run(self) -> Result:
         status: Status = "max_iter"
-        n_iter = min(len(self.ranks), self.max_iter - 1)
+        n_iter = len(self.ranks)
+        self.max_iter = max(self.max_iter, n_iter + 1)  # after a restart, at least one
         while status == "max_iter" and n_iter < self.max_iter:
             n_iter += 1
             check = n_iter >= self.next_check or n_iter == self.max_iter
-            distances = self.iterate(n_iter, check)
+            look = n_iter >= 2 * LOOK and n_iter % LOOK == 0 and self.looks < LOOKS
+            distances = self.iterate(n_iter, check or look)
             if check:
                 self.residuals = _residuals(distances, self.shrunk)
                 progress = self.certify(n_iter)
@@ -160,9 +161,12 @@ class _Solve:
                 if progress.gap <= self.tol:
                     status = "converged"
                 else:
-                    self.adapt(n_iter, distances)
+                    self.adapt()
             else:
                 progress = self.ledger.latest(n_iter, self.residuals, self.ranks[-1])
+            if look and status == "max_iter" and not self.is_growing():
+                self.looks += 1
+                self.rescale(self.balance(n_iter, distances))
             if self.callback is not None and self.callback(progress):
                 status = "stopped" if status == "max_iter" else status
             if self.checkpoint is not None and status != "converged":
@@ -216,7 +220,8 @@ class _Solve:
         )
         squares, rotation = squares[::-1], rotation[:, ::-1]
         eps = float(np.finfo(panel.dtype).eps)
-        nonzero = squares > (len(squares) * eps) ** 2 * max(squares[0], 0.0)
+        top = float(np.max(squares, initial=0.0))
+        nonzero = squares > (len(squares) * eps) ** 2 * top
         sigma, rotation = np.sqrt(squares[nonzero]), rotation[:, nonzero]
         rank = int(np.count_nonzero(sigma > threshold))
         self.ranks.append(rank)
@@ -226,7 +231,7 @@ class _Solve:
         width = rank + (
             max(GUARDS_STILL, rank // 6) if still else max(GUARDS, rank // 2)
         )
-        if rank >= 0.9 * len(sigma):  # perhaps more are above the threshold
+        if rank and rank >= 0.9 * len(sigma):  # perhaps more are above the threshold
             width = max(width, 2 * len(sigma))
         width = min(width, self.largest)
         kept = min(width, len(sigma))
@@ -247,27 +252,30 @@ class _Solve:
         rank = len(parts.left)
         return self.ledger.enter(n_iter, objective, dual, self.residuals, rank)
 
-    def adapt(self, n_iter: int, distances: list[Distances]) -> None:
-        """Precision and penalties, by what the certificates tell."""
+    def adapt(self) -> None:
+        """Precision and penalty, by what the certificates tell."""
         stuck = self.ledger.is_stuck()
         if self.panel.is_rounded and (self.ledger.history[-1].gap <= PRECISE or stuck):
             self.panel.precise(self.penalties)
         elif stuck and self.panel.can_hand_over:
             self.hand_over()
-        factors = [1.0] * len(distances)
-        if self.may_grow and self.grown > WINDOW:
-            if self.ledger.has_slowed(WINDOW, PROMISE):
-                self.may_grow = False
-                factors = [SETTLED * self.ratio / self.penalties[0]]
-        elif n_iter >= FIRST_LOOK and self.looks < LOOKS:
-            self.looks += 1
-            factors = self.balance(distances)
+        useless = self.grown > WINDOW and self.ledger.has_slowed(WINDOW, PROMISE)
+        if self.may_grow and useless:
+            self.may_grow = False
+            self.rescale([SETTLED * self.ratio / self.penalties[0]])
+
+    def rescale(self, factors: list[float]) -> None:
         if any(f != 1 for f in factors):
             self.panel.rescale(factors, self.penalties)
             pairs = zip(self.penalties, factors, strict=True)
             self.penalties = tuple(r * f for r, f in pairs)
 
-    def balance(self, distances: list[Distances]) -> list[float]:
+    def is_growing(self) -> bool:
+        return self.may_grow and (
+            self.grown > 0 or self.penalties[0] < SETTLED * self.ratio * (1 - 1e-9)
+        )
+
+    def balance(self, n_iter: int, distances: list[Distances]) -> list[float]:
         """Double the penalty of a copy that lags behind L, halve one that drags.
 
         ||L - P|| is measured against the geometric mean of ||L|| and of its distance
@@ -280,7 +288,8 @@ class _Solve:
         factors = []
         for d in distances:
             primal, dual = math.sqrt(d.apart) / unit, _ratio(d.moved, d.multiplier)
-            lags, drags = primal > IMBALANCE * dual, dual > IMBALANCE * primal
+            limit = GROSS if n_iter < PATIENT else IMBALANCE
+            lags, drags = primal > limit * dual, dual > limit * primal
             factors.append(2.0 if lags else 0.5 if drags else 1.0)
         return factors
 
@@ -299,6 +308,8 @@ def orthonormaliser(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
     gram = gram / scale / scale[:, None]
     if not np.isfinite(gram).all():
         raise FloatingPointError("the solver left the range of its precision")
+    if not len(gram):
+        return gram
     try:
         factor = linalg.cholesky(gram, check_finite=False)
         if np.diag(factor).min() > 1e-3:

@@ -276,7 +276,7 @@ class Panel:
     @property
     def is_rounded(self) -> bool:
         """Whether X has more digits than the iterates."""
-        return self.dtype != self.X.dtype
+        return self.dtype.itemsize < self.X.dtype.itemsize
 
     def precise(self, penalties: tuple[float, ...]) -> None:
         """Go on in the precision of X."""
