@@ -23,14 +23,14 @@ def pyrpca(X, lam):
 def skpcp(X, lam):
     from skpcp.pcp import pcp
 
-    return pcp(X, alpha=lam, max_iter=1000)[0]
+    return pcp(X, alpha=lam, max_iter=200)[0]
 
 
 def sporco(X, lam):
     from sporco.admm.rpca import RobustPCA
 
     options = RobustPCA.Options(
-        {"MaxMainIter": 500, "RelStopTol": 1e-6, "Verbose": False}
+        {"MaxMainIter": 200, "RelStopTol": 1e-6, "Verbose": False}
     )
     with contextlib.redirect_stdout(io.StringIO()):
         return np.asarray(RobustPCA(X, lam, options).solve()[0])

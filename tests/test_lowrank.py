@@ -44,7 +44,7 @@ def factored(X, lam, gamma, tol, dtype=None, **options):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_both_solvers_have_one_optimum(rng, shape, gamma, missing):
     X = spoilt(rng, *shape, missing=missing)
-    lam = 0.8 / np.sqrt(max(shape))
+    lam = 0.7 / np.sqrt(max(shape))
     reference = exact(X, lam, gamma, 1e-6)
     result = factored(X, lam, gamma, 1e-5)
     assert result.status == "converged"

@@ -33,8 +33,8 @@ GUARDS, GUARDS_STILL = 32, 8
 SHARE = 0.35
 # A gap below which single precision is left for that of X.
 PRECISE = 1e-4
-# Every LOOK iterations the residuals of the copies are compared: a penalty is doubled or
-# halved where they differ by more than GROSS, after PATIENT iterations by more than
+# Every LOOK iterations the residuals of the copies are compared: a penalty is doubled
+# or halved where they differ by more than GROSS, after PATIENT iterations by more than
 # IMBALANCE, at most LOOKS times. Balanced residuals are not what makes the gap fall
 # fastest, but a penalty that is far off is worse.
 LOOK, LOOKS, PATIENT = 5, 60, 100
