@@ -12,12 +12,12 @@ from rpcag.graphs import CompleteGraph, laplacian
 
 # n, p, rank, share of wrong entries, gap asked for, whether the truth is recoverable.
 SYNTHETIC = [
-    (500, 500, 25, 0.1, 2e-6, True),
-    (1000, 1000, 50, 0.05, 2e-6, True),
-    (300, 2576, 30, 0.1, 2e-6, True),
-    (200, 20000, 10, 0.1, 2e-6, True),
+    (500, 500, 25, 0.1, 1e-5, True),
+    (1000, 1000, 50, 0.05, 1e-5, True),
+    (300, 2576, 30, 0.1, 1e-5, True),
+    (200, 20000, 10, 0.1, 1e-5, True),
     (1000, 1000, 100, 0.2, 1e-3, False),
-    (2000, 2000, 100, 0.1, 2e-6, True),
+    (2000, 2000, 100, 0.1, 1e-5, True),
 ]
 GAMMAS = [2.0**k for k in range(-3, 11)]
 

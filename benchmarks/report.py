@@ -89,7 +89,7 @@ def path_table(records):
 
 
 def growth_rows(records):
-    for n in (2000, 4000, 8000, 16000, 32000, 64000):
+    for n in (2000, 8000, 16000, 64000):
         record = records.get(f"growth n={n}")
         if record:
             yield n, record

@@ -23,10 +23,12 @@ def blocks(*arrays: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
         yield tuple(array[start : start + BLOCK] for array in flat)
 
 
-def column_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+def column_blocks(
+    shape: tuple[int, ...], piece: int = PIECE, most: int = COLUMNS
+) -> Iterator[slice]:
     """Slices that cover the columns of an array of this shape."""
     height, width = shape
-    step = max(8, min(COLUMNS, PIECE // max(height, 1)))
+    step = max(8, min(most, piece // max(height, 1)))
     for start in range(0, width, step):
         yield slice(start, min(start + step, width))
 

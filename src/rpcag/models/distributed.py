@@ -128,7 +128,7 @@ def _measure(X: Any) -> tuple[float, float, bool]:
     """Typical size and spread of the entries, and whether some are missing."""
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
-    rows = X[:: max(1, X.shape[0] // 256)]
+    rows = X[:: max(1, X.shape[0] // 64)]
     wrong, missing, seen, sample, few = dask.compute(
         da.isinf(X).any(), da.isnan(X).any(), da.isfinite(X).any(), columns, rows
     )

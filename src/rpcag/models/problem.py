@@ -227,10 +227,10 @@ def typical_size(X: np.ndarray) -> float:
 def typical_spread(X: np.ndarray, size: float) -> float:
     """Typical size of the distance of an entry from the median of its feature.
 
-    From at most a few hundred rows: it only sets the first penalties. `size` is that
+    From at most a hundred rows: it only sets the first penalties. `size` is that
     of the entries themselves.
     """
-    rows = X[:: max(1, len(X) // 256)]
+    rows = X[:: max(1, len(X) // 64)]
     if np.isnan(rows).any():
         centre = np.zeros(X.shape[1], X.dtype)
         seen = ~np.isnan(rows).all(axis=0)

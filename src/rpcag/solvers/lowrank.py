@@ -31,8 +31,10 @@ RELAXATION_STILL = 1.2
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which a basis pays.
 SHARE = 0.35
-# A gap below which single precision is left for that of X.
+# Single precision is left for that of X below this gap, and where the penalty has grown
+# so far that the rounding of V shows in its clipped part.
 PRECISE = 1e-4
+GROWN = 300.0
 # Every LOOK iterations the residuals of the copies are compared: a penalty is doubled
 # or halved where they differ by more than GROSS, after PATIENT iterations by more than
 # IMBALANCE, at most LOOKS times. Balanced residuals are not what makes the gap fall
@@ -113,7 +115,8 @@ class _Solve:
         share = SHARE if panel.can_hand_over else 1.0
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
-        self.next_check = 10
+        # A smaller gap takes longer.
+        self.next_check = 10 + int(3 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
     def begin(self, start: State | None) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
@@ -203,6 +206,8 @@ class _Solve:
             elif self.is_still():
                 growth, relaxation = GROWTH, RELAXATION_STILL
                 self.grown += 1
+                if self.panel.is_rounded and self.penalties[0] > GROWN * self.ratio:
+                    self.panel.precise(self.penalties)
         distances = self.panel.advance(self.penalties, relaxation, growth, measure)
         self.penalties = (self.penalties[0] * growth, *self.penalties[1:])
         return distances

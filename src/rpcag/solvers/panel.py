@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpcag.linalg.blocks import column_blocks, row_blocks
+from rpcag.linalg.blocks import ROWS, column_blocks, row_blocks
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
@@ -248,7 +248,8 @@ class Panel:
         K = np.zeros((size, size))
         linear = 0.0
         everything = slice(None)
-        for piece in row_blocks(self.shape) if p <= n else column_blocks(self.shape):
+        wide = column_blocks(self.shape, ROWS, most=p)
+        for piece in row_blocks(self.shape) if p <= n else wide:
             at = (piece, everything) if p <= n else (everything, piece)
             D, product = self.dual_piece(at, penalties[0])
             linear += product
@@ -320,7 +321,8 @@ class Panel:
         rounded = arrays["Q"].dtype != self.dtype
         self._set({name: array.astype(self.dtype) for name, array in arrays.items()})
         if rounded:  # orthonormal to the digits that it has now
-            self.Q, _ = np.linalg.qr(self.Q)
+            Q, triangle = np.linalg.qr(self.Q)
+            self.Q = Q * np.where(np.diag(triangle) < 0, -1, 1).astype(self.dtype)
         self.E = np.empty(self.shape, self.dtype)
 
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
