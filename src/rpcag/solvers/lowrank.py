@@ -116,7 +116,7 @@ class _Solve:
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
         # A smaller gap takes longer.
-        self.next_check = 10 + int(3 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
+        self.next_check = 10 + int(6 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
     def begin(self, start: State | None) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
