@@ -207,6 +207,25 @@ def path(records):
         records.add(f"path {name}", both)
 
 
+def shapes(records):
+    """Time with the number of features and with the rank, to a gap of 1e-3."""
+    cases = [(500, p, 20) for p in (500, 1000, 2000, 4000, 8000)]
+    cases += [(600, 600, rank) for rank in (6, 12, 24, 48, 96)]
+    for n, p, rank in cases:
+
+        def one(n=n, p=p, rank=rank):
+            X, _ = problems.synthetic(n, p, rank, 0.1)
+            seconds, model = problems.fastest(lambda: RPCA().fit(X), 2)
+            return {
+                "seconds": seconds,
+                "svds": seconds / problems.svd_seconds(X, 2),
+                "n_iter": model.n_iter_,
+                "rank": model.rank_,
+            }
+
+        records.add(f"shape {n}x{p} r{rank}", one)
+
+
 def growth(records):
     """Time and memory with the number of samples, on a nearest-neighbour graph."""
     for n in (2000, 8000, 16000, 64000):
@@ -303,6 +322,7 @@ SECTIONS = {
     "path": path,
     "faces": faces,
     "growth": growth,
+    "shapes": shapes,
     "gaps": gaps,
     "others": others,
 }
