@@ -142,6 +142,8 @@ def growth_plot(records):
     figure, axes = plt.subplots(figsize=(6, 4))
     axes.loglog(n, seconds, marker="o", label="RPCAG to a gap of 1e-2")
     axes.loglog(n, [seconds[0] * m / n[0] for m in n], "--", label="proportional to n")
+    axes.set_xticks(n, [str(size) for size in n])
+    axes.minorticks_off()
     axes.set_xlabel("samples n, 784 features")
     axes.set_ylabel("seconds, one core")
     axes.legend()
