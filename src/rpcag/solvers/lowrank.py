@@ -13,7 +13,7 @@ from rpcag.solvers.panel import Objective
 from rpcag.solvers.result import Distances, Progress, Result, State, Status
 
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
-# and digits: docs/benchmarks.md.
+# and digits: docs/notation.md.
 WITH_GRAPH = (0.5, 0.7)
 # Without one the penalty starts small, so that the first iterates have a low rank,
 # grows by RAMP in every iteration, and settles.
