@@ -23,7 +23,7 @@ from rpcag.models.problem import (
     typical_spread,
 )
 from rpcag.solvers import Progress, Result, lowrank
-from rpcag.solvers.graph_copy import GraphCopy, no_copy
+from rpcag.solvers.graph_copy import GraphCopy, compression, no_copy
 from rpcag.solvers.lowrank import orthonormaliser
 from rpcag.solvers.panel import Dual, Objective, Panel, gram, mean_square
 from rpcag.solvers.result import Distances
@@ -147,7 +147,8 @@ class DaskPanel:
     R. Matrices with n rows and few columns (F, the coefficients of the graph copy, what
     is summed over chunks) live on workers too; only matrices with few rows and columns
     come to this process. Tasks are pure, and every step is persisted: if a worker dies,
-    what it held is computed again.
+    what it held is computed again, up to rounding. Rounding turns eigenvectors at will,
+    so bases are chosen here, once, and never by a task that may run twice.
     """
 
     can_hand_over = False
@@ -262,12 +263,19 @@ class DaskPanel:
             ]
             outside = [part[0] for part in parts_outside]
             square = _sum([part[1] for part in parts_outside])
-            turn, coefficients = delayed(_thin, nout=2)(square, self.dtype)
-            step, T, apart = delayed(GraphCopy.step, nout=3)(
+            outside, square = dask.persist(outside, square)
+            turn, coefficients = _thin(square.compute(), self.dtype)
+            V, apart = delayed(GraphCopy.step, nout=2)(
                 self.graph, self.F, inside, coefficients, relaxation
             )
+            V, apart = dask.persist(V, apart)
+            square, distance = dask.compute(delayed(gram)(V), apart)
+            T = compression(square, distance, relaxation)
+            T = T.astype(self.dtype)
+            step = delayed(GraphCopy.turned)(self.graph, V, T)
             self.graph = self._solved(step, penalties[1])
             distances = delayed(GraphCopy.distances)(self.graph, step, apart)
+            turn, T = delayed(turn), delayed(T)  # once, not with every chunk's task
             self.R = dask.persist(
                 *[
                     delayed(_extended)(R, o, turn, T)
@@ -547,12 +555,9 @@ def _add(parts: list) -> Any:
 def _orthonormal(blocks: list) -> list:
     """The same row-blocks of a tall matrix, with orthonormal columns."""
     blocks = list(dask.persist(*blocks))
-    T = delayed(_orthonormaliser_of)(_sum([delayed(gram)(b) for b in blocks]))
+    square = _sum([delayed(gram)(b) for b in blocks]).compute()
+    T = delayed(orthonormaliser(square, np.dtype(np.float64)))
     return [delayed(_times_small)(b, T) for b in blocks]
-
-
-def _orthonormaliser_of(square: np.ndarray) -> np.ndarray:
-    return orthonormaliser(square, np.dtype(np.float64))
 
 
 def _times_small(A, T):

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rpcag.linalg.blocks import BLOCK, blocks
-from rpcag.solvers.checkpoint import Checkpoint
+from rpcag.solvers.checkpoint import Checkpoint, Saved
 from rpcag.solvers.ledger import Ledger
-from rpcag.solvers.result import Progress, Result, State, Status
+from rpcag.solvers.residuals import balance, relative_residuals
+from rpcag.solvers.result import Distances, Progress, Result, State, Status
 
 RELAXATION = 1.7
 # First penalty of a copy, in units of `ratio`.
@@ -23,6 +24,8 @@ LOOKS = 30
 LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
+# What a checkpoint holds beside the certificates and the arrays.
+SAVED = ("n_iter", "next_check", "next_look", "looks", "rho")
 
 
 def admm(
@@ -81,185 +84,162 @@ def admm(
     Result
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked in every iteration
-        return _iterate(
-            central,
-            others,
-            shape,
-            np.dtype(dtype),
-            ratio,
-            tol,
-            max_iter,
-            start,
-            ledger,
-            done,
-            checkpoint,
-            callback,
-        )
+        solve = _Solve(central, others, ratio, tol, callback, checkpoint)
+        solve.begin(shape, np.dtype(dtype), start, ledger, done)
+        return solve.run(max_iter)
 
 
-def _iterate(
-    central,
-    others,
-    shape,
-    dtype,
-    ratio,
-    tol,
-    max_iter,
-    start,
-    ledger,
-    done,
-    checkpoint,
-    callback,
-) -> Result:
-    if start is None:
-        copies = [np.zeros(shape, dtype) for _ in others]
-        multipliers = [np.zeros(shape, dtype) for _ in others]
-        rho = [PENALTY * ratio for _ in others]
-    else:
-        # The multipliers r_i U_i are kept; the penalties follow their unit.
-        change = ratio / start.ratio
-        copies, multipliers = (
-            [np.array(start.arrays[f"{kind} {i}"], dtype) for i in range(len(others))]
-            for kind in ("copy", "multiplier")
-        )
-        for U in multipliers:
-            U /= dtype.type(change)
-        rho = [r * change for r in start.penalties]
-    L, work = np.zeros(shape, dtype), np.empty(shape, dtype)
-    eps = float(np.finfo(dtype).eps)
+class _Solve:
+    """One run: the copies, their multipliers and penalties, and the certificates."""
 
-    warm = start is not None and ledger is None
-    ledger = Ledger(tol, haste=0.5, longest=0.2) if ledger is None else ledger
-    history = ledger.history
-    n_iter = done
-    next_check = n_iter + (1 if warm else 10)
-    next_look, looks = n_iter + (LATE_LOOK if warm else 5), 0
-    status: Status = "max_iter"
-    saved = checkpoint.load() if checkpoint is not None else None
-    if saved is not None and saved[0]["solver"] == "admm":
-        numbers, arrays = saved
-        n_iter, next_check, next_look, looks = numbers["counters"]
-        rho = numbers["penalties"]
-        copies = [arrays[f"copy {i}"] for i in range(len(others))]
-        multipliers = [arrays[f"multiplier {i}"] for i in range(len(others))]
-        ledger.recall(numbers)
-        history = ledger.history
-        central.recall(arrays["central"])
-    max_iter = max(max_iter, n_iter + 1)  # after a restart, at least one
-    while n_iter < max_iter:
-        n_iter += 1
-        total = sum(rho)
-        _average(copies, multipliers, rho, L)
-        central.prox_in_place(L, 1 / total, scratch=work)
+    def __init__(self, central, others, ratio, tol, callback, checkpoint) -> None:
+        self.central, self.others = central, others
+        self.ratio, self.tol = ratio, tol
+        self.callback, self.checkpoint = callback, checkpoint
 
-        residuals = []
-        for i, term in enumerate(others):
-            _relax(multipliers[i], L, copies[i])
-            if getattr(term, "iterative", False):
-                np.copyto(work, copies[i])  # a first guess for its prox
-            term.prox(multipliers[i], 1 / rho[i], work)
-            residuals.append(_finish(multipliers[i], L, copies[i], work))
-            copies[i], work = work, copies[i]
-        primal = max(r.primal for r in residuals)
-        dual = max(r.dual for r in residuals)
-        if not math.isfinite(primal + dual):
-            raise FloatingPointError(
-                f"the solver left the range of {dtype} in iteration {n_iter}; "
-                "the data or the penalties are too large or too small for it"
-            )
-
-        if n_iter >= next_check or n_iter == max_iter:
-            progress = _certify(
-                ledger,
-                central,
-                others,
-                n_iter,
-                L,
-                copies,
-                multipliers,
-                rho,
-                work,
-                (primal, dual),
-            )
-            next_check = n_iter + ledger.patience()
-            if progress.gap <= tol:
-                status = "converged"
-            elif max(primal, dual) <= ROUNDING * eps and ledger.is_stuck():
-                status = "stalled"
+    def begin(self, shape, dtype, start, ledger, done) -> None:
+        if start is None:
+            self.copies = [np.zeros(shape, dtype) for _ in self.others]
+            self.multipliers = [np.zeros(shape, dtype) for _ in self.others]
+            self.rho = [PENALTY * self.ratio for _ in self.others]
         else:
-            progress = ledger.latest(n_iter, (primal, dual), central.rank)
-        if callback is not None and callback(progress) and status == "max_iter":
-            status = "stopped"
-        if status in ("converged", "stalled"):
-            break
-        if status == "max_iter" and n_iter >= next_look and looks < LOOKS:
-            looks += 1
-            next_look = n_iter + max(5, n_iter // 4)
-            _balance(residuals, L, rho, multipliers)
-        if checkpoint is not None:
-            numbers = {
-                "solver": "admm",
-                "counters": [n_iter, next_check, next_look, looks],
-                "penalties": rho,
-                **ledger.numbers(),
-            }
-            arrays = _arrays(copies, multipliers) | {"central": central.memory()}
-            ends = status == "stopped" or n_iter == max_iter
-            checkpoint.offer(lambda saved=(numbers, arrays): saved, now=ends)
-        if status == "stopped":
-            break
+            # The multipliers r_i U_i are kept; the penalties follow their unit.
+            change = self.ratio / start.ratio
+            self.copies, self.multipliers = (
+                [np.array(A, dtype) for A in arrays] for arrays in start.copies()
+            )
+            for U in self.multipliers:
+                U /= dtype.type(change)
+            self.rho = [r * change for r in start.penalties]
+        warm = start is not None and ledger is None
+        self.ledger = ledger or Ledger(self.tol, haste=0.5, longest=0.2)
+        self.n_iter = done
+        self.next_check = done + (1 if warm else 10)
+        self.next_look, self.looks = done + (LATE_LOOK if warm else 5), 0
+        self.residuals = (1.0, 1.0)
+        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        if saved is not None and saved[0]["solver"] == "admm":
+            self.recall(*saved)
+        self.L, self.work = np.zeros(shape, dtype), np.empty(shape, dtype)
 
-    if not history or history[-1].n_iter != n_iter:
-        _certify(
-            ledger,
-            central,
-            others,
-            n_iter,
-            L,
-            copies,
-            multipliers,
-            rho,
-            work,
-            (primal, dual),
+    def state(self) -> State:
+        return State.of_copies(
+            self.copies, self.multipliers, tuple(self.rho), self.ratio
         )
-    last = history[-1]
-    return Result(
-        x=L,
-        objective=last.objective,
-        lower_bound=last.lower_bound,
-        gap=last.gap,
-        primal_residual=primal,
-        dual_residual=dual,
-        n_iter=n_iter,
-        rank=central.rank,
-        status=status,
-        basis=central.basis,
-        history=tuple(history),
-        state=State(_arrays(copies, multipliers), tuple(rho), ratio, factored=False),
-    )
 
+    def save(self) -> Saved:
+        numbers = {name: getattr(self, name) for name in SAVED}
+        numbers |= {"solver": "admm", **self.ledger.numbers()}
+        return numbers, self.state().arrays | {"central": self.central.memory()}
 
-def _arrays(copies, multipliers) -> dict[str, np.ndarray]:
-    arrays = {f"copy {i}": P for i, P in enumerate(copies)}
-    return arrays | {f"multiplier {i}": U for i, U in enumerate(multipliers)}
+    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
+        for name in SAVED:
+            setattr(self, name, numbers[name])
+        state = State(arrays, tuple(self.rho), self.ratio, factored=False)
+        self.copies, self.multipliers = state.copies()
+        self.ledger.recall(numbers)
+        self.central.recall(arrays["central"])
 
+    def run(self, max_iter: int) -> Result:
+        rounding = ROUNDING * float(np.finfo(self.L.dtype).eps)
+        status: Status = "max_iter"
+        max_iter = max(max_iter, self.n_iter + 1)  # after a restart, at least one
+        while self.n_iter < max_iter:
+            self.n_iter += 1
+            distances, size = self.iterate()
+            self.residuals = relative_residuals(distances, size)
+            if not math.isfinite(sum(self.residuals)):
+                raise FloatingPointError(
+                    f"the solver left the range of {self.L.dtype} in iteration "
+                    f"{self.n_iter}; the data or the penalties are too large or too "
+                    "small for it"
+                )
+            if self.n_iter >= self.next_check or self.n_iter == max_iter:
+                progress = self.certify()
+                self.next_check = self.n_iter + self.ledger.patience()
+                if progress.gap <= self.tol:
+                    status = "converged"
+                elif max(self.residuals) <= rounding and self.ledger.is_stuck():
+                    status = "stalled"
+            else:
+                progress = self.ledger.latest(
+                    self.n_iter, self.residuals, self.central.rank
+                )
+            stop = self.callback is not None and self.callback(progress)
+            if status != "max_iter":
+                break
+            status = "stopped" if stop else status
+            if not stop and self.n_iter >= self.next_look and self.looks < LOOKS:
+                self.looks += 1
+                self.next_look = self.n_iter + max(5, self.n_iter // 4)
+                self.rescale(distances, size)
+            if self.checkpoint is not None:
+                self.checkpoint.offer(self.save, now=stop or self.n_iter == max_iter)
+            if stop:
+                break
+        return self.result(status)
 
-def _certify(
-    ledger, central, others, n_iter, L, copies, multipliers, rho, work, residuals
-) -> Progress:
-    objective = central.value_at_prox() + sum(term.value(L) for term in others)
-    linear = quadratic = 0.0
-    work.fill(0)
-    for term, P, U, r in zip(others, copies, multipliers, rho, strict=True):
-        U *= r  # the multiplier itself, for the time of the call
-        a, b = term.add_dual(P, U, work)
-        U /= r
-        linear += a
-        quadratic += b
-    norm = central.dual_norm(work, max(ledger.tol, 1e-12) / 50)
-    return ledger.enter(
-        n_iter, objective, (linear, quadratic, norm), residuals, central.rank
-    )
+    def result(self, status: Status) -> Result:
+        history = self.ledger.history
+        if not history or history[-1].n_iter != self.n_iter:
+            self.certify()
+        last = history[-1]
+        return Result(
+            x=self.L,
+            objective=last.objective,
+            lower_bound=last.lower_bound,
+            gap=last.gap,
+            primal_residual=self.residuals[0],
+            dual_residual=self.residuals[1],
+            n_iter=self.n_iter,
+            rank=self.central.rank,
+            status=status,
+            basis=self.central.basis,
+            history=tuple(history),
+            state=self.state(),
+        )
+
+    def iterate(self) -> tuple[list[Distances], float]:
+        """One iteration; the distances of the copies, and ||L||^2."""
+        _average(self.copies, self.multipliers, self.rho, self.L)
+        self.central.prox_in_place(self.L, 1 / sum(self.rho), scratch=self.work)
+        distances = []
+        for i, term in enumerate(self.others):
+            P, U = self.copies[i], self.multipliers[i]
+            _relax(U, self.L, P)
+            if getattr(term, "iterative", False):
+                np.copyto(self.work, P)  # a first guess for its prox
+            term.prox(U, 1 / self.rho[i], self.work)
+            moved, size = _finish(U, self.L, P, self.work)
+            distances.append(moved)
+            self.copies[i], self.work = self.work, P
+        return distances, size
+
+    def certify(self) -> Progress:
+        central, work = self.central, self.work
+        objective = central.value_at_prox() + sum(t.value(self.L) for t in self.others)
+        linear = quadratic = 0.0
+        work.fill(0)
+        for term, P, U, r in zip(
+            self.others, self.copies, self.multipliers, self.rho, strict=True
+        ):
+            U *= r  # the multiplier itself, for the time of the call
+            a, b = term.add_dual(P, U, work)
+            U /= r
+            linear += a
+            quadratic += b
+        norm = central.dual_norm(work, max(self.tol, 1e-12) / 50)
+        dual = linear, quadratic, norm
+        return self.ledger.enter(
+            self.n_iter, objective, dual, self.residuals, central.rank
+        )
+
+    def rescale(self, distances: list[Distances], size: float) -> None:
+        mean = len(self.L) * float(np.sum(self.L.mean(axis=0) ** 2))
+        for i, factor in enumerate(balance(distances, size, mean, IMBALANCE)):
+            self.rho[i] *= factor
+            if factor != 1.0:
+                self.multipliers[i] /= factor
 
 
 def _average(copies, multipliers, rho, out) -> None:
@@ -287,58 +267,17 @@ def _relax(U, L, P) -> None:
         u += piece
 
 
-class _Residuals(NamedTuple):
-    """Of one copy: relative ones for the user, plain ones to balance the penalty."""
-
-    primal: float  # ||L - P|| / max(||L||, ||P||)
-    dual: float  # ||P - P_before|| / ||U||
-    distance: float  # ||L - P||
-
-
-def _finish(U, L, old, new) -> _Residuals:
-    """U -= new, and how far the copy is from L and from where it was."""
+def _finish(U, L, old, new) -> tuple[Distances, float]:
+    """U -= new; how far the copy is from L and from where it was, and ||L||^2."""
     buffer = np.empty(min(BLOCK, U.size), U.dtype)
-    primal = change = size_L = size_P = size_U = 0.0
+    apart = moved = size_L = size_P = size_U = 0.0
     for u, value, before, after in blocks(U, L, old, new):
         piece = np.subtract(after, before, out=buffer[: u.size])
-        change += float(np.dot(piece, piece))
+        moved += float(np.dot(piece, piece))
         np.subtract(value, after, out=piece)
-        primal += float(np.dot(piece, piece))
+        apart += float(np.dot(piece, piece))
         u -= after
         size_L += float(np.dot(value, value))
         size_P += float(np.dot(after, after))
         size_U += float(np.dot(u, u))
-    return _Residuals(
-        _ratio(primal, max(size_L, size_P)),
-        _ratio(change, size_U),
-        math.sqrt(primal),
-    )
-
-
-def _ratio(numerator: float, denominator: float) -> float:
-    """sqrt(numerator / denominator), zero for 0/0."""
-    if numerator == 0:
-        return 0.0
-    return math.sqrt(numerator / denominator) if denominator > 0 else 1.0
-
-
-def _balance(residuals, L, rho, multipliers) -> None:
-    """Double the penalty of a copy that lags behind L, halve that of one that drags.
-
-    ||L - P|| is measured against the geometric mean of ||L|| and of its distance from
-    constant columns: beside a large mean alone (raw images) it would look small however
-    wrong the penalty is.
-    """
-    size = float(np.linalg.norm(L))
-    spread = math.sqrt(max(size**2 - len(L) * float(np.sum(L.mean(axis=0) ** 2)), 0))
-    unit = math.sqrt(size * max(spread, 1e-3 * size)) or 1.0
-    for i, residual in enumerate(residuals):
-        primal = residual.distance / unit
-        factor = 1.0
-        if primal > IMBALANCE * residual.dual:
-            factor = 2.0
-        elif residual.dual > IMBALANCE * primal:
-            factor = 0.5
-        if factor != 1.0:
-            rho[i] *= factor
-            multipliers[i] /= factor
+    return Distances(apart, moved, size_P, size_U), size_L

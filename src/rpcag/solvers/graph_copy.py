@@ -51,18 +51,19 @@ class GraphCopy:
         relaxation: float,
     ) -> tuple["GraphCopy", np.ndarray, Distances]:
         """V += relaxation (L - W), then W; also the change of basis, and how far."""
-        moved, T, apart = self.step(F, inside, outside, relaxation)
+        V, apart = self.step(F, inside, outside, relaxation)
+        double = V.astype(np.float64, copy=False)
+        T = compression(double.T @ double, apart, relaxation)
+        moved = self.turned(V, T)
         new = moved.solved(penalty)
         return new, T, new.distances(moved, apart)
 
     def step(
         self, F: np.ndarray, inside: np.ndarray, outside: np.ndarray, relaxation: float
-    ) -> tuple["GraphCopy", np.ndarray, float]:
-        """V += relaxation (L - W) with L = F (inside^T R^T + outside^T N^T).
+    ) -> tuple[np.ndarray, float]:
+        """V + relaxation (L - W) with L = F (inside^T R^T + outside^T N^T).
 
-        N extends R; returns T such that [R N] T is the new basis, in which W is the old
-        one, and ||L - W||^2. V is cut to the best approximation whose error is a small
-        part of the step.
+        In the basis [R N], where N extends R; also ||L - W||^2.
         """
         k = self.G.shape[1]
         V = F @ np.hstack([inside.T, outside.T]).astype(self.dtype, copy=False)
@@ -70,12 +71,12 @@ class GraphCopy:
         apart = float(np.vdot(V, V))
         V *= self.dtype.type(relaxation)
         V[:, :k] += self.G
-        double = V.astype(np.float64, copy=False)
-        squares, T = np.linalg.eigh(double.T @ double)
-        lost = np.cumsum(np.maximum(squares, 0))
-        drop = int(np.searchsorted(lost, (TAIL * relaxation) ** 2 * apart, "right"))
-        T = T[:, min(drop, len(T) - 1) :].astype(self.dtype)
-        return replace(self, G=V @ T, H=self.H @ T[:k]), T, apart
+        return V, apart
+
+    def turned(self, V: np.ndarray, T: np.ndarray) -> "GraphCopy":
+        """A new V, and the old W, in the basis [R N] T."""
+        T = T.astype(self.dtype)
+        return replace(self, G=V @ T, H=self.H @ T[: self.H.shape[1]])
 
     def distances(self, before: "GraphCopy", apart: float) -> Distances:
         U, change = self.G - self.H, self.H - before.H
@@ -105,6 +106,14 @@ class GraphCopy:
         assert self.laplacian is not None
         F = F.astype(np.float64)
         return self.gamma * (F.T @ (self.laplacian.laplacian @ F))
+
+
+def compression(square: np.ndarray, apart: float, relaxation: float) -> np.ndarray:
+    """T that keeps of V, from V^T V, all but a small part of the step."""
+    squares, T = np.linalg.eigh(square)
+    lost = np.cumsum(np.maximum(squares, 0))
+    drop = int(np.searchsorted(lost, (TAIL * relaxation) ** 2 * apart, "right"))
+    return T[:, min(drop, len(T) - 1) :]
 
 
 def no_copy(

@@ -10,6 +10,7 @@ from scipy import linalg
 from rpcag.solvers.checkpoint import Checkpoint, Saved
 from rpcag.solvers.ledger import Ledger
 from rpcag.solvers.panel import Objective
+from rpcag.solvers.residuals import balance, relative_residuals
 from rpcag.solvers.result import Distances, Progress, Result, State, Status
 
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
@@ -158,13 +159,13 @@ class _Solve:
             look = n_iter >= 2 * LOOK and n_iter % LOOK == 0 and self.looks < LOOKS
             distances = self.iterate(n_iter, check or look)
             if check:
-                self.residuals = _residuals(distances, self.shrunk)
+                self.residuals = relative_residuals(distances, self.size())
                 progress = self.certify(n_iter)
                 self.next_check = n_iter + self.ledger.patience()
                 if progress.gap <= self.tol:
                     status = "converged"
                 else:
-                    self.adapt()
+                    self.adapt(n_iter)
             else:
                 progress = self.ledger.latest(n_iter, self.residuals, self.ranks[-1])
             if look and status == "max_iter" and not self.is_growing():
@@ -231,7 +232,7 @@ class _Solve:
         rank = int(np.count_nonzero(sigma > threshold))
         self.ranks.append(rank)
         if rank + GUARDS_STILL > self.largest and panel.can_hand_over:
-            self.hand_over()
+            self.hand_over(n_iter - 1)
         still = self.is_still()
         width = rank + (
             max(GUARDS_STILL, rank // 6) if still else max(GUARDS, rank // 2)
@@ -257,13 +258,13 @@ class _Solve:
         rank = len(parts.left)
         return self.ledger.enter(n_iter, objective, dual, self.residuals, rank)
 
-    def adapt(self) -> None:
+    def adapt(self, n_iter: int) -> None:
         """Precision and penalty, by what the certificates tell."""
         stuck = self.ledger.is_stuck()
         if self.panel.is_rounded and (self.ledger.history[-1].gap <= PRECISE or stuck):
             self.panel.precise(self.penalties)
         elif stuck and self.panel.can_hand_over:
-            self.hand_over()
+            self.hand_over(n_iter)
         useless = self.grown > WINDOW and self.ledger.has_slowed(WINDOW, PROMISE)
         if self.may_grow and useless:
             self.may_grow = False
@@ -281,29 +282,18 @@ class _Solve:
         )
 
     def balance(self, n_iter: int, distances: list[Distances]) -> list[float]:
-        """Double the penalty of a copy that lags behind L, halve one that drags.
+        mean = self.panel.shape[0] * self.panel.mean_square()
+        limit = GROSS if n_iter < PATIENT else IMBALANCE
+        return balance(distances, self.size(), mean, limit)
 
-        ||L - P|| is measured against the geometric mean of ||L|| and of its distance
-        from constant columns: beside a large mean alone (raw images) it would look
-        small however wrong the penalty is.
-        """
-        size = float(np.sum(self.shrunk**2))
-        spread = max(size - self.panel.shape[0] * self.panel.mean_square(), 1e-6 * size)
-        unit = math.sqrt(math.sqrt(size * spread)) or 1.0
-        factors = []
-        for d in distances:
-            primal, dual = math.sqrt(d.apart) / unit, _ratio(d.moved, d.multiplier)
-            limit = GROSS if n_iter < PATIENT else IMBALANCE
-            lags, drags = primal > limit * dual, dual > limit * primal
-            factors.append(2.0 if lags else 0.5 if drags else 1.0)
-        return factors
+    def size(self) -> float:
+        """||L||^2."""
+        return float(np.sum(self.shrunk**2))
 
-    def hand_over(self) -> None:
+    def hand_over(self, n_iter: int) -> None:
         copies, multipliers = self.panel.copies()
-        arrays = {f"copy {i}": P for i, P in enumerate(copies)}
-        arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
-        state = State(arrays, self.penalties, self.ratio, factored=False)
-        raise HandOver(state, self.ledger, len(self.ranks) - 1)
+        state = State.of_copies(copies, multipliers, self.penalties, self.ratio)
+        raise HandOver(state, self.ledger, n_iter)
 
 
 def orthonormaliser(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -336,18 +326,3 @@ def _nuclear_norm(parts: Objective) -> float:
     C = linalg.cholesky(parts.right, check_finite=False)
     squares = linalg.eigvalsh(C @ parts.left @ C.T, check_finite=False)
     return float(np.sqrt(np.maximum(squares, 0)).sum())
-
-
-def _residuals(distances: list[Distances], shrunk: np.ndarray) -> tuple[float, float]:
-    """The larger of the copies' relative primal and dual residuals."""
-    size = float(np.sum(shrunk**2))
-    primal = max(_ratio(d.apart, max(size, d.copy)) for d in distances)
-    dual = max(_ratio(d.moved, d.multiplier) for d in distances)
-    return primal, dual
-
-
-def _ratio(numerator: float, denominator: float) -> float:
-    """sqrt(numerator / denominator), zero for 0/0."""
-    if numerator == 0:
-        return 0.0
-    return math.sqrt(numerator / denominator) if denominator > 0 else 1.0

@@ -150,7 +150,7 @@ class Panel:
             self.graph, T, moved = self.graph.advance(
                 self.F, inside + again, coefficients, penalties[1], relaxation
             )
-            self.R = np.hstack([self.R, new]) @ T
+            self.R = np.hstack([self.R, new]) @ T.astype(self.dtype)
             distances.append(moved)
         return distances
 
@@ -320,9 +320,10 @@ class Panel:
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         rounded = arrays["Q"].dtype != self.dtype
         self._set({name: array.astype(self.dtype) for name, array in arrays.items()})
-        if rounded:  # orthonormal to the digits that it has now
-            Q, triangle = np.linalg.qr(self.Q)
-            self.Q = Q * np.where(np.diag(triangle) < 0, -1, 1).astype(self.dtype)
+        if rounded:  # Q orthonormal to the digits that it has now, and the same F Q^T
+            rank = self.F.shape[1]
+            self.Q, triangle = np.linalg.qr(self.Q)
+            self.F = self.F @ triangle[:rank, :rank].T
         self.E = np.empty(self.shape, self.dtype)
 
     def _set(self, arrays: dict[str, np.ndarray]) -> None:

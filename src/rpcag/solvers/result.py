@@ -1,5 +1,6 @@
 """What a solver tells while it runs and when it ends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -37,6 +38,27 @@ class State:
     penalties: tuple[float, ...]
     ratio: float  # the unit of the penalties
     factored: bool  # of `lowrank`, not of `admm`
+
+    @classmethod
+    def of_copies(
+        cls,
+        copies: Sequence[np.ndarray],
+        multipliers: Sequence[np.ndarray],
+        penalties: tuple[float, ...],
+        ratio: float,
+    ) -> "State":
+        """That of `admm`: the copies of L and their scaled multipliers."""
+        arrays = {f"copy {i}": P for i, P in enumerate(copies)}
+        arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
+        return cls(arrays, penalties, ratio, factored=False)
+
+    def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """What `of_copies` was given."""
+        copies, multipliers = (
+            [self.arrays[f"{kind} {i}"] for i in range(self.n_copies)]
+            for kind in ("copy", "multiplier")
+        )
+        return copies, multipliers
 
     @property
     def shape(self) -> tuple[int, ...]:
