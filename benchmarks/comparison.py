@@ -9,45 +9,20 @@ thread. The clustering errors (k-means on the embedding) are shown, not tuned.
 
 import argparse
 import json
-import os
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy import linalg
 from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF, PCA
 from threadpoolctl import threadpool_limits
 
 import rpcag
-from rpcag.corruption import occlude_blocks
+from problems import fastest, occluded_faces, standardise, svd_seconds
 from rpcag.graphs import KNNGraph, KNNHypergraph
 from rpcag.metrics import clustering_error
 
 SUBJECTS = 30
-
-
-def load(per_subject):
-    folder = os.environ.get("RPCAG_DATA")
-    if not folder:
-        raise SystemExit("set RPCAG_DATA to the folder of the real data sets")
-    with np.load(Path(folder) / "pie_pose27.npz") as data:
-        X, y = data["X"] / 255.0, data["y"]
-    rng = np.random.default_rng(0)
-    rows = np.concatenate(
-        [
-            np.sort(rng.choice(np.flatnonzero(y == c), per_subject, replace=False))
-            for c in range(SUBJECTS)
-        ]
-    )
-    images, mask = occlude_blocks(X[rows], (32, 32), 0.2, random_state=0)
-    return images, mask, y[rows]
-
-
-def standardise(X):
-    deviation = X.std(axis=0, ddof=1)
-    return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
 
 
 def models():
@@ -71,15 +46,6 @@ def graphs(model, images, mask):
     return {}
 
 
-def fastest(function, repeats):
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        answer = function()
-        best = min(best, time.perf_counter() - start)
-    return best, answer
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default="benchmarks/comparison.json")
@@ -89,11 +55,11 @@ def main():
     warnings.simplefilter("ignore")  # a warning is in the record: n_iter, gap
     records = []
     for per_subject in options.images:
-        images, mask, person = load(per_subject)
+        images, mask, person = occluded_faces(per_subject)
         X = standardise(images)
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         data = {"standardised": X, "unit norm": images / norms}
-        unit, _ = fastest(lambda X=X: linalg.svd(X, full_matrices=False), 5)
+        unit = svd_seconds(X, 5)
         seconds, _ = fastest(lambda I=images, m=mask: KNNGraph()(I, m), 3)
         print(f"n = {len(X)}: SVD {unit:.3f} s, graph {seconds / unit:.2f} SVDs")
         for model, kind in models():

@@ -45,8 +45,8 @@ def standardise(X):
     return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
 
 
-def faces(per_subject, subjects=30, occluded=0.2):
-    """CMU PIE with blocks over a share of each image, and the paper's graph."""
+def occluded_faces(per_subject, subjects=30, occluded=0.2):
+    """CMU PIE with blocks over a share of each image: images, mask, person."""
     X, y = load("pie_pose27")
     rng = np.random.default_rng(0)
     rows = np.concatenate(
@@ -56,6 +56,12 @@ def faces(per_subject, subjects=30, occluded=0.2):
         ]
     )
     images, mask = occlude_blocks(X[rows] / 255, (32, 32), occluded, random_state=0)
+    return images, mask, y[rows]
+
+
+def faces(per_subject):
+    """Occluded faces, standardised, and the paper's graph."""
+    images, mask, _ = occluded_faces(per_subject)
     return standardise(images), laplacian(CompleteGraph()(images, mask))
 
 
