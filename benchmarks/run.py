@@ -40,15 +40,17 @@ class Records:
         self.all = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def add(self, key, make):
-        if key in self.all:
-            return self.all[key]
-        self.all[key] = make()
+        if key not in self.all:
+            self.put(key, make())
+        return self.all[key]
+
+    def put(self, key, record):
+        self.all[key] = record
         text = json.dumps(self.all, indent=1, sort_keys=True) + "\n"
         partial = self.path.with_suffix(".partial")
         partial.write_text(text)
         partial.replace(self.path)
-        print(key, json.dumps(self.all[key]), flush=True)
-        return self.all[key]
+        print(key, json.dumps(record), flush=True)
 
 
 def objective(X, L, lam):
@@ -61,32 +63,50 @@ def name_of(problem):
 
 
 def rpca(records):
-    """On matrices whose truth is known, and what a plain decomposition costs."""
+    """On matrices whose truth is known: in turn with the fastest peer and an SVD."""
     for problem in problems.SYNTHETIC:
-        n, p, rank, wrong, tol, _ = problem
+        name = name_of(problem)
+        if f"{name} / pyrpca" not in records.all:
+            ours, theirs = side_by_side(*problem[:5])
+            records.put(f"{name} / rpcag", ours)
+            records.put(f"{name} / pyrpca", theirs)
 
-        def ours(n=n, p=p, rank=rank, wrong=wrong, tol=tol):
-            X, truth = problems.synthetic(n, p, rank, wrong)
-            unit = problems.svd_seconds(X)
-            seconds, model = problems.fastest(lambda: RPCA(tol=tol).fit(X), 3)
-            pca = problems.fastest(lambda: PCA(rank).fit(X), 3)[0]
-            sketch = problems.fastest(
-                lambda: randomized_svd(X, rank, random_state=0), 3
-            )[0]
-            return {
-                "svds": seconds / unit,
-                "gap": model.gap_,
-                "error": linalg.norm(model.low_rank_ - truth) / linalg.norm(truth),
-                "objective": model.objective_,
-                "rank": model.rank_,
-                "n_iter": model.n_iter_,
-                "svd_seconds": unit,
-                "PCA": pca / unit,
-                "randomized_svd": sketch / unit,
-            }
 
-        records.add(f"{name_of(problem)} / rpcag", ours)
-        rival(records, problem, "pyrpca")  # the fastest of the peers
+def side_by_side(n, p, rank, wrong, tol):
+    X, truth = problems.synthetic(n, p, rank, wrong)
+    lam = 1 / np.sqrt(max(n, p))
+    calls = {
+        "svd": lambda: linalg.svd(X, full_matrices=False),
+        "rpcag": lambda: RPCA(tol=tol).fit(X),
+        "pyrpca": lambda: peers.pyrpca(X, lam),
+        "PCA": lambda: PCA(rank).fit(X),
+        "randomized_svd": lambda: randomized_svd(X, rank, random_state=0),
+    }
+    seconds, answers = problems.in_turn(calls, 5 if n * p < 1e6 else 3)
+    svds = {name: time / seconds["svd"] for name, time in seconds.items()}
+    model = answers["rpcag"]
+    ours = {
+        "svds": svds["rpcag"],
+        "gap": model.gap_,
+        "error": linalg.norm(model.low_rank_ - truth) / linalg.norm(truth),
+        "objective": model.objective_,
+        "rank": model.rank_,
+        "n_iter": model.n_iter_,
+        "svd_seconds": seconds["svd"],
+        "PCA": svds["PCA"],
+        "randomized_svd": svds["randomized_svd"],
+    }
+    L = answers["pyrpca"]
+    return ours, judged(X, L, lam, truth, model.objective_, svds["pyrpca"])
+
+
+def judged(X, L, lam, truth, best, svds):
+    """A peer's answer, by its objective and its distance from the truth."""
+    return {
+        "svds": svds,
+        "excess": objective(X, L, lam) / best - 1,
+        "error": linalg.norm(L - truth) / linalg.norm(truth),
+    }
 
 
 def others(records):
@@ -108,9 +128,7 @@ def rival(records, problem, peer):
         unit = problems.svd_seconds(X, 2)
         repeats = 2 if n * p < 1e6 else 1
         seconds, L = problems.fastest(lambda: peers.PEERS[peer](X, lam), repeats)
-        excess = objective(X, L, lam) / best["objective"] - 1
-        error = linalg.norm(L - truth) / linalg.norm(truth)
-        return {"svds": seconds / unit, "excess": excess, "error": error}
+        return judged(X, L, lam, truth, best["objective"], seconds / unit)
 
     records.add(f"{name_of(problem)} / {peer}", theirs)
 

@@ -27,6 +27,8 @@ ONE_THREAD = 1000
 FACTORED = 100
 # Spread over size of the entries from which single precision does to begin with.
 OFFSET = 0.02
+# Entries from which the unit of the penalties is estimated.
+SAMPLE = 2**18
 # Sizes of entries whose squares, summed, are safe in single precision too.
 SAFE = 1e12
 
@@ -47,7 +49,7 @@ class Problem:
         laplacian: ShiftedLaplacian | None = None,
     ) -> None:
         self.X = X
-        self.scale = typical_size(X)
+        self.scale = typical_size(thinned(X))
         self.spread = typical_spread(X, self.scale)
         self.unit = 1.0
         largest = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in X)
@@ -224,6 +226,15 @@ def typical_size(X: np.ndarray) -> float:
     return max(float(np.median(sizes)) / 0.6745, float(np.finfo(X.dtype).tiny))
 
 
+def thinned(X: np.ndarray) -> np.ndarray:
+    """At most SAMPLE entries from everywhere: enough for the first penalties."""
+    step = math.ceil(X.size / SAMPLE)
+    while math.gcd(step, X.shape[1]) > 1:  # else always the same features
+        step += 1
+    some = X.reshape(-1)[::step]
+    return some if np.any(np.abs(some) > 0) else X
+
+
 def typical_spread(X: np.ndarray, size: float) -> float:
     """Typical size of the distance of an entry from the median of its feature.
 
@@ -240,7 +251,7 @@ def typical_spread(X: np.ndarray, size: float) -> float:
     distances = rows - centre
     if not np.any(np.abs(distances) > 0):
         return size
-    return float(np.clip(typical_size(distances), 1e-3 * size, size))
+    return float(np.clip(typical_size(thinned(distances)), 1e-3 * size, size))
 
 
 @cache

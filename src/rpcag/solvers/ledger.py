@@ -4,6 +4,9 @@ import math
 
 from rpcag.solvers.result import Progress
 
+# Below this multiple of the wanted gap a few iterations may do: look more often.
+NEAR = 5.0
+
 
 class Ledger:
     """All certificates so far; asks for the next only when it may be good enough."""
@@ -70,7 +73,9 @@ class Ledger:
 
     def patience(self) -> int:
         """Iterations to wait: most of what the gap's decay says is still needed."""
-        longest = max(3, int(self.longest * self.history[-1].n_iter))
+        last = self.history[-1]
+        share = self.longest if last.gap > NEAR * self.tol else self.longest / 3
+        longest = max(3, int(share * last.n_iter))
         if len(self.history) < 2:
             return longest
         before, now = self.history[-2:]

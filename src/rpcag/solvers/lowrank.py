@@ -18,7 +18,7 @@ from rpcag.solvers.result import Distances, Progress, Result, State, Status
 WITH_GRAPH = (0.5, 0.7)
 # Without one the penalty starts small, so that the first iterates have a low rank,
 # grows by RAMP in every iteration, and settles.
-FIRST, RAMP, SETTLED = 0.2, 1.4, 3.0
+FIRST, RAMP, SETTLED = 0.2, 1.6, 3.0
 # Data that are a matrix of low rank plus a sparse one show in a rank that stands still
 # for STILL iterations. Then the penalty grows on, until a certificate is no better than
 # PROMISE times the one WINDOW iterations before.
@@ -117,7 +117,7 @@ class _Solve:
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
         # A smaller gap takes longer.
-        self.next_check = 10 + int(6 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
+        self.next_check = 10 + int(8 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
     def begin(self, start: State | None) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
