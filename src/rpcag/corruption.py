@@ -1,4 +1,10 @@
-"""Spoil data as the paper does."""
+"""Spoil data as the paper does.
+
+Every function returns the spoilt copy and a mask that is True where an entry is still
+as it was, so that models and graphs can be told what they may trust.
+"""
+
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -6,16 +12,20 @@ from sklearn.utils import check_random_state
 from rpcag.graphs.inpainting import check_image_shape
 
 
-def occlude_blocks(X, image_shape, share=0.25, *, value=0.0, random_state=None):
+def occlude_blocks(
+    X, image_shape, share=0.25, *, samples=1.0, value=0.0, random_state=None
+):
     """Cover a square block of every image, at a random place.
 
     Parameters
     ----------
-    X : array of shape (n_images, height * width)
+    X : array of shape (n_images, height * width [* channels])
     image_shape : tuple of int
-        (height, width).
+        (height, width) or (height, width, channels); a block covers all channels.
     share : float, default=0.25
         Of the image's area that the block covers.
+    samples : float, default=1.0
+        Share of the images that are hit, drawn at random. The others stay whole.
     value : float, default=0.0
         What is seen instead.
     random_state : int, RandomState or None
@@ -37,19 +47,156 @@ def occlude_blocks(X, image_shape, share=0.25, *, value=0.0, random_state=None):
            [1., 1., 1., 1.],
            [1., 1., 1., 1.]])
     """
-    X = np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must have one row per image, got shape {X.shape}")
-    height, width = check_image_shape(image_shape, X.shape)
-    if not 0 <= share <= 1:
-        raise ValueError(f"share must lie between 0 and 1, got {share!r}")
+    X = _check_rows(X, "image")
+    height, width, *channels = check_image_shape(image_shape, X.shape, channels=True)
+    _check_share(share=share, samples=samples)
     rng = check_random_state(random_state)
     rows = min(height, round(np.sqrt(share * height * width)))
     columns = min(width, round(share * height * width / rows)) if rows else 0
-    mask = np.ones((len(X), height, width), dtype=bool)
+    mask = np.ones((len(X), height, width, *channels), dtype=bool)
     tops = rng.randint(height - rows + 1, size=len(X))
     lefts = rng.randint(width - columns + 1, size=len(X))
-    for image, top, left in zip(mask, tops, lefts, strict=True):
-        image[top : top + rows, left : left + columns] = False
+    # Drawn last: an image that is hit has the same block whatever `samples` is.
+    hit = _draw_samples(len(X), samples, rng)
+    for i in hit:
+        mask[i, tops[i] : tops[i] + rows, lefts[i] : lefts[i] + columns] = False
     mask = mask.reshape(X.shape)
-    return np.where(mask, X, np.asarray(value, dtype=X.dtype)), mask
+    return _put(X, mask, value), mask
+
+
+def drop_entries(
+    X, share=0.25, *, samples=1.0, value=0.0, image_shape=None, random_state=None
+):
+    """Lose entries of every sample, each as likely as the others.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    share : float, default=0.25
+        Of a sample's entries that are lost: exactly ``round(share * n_features)``,
+        drawn without replacement.
+    samples : float, default=1.0
+        Share of the samples that are hit, drawn at random. The others stay whole.
+    value : float, default=0.0
+        What is put instead; NaN marks the entries as missing.
+    image_shape : tuple of int, optional
+        (height, width, channels) of colour images, to lose whole pixels: then exactly
+        ``round(share * height * width)`` of an image.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    dropped : ndarray of the shape of X
+    mask : ndarray of bool
+        True where an entry is still there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag.corruption import drop_entries
+    >>> dropped, mask = drop_entries(np.ones((2, 6)), share=0.5, random_state=0)
+    >>> mask.sum(axis=1)
+    array([3, 3])
+    """
+    X = _check_rows(X, "sample")
+    _check_share(share=share, samples=samples)
+    channels = 1
+    if image_shape is not None:
+        sides = check_image_shape(image_shape, X.shape, channels=True)
+        channels = sides[2] if len(sides) == 3 else 1
+    rng = check_random_state(random_state)
+    pixels = X.shape[1] // channels
+    lost = rng.rand(len(X), pixels).argsort(axis=1)[:, : round(share * pixels)]
+    hit = _draw_samples(len(X), samples, rng)
+    mask = np.ones((len(X), pixels), dtype=bool)
+    mask[hit[:, None], lost[hit]] = False
+    mask = mask.repeat(channels, axis=1)
+    return _put(X, mask, value), mask
+
+
+def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None):
+    """Add errors of one size and either sign: the S of X = L + S where L is known.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The matrix to spoil: in the paper's experiment the low-rank L itself.
+    share : float, default=0.1
+        Probability of an error, the same at every entry and independent of the others
+        (a Bernoulli support), so that this share is met on average only.
+    size : float, default=1.0
+        What is added, up to its sign.
+    signs : {"random", "coherent"}, default="random"
+        Either sign with probability one half, or the sign of the entry of X (that of a
+        zero is +): each error is then in line with what it spoils, the harder case.
+    random_state : int, RandomState or None
+        One state has nested errors: those of a smaller share are among those of a
+        larger one, with the same signs.
+
+    Returns
+    -------
+    spoilt : ndarray of the shape of X
+    mask : ndarray of bool
+        True where nothing was added.
+
+    Notes
+    -----
+    The paper says that a corrupted entry "takes a value ±1 with a probability rho / 2",
+    or a sign "coherent with the sign of the corresponding entry in L", as in Candès et
+    al. (2011). There these are entries of S in X = L + S, so errors are added here,
+    and do not replace the entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag.corruption import add_sign_errors
+    >>> L = np.array([[0.5, -0.5, 0.5, -0.5]])
+    >>> add_sign_errors(L, 0.6, signs="coherent", random_state=0)[0]
+    array([[ 1.5, -0.5,  0.5, -1.5]])
+    """
+    X = _check_rows(X, "sample")
+    _check_share(share=share)
+    if not (_is_number(size) and 0 < size < np.inf):
+        raise ValueError(f"size must be a positive number, got {size!r}")
+    if signs not in ("random", "coherent"):
+        raise ValueError(f"signs must be 'random' or 'coherent', got {signs!r}")
+    rng = check_random_state(random_state)
+    mask = rng.random_sample(X.shape) >= share
+    positive = rng.random_sample(X.shape) < 0.5 if signs == "random" else X >= 0
+    S = np.where(mask, 0, np.where(positive, size, -size))
+    return X + S.astype(np.result_type(X, np.float32)), mask
+
+
+def _check_rows(X, row: str) -> np.ndarray:
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have one row per {row}, got shape {X.shape}")
+    return X
+
+
+def _check_share(**shares) -> None:
+    for name, share in shares.items():
+        if not (_is_number(share) and 0 <= share <= 1):
+            raise ValueError(f"{name} must lie between 0 and 1, got {share!r}")
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, Real)
+
+
+def _draw_samples(n: int, share, rng) -> np.ndarray:
+    """Which samples are hit. If all are, nothing is drawn."""
+    count = round(share * n)
+    return np.arange(n) if count == n else rng.permutation(n)[:count]
+
+
+def _put(X: np.ndarray, mask: np.ndarray, value) -> np.ndarray:
+    """X with the value where the mask is False, in the dtype of X."""
+    with np.errstate(invalid="ignore"):
+        cast = np.asarray(value).astype(X.dtype)
+    if X.dtype.kind in "biu" and cast != value:
+        raise ValueError(
+            f"value={value!r} does not exist in an array of {X.dtype}: "
+            f"turn X into float first"
+        )
+    return np.where(mask, X, cast)

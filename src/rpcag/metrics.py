@@ -1,5 +1,8 @@
 """How good an answer is, where the truth is known."""
 
+from typing import NamedTuple
+
+import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
@@ -29,3 +32,92 @@ def clustering_error(y_true, y_pred, *, label="matching") -> float:
         return float(1 - counts.max(axis=0).sum() / counts.sum())
     rows, columns = linear_sum_assignment(counts, maximize=True)
     return float(1 - counts[rows, columns].sum() / counts.sum())
+
+
+def recovery_error(L, truth) -> float:
+    """Relative distance ||L - truth||_F / ||truth||_F.
+
+    Parameters
+    ----------
+    L, truth : arrays of one shape
+        The low-rank matrix that was found, and the one data were made from.
+
+    Examples
+    --------
+    >>> from rpcag.metrics import recovery_error
+    >>> recovery_error([[3.0, 0.0]], [[4.0, 0.0]])
+    0.25
+    """
+    L, truth = np.asarray(L, dtype=float), np.asarray(truth, dtype=float)
+    _check_same_shape(L=L, truth=truth)
+    size = np.linalg.norm(truth)
+    if size == 0:
+        raise ValueError("truth is zero, so that no error is relative to it")
+    return float(np.linalg.norm(L - truth) / size)
+
+
+class ForegroundScores(NamedTuple):
+    """How well the foreground was found: all between 0 and 1, the higher the better."""
+
+    precision: float
+    recall: float
+    f: float
+
+
+def foreground_scores(mask, truth, valid=None) -> ForegroundScores:
+    """Precision, recall and their harmonic mean f over the pixels of all frames.
+
+    Pixels are pooled before dividing, so that a frame counts by its foreground and one
+    without any does no harm.
+
+    Parameters
+    ----------
+    mask, truth : boolean arrays of one shape
+        True on the foreground that was found, and on the true one.
+    valid : boolean array of the same shape, optional
+        False where the truth is unknown: these pixels are left out.
+
+    Returns
+    -------
+    ForegroundScores
+        Named tuple of precision, recall, f. Where there is no foreground and none was
+        found, all are 1: nothing is wrong. Otherwise 0 / 0 counts as 0: the precision
+        if nothing was found, the recall if there was nothing to find.
+
+    Examples
+    --------
+    >>> from rpcag.metrics import foreground_scores
+    >>> foreground_scores([True, True, False, False], [True, False, True, False])
+    ForegroundScores(precision=0.5, recall=0.5, f=0.5)
+    """
+    mask, truth = _boolean("mask", mask), _boolean("truth", truth)
+    _check_same_shape(mask=mask, truth=truth)
+    if valid is not None:
+        valid = _boolean("valid", valid)
+        _check_same_shape(valid=valid, truth=truth)
+        mask, truth = mask[valid], truth[valid]
+    right = int((mask & truth).sum())
+    found, there = int(mask.sum()), int(truth.sum())
+    if found == there == 0:
+        return ForegroundScores(1.0, 1.0, 1.0)
+    return ForegroundScores(
+        right / found if found else 0.0,
+        right / there if there else 0.0,
+        2 * right / (found + there),
+    )
+
+
+def _boolean(name: str, array) -> np.ndarray:
+    array = np.asarray(array)
+    if array.dtype != bool and not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{name} must be boolean, got values of {array.dtype}")
+    return array.astype(bool)
+
+
+def _check_same_shape(**arrays: np.ndarray) -> None:
+    (name, array), (other, reference) = arrays.items()
+    if array.shape != reference.shape:
+        raise ValueError(
+            f"{name} and {other} must have one shape, got {array.shape} and "
+            f"{reference.shape}"
+        )

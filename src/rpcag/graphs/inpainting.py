@@ -1,5 +1,7 @@
 """Fill missing pixels so that images vary as little as possible."""
 
+import math
+
 import numpy as np
 
 from rpcag.graphs.distances import observed
@@ -53,24 +55,29 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
     return filled
 
 
-def check_image_shape(image_shape, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Height and width that fit the features of X."""
+def check_image_shape(
+    image_shape, shape: tuple[int, ...], *, channels: bool = False
+) -> tuple[int, ...]:
+    """Height and width that fit the features of X; with channels, maybe these too."""
     try:
-        height, width = (int(length) for length in image_shape)
-        fits = (height, width) == tuple(image_shape) and min(height, width) > 0
+        sides = tuple(int(length) for length in image_shape)
+        fits = sides == tuple(image_shape) and min(sides) > 0
+        fits = fits and len(sides) in ((2, 3) if channels else (2,))
     except (TypeError, ValueError):
         fits = False
     if not fits:
         raise ValueError(
-            f"image_shape must be two positive ints, height and width, "
+            f"image_shape must be two positive ints, height and width"
+            f"{', or three with the channels' if channels else ''}, "
             f"got {image_shape!r}"
         )
-    if height * width != shape[1]:
+    if math.prod(sides) != shape[1]:
         raise ValueError(
-            f"image_shape {(height, width)} has {height * width} pixels but X has "
+            f"image_shape {sides} has {math.prod(sides)} "
+            f"{'entries' if len(sides) == 3 else 'pixels'} but X has "
             f"{shape[1]} features"
         )
-    return height, width
+    return sides
 
 
 def _inpaint(images, known, tol, max_iter):

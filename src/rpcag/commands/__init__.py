@@ -1,0 +1,39 @@
+"""The subcommands of ``rpcag`` (the extra ``rpcag[cli]``)."""
+
+from typing import Annotated
+
+import typer
+
+import rpcag
+from rpcag.commands import demo, models, study
+
+app = typer.Typer(
+    help="Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"rpcag {rpcag.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Tell it and exit."
+        ),
+    ] = False,
+) -> None:
+    """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix."""
+
+
+app.command()(demo.demo)
+app.command()(models.models)
+app.command()(study.datasets)
+app.command()(study.report)
+app.add_typer(study.reproduce, name="reproduce")

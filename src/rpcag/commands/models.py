@@ -1,0 +1,30 @@
+"""``rpcag models``."""
+
+from rich.markup import escape
+from rich.table import Table
+
+import rpcag
+from rpcag.commands.output import console
+
+
+def models() -> None:
+    """List every model: what it minimises, with which graphs, and how.
+
+    Example: rpcag models
+    """
+    table = Table(title="Models of rpcag (samples in rows)", show_lines=True)
+    for name in ("model", "problem", "parameters", "graph", "convex", "solved by"):
+        table.add_column(name)
+    for row in rpcag.list_models():
+        problem = escape(f"min {row.problem}")
+        if row.constraints:
+            problem += f"\n[dim]{escape(row.constraints)}[/dim]"
+        table.add_row(
+            f"[bold]{row.model}[/bold]",
+            problem,
+            row.parameters.replace(", ", "\n"),
+            row.graph,
+            "yes" if row.convex else "no",
+            row.solution,
+        )
+    console().print(table)

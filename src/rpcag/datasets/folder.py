@@ -1,0 +1,120 @@
+"""Load a folder of images."""
+
+from pathlib import Path
+
+import numpy as np
+
+from rpcag.datasets.records import Data
+
+
+def load_folder(path, *, size=None, colour: bool = False) -> Data:
+    """A folder of images as a data set; its subfolders, if any, are the classes.
+
+    Parameters
+    ----------
+    path : str or Path
+        Images in it, or in its direct subfolders. Files Pillow has no reader for are
+        passed over; a file it should read but cannot is an error.
+    size : tuple of int, optional
+        (height, width) to bring all images to, by averaging over areas. Without it they
+        must have one size.
+    colour : bool, default=False
+        Whether to keep red, green and blue instead of turning images grey.
+
+    Returns
+    -------
+    Data
+        Values in [0, 1]. Classes are numbered in the order of the subfolders' names,
+        images are in the order of theirs. Without subfolders y is None.
+    """
+    Image, ImageOps = _pillow()
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder")
+    if size is not None:
+        size = _check_size(size)
+    suffixes = set(Image.registered_extensions())
+    classes = {
+        child: images
+        for child in sorted(folder.iterdir())
+        if child.is_dir() and (images := _images(child, suffixes))
+    }
+    loose = _images(folder, suffixes)
+    if loose and classes:
+        raise ValueError(
+            f"{folder} has images beside subfolders of images: {loose[0].name} and "
+            f"{next(iter(classes)).name}. Either all images have a class or none has"
+        )
+    images = loose or [image for members in classes.values() for image in members]
+    if not images:
+        raise ValueError(f"{folder} and its subfolders have no images")
+
+    first, pixels = None, []
+    for file in images:
+        try:
+            with Image.open(file) as image:
+                array = _pixels(ImageOps.exif_transpose(image), size, colour, Image)
+        except (OSError, SyntaxError) as error:
+            raise ValueError(f"{file} cannot be read as an image: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from error
+        first = array.shape if first is None else first
+        if array.shape != first:
+            raise ValueError(
+                f"{file} is {array.shape[0]} x {array.shape[1]} pixels but "
+                f"{images[0].name} is {first[0]} x {first[1]}: give "
+                f"size=(height, width) to bring all to one size"
+            )
+        pixels.append(array.ravel())
+    y = np.repeat(np.arange(len(classes)), [len(files) for files in classes.values()])
+    return Data(
+        folder.resolve().name,
+        np.stack(pixels) / 255,
+        y if classes else None,
+        image_shape=first,
+    )
+
+
+def _pillow():
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ImportError(
+            "load_folder reads images with Pillow, which comes with matplotlib: "
+            "pip install 'rpcag[plots]'"
+        ) from error
+    return Image, ImageOps
+
+
+def _check_size(size) -> tuple[int, int]:
+    try:
+        height, width = (int(side) for side in size)
+        fits = (height, width) == tuple(size) and min(height, width) > 0
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(f"size must be two positive ints, (height, width), got {size}")
+    return height, width
+
+
+def _images(folder: Path, suffixes: set[str]) -> list[Path]:
+    return sorted(
+        file
+        for file in folder.iterdir()
+        if file.is_file()
+        and file.suffix.lower() in suffixes
+        and not file.name.startswith(".")
+    )
+
+
+def _pixels(image, size, colour, Image) -> np.ndarray:
+    # Pillow cuts deeper pixels off at 255 instead of scaling them.
+    if image.mode.startswith("I") or image.mode == "F":
+        raise ValueError(
+            f"pixels of more than 8 bits (mode {image.mode}) are not read here; "
+            f"read them yourself and build a Data"
+        )
+    image = image.convert("RGB" if colour else "L")
+    if size is not None and image.size != size[::-1]:
+        image = image.resize(size[::-1], Image.Resampling.BOX)
+    return np.asarray(image)

@@ -1,0 +1,340 @@
+"""Every model of the study: the grid it is tried on, and the embeddings it gives.
+
+A grid is a dict of lists, one list per parameter. A sweep takes a case and a grid and
+yields, for every combination, its values and an embedding whose rows k-means gets.
+Values are yielded in whatever order is cheapest: one eigendecomposition serves all
+numbers of components, one solve starts where the last ended.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from sklearn.decomposition import NMF
+
+from rpcag.datasets import Data
+from rpcag.graphs import laplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.svt import factorise
+from rpcag.models import (
+    FRPCAG,
+    GLPCA,
+    GNMF,
+    MHMF,
+    MMF,
+    MMMF,
+    RGLPCA,
+    LaplacianEigenmaps,
+    NCuts,
+)
+from rpcag.models.problem import Problem
+from rpcag.models.rpca import resolve_gamma
+from rpcag.study.case import Case
+
+Grid = dict[str, list]
+Trials = Iterator[tuple[dict[str, Any], np.ndarray]]
+# Singular values of L below this share of the first are taken for zero: the rank does
+# not depend on how far the solver went.
+CUT = 1e-3
+GAP = 1e-3
+MAX_ITER = 1000
+# Of the models that are not convex and start from a closed form: NMF, GNMF, RGLPCA.
+STEPS = 40
+# The paper's weights of the smoothness; its algorithm at gamma solves the model at a
+# quarter of it, and at lam at half.
+POWERS = [2.0**k for k in range(-3, 11)]
+BETAS = [round(0.1 * k, 1) for k in range(1, 10)]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A model of the study.
+
+    Attributes
+    ----------
+    name : str
+    sweep : callable
+        From a case and a grid to pairs (values, embedding).
+    oracle, fair : callable
+        From the data to a grid: all that the paper tried, and what needs no labels.
+    uses_graph : bool
+        Whether the answer differs from graph to graph.
+    suits : callable
+        Whether the model takes this data.
+    """
+
+    name: str
+    sweep: Callable[[Case, Grid], Trials]
+    oracle: Callable[[Data], Grid]
+    fair: Callable[[Data], Grid]
+    uses_graph: bool = True
+    suits: Callable[[Data], bool] = lambda data: True
+
+
+def simple(name: str, fit: Callable[..., np.ndarray], **grid: list) -> Method:
+    """A model of one's own: ``fit(case, **values)`` gives an embedding.
+
+    The fair protocol takes the first value of every list.
+    """
+
+    def sweep(case: Case, grid: Grid) -> Trials:
+        for values in combinations(grid):
+            yield values, fit(case, **values)
+
+    return Method(
+        name,
+        sweep,
+        oracle=lambda data: grid,
+        fair=lambda data: {key: values[:1] for key, values in grid.items()},
+    )
+
+
+def combinations(grid: Grid) -> Iterator[dict[str, Any]]:
+    """All of them, the last parameter running fastest."""
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
+def dimensions(data: Data) -> list[int]:
+    """2, 4, 8, ... up to the shorter side, and the number of classes."""
+    most = min(data.X.shape)
+    powers = [2**k for k in range(1, int(math.log2(most)) + 1)]
+    return sorted({*powers, min(data.n_classes, most)})
+
+
+def k_components(data: Data) -> Grid:
+    return {"d": [min(data.n_classes, *data.X.shape)]}
+
+
+def nested(embed: Callable[..., np.ndarray]) -> Callable[[Case, Grid], Trials]:
+    """A sweep where fewer components are the first of more."""
+
+    def sweep(case: Case, grid: Grid) -> Trials:
+        others = {name: values for name, values in grid.items() if name != "d"}
+        for values in combinations(others):
+            Q = embed(case, max(grid["d"]), **values)
+            for d in grid["d"]:
+                yield {"d": d, **values}, Q[:, :d]
+
+    return sweep
+
+
+def each(embed: Callable[..., np.ndarray]) -> Callable[[Case, Grid], Trials]:
+    """A sweep that computes every combination by itself."""
+
+    def sweep(case: Case, grid: Grid) -> Trials:
+        for values in combinations(grid):
+            rest = {name: value for name, value in values.items() if name != "d"}
+            yield values, embed(case, values["d"], **rest)
+
+    return sweep
+
+
+# -- the models ------------------------------------------------------------------------
+
+
+def _raw(case: Case, grid: Grid) -> Trials:
+    yield {}, case.X
+
+
+def _pca(case: Case, d: int) -> np.ndarray:
+    X = case.X - case.X.mean(axis=0)
+    U, s, _ = linalg.svd(X, full_matrices=False)
+    return U[:, : min(d, int(np.count_nonzero(s > 1e-10 * s[0])))]
+
+
+def _ncuts(case: Case, d: int) -> np.ndarray:
+    return NCuts(d, graph=case.adjacency).fit(case.X).embedding_
+
+
+def _eigenmaps(case: Case, d: int) -> np.ndarray:
+    d = min(d, len(case.X) - 1)
+    return LaplacianEigenmaps(d, graph=case.adjacency).fit(case.X).embedding_
+
+
+def _glpca(case: Case, d: int, beta: float) -> np.ndarray:
+    return GLPCA(d, beta=beta, graph=case.adjacency).fit(case.X).embedding_
+
+
+def _rglpca(case: Case, d: int, beta: float) -> np.ndarray:
+    model = RGLPCA(d, beta=beta, graph=case.adjacency, tol=1e-2, max_iter=STEPS)
+    return model.fit(case.X).embedding_
+
+
+def _mmf(case: Case, d: int, gamma: float) -> np.ndarray:
+    return MMF(d, gamma=gamma, graph=case.adjacency).fit(case.unit_rows).embedding_
+
+
+def _mmmf(case: Case, d: int, gamma: float) -> np.ndarray:
+    model = MMMF(d, gamma=gamma, graphs=case.adjacencies())
+    return model.fit(case.unit_rows).embedding_
+
+
+def _mhmf(case: Case, d: int, gamma: float) -> np.ndarray:
+    model = MHMF(d, gamma=gamma, graphs=case.adjacencies("hypergraph"))
+    return model.fit(case.unit_rows).embedding_
+
+
+def _nmf(case: Case, d: int) -> np.ndarray:
+    model = NMF(d, init="nndsvda", max_iter=STEPS, tol=1e-3)
+    return model.fit_transform(case.non_negative)
+
+
+def _gnmf(case: Case, d: int, gamma: float) -> np.ndarray:
+    model = GNMF(d, gamma=gamma, graph=case.adjacency, tol=1e-3, max_iter=STEPS)
+    return model.fit(case.non_negative).embedding_
+
+
+def _frpcag(case: Case, d: int) -> np.ndarray:
+    model = FRPCAG(graph=case.adjacency).fit(case.X_with_nan)
+    return _left_vectors(model.low_rank_, None)[:, :d]
+
+
+def _rpca(case: Case, grid: Grid) -> Trials:
+    """lam in units of 1 / sqrt(max(n, p)); "components" are all, or one per class."""
+    X = case.X_with_nan
+    unit = 1 / math.sqrt(max(X.shape))
+    for lam in grid["lam"]:
+        result = Problem(X, lam * unit).solve(tol=GAP, max_iter=MAX_ITER)
+        Q = _left_vectors(result.x, result.basis)
+        for chosen in grid["components"]:
+            yield {"lam": lam, "components": chosen}, _cut(Q, chosen, case)
+
+
+def _rpcag(case: Case, grid: Grid) -> Trials:
+    """As RPCA; every gamma starts where the last ended."""
+    X = case.X_with_nan
+    unit = 1 / math.sqrt(max(X.shape))
+    shifted = ShiftedLaplacian(laplacian(case.adjacency), X.shape[1])
+    problem = Problem(X, unit, 1.0, shifted)
+    for lam in grid["lam"]:
+        state = None
+        for gamma in grid["gamma"]:
+            at = problem.at(lam * unit, resolve_gamma(gamma, X))
+            result = at.solve(tol=GAP, max_iter=MAX_ITER, start=state)
+            state = result.state
+            Q = _left_vectors(result.x, result.basis)
+            for chosen in grid["components"]:
+                values = {"lam": lam, "gamma": gamma, "components": chosen}
+                yield values, _cut(Q, chosen, case)
+
+
+def _left_vectors(L: np.ndarray, basis: np.ndarray | None) -> np.ndarray:
+    """Left singular vectors of L, not scaled."""
+    if basis is None:
+        P, s, _ = linalg.svd(L, full_matrices=False)
+    else:
+        P, s, _ = factorise(L, basis)
+    return P[:, s > CUT * s[0]] if len(s) else P
+
+
+def _cut(Q: np.ndarray, components: str, case: Case) -> np.ndarray:
+    return Q if components == "all" else Q[:, : case.n_classes]
+
+
+# -- their grids -----------------------------------------------------------------------
+
+
+def penalties(data: Data) -> list[float]:
+    """lam over 1 / sqrt(max(n, p)) for the oracle.
+
+    The paper's range, 2^-3 to 2^3 over sqrt(min(n, p)), halved because its algorithm
+    solves the model at lam / 2, in steps of sqrt(2); and what was best, more finely.
+    """
+    ratio = math.sqrt(max(data.X.shape) / min(data.X.shape))
+    wide = [round(ratio * 2 ** (k / 2 - 4), 4) for k in range(13)]
+    return sorted({*wide, 0.35, 0.5, 0.6, 0.7, 0.85, 1.0})
+
+
+def thinned(grid: Grid, data: Data) -> Grid:
+    """Fewer values, those near which the best ones are: for the other graphs."""
+    k = data.n_classes
+    kept = {
+        "d": lambda d: k / 2 <= d <= 4 * k,
+        "lam": lambda lam: 0.45 <= lam <= 1.5,
+    }
+    thin = {}
+    for name, values in grid.items():
+        if name in kept:
+            values = [value for value in values if kept[name](value)] or values[:1]
+        elif name in ("gamma", "beta"):
+            values = values[::2]
+        thin[name] = values
+    return thin
+
+
+# A quarter of the paper's, and smaller: most of the best ones are.
+GAMMAS = [0.001, 0.004, 0.0156, *(gamma / 4 for gamma in POWERS)]
+BOTH = ["all", "k"]
+
+
+def _methods() -> Iterator[Method]:
+    def nothing(data: Data) -> Grid:
+        return {}
+
+    def components(data: Data) -> Grid:
+        return {"d": dimensions(data)}
+
+    def beta(data: Data) -> Grid:
+        return components(data) | {"beta": BETAS}
+
+    def gamma(data: Data) -> Grid:
+        return components(data) | {"gamma": POWERS}
+
+    def fixed(**values: Any) -> Callable[[Data], Grid]:
+        return lambda data: (
+            k_components(data) | {name: [value] for name, value in values.items()}
+        )
+
+    def nonnegative(data: Data) -> bool:
+        return data.is_nonnegative
+
+    yield Method("k-means", _raw, nothing, nothing, uses_graph=False)
+    yield Method("NCuts", nested(_ncuts), components, k_components)
+    yield Method("LE", nested(_eigenmaps), components, k_components)
+    yield Method("PCA", nested(_pca), components, k_components, uses_graph=False)
+    yield Method("GLPCA", nested(_glpca), beta, fixed(beta=0.5))
+    yield Method("RGLPCA", each(_rglpca), beta, fixed(beta=0.5))
+    yield Method("MMF", nested(_mmf), gamma, fixed(gamma=2.0))
+    yield Method(
+        "NMF",
+        each(_nmf),
+        components,
+        k_components,
+        uses_graph=False,
+        suits=nonnegative,
+    )
+    yield Method("GNMF", each(_gnmf), gamma, fixed(gamma=1.0), suits=nonnegative)
+    yield Method(
+        "RPCA",
+        _rpca,
+        lambda data: {"lam": penalties(data), "components": BOTH},
+        lambda data: {"lam": [1.0], "components": BOTH},
+        uses_graph=False,
+    )
+    yield Method(
+        "RPCAG",
+        _rpcag,
+        lambda data: {
+            "lam": penalties(data),
+            "gamma": GAMMAS,
+            "components": BOTH,
+        },
+        lambda data: {
+            "lam": [1.0],
+            "gamma": [0.02, 0.125, "auto", 1.0],
+            "components": BOTH,
+        },
+    )
+    # Not in the paper's tables: in the fair protocol only.
+    yield Method("MMMF", each(_mmmf), nothing, fixed(gamma=2.0), uses_graph=False)
+    yield Method("MHMF", each(_mhmf), nothing, fixed(gamma=2.0), uses_graph=False)
+    yield Method("FRPCAG", each(_frpcag), nothing, k_components)
+
+
+METHODS = {method.name: method for method in _methods()}
+PRINTED = tuple(METHODS)[:11]

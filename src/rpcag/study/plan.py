@@ -1,0 +1,125 @@
+"""Which runs make up a study."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rpcag.datasets import Data, load
+from rpcag.study.corruptions import CORRUPTIONS, check_corruption, suits
+from rpcag.study.methods import METHODS, PRINTED, Grid, Method, simple, thinned
+from rpcag.study.runs import PROTOCOLS, Run, Task
+
+DATASETS = ("PIE", "ORL", "YALE", "COIL20", "MNIST", "USPS", "MFeat", "BCI")
+IMAGES = DATASETS[:6]
+# Graph and knowledge of the mask. The first of the oracle's is what the paper did.
+SETUPS = {
+    "oracle": (("complete", "zeros"), ("knn", "zeros"), ("knn", "known")),
+    "fair": (("knn", "known"), ("knn", "zeros")),
+}
+# What RPCAG does with a graph that knows nothing.
+CONTROL = {"oracle": ("uniform", "zeros"), "fair": ("uniform", "known")}
+# The oracle takes the settled subset; the fair protocol draws its own.
+SEEDS = {"oracle": (0,), "fair": (1, 2, 3, 4, 5)}
+
+
+@dataclass(frozen=True)
+class Named:
+    """Loads a set of the catalogue."""
+
+    name: str
+
+    def __call__(self, seed: int) -> Data:
+        return load(self.name, seed=seed)
+
+
+class Study:
+    """The data sets and models there are; users add their own."""
+
+    def __init__(self) -> None:
+        self.datasets: dict[str, Callable[[int], Data]] = {
+            name: Named(name) for name in DATASETS
+        }
+        self.models = dict(METHODS)
+
+    def add_dataset(self, name: str, load: Callable[[int], Data]) -> None:
+        """`load` makes the data from a seed; a set of one form may ignore it."""
+        if name in self.datasets:
+            raise ValueError(f"there is a data set {name!r} already")
+        self.datasets[name] = load
+
+    def add_model(self, name: str, fit: Callable, **grid: list) -> None:
+        """`fit(case, **values)` gives an embedding; `grid` lists the values."""
+        if name in self.models:
+            raise ValueError(f"there is a model {name!r} already")
+        self.models[name] = simple(name, fit, **grid)
+
+    def plan(
+        self,
+        *,
+        protocols: Sequence[str] = PROTOCOLS,
+        datasets: Sequence[str] | None = None,
+        corruptions: Sequence[str] = CORRUPTIONS,
+        models: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> list[Task]:
+        """Every run, ordered so that runs on the same column follow each other."""
+        datasets = _known("data set", datasets, self.datasets)
+        models = _known("model", models, self.models)
+        _known("protocol", protocols, PROTOCOLS)
+        for corruption in corruptions:
+            check_corruption(corruption)
+        tasks = []
+        for protocol in protocols:
+            for name in datasets:
+                load = self.datasets[name]
+                chosen = SEEDS[protocol] if seeds is None else seeds
+                for seed in chosen:
+                    data = load(seed)
+                    for corruption in corruptions:
+                        if not suits(corruption, data):
+                            continue
+                        for model in models:
+                            method = self.models[model]
+                            if protocol == "oracle" and model in UNPRINTED:
+                                continue
+                            if not method.suits(data):
+                                continue
+                            tasks += _runs(
+                                protocol, name, corruption, seed, method, data, load
+                            )
+        return tasks
+
+
+UNPRINTED = set(METHODS) - set(PRINTED)
+
+
+def _runs(protocol, dataset, corruption, seed, method: Method, data: Data, load):
+    setups = list(SETUPS[protocol])
+    if method.name == "RPCAG":
+        setups.append(CONTROL[protocol])
+    seen = set()
+    for graph, mask in setups:
+        if corruption == "none":
+            mask = "zeros"  # nothing is masked
+        setup = graph if method.uses_graph else None, mask
+        if setup in seen:
+            continue
+        seen.add(setup)
+        grid: Grid = getattr(method, protocol)(data)
+        if protocol == "oracle" and (graph, mask) != SETUPS["oracle"][0]:
+            grid = thinned(grid, data)
+        parameters = tuple((name, tuple(values)) for name, values in grid.items())
+        run = Run(protocol, dataset, corruption, seed, method.name, *setup, parameters)
+        yield Task(run, method, load)
+
+
+def _known(kind: str, names: Iterable[str] | None, known) -> list[str]:
+    if names is None:
+        return list(known)
+    names = list(names)
+    by_lower = {name.lower(): name for name in known}
+    for name in names:
+        if name.lower() not in by_lower:
+            raise ValueError(
+                f"unknown {kind} {name!r}; there are {', '.join(by_lower.values())}"
+            )
+    return [by_lower[name.lower()] for name in names]

@@ -1,0 +1,224 @@
+"""What a store says about the paper's tables."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rpcag.study.corruptions import CORRUPTIONS
+from rpcag.study.methods import METHODS, PRINTED
+from rpcag.study.plan import CONTROL, DATASETS, IMAGES, SETUPS
+from rpcag.study.printed import clustering_errors
+from rpcag.study.results import (
+    Cell,
+    Trial,
+    fair,
+    oracle,
+    over_seeds,
+    ranks,
+    trials,
+    winners,
+)
+from rpcag.study.tables import Table, percent, signed
+
+SHORT = {
+    "none": "none",
+    "samples25_occlusion25": "25 % of samples occluded",
+    "samples25_missing25": "25 % of samples missing",
+    **{f"occlusion{s}": f"occluded {s} %" for s in (15, 25, 40)},
+    **{f"missing{s}": f"missing {s} %" for s in (15, 25, 35, 50)},
+}
+SETUP_NAMES = {
+    ("complete", "zeros"): "the paper's graph, zeros as data",
+    ("knn", "zeros"): "10 nearest neighbours (masked distances), zeros as data",
+    ("knn", "known"): "10 nearest neighbours (masked distances), mask known",
+    ("uniform", "zeros"): "uniform graph, zeros as data",
+    ("uniform", "known"): "uniform graph, mask known",
+}
+
+
+class Report:
+    """All tables of the clustering study, from its records."""
+
+    def __init__(self, records: Iterable[dict]) -> None:
+        self.trials: list[Trial] = trials(records)
+        self.printed = {key: error / 100 for key, error in clustering_errors().items()}
+        present = {trial.dataset for trial in self.trials}
+        self.datasets = [name for name in DATASETS if name in present]
+        self.datasets += sorted(present - set(DATASETS))
+
+    def oracle(self, graph: str, mask: str, **options) -> Cell:
+        return oracle(self.trials, graph, mask, **options)
+
+    def fair(self, graph: str, mask: str, **options) -> Cell:
+        return over_seeds(fair(self.trials, graph, mask, **options))
+
+    # -- beside the paper --------------------------------------------------------------
+
+    def beside(self, dataset: str, cells: Cell, name: str) -> Table:
+        """One data set: ours, and in brackets the printed number."""
+        columns = [c for c in CORRUPTIONS if any(k[:2] == (dataset, c) for k in cells)]
+        models = _models(cells, dataset)
+        rows, bold = [], set()
+        for j, corruption in enumerate(columns):
+            best = min(
+                (cells.get((dataset, corruption, m), np.inf) for m in models),
+                default=np.inf,
+            )
+            bold |= {
+                (i, j + 1)
+                for i, m in enumerate(models)
+                if cells.get((dataset, corruption, m), np.inf) <= best + 1e-9
+            }
+        for model in models:
+            row = [model]
+            for corruption in columns:
+                key = dataset, corruption, model
+                ours, theirs = cells.get(key), self.printed.get(key)
+                row.append(
+                    percent(ours)
+                    + (f" ({percent(theirs)})" if theirs is not None else "")
+                )
+            rows.append(row)
+        if dataset in DATASETS and "RPCAG" in models:
+            place = ranks(cells)
+            rows.append(
+                ["rank of RPCAG"] + [str(place.get((dataset, c), "-")) for c in columns]
+            )
+        title = f"{dataset}, {name}: clustering error in %, in brackets the paper's"
+        header = ["model", *(SHORT.get(c, c) for c in columns)]
+        return Table(title, header, rows, frozenset(bold))
+
+    def deviations(self, cells: Cell, name: str) -> Table:
+        """Ours minus the paper's, by model."""
+        rows = []
+        for model in PRINTED:
+            pairs = [
+                (cells[key], self.printed[key])
+                for key in cells
+                if key[2] == model and key in self.printed
+            ]
+            if not pairs:
+                continue
+            ours, theirs = 100 * np.array(pairs).T
+            apart = ours - theirs
+            correlation = np.corrcoef(ours, theirs)[0, 1] if len(pairs) > 2 else np.nan
+            rows.append(
+                [
+                    model,
+                    str(len(pairs)),
+                    signed(apart.mean()),
+                    f"{np.abs(apart).mean():.1f}",
+                    f"{correlation:.2f}",
+                ]
+            )
+        header = ["model", "columns", "mean", "mean size", "correlation"]
+        return Table(f"{name}: ours minus the paper's, points", header, rows)
+
+    def wins(self) -> Table:
+        """In how many columns each model has the lowest error."""
+        counted: dict[str, Counter] = {"the paper": self._wins(self.printed)}
+        for setup in SETUPS["oracle"]:
+            cells = self.oracle(*setup)
+            counted[f"oracle, {SETUP_NAMES[setup]}"] = self._wins(cells)
+        for setup in SETUPS["fair"]:
+            counted[f"fair, {SETUP_NAMES[setup]}"] = self._wins(self.fair(*setup))
+        counted = {name: count for name, count in counted.items() if count}
+        models = [m for m in METHODS if any(m in c for c in counted.values())]
+        models = ["RPCAG", *(m for m in models if m != "RPCAG")]
+        rows = [
+            [name, str(sum(count.values())), *(str(count[m]) for m in models)]
+            for name, count in counted.items()
+        ]
+        title = "columns in which a model has the lowest error (ties count for RPCAG)"
+        return Table(title, ["", "columns", *models], rows)
+
+    def _wins(self, cells: Cell) -> Counter:
+        return Counter(winners(cells).values())
+
+    # -- without labels ----------------------------------------------------------------
+
+    def means(self, label: str = "fair") -> Table:
+        """Mean error over the image sets, with and without PIE."""
+        groups = {
+            "none": ["none"],
+            "occluded": ["occlusion15", "occlusion25", "occlusion40"],
+            "missing": ["missing15", "missing25", "missing35", "missing50"],
+        }
+        rows = []
+        for (graph, mask), models, options in self._lines():
+            cells = self.fair(graph, mask, **options)
+            for model, name in models:
+                row = [name]
+                for datasets in (IMAGES, [d for d in IMAGES if d != "PIE"]):
+                    for corruptions in groups.values():
+                        row.append(percent(_mean(cells, model, datasets, corruptions)))
+                if set(row[1:]) != {"-"}:
+                    rows.append(row)
+        header = ["model", *groups, *(f"{g}, no PIE" for g in groups)]
+        bold = set()
+        for j in range(1, len(header)):
+            numbers = [float(row[j]) if row[j] != "-" else np.inf for row in rows]
+            if numbers:
+                bold |= {(i, j) for i, v in enumerate(numbers) if v <= min(numbers)}
+        title = "fair protocol: mean error over the image sets, in %"
+        return Table(title, header, rows, frozenset(bold))
+
+    def _lines(self):
+        known = ("knn", "known")
+        for model in METHODS:
+            name = f"{model} (default)" if model == "RPCAG" else model
+            yield known, [(model, name)], {}
+            if model == "RPCAG":
+                for gamma in (0.02, 0.125, 1.0):
+                    chosen = {"gamma": gamma, "components": "k"}
+                    label = [(model, f"RPCAG, gamma {gamma:g}")]
+                    yield known, label, {"chosen": chosen}
+                yield CONTROL["fair"], [(model, "RPCAG, uniform graph")], {}
+        zeros = [("RPCA", "RPCA, zeros as data"), ("RPCAG", "RPCAG, zeros as data")]
+        yield ("knn", "zeros"), zeros, {}
+
+    def paired(self) -> Table:
+        """RPCAG minus RPCA on the same seeds."""
+        rows = []
+        for setup in SETUPS["fair"]:
+            cells = fair(self.trials, *setup)
+            by_group = defaultdict(list)
+            for (dataset, corruption, model), by_seed in cells.items():
+                if model != "RPCAG":
+                    continue
+                other = cells.get((dataset, corruption, "RPCA"), {})
+                for seed in by_seed.keys() & other.keys():
+                    difference = 100 * (by_seed[seed] - other[seed])
+                    by_group[dataset].append(difference)
+                    by_group["all"].append(difference)
+            for name in [*self.datasets, "all"]:
+                values = by_group.get(name)
+                if values:
+                    rows.append(
+                        [
+                            SETUP_NAMES[setup],
+                            name,
+                            str(len(values)),
+                            signed(float(np.mean(values))),
+                            f"{np.std(values, ddof=1):.1f}" if len(values) > 1 else "-",
+                            f"{100 * np.mean(np.array(values) < 0):.0f} %",
+                        ]
+                    )
+        header = ["", "data", "pairs", "mean", "deviation", "RPCAG lower"]
+        return Table("fair protocol: RPCAG minus RPCA, points", header, rows)
+
+
+def _models(cells: Cell, dataset: str) -> list[str]:
+    present = {model for name, _, model in cells if name == dataset}
+    return [m for m in METHODS if m in present] + sorted(present - set(METHODS))
+
+
+def _mean(
+    cells: Cell, model: str, datasets: Sequence[str], corruptions: Sequence[str]
+) -> float | None:
+    """None unless every cell is there."""
+    found = [cells.get((d, c, model)) for d in datasets for c in corruptions]
+    if any(error is None for error in found):
+        return None
+    return float(np.mean([error for error in found if error is not None]))

@@ -1,0 +1,144 @@
+"""From the lines of a store to the cells of a table."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# What the fair protocol takes of a grid; the rest is printed beside it.
+CHOSEN = {"gamma": "auto", "components": "k"}
+# What the oracle of the paper looked at: all singular vectors of L.
+ALL = {"components": "all"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Errors of one embedding, over the runs of k-means."""
+
+    protocol: str
+    dataset: str
+    corruption: str
+    seed: int
+    model: str
+    graph: str | None
+    mask: str
+    values: dict[str, Any]
+    columns: int
+    least: float  # by one-to-one matching
+    mean: float
+    least_majority: float
+    mean_majority: float
+
+    @property
+    def column(self) -> tuple[str, str]:
+        return self.dataset, self.corruption
+
+
+def trials(records: Iterable[dict]) -> list[Trial]:
+    found = []
+    for record in records:
+        run = dict(record["run"])
+        names = [name for name, _ in run["parameters"]]
+        grid = [values for _, values in run.pop("parameters")]
+        for values, numbers in zip(
+            itertools.product(*grid), record["trials"], strict=True
+        ):
+            if numbers is not None:
+                assigned = dict(zip(names, values, strict=True))
+                found.append(Trial(**run, values=assigned, **_named(numbers)))
+    return found
+
+
+def _named(numbers: list) -> dict[str, float]:
+    columns, *errors = numbers
+    names = ("least", "mean", "least_majority", "mean_majority")
+    return {"columns": columns, **dict(zip(names, errors, strict=True))}
+
+
+Cell = dict[tuple[str, str, str], float]  # by data set, corruption and model
+
+
+def oracle(
+    found: Iterable[Trial],
+    graph: str,
+    mask: str,
+    *,
+    components: str | None = "all",
+    majority: bool = False,
+) -> Cell:
+    """The least error over the grid and the runs of k-means: labels choose.
+
+    k-means itself is the mean of its runs, as in the paper.
+    """
+    cells: Cell = {}
+    for trial in found:
+        if trial.protocol != "oracle" or not _fits(trial, graph, mask):
+            continue
+        if components not in (None, trial.values.get("components", components)):
+            continue
+        error = trial.least_majority if majority else trial.least
+        if trial.model == "k-means":
+            error = trial.mean_majority if majority else trial.mean
+        key = (*trial.column, trial.model)
+        cells[key] = min(error, cells.get(key, 1.0))
+    return cells
+
+
+def fair(
+    found: Iterable[Trial],
+    graph: str,
+    mask: str,
+    chosen: dict[str, Any] = CHOSEN,
+    *,
+    majority: bool = False,
+) -> dict[tuple[str, str, str], dict[int, float]]:
+    """The mean error of k-means by seed, at the values chosen without labels."""
+    cells: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
+    for trial in found:
+        if trial.protocol != "fair" or not _fits(trial, graph, mask):
+            continue
+        if any(
+            trial.values.get(name, value) != value
+            for name, value in chosen.items()
+            if not (name == "gamma" and trial.model not in ("RPCAG",))
+        ):
+            continue
+        error = trial.mean_majority if majority else trial.mean
+        cells[*trial.column, trial.model][trial.seed] = error
+    return dict(cells)
+
+
+def over_seeds(cells: dict[tuple[str, str, str], dict[int, float]]) -> Cell:
+    return {key: float(np.mean(list(by.values()))) for key, by in cells.items()}
+
+
+def _fits(trial: Trial, graph: str, mask: str) -> bool:
+    if trial.graph not in (None, graph):
+        return False
+    return trial.mask == ("zeros" if trial.corruption == "none" else mask)
+
+
+def ranks(cells: Cell, model: str = "RPCAG") -> dict[tuple[str, str], int]:
+    """One for the lowest error of a column; ties share the better rank."""
+    columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for (dataset, corruption, name), error in cells.items():
+        columns[dataset, corruption][name] = error
+    return {
+        column: 1 + sum(error < by[model] - 1e-9 for error in by.values())
+        for column, by in columns.items()
+        if model in by
+    }
+
+
+def winners(cells: Cell) -> dict[tuple[str, str], str]:
+    """The model of the lowest error of every column; RPCAG where it ties."""
+    columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for (dataset, corruption, name), error in cells.items():
+        columns[dataset, corruption][name] = error
+    return {
+        column: min(by, key=lambda name: (round(by[name], 9), name != "RPCAG"))
+        for column, by in columns.items()
+    }
