@@ -196,7 +196,7 @@ def _frpcag(case: Case, d: int) -> np.ndarray:
 
 def _rpca(case: Case, grid: Grid) -> Trials:
     """lam in units of 1 / sqrt(max(n, p)); "components" are all, or one per class."""
-    X = case.X_with_nan
+    X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
     for lam in grid["lam"]:
         result = Problem(X, lam * unit).solve(tol=GAP, max_iter=MAX_ITER)
@@ -207,7 +207,7 @@ def _rpca(case: Case, grid: Grid) -> Trials:
 
 def _rpcag(case: Case, grid: Grid) -> Trials:
     """As RPCA; every gamma starts where the last ended."""
-    X = case.X_with_nan
+    X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
     shifted = ShiftedLaplacian(laplacian(case.adjacency), X.shape[1])
     problem = Problem(X, unit, 1.0, shifted)
@@ -221,6 +221,11 @@ def _rpcag(case: Case, grid: Grid) -> Trials:
             for chosen in grid["components"]:
                 values = {"lam": lam, "gamma": gamma, "components": chosen}
                 yield values, _cut(Q, chosen, case)
+
+
+def _single(X: np.ndarray) -> np.ndarray:
+    """Single precision is enough for the gap asked for."""
+    return X.astype(np.float32)
 
 
 def _left_vectors(L: np.ndarray, basis: np.ndarray | None) -> np.ndarray:
@@ -239,15 +244,12 @@ def _cut(Q: np.ndarray, components: str, case: Case) -> np.ndarray:
 # -- their grids -----------------------------------------------------------------------
 
 
-def penalties(data: Data) -> list[float]:
-    """lam over 1 / sqrt(max(n, p)) for the oracle.
-
-    The paper's range, 2^-3 to 2^3 over sqrt(min(n, p)), halved because its algorithm
-    solves the model at lam / 2, in steps of sqrt(2); and what was best, more finely.
-    """
-    ratio = math.sqrt(max(data.X.shape) / min(data.X.shape))
-    wide = [round(ratio * 2 ** (k / 2 - 4), 4) for k in range(13)]
-    return sorted({*wide, 0.35, 0.5, 0.6, 0.7, 0.85, 1.0})
+# lam over 1 / sqrt(max(n, p)). The paper's grid begins at a quarter of that (halved, as
+# its algorithm solves the model at lam / 2) and goes on to ten times as much: there L
+# has nearly the full rank, and k-means on its singular vectors fails.
+PENALTIES = [0.25, 0.35, 0.5, 0.6, 0.7, 0.85, 1.0, 1.4]
+# Components of the models that iterate for every number of them.
+MOST = 64
 
 
 def thinned(grid: Grid, data: Data) -> Grid:
@@ -267,8 +269,9 @@ def thinned(grid: Grid, data: Data) -> Grid:
     return thin
 
 
-# A quarter of the paper's, and smaller: most of the best ones are.
-GAMMAS = [0.001, 0.004, 0.0156, *(gamma / 4 for gamma in POWERS)]
+# A quarter of the paper's, and smaller: most of the best ones are. The largest first:
+# on the way down the rank grows, and low ranks are cheap.
+GAMMAS = [*(gamma / 4 for gamma in reversed(POWERS)), 0.0156, 0.004, 0.001]
 BOTH = ["all", "k"]
 
 
@@ -278,6 +281,9 @@ def _methods() -> Iterator[Method]:
 
     def components(data: Data) -> Grid:
         return {"d": dimensions(data)}
+
+    def few(data: Data) -> Grid:
+        return {"d": [d for d in dimensions(data) if d <= max(MOST, data.n_classes)]}
 
     def beta(data: Data) -> Grid:
         return components(data) | {"beta": BETAS}
@@ -298,21 +304,32 @@ def _methods() -> Iterator[Method]:
     yield Method("LE", nested(_eigenmaps), components, k_components)
     yield Method("PCA", nested(_pca), components, k_components, uses_graph=False)
     yield Method("GLPCA", nested(_glpca), beta, fixed(beta=0.5))
-    yield Method("RGLPCA", each(_rglpca), beta, fixed(beta=0.5))
+    yield Method(
+        "RGLPCA",
+        each(_rglpca),
+        lambda data: few(data) | {"beta": BETAS},
+        fixed(beta=0.5),
+    )
     yield Method("MMF", nested(_mmf), gamma, fixed(gamma=2.0))
     yield Method(
         "NMF",
         each(_nmf),
-        components,
+        few,
         k_components,
         uses_graph=False,
         suits=nonnegative,
     )
-    yield Method("GNMF", each(_gnmf), gamma, fixed(gamma=1.0), suits=nonnegative)
+    yield Method(
+        "GNMF",
+        each(_gnmf),
+        lambda data: few(data) | {"gamma": POWERS},
+        fixed(gamma=1.0),
+        suits=nonnegative,
+    )
     yield Method(
         "RPCA",
         _rpca,
-        lambda data: {"lam": penalties(data), "components": BOTH},
+        lambda data: {"lam": PENALTIES, "components": BOTH},
         lambda data: {"lam": [1.0], "components": BOTH},
         uses_graph=False,
     )
@@ -320,7 +337,7 @@ def _methods() -> Iterator[Method]:
         "RPCAG",
         _rpcag,
         lambda data: {
-            "lam": penalties(data),
+            "lam": PENALTIES,
             "gamma": GAMMAS,
             "components": BOTH,
         },

@@ -1,6 +1,7 @@
 """Which runs make up a study."""
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rpcag.datasets import Data, load
@@ -67,32 +68,30 @@ class Study:
         _known("protocol", protocols, PROTOCOLS)
         for corruption in corruptions:
             check_corruption(corruption)
-        tasks = []
+        tasks: list[Task] = []
         for protocol in protocols:
-            for name in datasets:
+            chosen = SEEDS[protocol] if seeds is None else seeds
+            for seed, name in itertools.product(chosen, datasets):
                 load = self.datasets[name]
-                chosen = SEEDS[protocol] if seeds is None else seeds
-                for seed in chosen:
-                    data = load(seed)
-                    for corruption in corruptions:
-                        if not suits(corruption, data):
+                data = load(seed)
+                for corruption in corruptions:
+                    if not suits(corruption, data):
+                        continue
+                    column = protocol, name, corruption, seed
+                    for model in models:
+                        method = self.models[model]
+                        if protocol == "oracle" and model in UNPRINTED:
                             continue
-                        for model in models:
-                            method = self.models[model]
-                            if protocol == "oracle" and model in UNPRINTED:
-                                continue
-                            if not method.suits(data):
-                                continue
-                            tasks += _runs(
-                                protocol, name, corruption, seed, method, data, load
-                            )
+                        if method.suits(data):
+                            tasks += _runs(column, method, data, load)
         return tasks
 
 
 UNPRINTED = set(METHODS) - set(PRINTED)
 
 
-def _runs(protocol, dataset, corruption, seed, method: Method, data: Data, load):
+def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
+    protocol, _, corruption, _ = column
     setups = list(SETUPS[protocol])
     if method.name == "RPCAG":
         setups.append(CONTROL[protocol])
@@ -108,7 +107,7 @@ def _runs(protocol, dataset, corruption, seed, method: Method, data: Data, load)
         if protocol == "oracle" and (graph, mask) != SETUPS["oracle"][0]:
             grid = thinned(grid, data)
         parameters = tuple((name, tuple(values)) for name, values in grid.items())
-        run = Run(protocol, dataset, corruption, seed, method.name, *setup, parameters)
+        run = Run(*column, method.name, *setup, parameters)
         yield Task(run, method, load)
 
 
