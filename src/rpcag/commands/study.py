@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import (
@@ -22,7 +22,7 @@ reproduce = typer.Typer(
     no_args_is_help=True,
 )
 STORE = Path("results.jsonl")
-QUICK = {
+QUICK: dict[str, Any] = {
     "datasets": ["YALE", "USPS"],
     "corruptions": ["none", "occlusion25", "missing25"],
     "protocols": ["fair"],
@@ -98,7 +98,7 @@ def clustering(
     from rpcag.study.runs import PROTOCOLS
 
     with mistakes():
-        chosen = {
+        chosen: dict[str, Any] = {
             "protocols": _names(protocol) or list(PROTOCOLS),
             "datasets": _names(datasets),
             "corruptions": _names(corruptions) or list(CORRUPTIONS),

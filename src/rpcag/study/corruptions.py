@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def corrupt(data: Data, name: str, seed: int) -> tuple[np.ndarray, np.ndarray | 
     match = PATTERN.fullmatch(name)
     assert match is not None
     samples, kind, share = match.groups()
-    options = {
+    options: dict[str, Any] = {
         "share": int(share) / 100,
         "samples": int(samples or 100) / 100,
         "random_state": seed + 1,

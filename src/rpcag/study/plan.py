@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rpcag.datasets import Data, load
 from rpcag.study.corruptions import CORRUPTIONS, check_corruption, suits
@@ -91,7 +92,7 @@ UNPRINTED = set(METHODS) - set(PRINTED)
 
 
 def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
-    protocol, _, corruption, _ = column
+    protocol, dataset, corruption, seed = column
     setups = list(SETUPS[protocol])
     if method.name == "RPCAG":
         setups.append(CONTROL[protocol])
@@ -99,7 +100,7 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
     for graph, mask in setups:
         if corruption == "none":
             mask = "zeros"  # nothing is masked
-        setup = graph if method.uses_graph else None, mask
+        setup: tuple[Any, Any] = graph if method.uses_graph else None, mask
         if setup in seen:
             continue
         seen.add(setup)
@@ -107,7 +108,7 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
         if protocol == "oracle" and (graph, mask) != SETUPS["oracle"][0]:
             grid = thinned(grid, data)
         parameters = tuple((name, tuple(values)) for name, values in grid.items())
-        run = Run(*column, method.name, *setup, parameters)
+        run = Run(protocol, dataset, corruption, seed, method.name, *setup, parameters)
         yield Task(run, method, load)
 
 

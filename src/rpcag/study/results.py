@@ -4,7 +4,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,19 @@ CHOSEN = {"gamma": "auto", "components": "k"}
 ALL = {"components": "all"}
 
 
+class Errors(NamedTuple):
+    """Of one embedding, over the runs of k-means."""
+
+    columns: int  # of the embedding
+    least: float  # by one-to-one matching
+    mean: float
+    least_majority: float
+    mean_majority: float
+
+
 @dataclass(frozen=True)
 class Trial:
-    """Errors of one embedding, over the runs of k-means."""
+    """One combination of parameters of a run, and its errors."""
 
     protocol: str
     dataset: str
@@ -26,11 +36,7 @@ class Trial:
     graph: str | None
     mask: str
     values: dict[str, Any]
-    columns: int
-    least: float  # by one-to-one matching
-    mean: float
-    least_majority: float
-    mean_majority: float
+    errors: Errors
 
     @property
     def column(self) -> tuple[str, str]:
@@ -48,14 +54,8 @@ def trials(records: Iterable[dict]) -> list[Trial]:
         ):
             if numbers is not None:
                 assigned = dict(zip(names, values, strict=True))
-                found.append(Trial(**run, values=assigned, **_named(numbers)))
+                found.append(Trial(**run, values=assigned, errors=Errors(*numbers)))
     return found
-
-
-def _named(numbers: list) -> dict[str, float]:
-    columns, *errors = numbers
-    names = ("least", "mean", "least_majority", "mean_majority")
-    return {"columns": columns, **dict(zip(names, errors, strict=True))}
 
 
 Cell = dict[tuple[str, str, str], float]  # by data set, corruption and model
@@ -79,9 +79,10 @@ def oracle(
             continue
         if components not in (None, trial.values.get("components", components)):
             continue
-        error = trial.least_majority if majority else trial.least
+        found_at = trial.errors
+        error = found_at.least_majority if majority else found_at.least
         if trial.model == "k-means":
-            error = trial.mean_majority if majority else trial.mean
+            error = found_at.mean_majority if majority else found_at.mean
         key = (*trial.column, trial.model)
         cells[key] = min(error, cells.get(key, 1.0))
     return cells
@@ -106,7 +107,7 @@ def fair(
             if not (name == "gamma" and trial.model not in ("RPCAG",))
         ):
             continue
-        error = trial.mean_majority if majority else trial.mean
+        error = trial.errors.mean_majority if majority else trial.errors.mean
         cells[*trial.column, trial.model][trial.seed] = error
     return dict(cells)
 

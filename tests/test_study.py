@@ -1,0 +1,428 @@
+"""The study: what is run, kept, resumed and counted."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.decomposition import FastICA
+
+from rpcag.datasets import Data
+from rpcag.study import CORRUPTIONS, DATASETS, Store, Study, missing, run
+from rpcag.study.case import Case, Sample
+from rpcag.study.kmeans import _lloyd, _spread, errors, kmeans
+from rpcag.study.methods import METHODS, PRINTED
+from rpcag.study.printed import clustering_errors, times
+from rpcag.study.report import Report
+from rpcag.study.results import fair, oracle, ranks, trials, winners
+
+
+def blobs(seed, n=40, p=24, k=4):
+    """Classes around random images, in [0, 1]."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(k), n // k)
+    X = rng.random((k, p))[y] + 0.15 * rng.random((n, p))
+    return Data("blobs", X / X.max(), y, image_shape=(4, p // 4))
+
+
+def small_study(models=("k-means", "PCA", "NCuts", "RPCA", "RPCAG")):
+    study = Study()
+    study.add_dataset("blobs", blobs)
+    return study.plan(
+        datasets=["blobs"],
+        protocols=["fair"],
+        corruptions=["none", "occlusion25", "missing25"],
+        models=models,
+        seeds=[1, 2],
+    )
+
+
+def results(store):
+    """What a store says, without how long it took."""
+    return {
+        json.dumps(record["run"], sort_keys=True): record["trials"]
+        for record in store.read()
+    }
+
+
+# -- k-means ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_runs_side_by_side_are_those_of_scikit_learn(k):
+    X = blobs(0).X
+    starts = _spread(X, k, 6, np.random.default_rng(3))
+    labels, inertia = _lloyd(X, starts.copy())
+    for start, found, value in zip(starts, labels, inertia, strict=True):
+        expected = KMeans(k, init=start, n_init=1, tol=0).fit(X)
+        np.testing.assert_array_equal(found, expected.labels_)
+        assert value == pytest.approx(expected.inertia_)
+
+
+def test_starts_are_drawn_by_squared_distance():
+    X = np.array([[0.0], [1.0], [3.0]])
+    centres = _spread(X, 2, 30_000, np.random.default_rng(0))[:, :, 0]
+    after_zero = centres[centres[:, 0] == 0, 1]
+    assert np.mean(after_zero == 3) == pytest.approx(0.9, abs=0.01)
+    assert np.mean(centres[:, 0] == 0) == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_samples_that_coincide_and_no_columns_at_all():
+    labels, inertia = kmeans(np.ones((6, 2)), 3, 4, np.random.default_rng(0))
+    assert labels.shape == (4, 6)
+    assert not inertia.any()
+    y = np.repeat([0, 1], 5)
+    nothing = errors(np.empty((10, 0)), y, 2, 3, 2, seed=0)
+    assert (nothing >= 0.4).all()
+
+
+def test_an_empty_cluster_gets_the_farthest_sample():
+    X = np.array([[0.0], [0.1], [10.0], [20.0]])
+    labels, _ = _lloyd(X, np.array([[[0.0], [100.0], [200.0]]]))
+    assert len(set(labels[0])) == 3
+
+
+def test_errors_of_separate_classes_are_zero():
+    data = blobs(0)
+    found = errors(data.X, data.y, 4, runs=3, starts=5, seed=0)
+    assert found.shape == (3, 2)
+    assert not found.any()
+
+
+# -- what the models get ---------------------------------------------------------------
+
+
+def test_lost_entries_are_zeros_or_missing():
+    sample = Sample(blobs(0), "missing25", seed=0)
+    lost = ~sample.mask
+    assert lost.mean() == pytest.approx(0.25)
+    zeros, known = Case(sample, "knn", "zeros"), Case(sample, "knn", "known")
+    assert not np.isnan(zeros.X_with_nan).any()
+    np.testing.assert_array_equal(np.isnan(known.X_with_nan), lost)
+    assert not known.X[lost].any()
+    for X in (zeros.X, np.ma.masked_invalid(known.X_with_nan)):
+        np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(X.std(axis=0, ddof=1), 1)
+    for case in (zeros, known):
+        np.testing.assert_allclose(np.linalg.norm(case.non_negative, axis=1), 1)
+        assert (case.non_negative >= 0).all()
+    assert not zeros.non_negative[lost].any()
+    assert known.non_negative[lost].all()
+
+
+def test_a_constant_feature_is_only_centred():
+    data = blobs(0)
+    data.X[:, 3] = 0.5
+    case = Case(Sample(data, "none", 0), "knn", "zeros")
+    assert not case.X[:, 3].any()
+
+
+def test_graphs_know_the_mask():
+    sample = Sample(blobs(0), "occlusion25", seed=0)
+    same = sample.data.y[:, None] == sample.data.y
+    inside = {kind: sample.graph(kind) for kind in ("complete", "knn", "uniform")}
+    share = {kind: float((A * same).sum() / A.sum()) for kind, A in inside.items()}
+    assert share["knn"] > 0.9
+    assert share["complete"] > share["uniform"]
+    assert sample.graph("knn") is inside["knn"]
+    with pytest.raises(ValueError, match="unknown graph 'wheel'"):
+        sample.graph("wheel")
+
+
+@pytest.mark.parametrize("name", ["PCA", "NCuts", "LE", "GLPCA", "MMF"])
+def test_fewer_components_are_the_first_of_more(name):
+    case = Case(Sample(blobs(0), "occlusion25", 0), "knn", "zeros")
+    method = METHODS[name]
+    grid = {key: values[:2] for key, values in method.oracle(case.sample.data).items()}
+    grid["d"] = [2, 5]
+    for values, Q in method.sweep(case, grid):
+        alone = {key: [value] for key, value in values.items()}
+        ((_, expected),) = method.sweep(case, alone)
+        overlap = np.linalg.svd(
+            np.linalg.qr(Q)[0].T @ np.linalg.qr(expected)[0], compute_uv=False
+        )
+        np.testing.assert_allclose(overlap, 1, atol=1e-6)
+        assert Q.shape == (40, values["d"])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("mask", ["zeros", "known"])
+def test_every_model_answers_every_combination(name, mask):
+    case = Case(Sample(blobs(0), "missing25", 0), "knn", mask)
+    grid = METHODS[name].fair(case.sample.data)
+    found = [tuple(values.items()) for values, Q in METHODS[name].sweep(case, grid)]
+    expected = int(np.prod([len(values) for values in grid.values()]))
+    assert len(found) == len(set(found)) == expected
+
+
+# -- the plan --------------------------------------------------------------------------
+
+
+@pytest.mark.data
+def test_the_plan_has_all_columns_of_the_paper():
+    tasks = Study().plan(protocols=["oracle"], models=["RPCAG"])
+    paper = [t.run for t in tasks if t.run.graph == "complete"]
+    assert len({(r.dataset, r.corruption) for r in paper}) == len(paper) == 72
+    assert {r.mask for r in paper} == {"zeros"}
+    assert {(t.run.graph, t.run.mask) for t in tasks} == {
+        ("complete", "zeros"),
+        ("knn", "zeros"),
+        ("knn", "known"),
+        ("uniform", "zeros"),
+    }
+
+
+def test_models_without_a_graph_run_once():
+    runs = [task.run for task in small_study(["PCA"])]
+    assert {(r.graph, r.mask) for r in runs if r.corruption == "none"} == {
+        (None, "zeros")
+    }
+    assert {(r.graph, r.mask) for r in runs if r.corruption != "none"} == {
+        (None, "zeros"),
+        (None, "known"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"models": ["RPCAGG"]}, "unknown model 'RPCAGG'; there are k-means"),
+        ({"datasets": ["ORLL"]}, "unknown data set 'ORLL'"),
+        ({"protocols": ["best"]}, "unknown protocol 'best'"),
+        ({"corruptions": ["rain"]}, "unknown corruption 'rain'"),
+    ],
+)
+def test_unknown_names_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        Study().plan(**{"datasets": [], **change})
+
+
+# -- the store and the runner ----------------------------------------------------------
+
+
+def test_a_line_that_was_cut_off_is_done_again(tmp_path):
+    store = Store(tmp_path / "new" / "results.jsonl")
+    tasks = small_study(["PCA"])
+    assert run(tasks, store) == []
+    whole = results(store)
+    text = store.path.read_bytes()
+    store.path.write_bytes(text[:-20])
+    assert len(missing(tasks, store)) == 1
+    run(tasks, store)
+    assert results(store) == whole
+    assert store.path.read_bytes().count(b"\n") == len(tasks)
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"run": 1}\nhello\n')
+    with pytest.raises(ValueError, match="line 2 is not a record of a study"):
+        list(Store(path).read())
+
+
+def test_two_runs_cannot_write_one_store(tmp_path):
+    store = Store(tmp_path / "results.jsonl")
+    with (
+        store.appending(),
+        pytest.raises(RuntimeError, match="being written by another run"),
+        store.appending(),
+    ):
+        pass
+
+
+def test_two_processes_give_the_answers_of_one(tmp_path):
+    tasks = small_study()
+    one, two = Store(tmp_path / "1.jsonl"), Store(tmp_path / "2.jsonl")
+    run(tasks, one)
+    run(tasks, two, jobs=2)
+    assert results(one) == results(two)
+    assert len(results(one)) == len(tasks)
+
+
+def test_a_dask_cluster_gives_them_too(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    tasks = small_study(["PCA", "RPCAG"])
+    here, there = Store(tmp_path / "1.jsonl"), Store(tmp_path / "2.jsonl")
+    run(tasks, here)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        run(tasks, there, dask=cluster.scheduler_address)
+    assert results(here) == results(there)
+
+
+def test_a_run_that_fails_is_told_and_tried_again(tmp_path):
+    study = Study()
+    study.add_dataset("blobs", blobs)
+    study.add_model("broken", lambda case: 1 / 0)
+    store = Store(tmp_path / "results.jsonl")
+    chosen = {"datasets": ["blobs"], "corruptions": ["none"], "protocols": ["fair"]}
+    tasks = study.plan(models=["broken", "PCA"], seeds=[1], **chosen)
+    (failed,) = run(tasks, store)
+    assert failed["error"] == "ZeroDivisionError: division by zero"
+    assert [task.run.model for task in missing(tasks, store)] == ["broken"]
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_study import Store, run, small_study
+tasks, store = small_study(), Store({store!r})
+print("ready", flush=True)
+run(tasks, store, jobs={jobs})
+print("done", flush=True)
+"""
+
+
+def test_killed_at_twenty_moments_it_ends_with_the_same_store(tmp_path):
+    path = tmp_path / "killed.jsonl"
+    tasks = small_study()
+    whole = Store(tmp_path / "whole.jsonl")
+    start = time.perf_counter()
+    run(tasks, whole)
+    seconds = time.perf_counter() - start
+    rng = random.Random(0)
+    for kill in range(20):
+        jobs = 2 if kill % 4 == 3 else 1
+        code = KILLED.format(
+            tests=str(Path(__file__).parent), store=str(path), jobs=jobs
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(rng.uniform(0, seconds / 12))
+            os.killpg(process.pid, signal.SIGKILL)
+    before = len(results(Store(path)))
+    assert before < len(tasks), "killed too late to show anything"
+    run(tasks, Store(path))
+    assert results(Store(path)) == results(whole)
+    assert len(path.read_text().splitlines()) == len(tasks)
+
+
+# -- one's own -------------------------------------------------------------------------
+
+
+def test_a_model_and_a_data_set_of_ones_own_take_ten_lines(tmp_path):
+    study = Study()
+    study.add_dataset("mine", lambda seed: blobs(seed))
+    study.add_model(
+        "ICA",
+        lambda case, d: FastICA(d, random_state=0, max_iter=500).fit_transform(case.X),
+        d=[3, 4],
+    )
+    tasks = study.plan(datasets=["mine"], corruptions=["none"], models=["ICA", "RPCAG"])
+    store = Store(tmp_path / "mine.jsonl")
+    assert run(tasks, store, jobs=2) == []
+    report = Report(store.read())
+    assert ("mine", "none", "ICA") in report.oracle("knn", "zeros")
+    assert ("mine", "none", "RPCAG") in report.fair("knn", "known")
+    for add in (study.add_dataset, study.add_model):
+        with pytest.raises(ValueError, match="already"):
+            add("mine" if add == study.add_dataset else "ICA", None)
+
+
+# -- the printed tables and the report -------------------------------------------------
+
+
+def test_printed_tables_say_what_the_paper_says():
+    printed = clustering_errors()
+    assert len(printed) == 748
+    columns = {key[:2] for key in printed}
+    assert len(columns) == 72
+    assert {dataset for dataset, _ in columns} == set(DATASETS)
+    assert {corruption for _, corruption in columns} == set(CORRUPTIONS)
+    assert {model for *_, model in printed} == set(PRINTED)
+    assert list(ranks(printed).values()).count(1) == 65
+    assert times()["RPCAG", 1200] == (869.8, 13.8)
+
+
+def line(model, errors, graph="complete", protocol="oracle", seed=0, **grid):
+    """A line of a store, with the same number for least and mean."""
+    return {
+        "run": {
+            "protocol": protocol,
+            "dataset": "ORL",
+            "corruption": "occlusion25",
+            "seed": seed,
+            "model": model,
+            "graph": graph,
+            "mask": "zeros",
+            "parameters": [[name, values] for name, values in grid.items()],
+        },
+        "trials": [[5, e, e + 0.1, e - 0.01, e] for e in errors],
+        "seconds": 1.0,
+    }
+
+
+def test_cells_are_the_least_over_the_grid():
+    found = trials(
+        [
+            line("RPCAG", [0.5, 0.1, 0.4, 0.2], lam=[0.5, 1], components=["all", "k"]),
+            line("RPCAG", [0.05], graph="knn", lam=[1]),
+            line("PCA", [0.4, 0.45], graph=None, d=[2, 4]),
+            line("k-means", [0.3], graph=None),
+        ]
+    )
+    cells = oracle(found, "complete", "zeros")
+    column = "ORL", "occlusion25"
+    assert cells[*column, "RPCAG"] == 0.4
+    assert cells[*column, "PCA"] == 0.4
+    assert cells[*column, "k-means"] == pytest.approx(0.4)  # the mean of its runs
+    assert ranks(cells)[column] == 1
+    assert winners(cells)[column] == "RPCAG"
+    every = oracle(found, "complete", "zeros", components=None)
+    assert every[*column, "RPCAG"] == 0.1
+    majority = oracle(found, "complete", "zeros", majority=True)
+    assert majority[*column, "RPCAG"] == pytest.approx(0.39)
+
+
+def test_fair_cells_take_what_was_chosen_without_labels():
+    grid = {"lam": [1.0], "gamma": [0.02, "auto"], "components": ["all", "k"]}
+    found = trials(
+        line("RPCAG", errors, "knn", "fair", seed, **grid)
+        for seed, errors in ((1, [0.0, 0.1, 0.2, 0.3]), (2, [0.0, 0.1, 0.2, 0.5]))
+    )
+    cells = fair(found, "knn", "zeros")
+    by_seed = cells["ORL", "occlusion25", "RPCAG"]
+    assert by_seed == pytest.approx({1: 0.4, 2: 0.6})
+    small = fair(found, "knn", "zeros", {"gamma": 0.02, "components": "k"})
+    assert small["ORL", "occlusion25", "RPCAG"] == pytest.approx({1: 0.2, 2: 0.2})
+
+
+def test_the_report_counts_and_compares():
+    records = [
+        line("RPCAG", [0.2, 0.3], lam=[1.0], components=["all", "k"]),
+        line("RPCA", [0.25, 0.3], graph=None, lam=[1.0], components=["all", "k"]),
+    ]
+    for seed, better in ((1, 0.1), (2, 0.3)):
+        for model, error in (("RPCAG", 0.5 - better), ("RPCA", 0.5)):
+            grid = {"lam": [1.0], "components": ["k"]}
+            if model == "RPCAG":
+                grid["gamma"] = ["auto"]
+            graph = "knn" if model == "RPCAG" else None
+            records.append(line(model, [error], graph, "fair", seed, **grid))
+    report = Report(records)
+    wins = report.wins()
+    assert wins.rows[0][:3] == ["the paper", "72", "65"]
+    assert wins.rows[1][:3] == ["oracle, the paper's graph, zeros as data", "1", "1"]
+    table = report.beside("ORL", report.oracle("complete", "zeros"), "oracle")
+    assert ["RPCAG", "20.0 (24.7)"] in table.rows
+    assert table.rows[-1] == ["rank of RPCAG", "1"]
+    assert table.bold == {(table.rows.index(["RPCAG", "20.0 (24.7)"]), 1)}
+    (_, _, pairs, mean, deviation, lower) = report.paired().rows[0]
+    assert (pairs, mean, deviation, lower) == ("2", "-20.0", "14.1", "100 %")
+    for text in (table.markdown(), table.csv(), table.latex()):
+        assert "20.0 (24.7)" in text
+    assert r"occluded 25 \%" in table.latex()
