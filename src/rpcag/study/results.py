@@ -47,6 +47,8 @@ def trials(records: Iterable[dict]) -> list[Trial]:
     found = []
     for record in records:
         run = dict(record["run"])
+        if "protocol" not in run:  # of another experiment
+            continue
         names = [name for name, _ in run["parameters"]]
         grid = [values for _, values in run.pop("parameters")]
         for values, numbers in zip(
