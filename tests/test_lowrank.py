@@ -153,3 +153,21 @@ def test_rows_or_columns_of_very_different_size_converge(axis):
     shape = (260, 1) if axis == 0 else (1, 180)
     model = RPCA().fit(X * 10 ** rng.uniform(-3, 3, shape))
     assert model.status_ == "converged"
+
+
+def test_a_path_comes_back_to_factors():
+    """Once the rank has fallen, factors from scratch beat L from the last end."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 130)) + 4 * np.outer(
+        rng.standard_normal(120), rng.standard_normal(130)
+    )
+    shifted = ShiftedLaplacian(laplacian(KNNGraph()(X)))
+    problem = Problem(X, 0.2, 1e-3, shifted)
+    full = problem.solve(tol=1e-3, max_iter=1000)
+    assert not full.state.factored
+    assert full.state.rank == full.rank > 0.3 * 120
+    between = problem.at(0.1, 3.0).solve(tol=1e-3, max_iter=1000, start=full.state)
+    assert between.rank < 0.3 * 120
+    last = problem.at(0.1, 4.0).solve(tol=1e-3, max_iter=1000, start=between.state)
+    assert last.state.factored
+    assert last.gap <= 1e-3

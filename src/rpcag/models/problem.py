@@ -25,6 +25,9 @@ from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 ONE_THREAD = 1000
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
+# Share of the shorter side below which the rank of L is low enough for them to pay also
+# when the last solve on a path ended without.
+LOW = 0.3
 # Spread over size of the entries from which single precision does to begin with.
 OFFSET = 0.02
 # Entries from which the unit of the penalties is estimated.
@@ -144,6 +147,9 @@ class Problem:
     def _iterate(self, has_graph: bool, start: State | None, **options) -> Result:
         """With factors of L while its rank is low, else with L itself."""
         laplacian = self.laplacian if has_graph else None
+        low = LOW * min(self.X.shape)
+        if start is not None and start.rank is not None and start.rank < low:
+            start = None  # factors from scratch are faster than L from there
         goes_on: dict = {"start": start}
         if min(self.X.shape) >= FACTORED and (start is None or start.factored):
             dtype = self._precision(has_graph, options["tol"])

@@ -124,7 +124,11 @@ class _Solve:
 
     def state(self) -> State:
         return State.of_copies(
-            self.copies, self.multipliers, tuple(self.rho), self.ratio
+            self.copies,
+            self.multipliers,
+            tuple(self.rho),
+            self.ratio,
+            self.central.rank,
         )
 
     def save(self) -> Saved:

@@ -38,6 +38,7 @@ class State:
     penalties: tuple[float, ...]
     ratio: float  # the unit of the penalties
     factored: bool  # of `lowrank`, not of `admm`
+    rank: int | None = None  # of L, after `admm`
 
     @classmethod
     def of_copies(
@@ -46,11 +47,12 @@ class State:
         multipliers: Sequence[np.ndarray],
         penalties: tuple[float, ...],
         ratio: float,
+        rank: int | None = None,
     ) -> "State":
         """That of `admm`: the copies of L and their scaled multipliers."""
         arrays = {f"copy {i}": P for i, P in enumerate(copies)}
         arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
-        return cls(arrays, penalties, ratio, factored=False)
+        return cls(arrays, penalties, ratio, factored=False, rank=rank)
 
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """What `of_copies` was given."""
