@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench bench-models docs clean
+.PHONY: demo install lint test test-oldest bench bench-models study docs clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -34,6 +34,11 @@ bench: $(VENV)-bench/peers  ## against other packages; resumes, and makes docs/b
 
 bench-models: install  ## every model of the paper's comparison on occluded faces
 	$(BIN)/python benchmarks/comparison.py
+
+STUDY := results/clustering.jsonl
+study: install  ## the paper's evaluation on the real data; resumes, and takes hours
+	$(BIN)/rpcag reproduce clustering --store $(STUDY)
+	$(BIN)/rpcag report --store $(STUDY) --page docs/reproduction.md
 
 docs: install  ## the pages that are made from the code
 	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \

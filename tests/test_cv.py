@@ -42,7 +42,7 @@ def test_the_errors_are_those_of_a_model_that_never_saw_the_entries():
     hidden = np.random.RandomState(4).choice(X.size, round(0.2 * X.size), replace=False)
     seen = X.copy()
     seen.flat[hidden] = np.nan
-    L = RPCAG(gamma=0.1).fit(seen).low_rank_
+    L = RPCAG(lam=model.lam_, gamma=0.1).fit(seen).low_rank_
     expected = np.abs(L - X).flat[hidden].mean()
     assert model.cv_results_["mean_error"][0] == pytest.approx(expected, rel=1e-6)
 

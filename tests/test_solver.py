@@ -209,3 +209,15 @@ def test_warm_start_in_another_unit_starts_afresh(X):
     model = RPCAG(warm_start=True).fit(X)
     cold = model.n_iter_
     assert model.fit(1e6 * X).n_iter_ == cold
+
+
+def test_automatic_weights_follow_what_is_observed():
+    """lam = 1 / sqrt(w max(n, p)) and gamma times w, for a share w of the entries."""
+    X = np.random.default_rng(0).standard_normal((30, 40))
+    whole = RPCAG(tol=1e-2).fit(X)
+    X[:15] = np.where(np.arange(40) % 2, X[:15], np.nan)  # a quarter is missing
+    part = RPCAG(tol=1e-2).fit(X)
+    assert whole.lam_ == pytest.approx(1 / np.sqrt(40))
+    assert part.lam_ == pytest.approx(1 / np.sqrt(0.75 * 40))
+    sizes = [np.median(np.abs(A[~np.isnan(A)])) / 0.6745 for A in (X,)]
+    assert part.gamma_ == pytest.approx(0.75 * 4 / np.sqrt(40) / sizes[0], rel=1e-3)

@@ -33,7 +33,7 @@ class RPCAGCV(RPCAG):
         Candidates; "auto" is 0 and seven values from 1/256 to 16 times the automatic
         gamma of `RPCAG`.
     lams : "auto" or sequence of float, default="auto"
-        Candidates; "auto" is the one value 1 / sqrt(max(n_samples, n_features)).
+        Candidates; "auto" is the one value that `RPCAG` would take.
     holdout : float, default=0.1
         Share of the observed entries to hide.
     n_splits : int, default=3
@@ -121,7 +121,7 @@ class RPCAGCV(RPCAG):
         check_number(self, "holdout", Real, at_least=0)
         if not 0 < self.holdout < 1:
             raise ValueError(f"holdout must lie between 0 and 1, got {self.holdout}")
-        lams = self._candidates("lams", [resolve_lam("auto", X.shape)])
+        lams = self._candidates("lams", [resolve_lam("auto", X)])
         auto = resolve_gamma("auto", X)
         gammas = self._candidates("gammas", [factor * auto for factor in FACTORS])
         if 0 in lams:

@@ -19,6 +19,7 @@ from rpcag.linalg.svt import proven_norm
 from rpcag.models.problem import (
     SAFE,
     automatic_gamma,
+    automatic_lam,
     typical_size,
     typical_spread,
 )
@@ -51,7 +52,7 @@ class Split:
 def fit(
     X: Any,
     *,
-    lam: float,
+    lam: float | str,
     gamma: float | str,
     laplacian: Any,
     tol: float,
@@ -59,14 +60,15 @@ def fit(
     callback: Callable[[Progress], bool | None] | None,
 ) -> Split:
     """Decompose a Dask array that has all rows in every chunk."""
-    size, spread, has_missing = _measure(X)
+    size, spread, observed = _measure(X)
     if not 1 / SAFE < size < SAFE:
         raise ValueError(
             f"X has entries of size {size:.3g}, which are not rescaled on Dask; divide "
             "X by a number that makes them about one"
         )
+    lam = automatic_lam(X.shape, observed) if isinstance(lam, str) else float(lam)
     if isinstance(gamma, str):
-        gamma = automatic_gamma(X.shape, size)
+        gamma = automatic_gamma(X.shape, size, observed)
     shifted = None
     if laplacian is not None and gamma > 0:
         shifted = ShiftedLaplacian(laplacian)
@@ -79,7 +81,7 @@ def fit(
         callback=callback,
     )
     S = X - result.x
-    if has_missing:
+    if observed < 1:
         S = da.where(da.isnan(S), X.dtype.type(0), S)
     assert result.rank is not None
     return Split(
@@ -124,20 +126,20 @@ def _workers() -> int:
         return 1
 
 
-def _measure(X: Any) -> tuple[float, float, bool]:
-    """Typical size and spread of the entries, and whether some are missing."""
+def _measure(X: Any) -> tuple[float, float, float]:
+    """Typical size and spread of the entries, and the share that is observed."""
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
     rows = X[:: max(1, X.shape[0] // 64)]
-    wrong, missing, seen, sample, few = dask.compute(
-        da.isinf(X).any(), da.isnan(X).any(), da.isfinite(X).any(), columns, rows
+    wrong, missing, sample, few = dask.compute(
+        da.isinf(X).any(), da.isnan(X).sum(), columns, rows
     )
     if wrong:
         raise ValueError("X contains infinity; mark missing entries by NaN")
-    if not seen:
+    if missing == X.size:
         raise ValueError("X has no observed entry: every value is NaN")
     size = typical_size(sample)
-    return size, typical_spread(few, size), bool(missing)
+    return size, typical_spread(few, size), 1 - int(missing) / X.size
 
 
 class DaskPanel:

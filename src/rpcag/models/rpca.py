@@ -1,6 +1,5 @@
 """Robust PCA, and Robust PCA on graphs: the same with one more term."""
 
-import math
 from dataclasses import replace
 from numbers import Integral
 
@@ -22,7 +21,9 @@ from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import (
     Problem,
     automatic_gamma,
+    automatic_lam,
     blas_threads,
+    observed_share,
     typical_size,
 )
 from rpcag.models.table import About
@@ -45,7 +46,8 @@ class RPCA(Decomposition):
         Columns of the embedding at the most; by default the rank that was found. The
         low-rank matrix itself is not cut.
     lam : float or "auto", default="auto"
-        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)).
+        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)), over
+        the root of the share of entries that are observed.
         Smaller values move more of X into the sparse part.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
@@ -206,7 +208,7 @@ class RPCA(Decomposition):
         return Z
 
     def _fit(self, X):
-        lam = resolve_lam(self.lam, X.shape)
+        lam = resolve_lam(self.lam, X)
         result = self._solve(Problem(X, lam))
         self.lam_ = lam
         self._name(X, result)
@@ -229,7 +231,7 @@ class RPCA(Decomposition):
         graph = self._graph_on_dask(X)
         split = distributed.fit(
             X,
-            lam=resolve_lam(self.lam, X.shape),
+            lam=self.lam,
             gamma=getattr(self, "gamma", 0.0),
             laplacian=None if graph is None else graph.laplacian,
             tol=self.tol,
@@ -291,13 +293,15 @@ class RPCAG(RPCA):
         Columns of the embedding at the most; by default the rank that was found. The
         low-rank matrix itself is not cut.
     lam : float or "auto", default="auto"
-        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)).
+        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)), over
+        the root of the share of entries that are observed.
         Smaller values move more of X into the sparse part.
     gamma : float or "auto", default="auto"
-        Weight of the smoothness; 0 gives Robust PCA. "auto" is 4 lam divided by the
-        typical size of an entry (the median size of those that are not zero, as a
-        deviation), so it follows the unit of X: about 0.125 for standardised data of
-        1000 features.
+        Weight of the smoothness; 0 gives Robust PCA. "auto" is
+        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry
+        (the median size of those that are not zero, as a deviation), so it follows the
+        unit of X: about 0.125 for standardised data of 1000 features. It is multiplied
+        by the share of entries that are observed.
     graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
         "knn" is `rpcag.graphs.KNNGraph()`, "complete" the graph of the paper,
         `rpcag.graphs.CompleteGraph()`. Any builder of `rpcag.graphs`, any function
@@ -404,7 +408,7 @@ class RPCAG(RPCA):
         self._name(X, result)
 
     def _parameters(self, X):
-        return resolve_lam(self.lam, X.shape), resolve_gamma(self.gamma, X)
+        return resolve_lam(self.lam, X), resolve_gamma(self.gamma, X)
 
     def _graph_on_dask(self, X):
         if isinstance(self.graph, (str, BaseEstimator)) or callable(self.graph):
@@ -444,13 +448,15 @@ def check_options(model) -> None:
     check_checkpoint(model)
 
 
-def resolve_lam(lam, shape: tuple[int, int]) -> float:
+def resolve_lam(lam, X: np.ndarray) -> float:
     """The paper's rule (after Candès et al.), or the number given."""
-    return 1 / math.sqrt(max(shape)) if isinstance(lam, str) else float(lam)
+    if not isinstance(lam, str):
+        return float(lam)
+    return automatic_lam(X.shape, observed_share(X))
 
 
 def resolve_gamma(gamma, X: np.ndarray) -> float:
     """The rule measured on the paper's data sets, or the number given."""
     if not isinstance(gamma, str):
         return float(gamma)
-    return automatic_gamma(X.shape, typical_size(X))
+    return automatic_gamma(X.shape, typical_size(X), observed_share(X))

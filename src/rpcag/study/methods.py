@@ -32,7 +32,7 @@ from rpcag.models import (
     NCuts,
 )
 from rpcag.models.problem import Problem
-from rpcag.models.rpca import resolve_gamma
+from rpcag.models.rpca import resolve_gamma, resolve_lam
 from rpcag.study.case import Case
 
 Grid = dict[str, list]
@@ -199,7 +199,8 @@ def _rpca(case: Case, grid: Grid) -> Trials:
     X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
     for lam in grid["lam"]:
-        result = Problem(X, lam * unit).solve(tol=GAP, max_iter=MAX_ITER)
+        weight = resolve_lam(lam, X) if lam == "auto" else lam * unit
+        result = Problem(X, weight).solve(tol=GAP, max_iter=MAX_ITER)
         Q = _left_vectors(result.x, result.basis)
         for chosen in grid["components"]:
             yield {"lam": lam, "components": chosen}, _cut(Q, chosen, case)
@@ -212,9 +213,10 @@ def _rpcag(case: Case, grid: Grid) -> Trials:
     shifted = ShiftedLaplacian(laplacian(case.adjacency), X.shape[1])
     problem = Problem(X, unit, 1.0, shifted)
     for lam in grid["lam"]:
+        weight = resolve_lam(lam, X) if lam == "auto" else lam * unit
         state = None
         for gamma in grid["gamma"]:
-            at = problem.at(lam * unit, resolve_gamma(gamma, X))
+            at = problem.at(weight, resolve_gamma(gamma, X))
             result = at.solve(tol=GAP, max_iter=MAX_ITER, start=state)
             state = result.state
             Q = _left_vectors(result.x, result.basis)
@@ -330,7 +332,7 @@ def _methods() -> Iterator[Method]:
         "RPCA",
         _rpca,
         lambda data: {"lam": PENALTIES, "components": BOTH},
-        lambda data: {"lam": [1.0], "components": BOTH},
+        lambda data: {"lam": ["auto"], "components": BOTH},
         uses_graph=False,
     )
     yield Method(
@@ -342,8 +344,8 @@ def _methods() -> Iterator[Method]:
             "components": BOTH,
         },
         lambda data: {
-            "lam": [1.0],
-            "gamma": [0.02, 0.125, "auto", 1.0],
+            "lam": ["auto"],
+            "gamma": [1.0, 0.125, "auto", 0.02],
             "components": BOTH,
         },
     )

@@ -1,11 +1,16 @@
 """Results of a study: a file with one line of JSON per run, only ever appended to."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where two writers are not told apart
+    fcntl: Any = None  # type: ignore[no-redef]
 
 
 class Store:
@@ -43,7 +48,8 @@ class Store:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise RuntimeError(
                     f"{self.path} is being written by another run; wait for it, or "
@@ -59,8 +65,11 @@ class Writer:
         self._descriptor = descriptor
 
     def add(self, record: dict) -> None:
-        line = json.dumps(record, separators=(",", ":")) + "\n"
-        os.write(self._descriptor, line.encode())
+        line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
+        before = os.fstat(self._descriptor).st_size
+        if os.write(self._descriptor, line) < len(line):
+            os.ftruncate(self._descriptor, before)
+            raise OSError("no space left for the results")
         os.fsync(self._descriptor)
 
 
