@@ -27,8 +27,8 @@ from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models.problem import Problem, automatic_gamma, typical_size
 
-# A peer this many times slower than the fastest one on a smaller matrix is not run on
-# the largest.
+# A peer this many times slower than the fastest one on three matrices is not run on the
+# others.
 TOO_SLOW = 2.5
 
 
@@ -110,12 +110,11 @@ def judged(X, L, lam, truth, best, svds):
 
 
 def others(records):
-    """The slower peers; the slowest not on the largest matrix."""
-    for problem in problems.SYNTHETIC:
+    """The slower peers: on the first three matrices, and further if they keep up."""
+    for k, problem in enumerate(problems.SYNTHETIC):
         for peer in peers.PEERS:
-            if problem[0] * problem[1] > 3e6 and _slow(records, peer):
-                continue
-            rival(records, problem, peer)
+            if k < 3 or not _slow(records, peer):
+                rival(records, problem, peer)
 
 
 def rival(records, problem, peer):
@@ -134,11 +133,13 @@ def rival(records, problem, peer):
 
 
 def _slow(records, peer):
-    times = {
-        other: records.all[f"rpca 1000x1000 r50 5% / {other}"]["svds"]
-        for other in peers.PEERS
-    }
-    return times[peer] > TOO_SLOW * min(times.values())
+    """On all of the first three matrices."""
+    names = [name_of(problem) for problem in problems.SYNTHETIC[:3]]
+    return all(
+        records.all[f"{name} / {peer}"]["svds"]
+        > TOO_SLOW * records.all[f"{name} / pyrpca"]["svds"]
+        for name in names
+    )
 
 
 def faces(records):

@@ -28,6 +28,8 @@ def mistakes() -> Iterator[None]:
     """Errors that a user can mend are one line, not a traceback."""
     try:
         yield
+    except typer.Exit:  # a RuntimeError, and said already
+        raise
     except ImportError as error:
         raise fail(f"{error}") from None
     except OSError as error:

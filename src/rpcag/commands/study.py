@@ -1,7 +1,9 @@
 """``rpcag datasets``, ``rpcag reproduce`` and ``rpcag report``."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -32,6 +34,16 @@ QUICK: dict[str, Any] = {
 StoreOption = Annotated[
     Path, typer.Option("--store", "-s", help="File of results; what it has is kept.")
 ]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")]
+JOBS = os.cpu_count() or 1
+DaskOption = Annotated[
+    str | None, typer.Option(help="Scheduler to run on, e.g. tcp://host:8786.")
+]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="A taste, in some twenty seconds.")
+]
+# What of a run is told while it goes on.
+COLUMN = ("dataset", "corruption", "model")
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -78,12 +90,8 @@ def clustering(
     ] = None,
     models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
     seeds: Annotated[str | None, typer.Option(help="e.g. 1,2,3.")] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Processes.")
-    ] = os.cpu_count() or 1,
-    dask: Annotated[
-        str | None, typer.Option(help="Scheduler to run on, e.g. tcp://host:8786.")
-    ] = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A taste: two sets, three corruptions.")
     ] = False,
@@ -94,7 +102,7 @@ def clustering(
     rpcag reproduce clustering --quick
     rpcag reproduce clustering --datasets ORL,YALE --models RPCA,RPCAG --protocol fair
     """
-    from rpcag.study import CORRUPTIONS, Store, Study, missing, run
+    from rpcag.study import CORRUPTIONS, Study
     from rpcag.study.runs import PROTOCOLS
 
     with mistakes():
@@ -114,6 +122,133 @@ def clustering(
             }
             chosen |= {k: v for k, v in QUICK.items() if given[k] is None}
         tasks = Study().plan(**chosen)
+    _carry_out("clustering", tasks, store, jobs=jobs, dask=dask, told=COLUMN)
+    if quick:
+        report(store=store, output=None)
+
+
+@reproduce.command()
+def timing(store: StoreOption = STORE, quick: QuickOption = False) -> None:
+    """Time and error of every model at n = 300, 600, 1200, in one process.
+
+    Example: rpcag reproduce timing --quick
+    """
+    from rpcag.study.experiments import timing as experiment
+
+    _experiment("timing", experiment, store, quick, told=("dataset", "images", "model"))
+
+
+@reproduce.command("graph-quality")
+def graph_quality(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+) -> None:
+    """Errors on YALE with 35 % missing, as graphs know less and less of the mask.
+
+    Example: rpcag reproduce graph-quality --quick
+    """
+    from rpcag.study.experiments import graph_quality as experiment
+
+    told = ("dataset", "knowledge", "seed")
+    _experiment(
+        "graph-quality", experiment, store, quick, told=told, jobs=jobs, dask=dask
+    )
+
+
+@reproduce.command()
+def parameters(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+) -> None:
+    """Errors of RPCAG over lam and gamma, on occluded faces and on random matrices.
+
+    Example: rpcag reproduce parameters --quick
+    """
+    from rpcag.study.experiments import parameters as experiment
+
+    told = ("dataset", "images", "corruption", "rank", "errors")
+    _experiment("parameters", experiment, store, quick, told=told, jobs=jobs, dask=dask)
+
+
+@reproduce.command()
+def components(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+) -> None:
+    """Three components of three faces behind blocks, by every model.
+
+    Example: rpcag reproduce components --quick
+    """
+    from rpcag.study.experiments import components as experiment
+
+    told = ("dataset", "graph", "mask", "model")
+    _experiment("components", experiment, store, quick, told=told, jobs=jobs, dask=dask)
+
+
+@reproduce.command()
+def directions(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+) -> None:
+    """First principal directions and singular values of occluded faces.
+
+    Example: rpcag reproduce directions --quick
+    """
+    from rpcag.study.experiments import directions as experiment
+
+    told = ("dataset", "model")
+    _experiment("directions", experiment, store, quick, told=told, jobs=jobs, dask=dask)
+
+
+def _experiment(
+    name: str,
+    experiment: ModuleType,
+    store: Path,
+    quick: bool,
+    *,
+    told: Sequence[str],
+    jobs: int = 1,
+    dask: str | None = None,
+) -> None:
+    """Plan, run and show one of the experiments beside the clustering."""
+    from rpcag.study import Store
+    from rpcag.study.store import key_of
+
+    with mistakes():
+        tasks = experiment.plan(**(experiment.QUICK if quick else {}))
+    _carry_out(name, tasks, store, jobs=jobs, dask=dask, told=told)
+    with mistakes():
+        wanted = {key_of(task.run.record()) for task in tasks}
+        records = [r for r in Store(store).read() if key_of(r["run"]) in wanted]
+        for table in experiment.tables(records):
+            console().print(_rich(table))
+
+
+def _carry_out(
+    name: str,
+    tasks: list,
+    store: Path,
+    *,
+    jobs: int,
+    dask: str | None,
+    told: Sequence[str],
+) -> None:
+    """Do what the store does not have yet, behind a bar; `told` names a run."""
+    from rpcag.study import Store, missing, run
+
+    def title(record: dict) -> str:
+        values = (record["run"].get(key) for key in told)
+        return " ".join(str(value) for value in values if value is not None)
+
+    with mistakes():
         results = Store(store)
         todo = missing(tasks, results)
         out = console()
@@ -130,24 +265,19 @@ def clustering(
             TimeRemainingColumn(),
             console=out,
         ) as bar:
-            job = bar.add_task("clustering", total=len(todo))
+            job = bar.add_task(name, total=len(todo))
 
             def watch(record: dict) -> None:
-                done = record["run"]
-                text = f"{done['dataset']} {done['corruption']} {done['model']}"
-                bar.update(job, advance=1, description=text)
+                bar.update(job, advance=1, description=title(record))
 
             failed = run(todo, results, jobs=jobs, dask=dask, watch=watch)
-        if failed:
-            first = failed[0]
-            name = " ".join(str(first["run"][k]) for k in ("dataset", "model"))
-            raise fail(
-                f"{len(failed)} runs failed, the first {name}: {first['error']}; "
-                "start again to try them once more",
-                INCOMPLETE,
-            )
-    if quick:
-        report(store=store, output=None)
+    if failed:
+        first = failed[0]
+        raise fail(
+            f"{len(failed)} runs failed, the first {title(first)}: {first['error']}; "
+            "start again to try them once more",
+            INCOMPLETE,
+        )
 
 
 def report(
@@ -158,28 +288,35 @@ def report(
             "--output", "-o", help="Folder for CSV, Markdown, LaTeX, figures."
         ),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", help="One Markdown page with everything, e.g. all.md."),
+    ] = None,
 ) -> None:
     """The tables of a study, each beside the printed one.
 
     Example: rpcag report --store results.jsonl -o report
     """
-    from rpcag.study.page import all_tables, write
+    from rpcag.study import Store
+    from rpcag.study.page import all_tables, reproduction, save, write
+    from rpcag.study.report import Report
 
     with mistakes():
         if not store.exists():
             raise fail(f"{store} is not there; rpcag reproduce clustering makes it")
-        from rpcag.study import Store
-        from rpcag.study.report import Report
-
-        found = Report(Store(store).read())
-        if not found.trials:
+        records = list(Store(store).read())
+        if not records:
             raise fail(f"{store} has no results yet")
-        if output is None:
-            for table in all_tables(found):
+        found = Report(records)
+        if page is not None:
+            save(page, reproduction(found, records))
+            console().print(f"wrote {page}", highlight=False)
+        if output is not None:
+            for path in write(found, records, output):
+                console().print(f"wrote {path}", highlight=False)
+        if page is None and output is None:
+            for table in all_tables(found, records):
                 console().print(_rich(table))
-            return
-        for path in write(found, output):
-            console().print(f"wrote {path}", highlight=False)
 
 
 def _rich(table) -> RichTable:

@@ -3,16 +3,43 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
+from rpcag.study.experiments import (
+    components,
+    directions,
+    graph_quality,
+    parameters,
+    timing,
+)
+from rpcag.study.experiments.task import of_experiment
 from rpcag.study.plan import SETUPS
 from rpcag.study.report import SETUP_NAMES, Report
 from rpcag.study.tables import Table
 
+EXPERIMENTS: dict[str, ModuleType] = {
+    "components": components,
+    "graph_quality": graph_quality,
+    "parameters": parameters,
+    "timing": timing,
+    "directions": directions,
+}
 
-def all_tables(report: Report) -> Iterator[Table]:
-    """The short ones first, then one per data set and protocol."""
+
+def all_tables(report: Report, records: list[dict]) -> Iterator[Table]:
+    """The short ones first, then one per data set and protocol, then experiments."""
     for _, table in _named(report):
         yield table
+    for _, table in _experiments(records):
+        yield table
+
+
+def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
+    """Tables of the other experiments that are in the store."""
+    for name, experiment in EXPERIMENTS.items():
+        if of_experiment(name.replace("_", "-"), records):
+            for number, table in enumerate(experiment.tables(records)):
+                yield f"{name}_{number + 1}", table
 
 
 def _named(report: Report) -> Iterator[tuple[str, Table]]:
@@ -39,7 +66,7 @@ def _named(report: Report) -> Iterator[tuple[str, Table]]:
                     yield f"{protocol}_{'_'.join(setup)}_{dataset}", table
 
 
-def reproduction(report: Report) -> str:
+def reproduction(report: Report, records: list[dict]) -> str:
     """The page docs/reproduction.md: what came out, in numbers from the store."""
     sections = [
         "# What was reproduced, and what was not",
@@ -68,6 +95,9 @@ def reproduction(report: Report) -> str:
     for name, table in _named(report):
         if name.startswith(("oracle_complete", "fair_knn_known")):
             sections.append(_with_title(table))
+    others = [_with_title(table) for _, table in _experiments(records)]
+    if others:
+        sections += ["## The other experiments", *others]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -103,10 +133,10 @@ def _coverage(report: Report) -> str:
     return "\n".join(lines)
 
 
-def write(report: Report, folder: Path) -> Iterator[Path]:
-    """Every table as CSV, Markdown and LaTeX."""
+def write(report: Report, records: list[dict], folder: Path) -> Iterator[Path]:
+    """Every table as CSV, Markdown and LaTeX, and the figures."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, table in _named(report):
+    for name, table in (*_named(report), *_experiments(records)):
         for ending, text in (
             ("csv", table.csv()),
             ("md", f"{table.title}\n\n{table.markdown()}"),
@@ -115,6 +145,34 @@ def write(report: Report, folder: Path) -> Iterator[Path]:
             path = folder / f"{name}.{ending}"
             save(path, text)
             yield path
+
+    yield from _figures(report, records, folder)
+
+
+def _figures(report: Report, records: list[dict], folder: Path) -> Iterator[Path]:
+    """Those of what is in the store; none without matplotlib."""
+    try:
+        from rpcag.study import figures
+    except ImportError:
+        return
+    drawn = {
+        name: getattr(figures, name)(records)
+        for name in EXPERIMENTS
+        if of_experiment(name.replace("_", "-"), records)
+    }
+    for protocol, setups in SETUPS.items():
+        for setup in setups:
+            cells = getattr(report, protocol)(*setup)
+            if cells:
+                title = f"{protocol}, {SETUP_NAMES[setup]}"
+                name = f"bars_{protocol}_{'_'.join(setup)}"
+                drawn[name] = figures.bars(cells, title)
+    for name, figure in drawn.items():
+        path = folder / f"{name}.png"
+        partial = path.with_name(path.name + ".part")
+        figure.savefig(partial, format="png", dpi=120)
+        partial.replace(path)
+        yield path
 
 
 def save(path: Path, text: str) -> None:

@@ -23,8 +23,8 @@ from rpcag.study.tables import Table, percent, signed
 
 SHORT = {
     "none": "none",
-    "samples25_occlusion25": "25 % of samples occluded",
-    "samples25_missing25": "25 % of samples missing",
+    "samples25_occlusion25": "a quarter occluded 25 %",
+    "samples25_missing25": "a quarter missing 25 %",
     **{f"occlusion{s}": f"occluded {s} %" for s in (15, 25, 40)},
     **{f"missing{s}": f"missing {s} %" for s in (15, 25, 35, 50)},
 }
@@ -134,7 +134,10 @@ class Report:
         return Table(title, ["", "columns", *models], rows)
 
     def _wins(self, cells: Cell) -> Counter:
-        return Counter(winners(cells).values())
+        """Of the columns that RPCAG has been run on."""
+        columns = ranks(cells)
+        best = winners(cells)
+        return Counter(best[column] for column in columns)
 
     # -- without labels ----------------------------------------------------------------
 

@@ -1,0 +1,416 @@
+"""Figures of the experiments, with matplotlib (the extra ``rpcag[plots]``).
+
+Every function takes the records of a store and returns a figure; nothing is shown or
+written, and matplotlib's own state is left alone.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from rpcag.study.corruptions import CORRUPTIONS
+from rpcag.study.experiments import components as components_
+from rpcag.study.experiments import directions as directions_
+from rpcag.study.experiments import graph_quality as graph_quality_
+from rpcag.study.experiments import parameters as parameters_
+from rpcag.study.experiments import timing as timing_
+from rpcag.study.experiments.task import of_experiment
+from rpcag.study.methods import METHODS
+from rpcag.study.plan import DATASETS
+from rpcag.study.printed import times
+from rpcag.study.report import SETUP_NAMES, SHORT
+
+# One colour per model, the same in every figure; RPCAG stands out.
+COLOURS = {
+    "k-means": "#7f7f7f",
+    "NCuts": "#aec7e8",
+    "LE": "#6baed6",
+    "PCA": "#8c564b",
+    "GLPCA": "#98df8a",
+    "RGLPCA": "#2ca02c",
+    "MMF": "#bcbd22",
+    "NMF": "#e7969c",
+    "GNMF": "#9467bd",
+    "RPCA": "#1f3b73",
+    "RPCAG": "#d62728",
+}
+SMALL = 8
+
+
+def _needed(name: str, records: Iterable[dict]) -> list[dict]:
+    found = of_experiment(name, records)
+    if not found:
+        raise ValueError(f"no records of {name}; rpcag reproduce {name} makes them")
+    return found
+
+
+# -- clustering ------------------------------------------------------------------------
+
+
+def bars(cells: dict[tuple[str, str, str], float], title: str) -> Figure:
+    """Clustering errors: a panel per data set, a group of bars per corruption."""
+    present = {key[0] for key in cells}
+    datasets = [name for name in DATASETS if name in present]
+    datasets += sorted(present - set(DATASETS))
+    figure = Figure(figsize=(11, 2.1 * len(datasets) + 0.8), layout="constrained")
+    figure.suptitle(title)
+    axes = figure.subplots(len(datasets), 1, squeeze=False)[:, 0]
+    models = [m for m in METHODS if any(key[2] == m for key in cells)]
+    width = 0.85 / max(len(models), 1)
+    for dataset, ax in zip(datasets, axes, strict=True):
+        columns = [c for c in CORRUPTIONS if any(k[:2] == (dataset, c) for k in cells)]
+        for i, model in enumerate(models):
+            heights = [100 * cells.get((dataset, c, model), np.nan) for c in columns]
+            places = np.arange(len(columns)) + width * (i - (len(models) - 1) / 2)
+            colour = COLOURS.get(model, "#c7c7c7")
+            ax.bar(places, heights, width, color=colour, label=model)
+        ax.set_xticks(range(len(columns)), [SHORT[c] for c in columns], fontsize=SMALL)
+        ax.set_ylabel(f"{dataset}, error in %", fontsize=SMALL)
+        ax.grid(axis="y", alpha=0.3)
+        ax.set_axisbelow(True)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=min(len(labels), 14),
+        fontsize=SMALL,
+    )
+    return figure
+
+
+# -- components ------------------------------------------------------------------------
+
+
+def components(records: Iterable[dict]) -> Figure:
+    """Scatters in three dimensions: a block of rows per setup, a panel per model."""
+    setups = components_.by_setup(_needed("components", records))
+    wide = min(6, max(len(found) for found in setups.values()))
+    heights = [-(-len(found) // wide) for found in setups.values()]
+    figure = Figure(
+        figsize=(2.1 * wide, 2.25 * sum(heights) + 0.35 * len(setups)), dpi=150
+    )
+    parts = figure.subfigures(len(setups), 1, squeeze=False, height_ratios=heights)
+    for part, rows, (setup, found) in zip(
+        parts[:, 0], heights, setups.items(), strict=True
+    ):
+        part.suptitle(SETUP_NAMES[setup], fontsize=10)
+        for place, (model, record) in enumerate(found.items()):
+            axis = part.add_subplot(rows, wide, place + 1, projection="3d")
+            _cloud(axis, record)
+            error = 100 * record["errors"][0]
+            axis.set_title(f"{model}, {error:.0f} %", fontsize=9, pad=-2)
+        top = 1 - 0.42 / (2.25 * rows + 0.35)
+        part.subplots_adjust(0.01, 0.02, 0.99, top, wspace=0.02, hspace=0.12)
+    return figure
+
+
+def _cloud(axis, record: dict) -> None:
+    Q, y = np.array(record["components"]), np.array(record["classes"])
+    colours = mpl.colormaps["Dark2"]
+    markers = "osD^v<>P"
+    for k in np.unique(y):
+        axis.scatter(
+            *Q[y == k].T,
+            color=colours(int(k) % 8),
+            marker=markers[int(k) % 8],
+            s=16,
+            linewidths=0,
+            depthshade=False,
+        )
+    for side in (axis.xaxis, axis.yaxis, axis.zaxis):
+        side.set_ticklabels([])
+        side.set_tick_params(length=0)
+    axis.set_box_aspect((1, 1, 1), zoom=1.15)
+
+
+# -- graph quality ---------------------------------------------------------------------
+
+
+def graph_quality(records: Iterable[dict]) -> Figure:
+    """Bars by knowledge of the mask, a panel per graph; whiskers: spread over seeds."""
+    found = graph_quality_.errors_of(_needed("graph-quality", records))
+    graphs = [g for g in graph_quality_.GRAPHS if any(key[0] == g for key in found)]
+    models = [m for m in METHODS if any(key[2] == m for key in found)]
+    figure = Figure(figsize=(9, 2.9 * len(graphs) + 0.5), dpi=150, layout="constrained")
+    axes = figure.subplots(len(graphs), 1, squeeze=False, sharey=True)[:, 0]
+    for axis, graph in zip(axes, graphs, strict=True):
+        groups = [k for k in graph_quality_.KNOWLEDGE if (graph, k) in _pairs(found)]
+        for j, model in enumerate(models):
+            values = [
+                found.get((graph, k, model), found.get(("none", None, model), []))
+                for k in groups
+            ]
+            _bars(axis, values, j, len(models), model)
+        axis.set_xticks(range(len(groups)), [_broken(k) for k in groups], fontsize=9)
+        axis.set_title(graph_quality_.GRAPHS[graph], fontsize=10)
+        axis.set_ylabel("clustering error, %", fontsize=9)
+        _plain(axis)
+        axis.grid(axis="y", linewidth=0.4, alpha=0.6)
+        axis.set_axisbelow(True)
+    _legend(figure, models)
+    return figure
+
+
+def _pairs(found: dict) -> set:
+    return {key[:2] for key in found}
+
+
+def _bars(axis: Axes, values: list[list[float]], j: int, count: int, model: str):
+    width = 0.84 / count
+    at = np.arange(len(values)) + (j - (count - 1) / 2) * width
+    height = np.array([100 * np.mean(v) if v else np.nan for v in values])
+    spread = np.array([100 * np.std(v, ddof=1) if len(v) > 1 else 0 for v in values])
+    axis.bar(at, height, 0.92 * width, color=COLOURS[model])
+    if spread.any():
+        axis.errorbar(at, height, spread, fmt="none", ecolor="black", elinewidth=0.8)
+
+
+def _broken(knowledge: str) -> str:
+    """The name of a knowledge on short lines."""
+    words = graph_quality_.KNOWLEDGE[knowledge].split()
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > 16:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
+
+
+# -- parameters ------------------------------------------------------------------------
+
+
+def parameters(records: Iterable[dict]) -> Figure:
+    """Heat maps over gamma and lam: faces above, random matrices below.
+
+    Rows are sizes (or ranks), columns occlusions (or errors). The column at gamma = 0
+    is Robust PCA; a ring marks the least error, where one is.
+    """
+    records = _needed("parameters", records)
+    kinds = [
+        _Maps(
+            "clustering error of faces, % (all components)",
+            [r for r in records if "matching" in r],
+            lambda r: 100 * np.array(r["matching"]["all"]),
+            lambda run: run["subjects"] * run["images"],
+            lambda run: int(run["corruption"].removeprefix("occlusion")),
+            ("n = {}", "{} % occluded"),
+        ),
+        _Maps(
+            "log10 of the relative error of L, random matrices",
+            [r for r in records if "log10" in r],
+            lambda r: np.array(r["log10"]),
+            lambda run: run["rank"],
+            lambda run: run["errors"],
+            ("rank {}", "{} % errors"),
+            (parameters_.EXACT, 0.0),
+        ),
+    ]
+    kinds = [kind for kind in kinds if kind.records]
+    heights = [len(kind.rows) for kind in kinds]
+    wide = max(len(kind.columns) for kind in kinds)
+    figure = Figure(
+        figsize=(2.6 * wide + 1.4, 2.1 * sum(heights) + 0.6 * len(kinds)),
+        dpi=150,
+        layout="constrained",
+    )
+    parts = figure.subfigures(len(kinds), 1, squeeze=False, height_ratios=heights)
+    for part, kind in zip(parts[:, 0], kinds, strict=True):
+        kind.draw(part)
+    return figure
+
+
+class _Maps:
+    """The heat maps of one kind of data."""
+
+    def __init__(self, title, records, values, row, column, names, span=None) -> None:
+        self.title, self.records, self.values = title, records, values
+        self.row, self.column, self.names = row, column, names
+        every = [value for record in records for value in values(record).flat]
+        self.span = span or (min(every, default=0), max(every, default=1))
+        self.rows = sorted({row(r["run"]) for r in records})
+        self.columns = sorted({column(r["run"]) for r in records})
+
+    def draw(self, part) -> None:
+        axes = part.subplots(len(self.rows), len(self.columns), squeeze=False)
+        for axis in axes.flat:
+            axis.set_visible(False)
+        for record in self.records:
+            run = record["run"]
+            i = self.rows.index(self.row(run))
+            j = self.columns.index(self.column(run))
+            axis = axes[i, j]
+            axis.set_visible(True)
+            picture = self._map(axis, run, self.values(record))
+            axis.set_title(
+                ", ".join(
+                    name.format(value)
+                    for name, value in zip(
+                        self.names, (self.rows[i], self.columns[j]), strict=True
+                    )
+                ),
+                fontsize=9,
+            )
+            if j == 0:
+                axis.set_ylabel("lam sqrt(max(n, p))", fontsize=9)
+            if i == len(self.rows) - 1:
+                axis.set_xlabel("gamma (0: RPCA)", fontsize=9)
+        part.suptitle(self.title, fontsize=10)
+        bar = part.colorbar(picture, ax=axes, shrink=0.8, pad=0.02)
+        bar.ax.tick_params(labelsize=SMALL)
+
+    def _map(self, axis: Axes, run: dict, E: np.ndarray):
+        order = np.argsort(run["gamma"])
+        E = np.clip(E[:, order], *self.span)
+        picture = axis.imshow(
+            E,
+            origin="lower",
+            aspect="auto",
+            cmap="viridis",
+            vmin=self.span[0],
+            vmax=self.span[1],
+        )
+        least = np.argwhere(E.min() == E)
+        if len(least) == 1:
+            i, j = least[0]
+            axis.plot(j, i, "o", markersize=8, markerfacecolor="none", color="#ff5533")
+        gammas = np.array(run["gamma"])[order]
+        axis.set_xticks(
+            range(len(gammas)), [_short(g) for g in gammas], fontsize=7, rotation=60
+        )
+        axis.set_yticks(
+            range(len(run["lam"])), [_short(lam) for lam in run["lam"]], fontsize=7
+        )
+        if gammas[0] == 0 and len(gammas) > 1:
+            axis.axvline(0.5, color="white", linewidth=1.5)
+        return picture
+
+
+def _short(number: float) -> str:
+    return f"{number:g}".replace("0.", ".") if 0 < number < 1 else f"{number:g}"
+
+
+# -- directions ------------------------------------------------------------------------
+
+
+def directions(records: Iterable[dict]) -> Figure:
+    """Two directions as images and the singular values, a column per model."""
+    by_model = {r["run"]["model"]: r for r in _needed("directions", records)}
+    models = [model for model in directions_.FITS if model in by_model]
+    figure = Figure(
+        figsize=(1.45 * len(models) + 0.5, 4.6), dpi=150, layout="constrained"
+    )
+    axes = figure.subplots(3, len(models), squeeze=False)
+    for j, model in enumerate(models):
+        record = by_model[model]
+        axes[0, j].set_title(model, fontsize=10)
+        for i in range(directions_.SHOWN):
+            _direction(axes[i, j], record, i)
+        axis = axes[2, j]
+        values = record["singular_values"]
+        axis.bar(range(1, len(values) + 1), values, color=COLOURS[model], width=0.85)
+        axis.set(ylim=(0, 1.05), xlim=(0.3, directions_.VALUES + 0.7))
+        axis.set_xticks([1, 10, 20])
+        axis.set_yticks([0, 0.5, 1] if j == 0 else [])
+        axis.tick_params(labelsize=SMALL)
+        _plain(axis)
+    axes[0, 0].set_ylabel("direction 1", fontsize=9)
+    axes[1, 0].set_ylabel("direction 2", fontsize=9)
+    axes[2, 0].set_ylabel("singular values\nover the first", fontsize=9)
+    return figure
+
+
+def _direction(axis: Axes, record: dict, i: int) -> None:
+    axis.set(xticks=[], yticks=[])
+    if i >= len(record["directions"]):
+        axis.set_frame_on(False)
+        return
+    image = np.array(record["directions"][i]).reshape(record["image_shape"])
+    # A few pixels that hardly vary may be far out.
+    span = float(np.quantile(np.abs(image), 0.99)) or 1.0
+    axis.imshow(image, cmap="RdBu_r", vmin=-span, vmax=span)
+
+
+# -- timing ----------------------------------------------------------------------------
+
+
+def timing(records: Iterable[dict]) -> Figure:
+    """Seconds and errors by size: ours in full lines, the paper's dashed."""
+    found = {(r["run"]["model"], r["n"]): r for r in _needed("timing", records)}
+    models = [m for m in timing_.MODELS if any(key[0] == m for key in found)]
+    sizes = sorted({n for _, n in found})
+    printed = times()
+    figure = Figure(figsize=(9.5, 4.2), dpi=150, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for model in models:
+        ours = [(n, found[model, n]) for n in sizes if (model, n) in found]
+        theirs = [(n, printed[model, n]) for n in sizes if (model, n) in printed]
+        for axis, mine, paper in (
+            (
+                left,
+                [r["seconds"]["fit"] + r["seconds"]["graph"] for _, r in ours],
+                [seconds for _, (seconds, _) in theirs],
+            ),
+            (
+                right,
+                [100 * r["errors"][0] for _, r in ours],
+                [error for _, (_, error) in theirs],
+            ),
+        ):
+            colour = COLOURS[model]
+            axis.plot([n for n, _ in ours], mine, "o-", color=colour, markersize=4)
+            axis.plot(
+                [n for n, _ in theirs],
+                paper,
+                "x--",
+                color=colour,
+                markersize=5,
+                linewidth=0.9,
+            )
+    left.set_yscale("log")
+    left.set_title("seconds of one fit with its graph", fontsize=10)
+    right.set_title("clustering error, %", fontsize=10)
+    right.set_ylim(0, 100)
+    for axis in (left, right):
+        axis.set_xscale("log")
+        axis.set_xticks(sizes, [str(n) for n in sizes])
+        axis.set_xticks([], minor=True)
+        axis.set_xlabel("n", fontsize=9)
+        axis.grid(linewidth=0.4, alpha=0.6)
+        _plain(axis)
+    lines = [
+        Line2D([], [], color="black", marker="o", markersize=4),
+        Line2D([], [], color="black", marker="x", linestyle="--", linewidth=0.9),
+    ]
+    _legend(figure, models, dict(zip(("ours", "the paper"), lines, strict=True)))
+    return figure
+
+
+# -- shared ----------------------------------------------------------------------------
+
+
+def _legend(figure: Figure, models: Sequence[str], more: dict | None = None) -> None:
+    handles = [
+        Line2D([], [], color=COLOURS[m], marker="s", linestyle="", markersize=8)
+        for m in models
+    ]
+    labels = [*models, *(more or {})]
+    lines = -(-len(labels) // 7)
+    handles += list((more or {}).values())
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=-(-len(labels) // lines),
+        fontsize=9,
+        frameon=False,
+    )
+
+
+def _plain(axis: Axes) -> None:
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
