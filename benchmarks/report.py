@@ -69,7 +69,7 @@ def faces_table(records):
             text = ""
             if theirs:
                 text = (
-                    f"cut at {theirs['svds']:.0f} SVDs ({theirs['times_slower']:.0f} "
+                    f"cut at {theirs['svds']:.0f} SVDs ({theirs['svds'] / ours['svds']:.0f} "
                     f"times ours), gap {theirs['gap']:.0e}"
                 )
             yield (

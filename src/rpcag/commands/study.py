@@ -50,6 +50,15 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",")]
 
 
+def _numbers(text: str | None) -> list[int] | None:
+    try:
+        return None if text is None else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--seeds must be whole numbers with commas between, got {text!r}"
+        ) from None
+
+
 def datasets() -> None:
     """List the data sets: size, terms, and whether they are here.
 
@@ -111,7 +120,7 @@ def clustering(
             "datasets": _names(datasets),
             "corruptions": _names(corruptions) or list(CORRUPTIONS),
             "models": _names(models),
-            "seeds": None if seeds is None else [int(s) for s in seeds.split(",")],
+            "seeds": _numbers(seeds),
         }
         if quick:
             given = {

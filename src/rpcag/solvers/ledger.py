@@ -4,7 +4,8 @@ import math
 
 from rpcag.solvers.result import Progress
 
-# Below this multiple of the wanted gap a few iterations may do: look more often.
+# Below this multiple of the wanted gap a few iterations may do, also after a bound that
+# was no better than the last.
 NEAR = 5.0
 
 
@@ -73,16 +74,14 @@ class Ledger:
 
     def patience(self) -> int:
         """Iterations to wait: most of what the gap's decay says is still needed."""
-        last = self.history[-1]
-        share = self.longest if last.gap > NEAR * self.tol else self.longest / 3
-        longest = max(3, int(share * last.n_iter))
+        longest = max(3, int(self.longest * self.history[-1].n_iter))
         if len(self.history) < 2:
             return longest
         before, now = self.history[-2:]
         steps = now.n_iter - before.n_iter
         decay = math.log(max(before.gap, 1e-300) / max(now.gap, 1e-300)) / steps
         if decay <= 0:
-            return longest
+            return longest if now.gap > NEAR * self.tol else max(3, longest // 3)
         wanted = math.log(max(now.gap, 1e-300) / max(self.tol, 1e-300)) / decay
         return int(min(max(self.haste * wanted, 2), longest))
 

@@ -37,6 +37,9 @@ COLOURS = {
     "GNMF": "#9467bd",
     "RPCA": "#1f3b73",
     "RPCAG": "#d62728",
+    "MMMF": "#dbdb8d",
+    "MHMF": "#c49c94",
+    "FRPCAG": "#ff9f40",
 }
 SMALL = 8
 
@@ -68,7 +71,8 @@ def bars(cells: dict[tuple[str, str, str], float], title: str) -> Figure:
             places = np.arange(len(columns)) + width * (i - (len(models) - 1) / 2)
             colour = COLOURS.get(model, "#c7c7c7")
             ax.bar(places, heights, width, color=colour, label=model)
-        ax.set_xticks(range(len(columns)), [SHORT[c] for c in columns], fontsize=SMALL)
+        labels = [SHORT.get(c, c).replace("quarter ", "quarter\n") for c in columns]
+        ax.set_xticks(range(len(columns)), labels, fontsize=SMALL)
         ax.set_ylabel(f"{dataset}, error in %", fontsize=SMALL)
         ax.grid(axis="y", alpha=0.3)
         ax.set_axisbelow(True)

@@ -1,0 +1,99 @@
+"""``rpcag datasets``, ``reproduce clustering`` and ``report``, as a user types them."""
+
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
+pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
+
+from typer.testing import CliRunner
+
+from rpcag.commands import app
+from rpcag.study import Store
+from test_study import line
+
+
+def call(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with a column under both protocols."""
+    path = tmp_path / "results.jsonl"
+    grid = {"lam": ["auto"], "gamma": ["auto"], "components": ["k"]}
+    with Store(path).appending() as writer:
+        writer.add(line("RPCAG", [0.2, 0.3], lam=[1.0], components=["all", "k"]))
+        writer.add(line("PCA", [0.4], graph=None, d=[2]))
+        for seed in (1, 2):
+            writer.add(line("RPCAG", [0.3], "knn", "fair", seed, **grid))
+    return path
+
+
+def test_data_sets_are_listed():
+    result = call("datasets")
+    assert result.exit_code == 0, result.output
+    for name in ("PIE", "ORL", "BCI", "hall"):
+        assert name in result.stdout
+
+
+def test_the_report_is_printed_and_written(store, tmp_path):
+    result = call("report", "--store", store)
+    assert result.exit_code == 0, result.output
+    assert "20.0 (24.7)" in result.stdout
+    folder, page = tmp_path / "report", tmp_path / "page.md"
+    result = call("report", "-s", store, "-o", folder, "--page", page)
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in folder.iterdir()}
+    assert {"wins.csv", "oracle_complete_zeros_ORL.tex"} <= names
+    assert not any(name.endswith(".part") for name in names)
+    picture = folder / "bars_oracle_complete_zeros.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = page.read_text()
+    assert "oracle, the paper's graph, zeros as data: 1 of 72 columns, 1 seed" in text
+    assert "| RPCAG | **20.0 (24.7)** |" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["report", "-s", "nothing.jsonl"], "nothing.jsonl is not there"),
+        (["report", "-s", "empty.jsonl"], "empty.jsonl has no results yet"),
+        (["report", "-s", "prose.txt"], "line 1 is not a record of a study"),
+        (["reproduce", "clustering", "--models", "PCAA"], "unknown model 'PCAA'"),
+        (
+            ["reproduce", "clustering", "--seeds", "one"],
+            "--seeds must be whole numbers",
+        ),
+        (
+            ["reproduce", "clustering", "--protocol", "best"],
+            "unknown protocol 'best'",
+        ),
+        (
+            ["reproduce", "clustering", "--corruptions", "rain"],
+            "unknown corruption 'rain'",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(words, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "prose.txt").write_text("Once upon a time\n")
+    result = call(*words)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("results*"))
+
+
+@pytest.mark.data
+def test_a_cell_of_the_study_and_what_is_there_is_not_run_again(tmp_path):
+    store = tmp_path / "results.jsonl"
+    words = ["reproduce", "clustering", "-s", store, "--datasets", "USPS", "-j", 1]
+    words += ["--corruptions", "none", "--models", "PCA,NCuts", "--quick"]
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    assert "2 runs, 0 of them in" in result.output
+    assert "USPS, fair" in result.output
+    before = store.read_bytes()
+    assert "2 runs, 2 of them in" in call(*words).output
+    assert store.read_bytes() == before
