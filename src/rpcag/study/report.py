@@ -141,7 +141,7 @@ class Report:
 
     # -- without labels ----------------------------------------------------------------
 
-    def means(self, label: str = "fair") -> Table:
+    def means(self) -> Table:
         """Mean error over the image sets, with and without PIE."""
         groups = {
             "none": ["none"],
