@@ -253,11 +253,12 @@ class _Solve:
 
     def certify(self, n_iter: int) -> Progress:
         accuracy = max(self.tol, 1e-12) / 50
-        change = None
+        parts = self.panel.objective()
         if self.may_polish():
             change = self.panel.polish(self.penalties[0], self.tol / 10)
-        parts = self.panel.objective()
-        dual = self.panel.dual(self.penalties, accuracy, change)
+            dual = self.panel.dual(self.penalties, accuracy, change)
+        else:
+            dual = self.panel.dual(self.penalties, accuracy)
         objective = parts.loss + _nuclear_norm(parts)
         if parts.rough is not None:
             objective += max(float(np.sum(parts.rough * parts.right)), 0.0)
