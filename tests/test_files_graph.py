@@ -90,7 +90,9 @@ def test_errors_say_where(content, message, tmp_path):
 
 
 def test_other_files(tmp_path):
-    with pytest.raises(FileNotFoundError, match="takes knn, complete or a file"):
+    with pytest.raises(
+        FileNotFoundError, match="takes robust, knn, complete or a file"
+    ):
         read_graph("nearest", NAMES)
     (tmp_path / "g.gml").write_text("graph []")
     with pytest.raises(ValueError, match=r"no reader for .gml"):

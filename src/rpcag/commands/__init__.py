@@ -32,7 +32,13 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix."""
+    """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.
+
+    Examples:
+    rpcag decompose sensors.csv -o result
+    rpcag cluster result -k 3
+    rpcag decompose --help
+    """
 
 
 app.command()(decompose.decompose)

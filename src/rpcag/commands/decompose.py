@@ -110,7 +110,7 @@ def decompose(
         check_target(output, force)
         table = read_table(input, o.reading_of(given))
         notes = list(table.notes)
-        if graph is not None:
+        if graph not in (None, "robust"):
             estimator.set_params(graph=load_graph(graph, table.samples))
         with (
             GapBar(
@@ -148,7 +148,7 @@ def decompose(
 
 
 def load_graph(graph: str, samples: list[str]) -> Any:
-    """What --graph names."""
+    """What --graph names, unless it is the robust one."""
     from rpcag.files.graph import read_graph
     from rpcag.models.graph import BUILDERS
 

@@ -111,9 +111,10 @@ Graph = Annotated[
     str | None,
     _model(
         "--graph",
-        metavar="knn|complete|FILE",
-        help="Between samples; knn if not said. FILE is an adjacency (.npz, .npy, "
-        ".mat, .csv) or a list of edges (.csv, .tsv, .txt).",
+        metavar="robust|knn|complete|FILE",
+        help="Between samples; robust if not said: nearest neighbours once Robust PCA "
+        "has taken the errors off. FILE is an adjacency (.npz, .npy, .mat, .csv) or a "
+        "list of edges (.csv, .tsv, .txt).",
     ),
 ]
 Components = Annotated[

@@ -51,7 +51,7 @@ def to_table(columns: Columns, reading: Reading, source: str) -> Table:
     """Numbers are features; text is labels or names, or an error.
 
     Names are, in this order: what --names says, what the file itself marks as names of
-    rows, the first column of text if no two of its values are alike.
+    rows, the first column of text that has no value twice.
     """
     texts = dict(columns.texts)
     labels = texts.pop(reading.labels) if reading.labels is not None else None
@@ -61,10 +61,11 @@ def to_table(columns: Columns, reading: Reading, source: str) -> Table:
     if columns.index is not None and columns.index in texts:
         marked = texts.pop(columns.index)
         names = marked if names is None else names
-    if names is None and texts:
-        first = next(iter(texts))
-        if len(set(texts[first])) == len(texts[first]):
-            names = texts.pop(first)
+    if names is None:
+        single = [
+            name for name, words in texts.items() if len(set(words)) == len(words)
+        ]
+        names = texts.pop(single[0]) if single else None
     if texts:
         plural = "s" if len(texts) > 1 else ""
         are = "are" if len(texts) > 1 else "is"

@@ -192,6 +192,9 @@ def check_target(folder: Path, force: bool) -> None:
 
     For before the work starts, too.
     """
+    parent = next(p for p in folder.absolute().parents if p.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise PermissionError(f"{folder} cannot be made: {parent} is no place for it")
     if not os.path.lexists(folder):
         return
     if folder.is_dir() and not any(folder.iterdir()):

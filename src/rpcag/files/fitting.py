@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.scaling import centre_and_scale
 from rpcag.files.table import Table
+from rpcag.graphs import KNNGraph
 from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
 
 DECOMPOSITIONS: dict[str, type] = {
@@ -29,6 +30,19 @@ NEGLIGIBLE = 0.01
 LARGEST = 3  # entries of S that are told
 
 
+def robust_graph(X: np.ndarray):
+    """Nearest neighbours in the low-rank part of Robust PCA: --graph robust.
+
+    Two samples with a gross error in the same feature are near each other in X, and a
+    graph between such samples smooths the wrong ones together. Robust PCA takes the
+    errors off first; it needs no graph. The price is one more fit.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # good enough for a graph
+        L = RPCA().fit(X).low_rank_
+    return KNNGraph()(L)
+
+
 def model_class(name: str, known: dict[str, type]) -> type:
     if name.lower() not in known:
         raise ValueError(f"--model must be one of {', '.join(known)}, got {name!r}")
@@ -38,9 +52,13 @@ def model_class(name: str, known: dict[str, type]) -> type:
 def build(model: type, options: dict[str, Any]) -> BaseEstimator:
     """A model with those of the options that were given, i.e. are not None.
 
-    `gamma="cv"` makes an RPCAG choose it.
+    `gamma="cv"` makes an RPCAG choose it; a graph that is not given is the robust one.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    if "graph" in inspect.signature(model).parameters:
+        given.setdefault("graph", "robust")
+    if given.get("graph") == "robust":
+        given["graph"] = robust_graph
     if given.get("gamma") == "cv":
         if model is not RPCAG:
             raise ValueError(f"--gamma cv is for rpcag, not for {model.__name__}")
@@ -136,6 +154,11 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
         for name, value in model.get_params(deep=False).items()
         if isinstance(value, (int, float, str, list)) and name != "verbose"
     }
+    if "graph" in model.get_params(deep=False):
+        graph = model.graph
+        given["graph"] = (
+            "robust" if graph is robust_graph else given.get("graph", "file")
+        )
     resolved = ("lam", "gamma", "gamma_samples", "gamma_features", "beta")
     history = getattr(model, "history_", {})
     told = ("n_iter", "objective", "lower_bound", "gap")
@@ -153,7 +176,7 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
         if hasattr(model, f"{name}_"):
             found[name] = getattr(model, f"{name}_")
     found["seconds"] = round(seconds, 3)
-    if history:
+    if set(told) <= set(history):
         columns = zip(*(history[name].tolist() for name in told), strict=True)
         found["history"] = [list(entry) for entry in columns]
     return found

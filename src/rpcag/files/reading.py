@@ -8,6 +8,7 @@ import numpy as np
 
 from rpcag.files import arrays, delimited
 from rpcag.files.columns import to_table
+from rpcag.files.decomposition import is_result
 from rpcag.files.delimited import read_delimited
 from rpcag.files.images import read_images
 from rpcag.files.parquet import read_parquet
@@ -56,6 +57,11 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     path, reading = Path(path), reading or Reading()
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there")
+    if is_result(path):
+        raise ValueError(
+            f"{path} is a decomposition already; rpcag explore shows it, rpcag cluster "
+            "groups its samples"
+        )
     if path.is_dir():
         reader: Callable[[Path, Reading], Table] = read_images
     else:
