@@ -1,26 +1,31 @@
 """``rpcag decompose``, ``cluster`` and what all commands share, as users type them."""
 
+import importlib.util
 import json
 import os
 import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
 
-from command_line import KINDS, call, commands, examples, sensors, write_files
 import rpcag
+from command_line import KINDS, call, commands, examples, sensors, write_files
 from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV, list_models
 from rpcag.commands.output import EXIT_CODES
+from rpcag.commands.page import markdown
 from rpcag.commands.progress import Forecast, GapBar
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.fitting import robust_graph
 from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.fixture
@@ -35,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 # minutes and the real data, in test_experiments.py and test_study_commands.py; here
 # their words are only parsed.
 ELSEWHERE = ("rpcag demo", "rpcag reproduce")
-# Commands whose tests prepare what they need.
+# Executed in test_study_commands.py, where there are results to report.
 PREPARED = ("rpcag report",)
 
 
@@ -52,7 +57,7 @@ def test_every_command_has_an_example():
 )
 def test_examples_of_the_help_run(line, folder):
     words = shlex.split(line)
-    if "result" in words and "cluster" in words:
+    if "result" in words and words[1] != "decompose":
         assert call("decompose", "sensors.csv", "-o", "result").exit_code == 0
     result = call(*words[1:])
     assert result.exit_code == 0, result.output
@@ -77,6 +82,10 @@ def test_help_of_every_command_says_nothing_on_standard_error():
         assert result.exit_code == 0
         assert "Usage:" in result.stdout
         assert result.stderr == ""
+
+
+def test_the_page_of_the_command_is_that_of_the_code():
+    assert (DOCS / "command.md").read_text() == markdown(), "make docs writes it anew"
 
 
 def test_exit_codes_are_in_the_help():
@@ -494,6 +503,33 @@ def test_json_of_lists():
     assert [m["model"] for m in models] == [row.model for row in list_models()]
     names = [entry["name"] for entry in json.loads(call("datasets", "--json").stdout)]
     assert {"ORL", "hall"} <= set(names)
+
+
+def load_first_steps():
+    path = DOCS / "make_first_steps.py"
+    spec = importlib.util.spec_from_file_location("make_first_steps", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_first_steps_of_the_documentation(folder):
+    steps = load_first_steps()
+    steps.write_sensors(folder / "sensors.csv")
+    page = (DOCS / "first_steps.md").read_text()
+    known = {path[1] for path, _ in commands() if len(path) > 1}
+    codes = []
+    for _, line in steps.STEPS:
+        assert f"$ {line}\n" in page, "make first-steps writes it anew"
+        words = shlex.split(line)
+        if words[0] == "rpcag" and words[1] in known:
+            codes.append(call(*words[1:]).exit_code)
+    assert codes[0] == 2  # asks what the column of text is
+    assert not any(codes[1:])
+    sent, truth = steps.temperatures()
+    error = np.abs(Decomposition.load("result").low_rank - truth)
+    assert np.median(error[np.isnan(sent)]) < 0.5
+    assert np.median(error[np.abs(sent - truth) > 20]) < 0.5
 
 
 # -- the bar ---------------------------------------------------------------------------
