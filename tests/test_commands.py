@@ -270,7 +270,9 @@ def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(folder, monkeypatch
         interrupt_at(patch, 20)
         result = call(*words, "-o", "r")
     assert result.exit_code == 130
-    assert "state.npz has the state, the same command goes on" in result.stderr
+    assert result.output == (
+        "rpcag: stopped; state.npz has the state, the same command goes on\n"
+    )
     assert signal.getsignal(signal.SIGINT) is handler
     assert not (folder / "r").exists()
     assert (folder / "state.npz").exists()
@@ -462,6 +464,26 @@ def test_force_replaces_and_reading_options_arrive(folder):
         found = Decomposition.load("r")
         assert found.facts["model"] == model.upper()
         assert found.missing.tolist() == [[False, False, True], *[[False] * 3] * 2]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((20, 6)),
+        np.zeros((20, 6)),
+        np.array([[1.0, 2.0], [3.0, 4.0]]),
+        np.array([[1e308, 2e307], [3e300, 4.0]]),
+    ],
+    ids=["constant", "zero", "tiny", "huge"],
+)
+@pytest.mark.parametrize("option", ["--quiet", "--standardise"])
+def test_odd_tables_are_decomposed(X, option, folder):
+    np.save("odd.npy", X)
+    result = call("decompose", "odd.npy", "-o", "r", option)
+    assert result.exit_code == 0, result.output
+    found = Decomposition.load("r")
+    together = found.low_rank + found.sparse
+    np.testing.assert_allclose(together, X, atol=1e-12 * np.abs(X).max())
 
 
 def test_notes_go_to_standard_error(folder):

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from rpcag.commands.output import EXIT_CODES, INTERRUPTED, MISTAKE, fail
 
 # Typer's own copy of click, or click itself, whichever this version has.
-_USAGE, _CLICK = typer.BadParameter.__mro__[1:3]
+_ClickException = typer.BadParameter.__mro__[2]
 EPILOG = "Exit codes: " + "; ".join(
     f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
 )
@@ -19,6 +19,12 @@ EPILOG = "Exit codes: " + "; ".join(
 class OneLineGroup(TyperGroup):
     """Usage errors are one line with the way to the help; Ctrl-C is one line too."""
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, typer.Abort):
+            raise fail("stopped", INTERRUPTED) from None
+
     def main(  # type: ignore[override]
         self, args: Any = None, *, standalone_mode: bool = True, **options: Any
     ) -> Any:
@@ -26,15 +32,11 @@ class OneLineGroup(TyperGroup):
             return super().main(args, standalone_mode=False, **options)
         try:
             code = super().main(args, standalone_mode=False, **options)
-        except _CLICK as error:  # type: ignore[misc]
+        except _ClickException as error:  # type: ignore[misc]
             code = self._usage(error)
-        except (KeyboardInterrupt, typer.Abort):
-            code = INTERRUPTED
         except BrokenPipeError:  # rpcag models | head
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
             code = 0
-        if code == INTERRUPTED:
-            fail("stopped")
         sys.exit(code if isinstance(code, int) else 0)
 
     def _usage(self, error: Any) -> int:

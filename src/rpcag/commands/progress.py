@@ -88,7 +88,7 @@ class GapBar:
             self.job,
             completed=self.forecast.share,
             gap=gap,
-            left="" if left is None else f"about {duration(left)} left",
+            left=f"about {duration(left)} left" if left else "",
         )
         return self.stop
 

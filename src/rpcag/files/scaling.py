@@ -22,8 +22,9 @@ def centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     seen = ~np.isnan(X).all(axis=0)
     low, middle, high = np.nanpercentile(X[:, seen], [25, 50, 75], axis=0)
-    deviation = np.nanstd(X[:, seen], axis=0)
-    spread = np.where(high > low, (high - low) / NORMAL, deviation)
+    with np.errstate(over="ignore"):  # near the largest numbers there are
+        deviation = np.nanstd(X[:, seen], axis=0)
+        spread = np.where(high > low, (high - low) / NORMAL, deviation)
     centre[seen] = middle
-    scale[seen] = np.where(spread > 0, spread, 1.0)
+    scale[seen] = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
     return centre.astype(X.dtype), scale.astype(X.dtype)
