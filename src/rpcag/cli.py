@@ -12,4 +12,4 @@ def main() -> None:
         sys.exit(f"rpcag: {error.name} is missing; pip install 'rpcag[all]'")
     from rpcag.commands import app
 
-    app()
+    app(prog_name="rpcag")  # also for python -m rpcag
