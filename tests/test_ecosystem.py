@@ -254,7 +254,7 @@ OPTIONAL = ("anndata", "igraph", "matplotlib", "networkx", "polars", "pygsp", "x
 SAYS = {
     "date_range": r"sensor5",
     "import polars": r"^\['rpca0'",
-    "import xarray": r"^0\.[0-9]+$",  # not 50
+    "import xarray": r"^0\.\d+, it was 50\.00$",
     "import anndata": r"layers: 'low_rank', 'sparse'",
     "import networkx": r"^\[0.5 0.9 0.  0. \]$",
 }

@@ -180,7 +180,7 @@ def test_the_static_list_of_modules_is_complete():
         if (path.suffix == ".py" or (path / "__init__.py").exists())
         and not path.name.startswith("_")
     }
-    assert set(rpcag._MODULES) == found - inside
+    assert set(rpcag._MODULES) == found - inside, "list it in rpcag/__init__.py"
 
 
 def test_type_checkers_see_the_same_names():
