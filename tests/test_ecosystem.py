@@ -255,7 +255,7 @@ SAYS = {
     "date_range": r"sensor5",
     "import polars": r"^\['rpca0'",
     "import xarray": r"^0\.\d+, it was 50\.00$",
-    "import anndata": r"layers: 'low_rank', 'sparse'",
+    "import anndata": r"^\['X_rpcag'\] \(120, 50\)$",
     "import networkx": r"^\[0.5 0.9 0.  0. \]$",
 }
 
