@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import rpcag
-from rpcag.commands import demo, models, study
+from rpcag.commands import demo, explore, models, study
 
 app = typer.Typer(
     help="Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.",
@@ -33,6 +33,7 @@ def options(
 
 
 app.command()(demo.demo)
+app.command()(explore.explore)
 app.command()(models.models)
 app.command()(study.datasets)
 app.command()(study.report)
