@@ -133,7 +133,7 @@ def clustering(
         tasks = Study().plan(**chosen)
     _carry_out("clustering", tasks, store, jobs=jobs, dask=dask, told=COLUMN)
     if quick:
-        report(store=store, output=None)
+        report(store=store)
 
 
 @reproduce.command()
@@ -301,10 +301,16 @@ def report(
         Path | None,
         typer.Option("--page", help="One Markdown page with everything, e.g. all.md."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="One page to look at in a browser, e.g. all.html."),
+    ] = None,
 ) -> None:
     """The tables of a study, each beside the printed one.
 
-    Example: rpcag report --store results.jsonl -o report
+    Examples:
+    rpcag report --store results.jsonl -o report
+    rpcag report --store results.jsonl --html study.html
     """
     from rpcag.study import Store
     from rpcag.study.page import all_tables, reproduction, save, write
@@ -323,7 +329,13 @@ def report(
         if output is not None:
             for path in write(found, records, output):
                 console().print(f"wrote {path}", highlight=False)
-        if page is None and output is None:
+        if html is not None:
+            from rpcag.page.document import write as write_page
+            from rpcag.page.report import report_page
+
+            write_page(html, report_page(found, records))
+            console().print(f"wrote {html}", highlight=False)
+        if page is None and output is None and html is None:
             for table in all_tables(found, records):
                 console().print(_rich(table))
 

@@ -33,7 +33,7 @@ def graph_parts(page: Page, graph) -> list[str]:
         _histogram(page, degrees, "neighbours", "samples"),
         _histogram(page, weights, "weight of an edge", "edges"),
     ]
-    return [hint(told + "."), '<div class="columns two">', *charts, "</div>"]
+    return [hint(told + "."), '<div class="charts">', *charts, "</div>"]
 
 
 def _histogram(page: Page, values: np.ndarray, x_name: str, y_name: str) -> str:

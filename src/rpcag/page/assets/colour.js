@@ -60,14 +60,16 @@ function drawShape(context, shape, x, y, r) {
   } else context.arc(x, y, r, 0, 2 * Math.PI);
 }
 
-function swatch(k) {
-  const shapes = {
-    circle: ["circle", { cx: 7, cy: 7, r: 5 }],
-    square: ["rect", { x: 2.5, y: 2.5, width: 9, height: 9 }],
-    triangle: ["polygon", { points: "7,1.5 12.5,11.5 1.5,11.5" }],
-    diamond: ["polygon", { points: "7,0.8 13.2,7 7,13.2 0.8,7" }],
-  };
-  const [tag, attributes] = shapes[classShape(k)];
-  return make("svg", { width: 14, height: 14, "aria-hidden": "true" },
-    make(tag, { ...attributes, fill: classColour(k) }));
+function svgShape(shape, x, y, r, attributes) {
+  const corners = {
+    triangle: [[0, -1.2], [1.1, 0.8], [-1.1, 0.8]],
+    diamond: [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]],
+    square: [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
+  }[shape];
+  if (!corners) return make("circle", { cx: x, cy: y, r, ...attributes });
+  const points = corners.map(([a, b]) => `${(x + a * r).toFixed(1)},${(y + b * r).toFixed(1)}`);
+  return make("polygon", { points: points.join(" "), ...attributes });
 }
+
+const swatch = (k) => make("svg", { width: 14, height: 14, "aria-hidden": "true" },
+  svgShape(classShape(k), 7, 7, 5, { fill: classColour(k) }));
