@@ -70,7 +70,7 @@ widgets.bars = (root, data) => {
     const xs = [data.edges[0], data.edges.at(-1)];
     const tall = Math.max(...data.values) || 1;
     const frame = frameOf(holder, data, xs, [0, tall * 1.04], (width, x) => {
-      if (!data.names) return ticks(...xs, width / 90).map((tick) => [x(tick), number(tick)]);
+      if (!data.names) return ticks(...xs, width / 75).map((tick) => [x(tick), number(tick)]);
       const every = Math.ceil((data.names.length * 34) / (width - FRAME.left));
       return data.names.flatMap((name, k) =>
         k % every ? [] : [[x((data.edges[k] + data.edges[k + 1]) / 2), name]]);
@@ -124,7 +124,7 @@ widgets.lines = (root, data) => {
   const ticksOf = (width, x, xs) => {
     if (data.x_names)
       return data.x_names.map((name, k) => [x(k), name, (width - FRAME.left) / data.x_names.length]);
-    const found = data.x_ticks || (data.x_scale === "log" ? logTicks(...xs) : ticks(...xs, width / 90));
+    const found = data.x_ticks || (data.x_scale === "log" ? logTicks(...xs) : ticks(...xs, width / 75));
     return found.map((tick) => [x(tick), number(tick)]);
   };
   keepDrawn(root, () => {

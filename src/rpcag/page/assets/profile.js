@@ -15,7 +15,7 @@ function profileView(root, data, valuesOf, lost) {
   const controls = make("div", { class: "controls" },
     make("label", {}, box, "each feature on its own scale"));
   const outliers = make("div");
-  root.append(controls, holder, outliers);
+  root.append(controls, holder);
 
   // On its own scale a feature is shown as deviations from its centre, in units of its spread.
   const moved = (value, j, kind) =>
@@ -78,7 +78,7 @@ function profileView(root, data, valuesOf, lost) {
   }
 
   const later = keepDrawn(holder, draw);
-  return { draw(i) { current = i; later(); } };
+  return { after: outliers, draw(i) { current = i; later(); } };
 }
 
 function line(svg, values, x, y, wide, gone, top) {

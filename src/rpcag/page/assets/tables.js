@@ -9,6 +9,7 @@ function sortable(table) {
     return Number.isNaN(found) ? (j ? Infinity : text) : j ? found : text;
   };
   heads.forEach((head, j) => {
+    if (!head.textContent) return;
     const button = make("button", { type: "button", class: "sort" }, ...head.childNodes);
     head.replaceChildren(button);
     button.addEventListener("click", () => {

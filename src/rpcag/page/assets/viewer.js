@@ -13,8 +13,7 @@ widgets.viewer = async (root, data) => {
     return rows.length === 1 ? rows[0] : rows[0].map((value, j) => value + rows[1][j]);
   };
   const lost = (i) => (missing ? rowOf(missing, i) : null);
-  const make_view = data.shape ? imageView : profileView;
-  const view = make_view(root, data, valuesOf, lost);
+  const view = (data.shape ? imageView : profileView)(root, data, valuesOf, lost);
 
   const which = make("p", { class: "which", "aria-live": "polite" });
   const track = make("canvas", { "aria-hidden": "true" });
@@ -31,7 +30,7 @@ widgets.viewer = async (root, data) => {
     ? make("p", { class: "hint" }, data.amount_is)
     : null;
   root.prepend(which);
-  root.append(...(n > 1 ? [stepper, hint].filter(Boolean) : []));
+  root.append(...(n > 1 ? [stepper, hint].filter(Boolean) : []), view.after ?? "");
 
   const drawTrack = keepDrawn(root, () => {
     if (data.amount && n > 1) paintTrack(track, data.amount, selection.index);
