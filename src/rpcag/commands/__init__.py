@@ -5,10 +5,13 @@ from typing import Annotated
 import typer
 
 import rpcag
-from rpcag.commands import demo, explore, models, study
+from rpcag.commands import cluster, decompose, demo, explore, models, study
+from rpcag.commands.group import EPILOG, OneLineGroup
 
 app = typer.Typer(
     help="Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.",
+    epilog=EPILOG,
+    cls=OneLineGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -32,8 +35,10 @@ def options(
     """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix."""
 
 
-app.command()(demo.demo)
+app.command()(decompose.decompose)
+app.command()(cluster.cluster)
 app.command()(explore.explore)
+app.command()(demo.demo)
 app.command()(models.models)
 app.command()(study.datasets)
 app.command()(study.report)

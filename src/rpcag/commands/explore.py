@@ -6,25 +6,26 @@ from typing import Annotated
 
 import typer
 
-from rpcag.commands.output import console, mistakes
+from rpcag.commands import options as o
+from rpcag.commands.output import console, mistakes, print_json
 
 
 def explore(
     result: Annotated[
         Path,
-        typer.Argument(help="Folder that rpcag decompose wrote.", metavar="RESULT"),
+        typer.Argument(
+            metavar="RESULT", show_default=False, help="What rpcag decompose wrote."
+        ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The page, e.g. page.html.")
+        Path,
+        typer.Option("--output", "-o", metavar="PAGE", help="The page; new."),
     ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the page if it is there.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing if all is well.")
-    ] = False,
+    force: o.Force = False,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
     show: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser.")
+        bool, typer.Option("--open", help="Show the page in the browser.")
     ] = False,
 ) -> None:
     """A page to look at a decomposition: one HTML file that needs nothing else.
@@ -32,7 +33,9 @@ def explore(
     Samples as original, low-rank and sparse; the embedding to turn and zoom; singular
     values, convergence, the graph, parameters, and what the certificate proves.
 
-    Example: rpcag explore RESULT -o page.html
+    Examples:
+    rpcag explore result -o page.html
+    rpcag explore result -o page.html --force --quiet
     """
     from rpcag.files.decomposition import Decomposition
     from rpcag.page.document import check_target, write
@@ -41,8 +44,10 @@ def explore(
     with mistakes():
         check_target(output, force=force)
         write(output, page_of(Decomposition.load(result)))
-        if not quiet:
-            size = output.stat().st_size / 1e6
-            console().print(f"wrote {output} ({size:.1f} MB)", highlight=False)
-        if show:
-            webbrowser.open(output.resolve().as_uri())
+        size = output.stat().st_size
+    if json:
+        print_json({"output": str(output), "bytes": size})
+    elif not quiet:
+        console().print(f"wrote {output}, {size / 1e6:.1f} MB", highlight=False)
+    if show:
+        webbrowser.open(output.resolve().as_uri())

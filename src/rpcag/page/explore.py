@@ -68,17 +68,10 @@ def _lead(found: Decomposition) -> str:
     rank = found.facts.get("rank", len(found.singular_values))
     parts = [f"{count(n, 'sample')} of {count(p, 'feature')}", f"rank {rank}"]
     if found.missing is not None and found.missing.any():
-        parts.append(f"{share(found.missing.mean())} of the entries missing")
-    parts.append(f"{share(_sparse_share(found))} of the data in the sparse part")
+        parts.append(f"{share(found.missing.mean())} missing")
+    if "gross_share" in found.facts:
+        parts.append(f"{share(found.facts['gross_share'])} gross errors")
     return escape(" · ".join(parts))
-
-
-def _sparse_share(found: Decomposition) -> float:
-    """||S||_1 / ||X||_1 over what was observed."""
-    X = found.low_rank + found.sparse
-    if found.missing is not None:
-        X = X[~found.missing]
-    return float(np.abs(found.sparse).sum() / (np.abs(X).sum() or 1.0))
 
 
 # -- samples ---------------------------------------------------------------------------

@@ -16,7 +16,15 @@ GROUPS = {
         "status",
         "seconds",
     ),
-    "Data": ("input",),
+    "Data": (
+        "input",
+        "graph",
+        "standardised",
+        "missing",
+        "sparse_share",
+        "gross_share",
+    ),
+    "Largest errors": ("largest",),
     "Made with": ("versions",),
 }
 NAMES = {
@@ -24,6 +32,9 @@ NAMES = {
     "lower_bound": "lower bound",
     "sha256": "SHA-256",
     "gap": "certified gap",
+    "missing": "missing entries",
+    "sparse_share": "share of entries in the sparse part",
+    "gross_share": "share beyond the deviation of the data",
 }
 REST = "More"
 
@@ -53,9 +64,16 @@ def _rows(name: str, facts: dict[str, Any]) -> list[tuple[str, str]]:
     if name == "resolved":  # told with the parameters, but for what was not given
         given = facts.get("parameters") or {}
         return [(key, text(more)) for key, more in value.items() if key not in given]
+    if name == "largest":
+        return [_outlier(entry) for entry in value]
     if isinstance(value, dict):
         return [(NAMES.get(k) or str(k), text(entry)) for k, entry in value.items()]
     return [(NAMES.get(name, name.replace("_", " ")), text(value))]
+
+
+def _outlier(entry: dict[str, Any]) -> tuple[str, str]:
+    where = f"{entry.get('sample')}, {entry.get('feature')}"
+    return where, f"{text(entry.get('value'))} where {text(entry.get('expected'))} fits"
 
 
 def _parameter(given: Any, used: Any) -> str:
