@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from decompositions import images, table
-from rpcag.page.document import embedded, write
+from rpcag.page.document import embedded, write_page
 from rpcag.page.explore import colours, explore
 from rpcag.page.extract import extract, shrink, spread
 from rpcag.page.words import certificate
@@ -185,6 +185,6 @@ def test_a_failed_write_leaves_nothing(tmp_path):
     page = tmp_path / "page.html"
     page.write_text("before")
     with pytest.raises(UnicodeEncodeError):
-        write(page, "\ud800")  # half of a pair: no UTF-8
+        write_page(page, "\ud800")  # half of a pair: no UTF-8
     assert page.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

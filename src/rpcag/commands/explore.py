@@ -38,12 +38,12 @@ def explore(
     rpcag explore result -o page.html --force --quiet
     """
     from rpcag.files.decomposition import Decomposition
-    from rpcag.page.document import check_target, write
+    from rpcag.page.document import check_target, write_page
     from rpcag.page.explore import explore as page_of
 
     with mistakes():
         check_target(output, force=force)
-        write(output, page_of(Decomposition.load(result)))
+        write_page(output, page_of(Decomposition.load(result)))
         size = output.stat().st_size
     if json:
         print_json({"output": str(output), "bytes": size})

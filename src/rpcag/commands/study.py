@@ -376,9 +376,10 @@ def report(
         if output is not None:
             written += write(found, records, output)
         if html is not None:
-            from rpcag.page.document import write as write_page
+            from rpcag.page.document import check_target, write_page
             from rpcag.page.report import report_page
 
+            check_target(html, force=True)
             write_page(html, report_page(found, records))
             written.append(html)
         tables = list(all_tables(found, records))

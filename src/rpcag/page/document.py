@@ -84,14 +84,28 @@ def hint(text: str) -> str:
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Refuse to write over what is no page, or, unless asked to, over one."""
+    """Refuse to write over anything but, if asked to, an earlier page."""
+    if not os.path.lexists(path):
+        return
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file such as page.html")
-    if os.path.lexists(path) and not force:
+    if not is_page(path):
+        raise FileExistsError(
+            f"{path} is a file of something else; name another place for the page"
+        )
+    if not force:
         raise FileExistsError(f"{path} is there already; --force replaces it")
 
 
-def write(path: Path, text: str) -> None:
+def is_page(path: Path) -> bool:
+    """Whether the file looks like one that `write_page` wrote."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'name="generator" content="rpcag ' in file.read(4000)
+
+
+def write_page(path: Path, text: str) -> None:
     """The whole file or none; an error names the file that was asked for."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

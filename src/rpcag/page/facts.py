@@ -8,22 +8,11 @@ from rpcag.page.document import escape
 GROUPS = {
     "Parameters": ("model", "parameters", "resolved"),
     "Answer": (
-        "objective",
-        "lower_bound",
-        "gap",
-        "rank",
-        "n_iter",
-        "status",
-        "seconds",
+        *("objective", "lower_bound", "gap", "rank", "n_iter", "status", "seconds"),
+        *("sparse_share", "gross_share"),
     ),
-    "Data": (
-        "input",
-        "graph",
-        "standardised",
-        "missing",
-        "sparse_share",
-        "gross_share",
-    ),
+    "Data": ("input", "missing", "standardised"),
+    "Graph": ("graph",),
     "Largest errors": ("largest",),
     "Made with": ("versions",),
 }
@@ -33,8 +22,8 @@ NAMES = {
     "sha256": "SHA-256",
     "gap": "certified gap",
     "missing": "missing entries",
-    "sparse_share": "share of entries in the sparse part",
-    "gross_share": "share beyond the deviation of the data",
+    "sparse_share": "share in the sparse part",
+    "gross_share": "share of gross errors",
 }
 REST = "More"
 
