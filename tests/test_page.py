@@ -156,12 +156,13 @@ def test_samples_are_evenly_drawn():
 
 
 def test_labels_become_classes_or_a_scale():
-    assert colours(None)["classes"] is None
-    assert colours(["10", "9", "10"])["classes"] == ["9", "10"]
-    assert colours(["b", "a", "b"])["codes"] == [1, 0, 1]
+    assert colours(None, 3)["classes"] is None
+    assert colours(None, 3)["numbers"] == [0, 1, 2]  # their order
+    assert colours(["10", "9", "10"], 3)["classes"] == ["9", "10"]
+    assert colours(["b", "a", "b"], 3)["codes"] == [1, 0, 1]
     many = [str(i / 2) for i in range(40)]
-    assert colours(many)["numbers"] == [float(label) for label in many]
-    assert colours([f"name {i}" for i in range(90)]) == colours(None)
+    assert colours(many, 40)["numbers"] == [float(label) for label in many]
+    assert colours([f"name {i}" for i in range(90)], 90) == colours(None, 90)
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])

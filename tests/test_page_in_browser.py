@@ -179,7 +179,7 @@ def test_the_slider_moves_the_pictures_and_they_are_right(visit, found):
     after = _pixels(page, ".panels canvas", 1)
     assert np.abs(before - after).max() > 50
     assert slider.input_value() == "7"
-    assert "sample 8 · 7 · 8 of 40" in page.locator(".which").inner_text()
+    assert "sample 8 · label 7 · 8 of 40" in page.locator(".which").inner_text()
     L = found["images"].low_rank
     low, high = np.quantile(L, [0.001, 0.999])
     expected = 255 * np.clip((L[7].reshape(8, 8) - low) / (high - low), 0, 1)

@@ -27,6 +27,7 @@ COMPONENTS = 8
 CLASSES = 28
 LEGEND = 60
 VALUES = 200  # singular values drawn
+WEIGHTS = 400  # features whose weights in the components are drawn
 GROUP = "samples"
 
 
@@ -84,8 +85,7 @@ def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     low, high = np.quantile(kept.low_rank, [0.001, 0.999]) if images else (0, 0)
     outliers = np.abs(kept.sparse[kept.sparse != 0])
     reach = float(np.quantile(outliers, 0.99)) if len(outliers) else 1.0
-    span = {"low": _short(low), "high": _short(high)}
-    ends = {"low": _short(-reach), "high": _short(reach)}
+    span, ends = _ends(low, high), _ends(-reach, reach)
     original = {
         "name": "Original",
         "parts": ["low_rank", "sparse"],
@@ -186,23 +186,49 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
         names=[found.samples[i] for i in kept.rows],
         axis_names=names,
         describes=f"{count(len(Z), 'sample')} along {' and '.join(names[:3])}.",
-        **colours(labels),
+        **colours(labels, len(Z)),
     )
+    parts = [cloud]
     total = found.embedding.shape[1]
-    more = total > COMPONENTS
-    told = f"Of {total:,} components the first {COMPONENTS} can be chosen."
-    return [cloud, *([hint(told)] if more else [])]
+    if total > COMPONENTS:
+        parts.append(hint(f"Of {total:,} components the first {COMPONENTS} are here."))
+    return parts + _weights(page, found)
 
 
-def colours(labels: list[str] | None) -> dict[str, Any]:
-    """Classes and codes of some labels, or numbers for a scale, or neither."""
-    nothing: dict[str, Any] = {"classes": None, "codes": None, "numbers": None}
+def _weights(page: Page, found: Decomposition) -> list[str]:
+    """What the axes of the embedding are made of, where features have names."""
+    if found.image_shape is not None or len(found.features) > WEIGHTS:
+        return []
+    weights = np.asarray(found.components[:COMPONENTS], dtype=float)[::-1]
+    reach = float(np.abs(weights).max()) or 1.0
+    chart = page.widget(
+        "heat",
+        "figure",
+        title="Weights of the features in the components",
+        x=found.features,
+        y=[str(k) for k in range(len(weights), 0, -1)],
+        x_name="feature",
+        y_name="component",
+        values=[_floats(row) for row in weights],
+        value_name="weight",
+        unit="",
+        extra=[],
+        span=[-reach, reach],
+        signed=True,
+    )
+    return [chart]
+
+
+def colours(labels: list[str] | None, count: int) -> dict[str, Any]:
+    """Classes and codes of labels, or numbers for a scale: the labels or the order."""
+    order = {"numbers": list(range(count)), "ends": ["first sample", "last"]}
+    nothing: dict[str, Any] = {"classes": None, "codes": None, **order}
     if labels is None:
         return nothing
     numbers = _numbers(labels)
     distinct = sorted(set(labels), key=None if numbers is None else float)
     if numbers is not None and len(distinct) > CLASSES:
-        return nothing | {"numbers": numbers}
+        return nothing | {"numbers": numbers, "ends": None}
     if len(distinct) > LEGEND:  # names rather than classes: the tooltip tells them
         return nothing
     place = {name: k for k, name in enumerate(distinct)}
@@ -307,5 +333,10 @@ def _floats(values: np.ndarray) -> list[float]:
     return [float(f"{value:.6g}") for value in np.asarray(values, dtype=float)]
 
 
-def _short(number: float) -> float:
-    return float(f"{number:.3g}")
+def _ends(low: float, high: float) -> dict[str, float]:
+    """Of a scale, to a thousandth of it."""
+    digits = 2 - math.floor(math.log10(high - low)) if high > low else 2
+    return {
+        name: round(float(v), digits) + 0.0
+        for name, v in (("low", low), ("high", high))
+    }

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rpcag.page.document import escape
+from rpcag.page.words import share
 
 # What of the facts stands under which heading; what is left stands under the last.
 GROUPS = {
@@ -22,8 +23,8 @@ NAMES = {
     "sha256": "SHA-256",
     "gap": "certified gap",
     "missing": "missing entries",
-    "sparse_share": "share in the sparse part",
-    "gross_share": "share of gross errors",
+    "sparse_share": "in the sparse part",
+    "gross_share": "gross errors",
 }
 REST = "More"
 
@@ -57,12 +58,20 @@ def _rows(name: str, facts: dict[str, Any]) -> list[tuple[str, str]]:
         return [_outlier(entry) for entry in value]
     if isinstance(value, dict):
         return [(NAMES.get(k) or str(k), text(entry)) for k, entry in value.items()]
-    return [(NAMES.get(name, name.replace("_", " ")), text(value))]
+    told = share(value) if name.endswith("_share") else text(value)
+    return [(NAMES.get(name, name.replace("_", " ")), told)]
 
 
 def _outlier(entry: dict[str, Any]) -> tuple[str, str]:
-    where = f"{entry.get('sample')}, {entry.get('feature')}"
+    sample, feature = (_named(entry, kind) for kind in ("sample", "feature"))
+    where = f"{sample}, {feature}"
     return where, f"{text(entry.get('value'))} where {text(entry.get('expected'))} fits"
+
+
+def _named(entry: dict[str, Any], kind: str) -> str:
+    """A name that is only a number says what it numbers."""
+    name = str(entry.get(kind))
+    return f"{kind} {name}" if name.isdigit() else name
 
 
 def _parameter(given: Any, used: Any) -> str:

@@ -2,7 +2,13 @@
 
 from rpcag.page.document import Page, empty, escape, hint, section
 from rpcag.page.drawings import DRAWINGS, draw_figure
-from rpcag.page.tables import beside_html, by_first_column, ranks_html, table_html
+from rpcag.page.tables import (
+    beside_html,
+    by_first_column,
+    ranks_html,
+    table_html,
+    turned,
+)
 from rpcag.study.experiments.task import of_experiment
 from rpcag.study.page import EXPERIMENTS, coverage
 from rpcag.study.plan import SETUPS
@@ -25,6 +31,7 @@ def report_page(report: Report, records: list[dict]) -> str:
     if report.trials:
         sections.append(("glance", "At a glance", _glance(report)))
         sections.append(("beside", "Ours beside the paper’s", _beside(report)))
+        sections.append(("fair", "Without labels", _fair(report)))
     for name in dict.fromkeys([*EXPERIMENTS, *DRAWINGS]):
         parts = _experiment(page, name, records)
         if parts:
@@ -49,12 +56,21 @@ def _title(name: str) -> str:
 
 def _glance(report: Report) -> list[str]:
     covered = "".join(f"<li>{escape(line)}</li>" for line in coverage(report))
-    pairs = "".join(table_html(part) for part in by_first_column(report.paired()))
     return [
         f'<ul class="hint">{covered}</ul>',
-        *(table_html(t) for t in (report.wins(), report.means()) if t.rows),
-        f'<div class="charts">{pairs}</div>' if pairs else "",
-        hint("The lowest of a column is underlined. Click a heading to sort."),
+        table_html(turned(report.wins())),
+        hint("Click a heading to sort."),
+    ]
+
+
+def _fair(report: Report) -> list[str]:
+    means, pairs = report.means(), by_first_column(report.paired())
+    if not means.rows and not pairs:
+        return [empty("Nothing has been run by the fair protocol yet.")]
+    return [
+        hint("Parameters are chosen without labels. The lowest is underlined."),
+        table_html(means) if means.rows else "",
+        f'<div class="charts">{"".join(map(table_html, pairs))}</div>',
     ]
 
 

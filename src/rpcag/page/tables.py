@@ -41,6 +41,12 @@ def by_first_column(table: Table) -> list[Table]:
     ]
 
 
+def turned(table: Table) -> Table:
+    """A table without bold cells, its rows as columns."""
+    name, *rest = zip(table.header, *table.rows, strict=True)
+    return Table(table.title, ["model", *name[1:]], [list(row) for row in rest])
+
+
 def _name(text: str) -> str:
     kind = ' class="long"' if len(text) > LONG else ""
     return f'<th scope="row"><div{kind}>{escape(text)}</div></th>'

@@ -6,19 +6,12 @@ widgets.embedding = async (root, data) => {
   const camera = makeCamera();
   const hidden = new Set();
   const classes = data.classes; // names, or null
-  const colours = data.numbers ? numberColours(data.numbers) : null;
+  const colours = classes ? null : numberColours(data.numbers, data.ends);
   const mark = (i) => {
     if (colours) return { colour: colours.of(i), shape: "circle", faint: false };
-    if (!classes) return { colour: css("--accent"), shape: "circle", faint: false };
     const k = data.codes[i];
     return { colour: classColour(k), shape: classShape(k), faint: hidden.has(k) };
   };
-  // Colours of the theme are asked for once per drawing of a cloud, not once per point.
-  const plain = { colour: "", shape: "circle", faint: false };
-  const marked = classes || colours ? mark : () => plain;
-  const refresh = () => { plain.colour = css("--accent"); };
-  refresh();
-  document.addEventListener("theme", refresh);
 
   const canvas = make("canvas", {
     tabindex: 0, role: "img",
@@ -29,7 +22,7 @@ widgets.embedding = async (root, data) => {
     make("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
   const axes = Array.from({ length: Math.min(matrix.p, 3) }, (_, k) => k);
   const drawn = cloud(canvas, {
-    matrix, axes, camera, mark: marked,
+    matrix, axes, camera, mark,
     selected: () => selection.index,
     height: (width) => clamp(0.85 * width, 260, 460),
     frame: (chosen) => frameCloud(matrix, chosen),
@@ -82,12 +75,12 @@ function legendOf(classes, hidden, drawn) {
   return list;
 }
 
-function numberColours(values) {
+function numberColours(values, ends) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const all = values.map((value) => hexOf(cividis((value - low) / (high - low || 1))));
   const bar = make("i");
   bar.style.background = gradient(cividis);
-  return { of: (i) => all[i], bar: make("div", { class: "scale" }, number(low), bar, number(high)) };
+  return { of: (i) => all[i], bar: make("div", { class: "scale" }, ends ? ends[0] : number(low), bar, ends ? ends[1] : number(high)) };
 }
 
 // Several small clouds that turn together. data: clouds of {name, note, points, codes}.

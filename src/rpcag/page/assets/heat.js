@@ -1,13 +1,13 @@
 // A map of numbers over two parameters, with the least one ringed.
 
-// data: x, y (names of columns and rows), values, extra [{name, values}], span, title,
-// x_name, y_name, unit.
+// data: x, y (names of columns and rows, from below), values, extra [{name, values}], span,
+// title, x_name, y_name, value_name, unit; signed (around zero, names of x only told).
 widgets.heat = (root, data) => {
   const rows = data.y.length, columns = data.x.length;
   const [low, high] = data.span;
   const flat = data.values.flat().map((value) => Math.max(value, low));
   const least = Math.min(...flat);
-  const lone = flat.filter((value) => value === least).length === 1;
+  const lone = !data.signed && flat.filter((value) => value === least).length === 1;
   const holder = make("div");
   root.append(make("h3", {}, data.title), holder);
   let cell = null; // of the keyboard
@@ -16,10 +16,11 @@ widgets.heat = (root, data) => {
     const width = holder.clientWidth, left = 44, top = 6, under = 40;
     const wide = (width - left - 6) / columns, tall = clamp(wide * 0.8, 18, 30);
     const height = top + rows * tall + under;
+    const told = data.signed ? "" : `: least ${data.value_name} ${number(least)}`;
     const svg = make("svg", {
-      width, height, tabindex: 0, role: "img",
-      "aria-label": `${data.title}: least ${data.value_name} ${number(least)}. Arrow keys walk over the cells.`,
+      width, height, tabindex: 0, role: "img", "aria-label": `${data.title}${told}. Arrow keys walk over the cells.`,
     });
+    const colour = data.signed ? signed() : cividis;
     const cellOf = (i, j) => ({ x: left + j * wide, y: top + (rows - 1 - i) * tall });
     const cursor = make("rect", {
       width: wide, height: tall, fill: "none", stroke: "var(--ink)", "stroke-width": 2, visibility: "hidden",
@@ -29,7 +30,7 @@ widgets.heat = (root, data) => {
         const value = data.values[i][j];
         const share = (Math.max(value, low) - low) / (high - low || 1);
         svg.append(make("rect", {
-          ...cellOf(i, j), width: wide + 0.3, height: tall + 0.3, fill: hexOf(cividis(share)),
+          ...cellOf(i, j), width: wide + 0.3, height: tall + 0.3, fill: hexOf(colour(share)),
         }));
         if (lone && Math.max(value, low) === least)
           svg.append(make("circle", {
@@ -44,7 +45,7 @@ widgets.heat = (root, data) => {
     data.y.forEach((name, i) =>
       svg.append(make("text", { x: left - 5, y: cellOf(i, 0).y + tall / 2 + 4, "text-anchor": "end" }, name)));
     data.x.forEach((name, j) => {
-      if (wide >= 24 || j % 2 === 0)
+      if (!data.signed && (wide >= 24 || j % 2 === 0))
         svg.append(make("text", { x: left + (j + 0.5) * wide, y: height - under + 15, "text-anchor": "middle" }, name));
     });
     svg.append(make("text", { x: left + (columns * wide) / 2, y: height - 6, "text-anchor": "middle" }, data.x_name));

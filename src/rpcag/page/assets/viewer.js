@@ -12,6 +12,8 @@ widgets.viewer = async (root, data) => {
     const rows = panel.parts.map((part) => rowOf(matrices[part], i));
     return rows.length === 1 ? rows[0] : rows[0].map((value, j) => value + rows[1][j]);
   };
+  const nameOf = (i) => (/^\d+$/.test(data.names[i]) ? `${data.what} ${data.names[i]}` : data.names[i]);
+  const labelOf = (i) => `label ${data.labels[i]}`;
   const lost = (i) => (missing ? rowOf(missing, i) : null);
   const view = (data.shape ? imageView : profileView)(root, data, valuesOf, lost);
 
@@ -38,9 +40,9 @@ widgets.viewer = async (root, data) => {
   const show = () => {
     const i = selection.index;
     slider.value = i;
-    slider.setAttribute("aria-valuetext", data.names[i]);
-    const label = data.labels ? ` · ${data.labels[i]}` : "";
-    which.replaceChildren(data.names[i],
+    slider.setAttribute("aria-valuetext", nameOf(i));
+    const label = data.labels ? ` · ${labelOf(i)}` : "";
+    which.replaceChildren(nameOf(i),
       make("span", {}, `${label} · ${i + 1} of ${n}`));
     view.draw(i);
     drawTrack();
@@ -49,8 +51,8 @@ widgets.viewer = async (root, data) => {
   document.addEventListener("theme", show);
   selection.describe = (i) => [
     view.thumbs?.(i),
-    make("div", { class: "name" }, data.names[i]),
-    data.labels ? make("div", {}, data.labels[i]) : null,
+    make("div", { class: "name" }, nameOf(i)),
+    data.labels ? make("div", {}, labelOf(i)) : null,
   ];
   if (data.group)
     document.addEventListener("keydown", (event) => {
