@@ -26,8 +26,7 @@ sys.path.append(str(HERE.parent / "tests"))
 
 from browser import launch  # noqa: E402
 
-SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
-LONGEST = {"wide": 2300, "narrow": 1900}  # pixels of a page that are shown
+SIZES = {"wide": (1280, 2300), "narrow": (390, 1900)}
 
 
 def rpcag(*words: object) -> None:
@@ -139,16 +138,15 @@ def shoot(page, url: str, name: str, prepare=None) -> None:
             if prepare:
                 prepare(page, size)
             page.wait_for_timeout(300)
-            shot = Image.open(io.BytesIO(page.screenshot(full_page=True)))
-            shot = shot.crop((0, 0, width, min(shot.height, LONGEST[size])))
+            shot = Image.open(io.BytesIO(page.screenshot()))
             path = HERE / "images" / f"{name}_{size}_{scheme}.png"
             save(shot, path)
 
 
 def save(shot: Image.Image, path: Path) -> None:
-    # Octrees keep the colours of few pixels, such as the points of a cloud.
+    # Coverage keeps the colours of few pixels, such as the points of a cloud.
     small = shot.convert("RGB").quantize(
-        256, method=Image.Quantize.FASTOCTREE, dither=0
+        256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )
     small.save(path, optimize=True)
     print(path.relative_to(HERE.parent), path.stat().st_size)

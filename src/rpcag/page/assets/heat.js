@@ -8,6 +8,7 @@ widgets.heat = (root, data) => {
   const flat = data.values.flat().map((value) => Math.max(value, low));
   const least = Math.min(...flat);
   const lone = !data.signed && flat.filter((value) => value === least).length === 1;
+  const longest = Math.max(...data.x.map((name) => name.length));
   const holder = make("div");
   root.append(make("h3", {}, data.title), holder);
   let cell = null; // of the keyboard
@@ -45,7 +46,7 @@ widgets.heat = (root, data) => {
     data.y.forEach((name, i) =>
       svg.append(make("text", { x: left - 5, y: cellOf(i, 0).y + tall / 2 + 4, "text-anchor": "end" }, name)));
     data.x.forEach((name, j) => {
-      if (!data.signed && (wide >= 24 || j % 2 === 0))
+      if (!data.signed && (wide >= 7 * longest + 4 || j % 2 === 0))
         svg.append(make("text", { x: left + (j + 0.5) * wide, y: height - under + 15, "text-anchor": "middle" }, name));
     });
     svg.append(make("text", { x: left + (columns * wide) / 2, y: height - 6, "text-anchor": "middle" }, data.x_name));
