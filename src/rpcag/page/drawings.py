@@ -84,9 +84,11 @@ def draw_parameters(page: Page, records: list[dict]) -> list[str]:
         *_maps(page, "Random low-rank matrices", matrices, relative),
     ]
     told = (
-        "A ring marks the least error, where there is one. Left of the line: gamma 0,"
+        "Upwards lam in units of 1 / √max(n, p), to the right gamma; left of the line "
+        "gamma is 0, which is Robust PCA without a graph. A ring marks the least "
+        "error, where it is the only one."
     )
-    return [*parts, hint(f"{told} which is Robust PCA without a graph.")]
+    return [*parts, hint(told)]
 
 
 def _maps(page: Page, title: str, maps: list[Map], scale: Scale) -> list[str]:
