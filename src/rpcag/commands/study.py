@@ -344,6 +344,10 @@ def report(
         Path | None,
         typer.Option("--page", help="One Markdown page with everything, e.g. all.md."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="One page to look at in a browser, e.g. all.html."),
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -352,6 +356,7 @@ def report(
     Examples:
     rpcag report --store results.jsonl
     rpcag report --store results.jsonl -o report --page all.md
+    rpcag report --store results.jsonl --html study.html
     """
     from rpcag.study import Store
     from rpcag.study.page import all_tables, reproduction, save, write
@@ -370,6 +375,13 @@ def report(
             written.append(page)
         if output is not None:
             written += write(found, records, output)
+        if html is not None:
+            from rpcag.page.document import check_target, write_page
+            from rpcag.page.report import report_page
+
+            check_target(html, force=True)
+            write_page(html, report_page(found, records))
+            written.append(html)
         tables = list(all_tables(found, records))
     if json:
         shown = [_plain(table) for table in tables]
