@@ -21,9 +21,9 @@ from rpcag.commands.output import EXIT_CODES
 from rpcag.commands.page import markdown
 from rpcag.commands.progress import Forecast, GapBar
 from rpcag.files.decomposition import Decomposition
-from rpcag.files.fitting import robust_graph
 from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
+from rpcag.models import RobustGraph
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -122,18 +122,18 @@ def test_gross_errors_are_found_and_the_rest_is_kept(folder):
 @pytest.mark.parametrize(
     ("words", "model"),
     [
-        ([], RPCAG(graph=robust_graph)),
+        ([], RPCAG(graph="robust")),
         (["--graph", "knn"], RPCAG()),
         (["--model", "rpca"], RPCA()),
         (["--model", "RPCA", "--lam", "0.2", "--tol", "1e-5"], RPCA(lam=0.2, tol=1e-5)),
         (["--gamma", "0.3", "--graph", "complete"], RPCAG(gamma=0.3, graph="complete")),
         (["--gamma", "auto", "--lam", "auto", "--graph", "knn"], RPCAG()),
-        (["--gamma", "cv", "--lam", ".3"], RPCAGCV(lams=[0.3], graph=robust_graph)),
+        (["--gamma", "cv", "--lam", ".3"], RPCAGCV(lams=[0.3], graph="robust")),
         (["--graph", "edges.csv"], "graph"),
-        (["--model", "frpcag"], FRPCAG(graph=robust_graph)),
+        (["--model", "frpcag"], FRPCAG(graph="robust")),
         (
             ["--model", "frpcag", "--gamma", ".1", "--gamma-features", "0.02"],
-            FRPCAG(gamma_samples=0.1, gamma_features=0.02, graph=robust_graph),
+            FRPCAG(gamma_samples=0.1, gamma_features=0.02, graph="robust"),
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -169,7 +169,7 @@ def test_gross_errors_do_not_choose_the_neighbours(folder):
     shares = {}
     for name, graph in (
         ("knn", RPCAG().fit(X).adjacency_),
-        ("robust", robust_graph(X)),
+        ("robust", RobustGraph()(X)),
     ):
         i, j = graph.nonzero()
         shares[name] = graph.toarray()[i, j][i % 3 == j % 3].sum() / graph.sum()

@@ -20,6 +20,7 @@ from rpcag.graphs import (
     laplacian,
     rms_distances,
 )
+from rpcag.models import RobustGraph
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((40, 12))
@@ -32,6 +33,7 @@ BUILDERS = {
     "correlation": KNNGraph(4, weights="correlation"),
     "complete": CompleteGraph(),
     "inpainted": KNNGraph(4, image_shape=(3, 4)),
+    "robust": RobustGraph(4),
 }
 
 

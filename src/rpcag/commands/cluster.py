@@ -157,7 +157,7 @@ def _from_table(input: Path, k: int | None, given: dict[str, Any]):
         },
     )
     fitting.check_missing(estimator, table)
-    if given["graph"] not in (None, "robust"):
+    if given["graph"] is not None:
         estimator.set_params(graph=load_graph(given["graph"], table.samples))
     X = table.X
     if given["standardise"]:

@@ -110,7 +110,7 @@ def decompose(
         check_target(output, force)
         table = read_table(input, o.reading_of(given))
         notes = list(table.notes)
-        if graph not in (None, "robust"):
+        if graph is not None:
             estimator.set_params(graph=load_graph(graph, table.samples))
         with (
             GapBar(
@@ -148,7 +148,7 @@ def decompose(
 
 
 def load_graph(graph: str, samples: list[str]) -> Any:
-    """What --graph names, unless it is the robust one."""
+    """What --graph names: a kind of graph, or a file."""
     from rpcag.files.graph import read_graph
     from rpcag.models.graph import BUILDERS
 

@@ -17,7 +17,6 @@ from sklearn.utils import get_tags
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.scaling import centre_and_scale
 from rpcag.files.table import Table
-from rpcag.graphs import KNNGraph
 from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
 
 DECOMPOSITIONS: dict[str, type] = {
@@ -28,19 +27,6 @@ BY_NAME: dict[str, type] = {model.__name__.lower(): model for model in MODELS}
 # standardised) are not counted: they are what is left of the solver's gap.
 NEGLIGIBLE = 0.01
 LARGEST = 3  # entries of S that are told
-
-
-def robust_graph(X: np.ndarray):
-    """Nearest neighbours in the low-rank part of Robust PCA: --graph robust.
-
-    Two samples with a gross error in the same feature are near each other in X, and a
-    graph between such samples smooths the wrong ones together. Robust PCA takes the
-    errors off first; it needs no graph. The price is one more fit.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # good enough for a graph
-        L = RPCA().fit(X).low_rank_
-    return KNNGraph()(L)
 
 
 def model_class(name: str, known: dict[str, type]) -> type:
@@ -57,8 +43,6 @@ def build(model: type, options: dict[str, Any]) -> BaseEstimator:
     given = {name: value for name, value in options.items() if value is not None}
     if "graph" in inspect.signature(model).parameters:
         given.setdefault("graph", "robust")
-    if given.get("graph") == "robust":
-        given["graph"] = robust_graph
     if given.get("gamma") == "cv":
         if model is not RPCAG:
             raise ValueError(f"--gamma cv is for rpcag, not for {model.__name__}")
@@ -155,10 +139,7 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
         if isinstance(value, (int, float, str, list)) and name != "verbose"
     }
     if "graph" in model.get_params(deep=False):
-        graph = model.graph
-        given["graph"] = (
-            "robust" if graph is robust_graph else given.get("graph", "file")
-        )
+        given.setdefault("graph", "file")
     resolved = ("lam", "gamma", "gamma_samples", "gamma_features", "beta")
     history = getattr(model, "history_", {})
     told = ("n_iter", "objective", "lower_bound", "gap")

@@ -5,6 +5,7 @@ from rpcag.models.frpcag import FRPCAG
 from rpcag.models.glpca import GLPCA, RGLPCA
 from rpcag.models.gnmf import GNMF
 from rpcag.models.mmf import MHMF, MMF, MMMF
+from rpcag.models.robust_graph import RobustGraph
 from rpcag.models.rpca import RPCA, RPCAG
 from rpcag.models.spectral import LaplacianEigenmaps, NCuts
 from rpcag.models.table import list_models
@@ -38,5 +39,6 @@ __all__ = [
     "RPCAGCV",
     "LaplacianEigenmaps",
     "NCuts",
+    "RobustGraph",
     "list_models",
 ]

@@ -80,7 +80,7 @@ class RPCAGCV(RPCAG):
         holdout=0.1,
         n_splits=3,
         random_state=0,
-        graph="knn",
+        graph="robust",
         laplacian="normalized",
         tol=1e-3,
         max_iter=1000,

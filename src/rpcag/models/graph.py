@@ -15,7 +15,17 @@ from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
 from rpcag.graphs.laplacian import degree, inverse_sqrt, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 
-BUILDERS: dict[str, type[GraphBuilder]] = {"knn": KNNGraph, "complete": CompleteGraph}
+BUILDERS = ("robust", "knn", "complete")
+
+
+def builder_of(name: str) -> GraphBuilder:
+    """The builder that a name of `BUILDERS` stands for."""
+    if name == "robust":
+        # Robust PCA is a model itself: loaded when there are models.
+        from rpcag.models.robust_graph import RobustGraph
+
+        return RobustGraph()
+    return KNNGraph() if name == "knn" else CompleteGraph()
 
 
 class ModelGraph:
@@ -120,10 +130,10 @@ def _build(graph, X, name: str, vertices: str, labels):
     if isinstance(graph, str):
         if graph not in BUILDERS:
             raise ValueError(
-                f"{name} must be one of {tuple(BUILDERS)}, a builder of rpcag.graphs "
+                f"{name} must be one of {BUILDERS}, a builder of rpcag.graphs "
                 f"or an adjacency, got {graph!r}"
             )
-        graph = BUILDERS[graph]()
+        graph = builder_of(graph)
     if isinstance(graph, GraphBuilder):
         builder = clone(graph).fit(X)
         return builder, builder.adjacency_
