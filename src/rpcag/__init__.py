@@ -42,9 +42,11 @@ __all__ = [
 _MODULES = (
     "corruption",
     "datasets",
+    "files",
     "graphs",
     "metrics",
     "models",
+    "page",
     "plots",
     "solvers",
     "study",
