@@ -139,16 +139,12 @@ def shoot(page, url: str, name: str, prepare=None) -> None:
                 prepare(page, size)
             page.wait_for_timeout(300)
             shot = Image.open(io.BytesIO(page.screenshot()))
-            path = HERE / "images" / f"{name}_{size}_{scheme}.png"
+            path = HERE / "images" / f"{name}_{size}_{scheme}.webp"
             save(shot, path)
 
 
 def save(shot: Image.Image, path: Path) -> None:
-    # Coverage keeps the colours of few pixels, such as the points of a cloud.
-    small = shot.convert("RGB").quantize(
-        256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-    )
-    small.save(path, optimize=True)
+    shot.convert("RGB").save(path, lossless=True, quality=100, method=6)
     print(path.relative_to(HERE.parent), path.stat().st_size)
 
 
@@ -173,15 +169,25 @@ def point_at_a_sample(page, size: str) -> None:
         page.locator(".cloud canvas").hover(position={"x": x, "y": y})
 
 
+def choose_the_worst(page, size: str) -> None:
+    """The sample with the most in the sparse part."""
+    amount = page.evaluate(
+        "JSON.parse(document.getElementById('data').textContent).widgets[0].amount"
+    )
+    slider = page.get_by_role("slider")
+    slider.fill(str(int(np.argmax(amount))))
+    slider.blur()
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name, launch() as page:
         folder = Path(name)
         shoot(page, digits(folder).as_uri(), "explore", point_at_a_sample)
-        shoot(page, sensors(folder).as_uri(), "explore_table")
+        shoot(page, sensors(folder).as_uri(), "explore_table", choose_the_worst)
         url = study(folder).as_uri()
         shoot(page, url, "report")
         for part in ("components", "parameters"):
-            path = HERE / "images" / f"report_{part}.png"
+            path = HERE / "images" / f"report_{part}.webp"
             shoot_part(page, url, f"#{part}", path)
 
 

@@ -57,6 +57,14 @@ def images(n: int = 40, **given) -> Decomposition:
     return of(X, RPCAG(), **given)
 
 
+def colour_images(n: int = 20) -> Decomposition:
+    """The same with three channels: red, half as bright in green, no blue."""
+    X = load_digits().data[:n]
+    X = np.stack([X, X / 2, 0 * X], axis=2).reshape(n, -1)
+    X[4, :3] = -30.0
+    return of(X, RPCAG(n_components=1), image_shape=(8, 8, 3))
+
+
 def table(n: int = 30, p: int = 6, **given) -> Decomposition:
     """A table of rank two with gaps and outliers, and units far apart."""
     rng = np.random.default_rng(0)

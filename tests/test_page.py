@@ -119,6 +119,27 @@ def test_a_page_of_large_data_is_small():
     assert "2,000 of 3,000 features" in text
 
 
+def test_no_more_features_than_a_screen_has():
+    n, p = 3, 20_000
+    A = np.arange(n * p, dtype=float).reshape(n, p)
+    found = replace(
+        table(),
+        low_rank=A,
+        sparse=np.zeros((n, p)),
+        missing=None,
+        embedding=A[:, :1],
+        components=A[:1],
+        graph=None,
+        samples=list("abc"),
+        features=[f"f{j}" for j in range(p)],
+    )
+    small = extract(found)
+    assert small.exact
+    assert small.low_rank.shape == (3, 5000)
+    assert (small.features[0], small.features[-1]) == ("f0", "f19999")
+    assert "5,000 of 20,000 features" in explore(found)
+
+
 def test_images_shrink_before_samples_are_left_out():
     whole = images(30)
     side = 200

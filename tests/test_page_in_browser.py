@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browser import launch, watch
-from decompositions import images, table
+from decompositions import colour_images, images, table
 from rpcag.page.explore import explore
 from rpcag.page.report import report_page
 from rpcag.study.report import Report
@@ -25,7 +25,8 @@ def tab():
 @pytest.fixture(scope="module")
 def found():
     names = {"samples": [f"{EVIL}{i}" for i in range(30)]}
-    return {"images": images(), "table": table(**names, labels=[EVIL] * 30)}
+    hostile = table(**names, labels=[EVIL] * 30)
+    return {"images": images(), "table": hostile, "colour": colour_images()}
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +199,20 @@ def test_missing_pixels_have_a_colour_of_their_own(visit, found):
     original = _pixels(page, ".panels canvas", 0)
     coloured = np.ptp(original, axis=2) > 0
     np.testing.assert_array_equal(coloured, found["images"].missing[0].reshape(8, 8))
+
+
+def test_colours_are_shown_as_they_are(visit, found):
+    page = visit("colour")
+    page.get_by_role("slider").fill("4")
+    _drawn(page)
+    pixels = _pixels(page, ".panels canvas", 0)
+    one = found["colour"]
+    low, high = np.quantile(one.low_rank, [0.001, 0.999])
+    X = (one.low_rank + one.sparse)[4].reshape(8, 8, 3)
+    expected = 255 * np.clip((X - low) / (high - low), 0, 1)
+    np.testing.assert_allclose(pixels, expected, atol=8)
+    sparse = _pixels(page, ".panels canvas", 2)[0, 0]
+    assert sparse[2] > sparse[0] + 50  # far below: blue
 
 
 def test_rows_of_a_table_are_lines_with_names(visit, found):

@@ -10,6 +10,7 @@ from rpcag.files.decomposition import Decomposition
 # with all else it stays below 13 MB and is mostly far smaller.
 MATRIX_BYTES = 9_000_000
 SAMPLES = 4000
+MOST_FEATURES = 5000  # of a table: no screen has more
 # Images are shrunk, and features left out, down to these before samples are left out.
 PIXELS, FEATURES = 48 * 48, 2000
 
@@ -35,10 +36,11 @@ def extract(whole: Decomposition, limit: int = MATRIX_BYTES) -> Extract:
     """
     n, p = whole.low_rank.shape
     notes = []
-    exact = whole.image_shape is None and 8 * n * p <= limit and n <= SAMPLES
+    table = whole.image_shape is None
     rows = spread(n, SAMPLES)
     by = 1
-    columns = np.arange(p)
+    columns = spread(p, MOST_FEATURES) if table else np.arange(p)
+    exact = table and 8 * len(rows) * len(columns) <= limit
     if whole.image_shape is not None:
         area = whole.image_shape[0] * whole.image_shape[1]
         while 2 * len(rows) * p / by**2 > limit and area / by**2 > PIXELS:
@@ -46,7 +48,8 @@ def extract(whole: Decomposition, limit: int = MATRIX_BYTES) -> Extract:
         size = int(np.prod(shrunk_shape(whole.image_shape, by)))
     else:
         if not exact:
-            columns = spread(p, max(FEATURES, limit // (2 * len(rows))))
+            room = max(FEATURES, limit // (2 * len(rows)))
+            columns = spread(p, min(room, MOST_FEATURES))
         size = len(columns)
     if not exact:
         rows = rows[spread(len(rows), max(limit // (2 * size), 1))]
@@ -56,7 +59,7 @@ def extract(whole: Decomposition, limit: int = MATRIX_BYTES) -> Extract:
         notes.append(f"{len(columns):,} of {p:,} features, evenly drawn, are shown.")
     if by > 1:
         notes.append(f"Images are shown at 1/{by} of their width and height.")
-    if not exact and whole.image_shape is None:
+    if table and not exact:
         notes.append("Values are rounded to 8 bits for display.")
 
     def part(A: np.ndarray) -> np.ndarray:

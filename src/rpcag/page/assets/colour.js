@@ -19,11 +19,15 @@ function ramp(colours) {
 
 const hexOf = (rgb) => "#" + rgb.map((c) => c.toString(16).padStart(2, "0")).join("");
 
-// Cividis, from low to high.
-const cividis = ramp([
-  "#00224e", "#123570", "#3b496c", "#575d6d", "#707173",
-  "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838",
-]);
+// Cividis, from low to high; on dark ground its dark end is lighter.
+const RAMPS = {
+  light: ramp([
+    "#00224e", "#123570", "#3b496c", "#575d6d", "#707173",
+    "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838",
+  ]),
+  dark: ramp(["#3f6fc4", "#5f7bb0", "#7d8797", "#97927c", "#b5a76f", "#d3bf5f", "#fee838"]),
+};
+const sequential = () => RAMPS[isDark() ? "dark" : "light"];
 // Signed values around nothing, by the theme.
 const signed = () => ramp([css("--low"), css("--zero"), css("--high")]);
 

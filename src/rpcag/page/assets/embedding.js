@@ -77,10 +77,16 @@ function legendOf(classes, hidden, drawn) {
 
 function numberColours(values, ends) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const all = values.map((value) => hexOf(cividis((value - low) / (high - low || 1))));
+  const names = ends || [number(low), number(high)];
   const bar = make("i");
-  bar.style.background = gradient(cividis);
-  return { of: (i) => all[i], bar: make("div", { class: "scale" }, ends ? ends[0] : number(low), bar, ends ? ends[1] : number(high)) };
+  let all = [];
+  const colour = () => {
+    all = values.map((value) => hexOf(sequential()((value - low) / (high - low || 1))));
+    bar.style.background = gradient(sequential());
+  };
+  colour();
+  document.addEventListener("theme", colour);
+  return { of: (i) => all[i], bar: make("div", { class: "scale" }, names[0], bar, names[1]) };
 }
 
 // Several small clouds that turn together. data: clouds of {name, note, points, codes}.

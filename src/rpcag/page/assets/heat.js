@@ -21,7 +21,7 @@ widgets.heat = (root, data) => {
     const svg = make("svg", {
       width, height, tabindex: 0, role: "img", "aria-label": `${data.title}${told}. Arrow keys walk over the cells.`,
     });
-    const colour = data.signed ? signed() : cividis;
+    const colour = data.signed ? signed() : sequential();
     const cellOf = (i, j) => ({ x: left + j * wide, y: top + (rows - 1 - i) * tall });
     const cursor = make("rect", {
       width: wide, height: tall, fill: "none", stroke: "var(--ink)", "stroke-width": 2, visibility: "hidden",
@@ -88,6 +88,6 @@ widgets.heat = (root, data) => {
 // The scale of some maps.
 widgets.scale = (root, data) => {
   const bar = make("i");
-  bar.style.background = gradient(cividis);
+  keepDrawn(root, () => { bar.style.background = gradient(sequential()); });
   root.append(make("div", { class: "scale" }, `${data.name}: ${number(data.low)}`, bar, number(data.high)));
 };
