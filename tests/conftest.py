@@ -25,6 +25,16 @@ def data_folder() -> Path | None:
     return None
 
 
+@pytest.fixture(autouse=True)
+def _real_data_or_skip(request, monkeypatch):
+    """Tests marked `data` find the folder, and skip where there is none."""
+    if request.node.get_closest_marker("data"):
+        folder = data_folder()
+        if folder is None:
+            pytest.skip("real data not found: set RPCAG_DATA to their folder")
+        monkeypatch.setenv("RPCAG_DATA", str(folder))
+
+
 @pytest.fixture
 def real_data():
     """Load a real data set by file name, or skip the test."""
