@@ -1,0 +1,8 @@
+"""
+Digits behind blocks
+====================
+
+Test.
+"""
+
+print(1)
