@@ -78,7 +78,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "get_started": [], "gallery/**": []}
+html_sidebars = {"index": [], "get_started": [], "gallery/*": []}
 
 # Pages a toctree names that need not be there: made by other means, or left out.
 MAYBE = (

@@ -48,6 +48,7 @@ def test_code_of_the_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypa
     if data_folder() is not None:
         monkeypatch.setenv("RPCAG_DATA", str(data_folder()))
     monkeypatch.chdir(tmp_path)
+    Path("images").mkdir()  # where pages save their pictures
     make_folders_of_images(code)
     names: dict = {}
     printed = ""
@@ -68,8 +69,8 @@ def test_code_of_the_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypa
 def run(text: str, page: Path, names: dict) -> None:
     try:
         exec(compile(text, str(page), "exec"), names)
-    except ModuleNotFoundError as error:
-        if error.name and error.name.startswith("rpcag"):
+    except ImportError as error:
+        if error.name is None or error.name.startswith("rpcag"):
             raise
         pytest.skip(f"{page.name} needs {error.name}")
 

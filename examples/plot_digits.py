@@ -1,8 +1,0 @@
-"""
-Digits behind blocks
-====================
-
-Test.
-"""
-
-print(1)
