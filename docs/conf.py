@@ -38,6 +38,8 @@ myst_heading_anchors = 3
 # `name` in a docstring is code, and a link where there is such a name.
 default_role = "py:obj"
 add_module_names = False
+smartquotes = False
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

@@ -13,7 +13,7 @@ def show_problem(app, what, name, obj, options, lines: list[str]) -> None:
         return
     end = lines.index("", start) if "" in lines[start:] else len(lines)
     problem = [INDENT + line for line in lines[start:end]]
-    lines[start:end] = [".. code-block:: none", "", *problem]
+    lines[start:end] = [".. code-block:: none", "   :class: problem", "", *problem]
 
 
 def only_ours(app, what, name, obj, skip, options) -> bool | None:
