@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "capture_repr": (),
     "min_reported_time": 1,
     "download_all_examples": False,
     "show_memory": False,
