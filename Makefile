@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench bench-models study docs pictures clean
+.PHONY: demo install lint test test-oldest bench bench-models study docs pictures first-steps package import-time clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -44,11 +44,25 @@ docs: $(VENV)/docs  ## the site, in build/docs; runs the gallery, a warning is a
 	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \
 		> docs/models.md.new
 	mv docs/models.md.new docs/models.md
+	$(BIN)/python -c 'from rpcag.commands.page import markdown; print(markdown(), end="")' \
+		> docs/command.md.new
+	mv docs/command.md.new docs/command.md
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs
 	$(BIN)/python docs/check_site.py build/docs
 
 pictures: install  ## those of the pages, in docs/images
 	$(BIN)/python docs/pictures.py
+
+first-steps: install  ## a new user's first five minutes, really run
+	$(BIN)/python docs/make_first_steps.py
+
+package: install  ## sdist and wheel, tried in a clean environment of every Python here
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	.ci/package dist
+
+import-time: install  ## import rpcag beside scikit-learn's PCA
+	$(BIN)/python benchmarks/import_time.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -14,4 +14,4 @@ def main() -> None:
     os.environ.setdefault("MPLBACKEND", "agg")  # pictures are written, never shown
     from rpcag.commands import app
 
-    app()
+    app(prog_name="rpcag")  # also for python -m rpcag

@@ -97,6 +97,7 @@ def save_pictures(demo: Demo, folder: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     from rpcag import plots
+    from rpcag.plots.canvas import figure_of
 
     # Two of every digit, in order.
     shown = np.sort(
@@ -125,5 +126,5 @@ def save_pictures(demo: Demo, folder: Path) -> list[Path]:
         plots.save(scatter, folder / "components.png"),
     ]
     for ax in (images[0, 0], scatter):
-        plt.close(ax.get_figure(root=True))
+        plt.close(figure_of(ax))
     return written

@@ -33,6 +33,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self.fit(X).embedding_.copy()
 
     def _validate(self, X, reset, missing=False):
+        if hasattr(X, "obs_names") and hasattr(X, "to_df"):
+            raise TypeError(
+                "X is an AnnData object; pass its values, X.to_df() or X.layers[...] "
+                "as a dense array"
+            )
         if reset:
             self._sample_names = row_names(X)
         return validate_data(

@@ -52,6 +52,14 @@ def plain(ax: Axes) -> None:
     ax.set_axisbelow(True)
 
 
+def figure_of(ax: Axes) -> Figure:
+    """The whole figure, also of axes in a part of it."""
+    parent = ax.get_figure()
+    figure = parent if isinstance(parent, Figure) else getattr(parent, "figure", None)
+    assert isinstance(figure, Figure)
+    return figure
+
+
 def save(picture: Figure | Axes | np.ndarray, path: str | os.PathLike) -> Path:
     """Write a figure, or the figure of some axes: all of the file or nothing.
 
@@ -62,8 +70,7 @@ def save(picture: Figure | Axes | np.ndarray, path: str | os.PathLike) -> Path:
         Its ending tells the format, as in matplotlib.
     """
     ax = picture.flat[0] if isinstance(picture, np.ndarray) else picture
-    figure = ax if isinstance(ax, Figure) else ax.get_figure(root=True)
-    assert figure is not None
+    figure = ax if isinstance(ax, Figure) else figure_of(ax)
     path = Path(path)
     handle, part = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
     os.close(handle)
