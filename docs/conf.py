@@ -95,12 +95,19 @@ MAYBE = (
 )
 
 
-def leave_out_missing(app, docname, source):
-    """Take the names of pages that are not there out of the toctrees."""
+def fit_into_site(app, docname, source):
+    """Take absent pages out of toctrees; links to the README lead to the first page."""
     absent = {name for name in MAYBE if not (HERE / f"{name}.md").exists()}
     lines = source[0].split("\n")
-    source[0] = "\n".join(line for line in lines if line not in absent)
+    text = "\n".join(line for line in lines if line not in absent)
+    source[0] = text.replace("](../README.md)", "](index.md)")
+
+
+def with_toctrees(app, env, added, changed, removed):
+    """Read these again whenever something changed: pages may have come or gone."""
+    return ["guide", "paper"] if added or removed else []
 
 
 def setup(app):
-    app.connect("source-read", leave_out_missing)
+    app.connect("source-read", fit_into_site)
+    app.connect("env-get-outdated", with_toctrees)
