@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench bench-models study docs first-steps package import-time clean
+.PHONY: demo install lint test test-oldest bench bench-models study docs pictures first-steps package import-time clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -40,13 +40,18 @@ study: install  ## the paper's evaluation on the real data; resumes, and takes h
 	$(BIN)/rpcag reproduce clustering --store $(STUDY)
 	$(BIN)/rpcag report --store $(STUDY) --page docs/reproduction.md
 
-docs: install  ## the pages that are made from the code
+docs: $(VENV)/docs  ## the site, in build/docs; runs the gallery, a warning is an error
 	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \
 		> docs/models.md.new
 	mv docs/models.md.new docs/models.md
 	$(BIN)/python -c 'from rpcag.commands.page import markdown; print(markdown(), end="")' \
 		> docs/command.md.new
 	mv docs/command.md.new docs/command.md
+	$(BIN)/python -m sphinx -W --keep-going docs build/docs
+	$(BIN)/python docs/check_site.py build/docs
+
+pictures: install  ## those of the pages, in docs/images
+	$(BIN)/python docs/pictures.py
 
 first-steps: install  ## a new user's first five minutes, really run
 	$(BIN)/python docs/make_first_steps.py
@@ -73,6 +78,10 @@ $(VENV)/dev: pyproject.toml $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	@touch $@ $(VENV)/demo
 
+$(VENV)/docs: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
 $(VENV)-bench/peers: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/python -m pip install --quiet $(PEERS)
@@ -80,4 +89,4 @@ $(VENV)-bench/peers: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench demo dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench build demo dist docs/api docs/gallery .mypy_cache .pytest_cache .ruff_cache

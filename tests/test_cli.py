@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,21 +60,6 @@ def test_missing_extra_is_one_line(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip() == "rpcag: typer is missing; pip install 'rpcag[all]'"
-
-
-README = (Path(__file__).parents[1] / "README.md").read_text()
-BLOCKS = [part.split("```")[0] for part in README.split("```python\n")[1:]]
-
-
-@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
-def test_readme_examples_run(code, capsys, tmp_path, monkeypatch):
-    if "dask" in code:
-        pytest.importorskip("dask.array")
-    monkeypatch.chdir(tmp_path)
-    exec(code, {})
-    if code == BLOCKS[0]:
-        assert len([line for line in code.splitlines() if line]) <= 11
-        assert "certified within" in capsys.readouterr().out
 
 
 def test_blocks_cover_the_share_they_say():

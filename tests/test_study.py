@@ -426,14 +426,3 @@ def test_the_report_counts_and_compares():
     for text in (table.markdown(), table.csv(), table.latex()):
         assert "20.0 (24.7)" in text
     assert r"occluded 25 \%" in table.latex()
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
-    text = (Path(__file__).parents[1] / "docs" / "study.md").read_text()
-    code = text.split("```python\n")[1].split("```")[0]
-    assert len([line for line in code.splitlines() if line]) <= 10
-    monkeypatch.chdir(tmp_path)
-    exec(code, {})
-    models = {record["run"]["model"] for record in Store("mine.jsonl").read()}
-    assert models == {"ICA", "RPCA"}

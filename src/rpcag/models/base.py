@@ -70,7 +70,7 @@ class MatrixModel(Embedding):
     components_: np.ndarray
 
     def inverse_transform(self, Z):
-        """Rows of the low-rank matrix with the given embedding: Z @ components_."""
+        """Rows of the low-rank matrix with the given embedding: ``Z @ components_``."""
         check_is_fitted(self, "components_")
         Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
         if Z.shape[1] != len(self.components_):

@@ -20,9 +20,9 @@ class RPCAGCV(RPCAG):
 
     A share of the observed entries is hidden, the model predicts them, and the mean
     absolute error decides; then the winner is fitted to all data. The error is robust:
-    a grossly wrong entry x adds |x - l| to each candidate, so it moves the difference
-    of two candidates by no more than their predictions differ. The graph is built
-    without the hidden entries. Along gamma every solve starts where the last one
+    a grossly wrong entry x adds ``|x - l|`` to each candidate, so it moves the
+    difference of two candidates by no more than their predictions differ. The graph is
+    built without the hidden entries. Along gamma every solve starts where the last one
     ended, with the same Laplacian.
 
     Parameters

@@ -69,11 +69,11 @@ class RPCA(Decomposition):
     ----------
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S; X = L + S where X is observed, and S is 0 where it is missing.
-    embedding_ : ndarray of shape (n_samples, n_components_)
+    embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (n_components, n_features)
         Right singular vectors of L, as orthonormal rows.
-    singular_values_ : ndarray of shape (n_components_,)
+    singular_values_ : ndarray of shape (n_components,)
     n_components_ : int
     rank_ : int
         Rank of L.
@@ -172,7 +172,7 @@ class RPCA(Decomposition):
 
         Returns
         -------
-        ndarray of shape (n_new, n_components_)
+        ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self, "components_")
         X = self._validate(X, reset=False)
@@ -331,11 +331,11 @@ class RPCAG(RPCA):
     ----------
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S; X = L + S where X is observed, and S is 0 where it is missing.
-    embedding_ : ndarray of shape (n_samples, n_components_)
+    embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (n_components, n_features)
         Right singular vectors of L, as orthonormal rows.
-    singular_values_ : ndarray of shape (n_components_,)
+    singular_values_ : ndarray of shape (n_components,)
     n_components_ : int
     rank_ : int
         Rank of L.

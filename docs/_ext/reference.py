@@ -1,0 +1,73 @@
+"""The pages of the API reference: every public class and function, from the code."""
+
+import importlib
+import inspect
+from importlib.util import find_spec
+from pathlib import Path
+
+MODULES = {
+    "rpcag": "Models",
+    "rpcag.graphs": "Graphs",
+    "rpcag.corruption": "Corruption",
+    "rpcag.metrics": "Metrics",
+    "rpcag.plots": "Plots",
+    "rpcag.video": "Video",
+    "rpcag.datasets": "Data sets",
+    "rpcag.study": "The study",
+    "rpcag.solvers": "Progress of a fit",
+}
+# What a user meets, where that is not everything a module has.
+ONLY = {"rpcag.solvers": ["Progress"]}
+HEAD = """API reference
+=============
+
+Every public class and function. The estimators also have what scikit-learn gives to all
+of its own: ``get_params``, ``set_params``, ``set_output``, ``get_feature_names_out``.
+"""
+SECTION = """
+{title}
+{line}
+
+.. automodule:: {module}
+   :no-members:
+
+.. currentmodule:: {module}
+
+.. autosummary::
+   :toctree: generated
+
+   {names}
+"""
+
+
+def public_names(module) -> list[str]:
+    """Classes and functions, in the order of `__all__` or of the source."""
+    named = getattr(module, "__all__", None)
+    if named is None:
+        named = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_")
+            and getattr(value, "__module__", None) == module.__name__
+        ]
+    return [
+        name
+        for name in named
+        if inspect.isclass(getattr(module, name))
+        or inspect.isfunction(getattr(module, name))
+    ]
+
+
+def write_reference(folder: Path) -> None:
+    """Write the page that lists everything; autosummary makes the others from it."""
+    text = HEAD
+    for name, title in MODULES.items():
+        if find_spec(name) is None:
+            continue
+        module = importlib.import_module(name)
+        names = ONLY.get(name) or public_names(module)
+        text += SECTION.format(
+            title=title, line="-" * len(title), module=name, names="\n   ".join(names)
+        )
+    folder.mkdir(exist_ok=True)
+    (folder / "index.rst").write_text(text)

@@ -1,0 +1,47 @@
+"""
+Watching a certificate
+======================
+
+While it solves, a model knows two numbers: the objective of the best L so far, and a
+bound that no L whatever can undercut. The optimum lies between them, and the model
+stops when they are close enough. A callback sees both, and may stop earlier.
+"""
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from rpcag import RPCAG, plots
+
+rng = np.random.default_rng(0)
+X = load_digits().data[:500]
+X[rng.random(X.shape) < 0.1] = 16.0
+
+model = RPCAG(tol=1e-6, max_iter=3000).fit(X)
+print(f"objective {model.objective_:.3f}")
+print(f"bound     {model.lower_bound_:.3f}")
+print(f"gap       {model.gap_:.1e} after {model.n_iter_} iterations: {model.status_}")
+plots.convergence(model)
+
+# %%
+# For many uses a per cent is enough. The callback is called after every iteration with
+# a :class:`rpcag.solvers.Progress`; when it returns a true value the fit stops, and
+# what there is then is certified all the same.
+
+
+def good_enough(progress):
+    return progress.gap < 0.01
+
+
+early = RPCAG(tol=1e-6, callback=good_enough).fit(X)
+print(
+    f"{early.status_} after {early.n_iter_} iterations with a gap of {early.gap_:.1e}"
+)
+
+# %%
+# What does that gap mean for L? It bounds the objective, not the distance between the
+# matrices; but here, as often, the two go together.
+
+distance = np.linalg.norm(early.low_rank_ - model.low_rank_)
+print(
+    f"relative distance of the two L: {distance / np.linalg.norm(model.low_rank_):.1e}"
+)
