@@ -72,6 +72,25 @@ def rpca(records):
             records.put(f"{name} / pyrpca", theirs)
 
 
+def seeds(records):
+    """The first three again, on five draws."""
+    for problem in problems.SYNTHETIC[:3]:
+        n, p, rank, wrong, tol = problem[:5]
+
+        def draws(n=n, p=p, rank=rank, wrong=wrong, tol=tol):
+            found = {"svds": [], "gap": [], "error": []}
+            for seed in range(5):
+                X, truth = problems.synthetic(n, p, rank, wrong, seed)
+                seconds, model = problems.fastest(lambda: RPCA(tol=tol).fit(X), 3)
+                found["svds"].append(seconds / problems.svd_seconds(X))
+                found["gap"].append(model.gap_)
+                distance = linalg.norm(model.low_rank_ - truth)
+                found["error"].append(distance / linalg.norm(truth))
+            return found
+
+        records.add(f"{name_of(problem)} / seeds", draws)
+
+
 def side_by_side(n, p, rank, wrong, tol):
     X, truth = problems.synthetic(n, p, rank, wrong)
     lam = 1 / np.sqrt(max(n, p))
@@ -338,6 +357,7 @@ def gaps(records):
 
 SECTIONS = {
     "rpca": rpca,
+    "seeds": seeds,
     "path": path,
     "faces": faces,
     "growth": growth,
