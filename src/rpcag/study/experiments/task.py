@@ -53,6 +53,14 @@ def of_experiment(name: str, records: Iterable[dict]) -> list[dict]:
     return [record for record in records if record["run"].get("experiment") == name]
 
 
+def needed(name: str, records: Iterable[dict]) -> list[dict]:
+    """The same, and there must be some."""
+    found = of_experiment(name, records)
+    if not found:
+        raise ValueError(f"no records of {name}; rpcag reproduce {name} makes them")
+    return found
+
+
 # -- data ------------------------------------------------------------------------------
 
 
