@@ -95,7 +95,7 @@ def _map(axis: Axes, E: np.ndarray, colours: str, span: tuple[float, float]):
 
 
 def _sides(axis: Axes, ranks, errors, n: int, sign: str | None, last: bool) -> None:
-    """Numbers on the left of the first panel of a row (of `sign`), and at the bottom."""
+    """Numbers at the left of a row (where it has a sign) and below the last."""
     labels = [f"{rank / n:.2g}".replace("0.", ".") for rank in ranks]
     axis.set_xticks(range(len(ranks)), labels if last else [], fontsize=7)
     axis.set_yticks(range(len(errors)), errors if sign else [], fontsize=7)

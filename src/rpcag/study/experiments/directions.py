@@ -96,7 +96,7 @@ def measure(run: DirectionsRun, data: Data) -> dict:
         _fit(run, data, corruption, parameters)
         for corruption in (run.corruption, "none")
     )
-    (values, U), clean = _pair(_centred(factors), _centred(without))
+    (values, U), clean = _pair(centred(factors), centred(without))
     (raw, _), raw_clean = _pair(factors, without)
     return {
         "parameters": parameters,
@@ -118,7 +118,7 @@ def _fit(run: DirectionsRun, data: Data, corruption: str, parameters: dict) -> F
     return FITS[run.model](case, **parameters)
 
 
-def _centred(factors: Factors) -> Factors:
+def centred(factors: Factors) -> Factors:
     Q, Ut = factors
     return Q - Q.mean(axis=0), Ut
 

@@ -22,6 +22,7 @@ from rpcag.study.experiments.task import (
     check_models,
     faces,
     of_experiment,
+    quietly,
 )
 from rpcag.study.methods import Grid, combinations
 from rpcag.study.tables import Table, percent
@@ -158,12 +159,15 @@ def pictures(records: Iterable[dict], load: Callable = faces) -> tuple[Data, dic
     few = min(run.subjects for run in runs)
     first = min(run.seed for run in runs if run.subjects == few)
     runs = [run for run in runs if (run.subjects, run.seed) == (few, first)]
+    if load is faces and runs[0].dataset != "PIE":
+        raise FileNotFoundError(f"the images of {runs[0].dataset} are not known here")
     data = load(runs[0])
     found: dict[tuple[Mask, str], tuple[Case, np.ndarray]] = {}
     for run in runs:
         case = case_of(run, data)
         values = next(combinations(grid_of(run, data)))
-        found[run.mask, run.model] = case, recovered(run.model, case, values)
+        with quietly():
+            found[run.mask, run.model] = case, recovered(run.model, case, values)
     return data, found
 
 

@@ -101,19 +101,28 @@ def plan(
     tol: float = TOL,
     load: Callable[[PhaseRun], Data] = low_rank,
 ) -> list[Task]:
-    """Every model on every matrix, one seed after the other; ranks are shares of n."""
+    """Every model on every matrix, seed by seed, so that a part of it is of use.
+
+    Ranks are shares of the size.
+    """
     if size < 20:
         raise ValueError(f"size must be 20 or more, got {size}")
     for share in ranks:
         if not 0 < share <= 1:
             raise ValueError(f"ranks are shares between 0 and 1, got {share}")
+    for percent in errors:
+        if not (0 < percent < 100 and percent == int(percent)):
+            raise ValueError(f"errors must be whole per cents, got {percent}")
+    for sign in signs:
+        if sign not in SIGNS:
+            raise ValueError(f"signs must be among {', '.join(SIGNS)}, got {sign!r}")
     return [
         Task(PhaseRun(size, rank, share, sign, *setup, tol, seed), load, recover)
         for seed in seeds
+        for setup in setups
         for sign in signs
         for rank in sorted({max(1, round(share * size)) for share in ranks})
         for share in errors
-        for setup in setups
     ]
 
 

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -42,10 +43,17 @@ class Task:
     work: Callable[[Any, Data], dict]  # from the run and the data to the results
 
     def __call__(self) -> dict:
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             found = self.work(self.run, self.load(self.run))
         return {"run": self.run.record()} | found
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """One BLAS thread, and no word of models that stop early, as they are meant to."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def of_experiment(name: str, records: Iterable[dict]) -> list[dict]:
