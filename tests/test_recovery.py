@@ -135,7 +135,14 @@ def test_tables_tell_what_is_stored(records):
     (row,) = [row for row in random.rows if row[0] == "30 %" and "default" in row[1]]
     assert row[-1] == f"{np.mean(at):.2f}"
     assert random.header == coherent.header == ["errors", "model", "rank 2", "rank 12"]
-    assert f"On {2 * 8} matrices of n = 40" in phase.says(records)
+    assert f"On {2 * 8} matrices of size 40 (seeds 1, 2)" in phase.says(records)
+
+
+def test_tables_of_a_study_that_is_not_done_are_rectangular(records):
+    for count in (1, 9, 20, 33):
+        for table in phase.tables(records[:count]):
+            assert {len(row) for row in table.rows} == {len(table.header)}
+        assert "Here:" in phase.says(records[:count]) or count < 17
 
 
 def test_beyond_the_threshold_models_do_not_differ():
@@ -293,12 +300,17 @@ def test_robust_models_take_blocks_off_lit_faces(face_records):
     seen = np.mean([r["seen"][0] for r in face_records])
     assert fixed["zeros", "RPCA"] < 0.5 * fixed["zeros", "PCA"] < seen
     assert fixed["known", "RPCA"] < fixed["zeros", "RPCA"]
-    (table,) = faces.tables(face_records)
+    table, by_lam = faces.tables(face_records)
     assert [row[0] for row in table.rows] == ["the occluded images", *FITS]
     row = table.rows[1 + list(FITS).index("RPCA")]
     assert row[1] == f"{100 * fixed['zeros', 'RPCA']:.1f}"
     assert float(row[2]) <= float(row[1])  # the best of the grid
     assert "mean of 2 draws" in table.title
+    assert [row[0] for row in by_lam.rows] == ["0.5", "0.7", "default", "1.4", "2"]
+    assert by_lam.rows[2][1] == row[1]
+    tried = [r["trials"] for r in by_mask["zeros"]["RPCAG"]]
+    at_two = np.array([[t[1] for t in ts if t[0]["lam"] == 2.0] for ts in tried])
+    assert by_lam.rows[4][2] == f"{100 * at_two.mean(axis=0).min():.1f}"
     assert "one person, mask known" in faces.says(face_records)
 
 
@@ -424,7 +436,7 @@ def test_a_small_phase_diagram_from_the_command_line(call, tmp_path):
     words = ["reproduce", "phase", "--size", 20, "--seeds", 3, "--quick", "-j", 1]
     result = call(*words, "-s", tmp_path / "r.jsonl")
     assert result.exit_code == 0, result.output
-    assert "n = 20: matrices whose L is found" in result.output
+    assert "Matrices of size 20 whose L is found" in result.output
     runs = [record["run"] for record in Store(tmp_path / "r.jsonl").read()]
     assert {(r["n"], r["seed"]) for r in runs} == {(20, 3)}
     assert len(runs) == 3 * 3 * 2 * len(phase.SETUPS)

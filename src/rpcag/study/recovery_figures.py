@@ -26,7 +26,8 @@ def phase(records: Iterable[dict]) -> Figure:
     axes = figure.subplots(len(signs), len(found), squeeze=False)
     for i, sign in enumerate(signs):
         for j, (setup, cells) in enumerate(found.items()):
-            ranks, errors, E = phase_.grid(phase_.clipped(cells), n, sign)
+            ranks, errors = phase_.sides(found, n, sign)
+            E = phase_.grid(phase_.clipped(cells), n, sign, ranks, errors)
             axis = axes[i, j]
             picture = _map(axis, E, "viridis", (FOUND, WORST))
             rows, columns = np.nonzero(E <= FOUND)
@@ -52,7 +53,8 @@ def phase_difference(records: Iterable[dict]) -> Figure:
     axes = figure.subplots(len(signs), len(apart), squeeze=False)
     for i, sign in enumerate(signs):
         for j, (setup, cells) in enumerate(apart.items()):
-            ranks, errors, D = phase_.grid(cells, n, sign)
+            ranks, errors = phase_.sides(apart, n, sign)
+            D = phase_.grid(cells, n, sign, ranks, errors)
             axis = axes[i, j]
             picture = _map(axis, D, "RdBu_r", (-APART, APART))
             for (y, x), value in np.ndenumerate(D):

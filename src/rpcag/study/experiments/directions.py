@@ -186,7 +186,7 @@ def says(records: Iterable[dict]) -> str:
         "first. So it is here for L as it comes: "
         f"{raw['second'][0] if raw['second'] else 0:.2f} of the first. But "
         f"{100 * rpcag['mean']:.0f} % of the squares of this L are its mean row, what "
-        "is the same in all faces, which no graph penalises; the first direction is "
+        "is the same in all faces and hardly seen by a graph; the first direction is "
         f"then that offset, {100 * raw['clean'][0]:.0f} % clean. Of what varies "
         f"between faces, the second singular value is "
         f"{rpcag['singular_values'][1]:.2f} of the first, and the directions are "

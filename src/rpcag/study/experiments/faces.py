@@ -45,8 +45,8 @@ GRIDS: dict[str, Grid] = {
     },
     "RPCAGCV": {},
     "FRPCAG": {
-        "gamma_samples": ["auto", 0.1, 0.01],
-        "gamma_features": ["auto", 0.1, 0.01],
+        "gamma_samples": ["auto", 10.0, 0.1, 0.01],
+        "gamma_features": ["auto", 10.0, 0.1, 0.01],
     },
 }
 WHAT = {"zeros": "mask unknown", "known": "mask known"}
@@ -217,7 +217,44 @@ def tables(records: Iterable[dict]) -> list[Table]:
         )
         bold = _least(rows, range(1, len(header)))
         made.append(Table(title, header, rows, bold))
-    return made
+        made.append(_weights(subjects, chosen))
+    return [table for table in made if table.rows]
+
+
+def _weights(subjects: int, chosen: dict[str, dict[str, list]]) -> Table:
+    """What the graph does at every weight of the sparse part, at its best gamma."""
+    rows = []
+    for lam in GRIDS["RPCA"]["lam"]:
+        row = ["default" if lam == "auto" else f"{lam:g}"]
+        for mask in MASKS:
+            rpca = _over_seeds(chosen[mask].get("RPCA", []), lam)
+            rpcag = _over_seeds(chosen[mask].get("RPCAG", []), lam)
+            if rpca and rpcag:
+                best = min(rpcag, key=lambda gamma: rpcag[gamma])
+                row += [percent(rpca[None]), percent(rpcag[best]), f"{best}"]
+            else:
+                row += ["-"] * 3
+        if set(row[1:]) != {"-"}:
+            rows.append(row)
+    rows.sort(key=lambda row: 1.0 if row[0] == "default" else float(row[0]))
+    header = ["λ √max(n, p)"]
+    for mask in MASKS:
+        header += [f"{WHAT[mask]}: RPCA", "RPCAG", "at γ"]
+    title = (
+        f"Faces of {_people(subjects)}: relative error in % of the image by λ, of "
+        "RPCAG at the best γ (the clean images choose)"
+    )
+    return Table(title, header, rows)
+
+
+def _over_seeds(records: list[dict], lam: Any) -> dict[Any, float]:
+    """The mean error at a lam, by gamma (None for RPCA)."""
+    found = defaultdict(list)
+    for record in records:
+        for values, error, *_ in record["trials"]:
+            if values["lam"] == lam:
+                found[values.get("gamma")].append(error)
+    return {gamma: float(np.mean(errors)) for gamma, errors in found.items()}
 
 
 def says(records: Iterable[dict]) -> str:

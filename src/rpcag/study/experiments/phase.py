@@ -200,16 +200,21 @@ def minus(ours: Cells, theirs: Cells) -> Cells:
     return {key: by_seed for key, by_seed in apart.items() if by_seed}
 
 
-def grid(values: Cells, n: int, signs: str) -> tuple[list[int], list[int], np.ndarray]:
-    """Ranks, errors, and means over the seeds by error and rank (NaN: nothing)."""
-    keys = [key for key in values if key[:2] == (n, signs)]
-    ranks = sorted({rank for _, _, rank, _ in keys})
-    errors = sorted({share for _, _, _, share in keys})
+def sides(found: dict[Setup, Cells], n: int, signs: str) -> tuple[list, list]:
+    """Ranks and shares of errors that any model has."""
+    keys = [key for cells_ in found.values() for key in cells_]
+    keys = [key for key in keys if key[:2] == (n, signs)]
+    return sorted({key[2] for key in keys}), sorted({key[3] for key in keys})
+
+
+def grid(values: Cells, n: int, signs: str, ranks: list, errors: list) -> np.ndarray:
+    """Means over the seeds by error and rank, NaN where nothing is."""
     E = np.full((len(errors), len(ranks)), np.nan)
-    for key in keys:
-        at = errors.index(key[3]), ranks.index(key[2])
-        E[at] = np.mean(list(values[key].values()))
-    return ranks, errors, E
+    for (size, kind, rank, share), by_seed in values.items():
+        if (size, kind) == (n, signs):
+            mean = np.mean(list(by_seed.values()))
+            E[errors.index(share), ranks.index(rank)] = mean
+    return E
 
 
 def of_size(values: Cells, n: int, signs: str) -> np.ndarray:
@@ -235,8 +240,9 @@ def says(records: Iterable[dict]) -> str:
         return np.concatenate([of_size(values, n, signs) for signs in SIGNS])
 
     rpca = total(found[RPCA])
+    seeds = {seed for by_seed in found[RPCA].values() for seed in by_seed}
     lines = [
-        f"On {len(rpca)} matrices of n = {n} RPCA finds L in "
+        f"On {len(rpca)} matrices of size {n} (seeds {_listed(seeds)}) RPCA finds L in "
         f"{np.count_nonzero(rpca < FOUND)}. The paper has RPCAG nearer to L than RPCA "
         "for every rank and share of errors. Here:"
     ]
@@ -260,6 +266,10 @@ def says(records: Iterable[dict]) -> str:
         f"{of_experiment_[0]['run']['tol']:g}."
     )
     return "\n".join([lines[0], "", *lines[1:]])
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in sorted(numbers))
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -305,7 +315,7 @@ def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
     header = ["model", "signs", "matrices", "L found"]
     header += ["nearer than RPCA", "farther", "mean difference", "roughness"]
     title = (
-        f"n = {n}: matrices whose L is found (relative error below 1e{FOUND:g}), on "
+        f"Matrices of size {n} whose L is found (relative error below 1e{FOUND:g}), on "
         f"which RPCAG is nearer to L than RPCA or farther (log10 apart by {EVEN:g} or "
         "more), and how rough L is on the graph (0 smooth, 1 as without neighbours)"
     )
@@ -314,17 +324,16 @@ def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
 
 def _maps(n: int, signs: str, found: dict[Setup, Cells]) -> Table:
     """Errors by rank, for every share of errors and model."""
-    rows, header = [], ["errors", "model"]
+    ranks, errors = sides(found, n, signs)
+    rows = []
     for setup, cells_ in found.items():
-        ranks, errors, E = grid(clipped(cells_), n, signs)
-        if ranks:
-            header = ["errors", "model", *(f"rank {rank}" for rank in ranks)]
-        for i, share in enumerate(errors):
-            shown = ["found" if e <= FOUND else f"{e:.2f}" for e in E[i]]
+        E = grid(clipped(cells_), n, signs, ranks, errors)
+        for share, line in zip(errors, E, strict=True):
+            shown = ["found" if e <= FOUND else f"{e:.2f}" for e in line]
             shown = ["-" if cell == "nan" else cell for cell in shown]
-            rows.append((share, [f"{share} %", name_of(setup), *shown]))
+            if set(shown) != {"-"}:
+                rows.append((share, [f"{share} %", name_of(setup), *shown]))
     rows.sort(key=lambda pair: pair[0])
-    title = (
-        f"n = {n}, {signs} signs: log10 of the relative error of L, mean over the seeds"
-    )
+    header = ["errors", "model", *(f"rank {rank}" for rank in ranks)]
+    title = f"Matrices of size {n}, {signs} signs: log10 of the relative error of L"
     return Table(title, header, [row for _, row in rows])
