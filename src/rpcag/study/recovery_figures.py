@@ -118,7 +118,7 @@ def _lines(setup: Setup) -> str:
 
 
 def faces(
-    records: Iterable[dict], load: Callable = load_faces, shown: int = 3
+    records: Iterable[dict], load: Callable = load_faces, shown: int = 2
 ) -> Figure:
     """Some occluded images of one person and the low-rank image of every model.
 
@@ -150,6 +150,7 @@ def faces(
                 axes[i, j].imshow(
                     images[row].reshape(data.image_shape),
                     cmap="gray",
+                    interpolation="nearest",  # also a smaller file
                     vmin=0,
                     vmax=data.X[row].max(),
                 )
