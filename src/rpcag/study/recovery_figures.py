@@ -171,5 +171,5 @@ def faces(
 def _spread(X: np.ndarray, count: int) -> list[int]:
     """Images from dark to bright."""
     order = np.argsort(X.mean(axis=1), kind="stable")
-    places = np.linspace(0, len(order) - 1, min(count, len(order)) + 2)[1:-1]
-    return [int(order[round(place)]) for place in places]
+    count = min(count, len(order))
+    return [int(order[(2 * k + 1) * len(order) // (2 * count)]) for k in range(count)]
