@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench bench-models study docs pictures first-steps package import-time clean
+.PHONY: demo install lint test test-oldest bench bench-models study docs pictures first-steps package import-time recovery clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -39,6 +39,13 @@ STUDY := results/clustering.jsonl
 study: install  ## the paper's evaluation on the real data; resumes, and takes hours
 	$(BIN)/rpcag reproduce clustering --store $(STUDY)
 	$(BIN)/rpcag report --store $(STUDY) --page docs/reproduction.md
+
+RECOVERY := results/recovery.jsonl
+recovery: install  ## phase diagrams, faces and directions; resumes, and makes docs/recovery.md
+	$(BIN)/rpcag reproduce phase --size 400 --store $(RECOVERY)
+	$(BIN)/rpcag reproduce faces --store $(RECOVERY)
+	$(BIN)/rpcag reproduce directions --store $(RECOVERY)
+	$(BIN)/rpcag report --store $(RECOVERY) --recovery docs/recovery.md
 
 docs: $(VENV)/docs  ## the site, in build/docs; runs the gallery, a warning is an error
 	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \

@@ -81,7 +81,7 @@ def seeds(records):
             found = {"svds": [], "gap": [], "error": []}
             for seed in range(5):
                 X, truth = problems.synthetic(n, p, rank, wrong, seed)
-                seconds, model = problems.fastest(lambda: RPCA(tol=tol).fit(X), 3)
+                seconds, model = problems.fastest(lambda X=X: RPCA(tol=tol).fit(X), 3)
                 found["svds"].append(seconds / problems.svd_seconds(X))
                 found["gap"].append(model.gap_)
                 distance = linalg.norm(model.low_rank_ - truth)

@@ -47,6 +47,7 @@ JOBS = os.cpu_count() or 1
 DaskOption = Annotated[
     str | None, typer.Option(help="Scheduler to run on, e.g. tcp://host:8786.")
 ]
+SeedsOption = Annotated[str | None, typer.Option(help="e.g. 1,2,3.")]
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="A taste, in some twenty seconds.")
 ]
@@ -58,12 +59,12 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",")]
 
 
-def _numbers(text: str | None) -> list[int] | None:
+def _numbers(text: str | None, option: str = "--seeds") -> list[int] | None:
     try:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"--seeds must be whole numbers with commas between, got {text!r}"
+            f"{option} must be whole numbers with commas between, got {text!r}"
         ) from None
 
 
@@ -112,7 +113,7 @@ def clustering(
         str | None, typer.Option(help="As in the tables, e.g. none,occlusion25.")
     ] = None,
     models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="e.g. 1,2,3.")] = None,
+    seeds: SeedsOption = None,
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: Annotated[
@@ -251,6 +252,67 @@ def directions(
     _experiment("directions", experiment, store, quick, quiet, json, told, jobs, dask)
 
 
+@reproduce.command()
+def phase(
+    store: StoreOption = STORE,
+    size: Annotated[
+        int | None, typer.Option(min=20, help="Rows and columns; 200 if not said.")
+    ] = None,
+    seeds: SeedsOption = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Where a known low-rank matrix is found, by rank and share of errors.
+
+    Examples:
+    rpcag reproduce phase --quick
+    rpcag reproduce phase --size 400 --seeds 1,2,3
+    """
+    from rpcag.study.experiments import phase as experiment
+
+    with mistakes():
+        chosen = {"size": size, "seeds": _numbers(seeds)}
+    told = ("n", "signs", "rank", "errors", "graph")
+    _experiment(
+        "phase", experiment, store, quick, quiet, json, told, jobs, dask, chosen
+    )
+
+
+@reproduce.command()
+def faces(
+    store: StoreOption = STORE,
+    subjects: Annotated[
+        str | None, typer.Option(help="People at a time, e.g. 1,5.")
+    ] = None,
+    models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
+    seeds: SeedsOption = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Faces behind blocks: the low-rank image of every model against the clean one.
+
+    Example: rpcag reproduce faces --quick
+    """
+    from rpcag.study.experiments import faces as experiment
+
+    with mistakes():
+        chosen = {
+            "subjects": _numbers(subjects, "--subjects"),
+            "models": _names(models),
+            "seeds": _numbers(seeds),
+        }
+    told = ("dataset", "subjects", "mask", "model")
+    _experiment(
+        "faces", experiment, store, quick, quiet, json, told, jobs, dask, chosen
+    )
+
+
 def _experiment(
     name: str,
     experiment: ModuleType,
@@ -261,13 +323,15 @@ def _experiment(
     told: Sequence[str],
     jobs: int = 1,
     dask: str | None = None,
+    chosen: dict[str, Any] | None = None,
 ) -> None:
     """Plan, run and show one of the experiments beside the clustering."""
     from rpcag.study import Store
     from rpcag.study.store import key_of
 
+    given = {key: value for key, value in (chosen or {}).items() if value is not None}
     with mistakes():
-        tasks = experiment.plan(**(experiment.QUICK if quick else {}))
+        tasks = experiment.plan(**((experiment.QUICK if quick else {}) | given))
     done = _carry_out(name, tasks, store, jobs, dask, told=told, quiet=quiet or json)
     with mistakes():
         wanted = {key_of(task.run.record()) for task in tasks}
@@ -348,6 +412,13 @@ def report(
         Path | None,
         typer.Option("--html", help="One page to look at in a browser, e.g. all.html."),
     ] = None,
+    recovery: Annotated[
+        Path | None,
+        typer.Option(
+            "--recovery",
+            help="A page on low-rank recovery, its pictures in images beside it.",
+        ),
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -360,6 +431,7 @@ def report(
     """
     from rpcag.study import Store
     from rpcag.study.page import all_tables, reproduction, save, write
+    from rpcag.study.recovery import write_recovery
     from rpcag.study.report import Report
 
     with mistakes():
@@ -382,6 +454,8 @@ def report(
             check_target(html, force=True)
             write_page(html, report_page(found, records))
             written.append(html)
+        if recovery is not None:
+            written += write_recovery(records, recovery)
         tables = list(all_tables(found, records))
     if json:
         shown = [_plain(table) for table in tables]

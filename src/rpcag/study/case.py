@@ -124,10 +124,22 @@ class Case:
         return self.sample.observed
 
     @property
+    def feature_scales(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mean and deviation that X was standardised by."""
+        seen, mask = self.sample.seen, self.sample.mask
+        if self.mask == "known" and mask is not None:
+            seen = np.where(mask, seen, np.nan)
+        return feature_scales(seen)
+
+    @property
     def non_negative(self) -> np.ndarray:
         """Samples of unit norm, not standardised, for NMF and GNMF."""
-        seen = self.sample.seen if self.mask == "zeros" else self.sample.filled
-        return _unit_rows(seen)
+        return _unit_rows(self.grey)
+
+    @property
+    def grey(self) -> np.ndarray:
+        """Not standardised, without NaN."""
+        return self.sample.seen if self.mask == "zeros" else self.sample.filled
 
     @property
     def unit_rows(self) -> np.ndarray:
@@ -144,15 +156,22 @@ class Case:
 
 
 def _standardise(X: np.ndarray) -> np.ndarray:
-    """ddof 1, as the authors do; constant features are only centred."""
+    mean, deviation = feature_scales(X)
+    return (X - mean) / deviation
+
+
+def feature_scales(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and deviation of every feature, of what is not NaN.
+
+    ddof 1, as the authors do; constant features are only centred.
+    """
     known = ~np.isnan(X)
     count = known.sum(axis=0)
-    zeros = np.where(known, X, 0.0)
-    mean = zeros.sum(axis=0) / np.maximum(count, 1)
+    mean = np.where(known, X, 0.0).sum(axis=0) / np.maximum(count, 1)
     centred = np.where(known, X - mean, 0.0)
     deviation = np.sqrt((centred**2).sum(axis=0) / np.maximum(count - 1, 1))
     constant = deviation <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
-    return np.where(known, centred / np.where(constant, 1.0, deviation), np.nan)
+    return mean, np.where(constant, 1.0, deviation)
 
 
 def _unit_rows(X: np.ndarray) -> np.ndarray:

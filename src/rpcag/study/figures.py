@@ -18,11 +18,24 @@ from rpcag.study.experiments import directions as directions_
 from rpcag.study.experiments import graph_quality as graph_quality_
 from rpcag.study.experiments import parameters as parameters_
 from rpcag.study.experiments import timing as timing_
-from rpcag.study.experiments.task import of_experiment
+from rpcag.study.experiments.task import needed
 from rpcag.study.methods import METHODS
 from rpcag.study.plan import DATASETS
 from rpcag.study.printed import times
+from rpcag.study.recovery_figures import faces, phase, phase_difference
 from rpcag.study.report import SETUP_NAMES, SHORT
+
+__all__ = [
+    "bars",
+    "components",
+    "directions",
+    "faces",
+    "graph_quality",
+    "parameters",
+    "phase",
+    "phase_difference",
+    "timing",
+]
 
 # One colour per model, the same in every figure; RPCAG stands out.
 COLOURS = {
@@ -42,13 +55,6 @@ COLOURS = {
     "FRPCAG": "#ff9f40",
 }
 SMALL = 8
-
-
-def _needed(name: str, records: Iterable[dict]) -> list[dict]:
-    found = of_experiment(name, records)
-    if not found:
-        raise ValueError(f"no records of {name}; rpcag reproduce {name} makes them")
-    return found
 
 
 # -- clustering ------------------------------------------------------------------------
@@ -92,7 +98,7 @@ def bars(cells: dict[tuple[str, str, str], float], title: str) -> Figure:
 
 def components(records: Iterable[dict]) -> Figure:
     """Scatters in three dimensions: a block of rows per setup, a panel per model."""
-    setups = components_.by_setup(_needed("components", records))
+    setups = components_.by_setup(needed("components", records))
     wide = min(6, max(len(found) for found in setups.values()))
     heights = [-(-len(found) // wide) for found in setups.values()]
     figure = Figure(
@@ -137,7 +143,7 @@ def _cloud(axis, record: dict) -> None:
 
 def graph_quality(records: Iterable[dict]) -> Figure:
     """Bars by knowledge of the mask, a panel per graph; whiskers: spread over seeds."""
-    found = graph_quality_.errors_of(_needed("graph-quality", records))
+    found = graph_quality_.errors_of(needed("graph-quality", records))
     graphs = [g for g in graph_quality_.GRAPHS if any(key[0] == g for key in found)]
     models = [m for m in METHODS if any(key[2] == m for key in found)]
     figure = Figure(figsize=(9, 2.9 * len(graphs) + 0.5), dpi=150, layout="constrained")
@@ -194,7 +200,7 @@ def parameters(records: Iterable[dict]) -> Figure:
     Rows are sizes (or ranks), columns occlusions (or errors). The column at gamma = 0
     is Robust PCA; a ring marks the least error, where one is.
     """
-    records = _needed("parameters", records)
+    records = needed("parameters", records)
     kinds = [
         _Maps(
             "clustering error of faces, % (all components)",
@@ -303,8 +309,8 @@ def _short(number: float) -> str:
 
 def directions(records: Iterable[dict]) -> Figure:
     """Two directions as images and the singular values, a column per model."""
-    by_model = {r["run"]["model"]: r for r in _needed("directions", records)}
-    models = [model for model in directions_.FITS if model in by_model]
+    by_model = {r["run"]["model"]: r for r in needed("directions", records)}
+    models = [model for model in directions_.MODELS if model in by_model]
     figure = Figure(
         figsize=(1.45 * len(models) + 0.5, 4.6), dpi=150, layout="constrained"
     )
@@ -344,7 +350,7 @@ def _direction(axis: Axes, record: dict, i: int) -> None:
 
 def timing(records: Iterable[dict]) -> Figure:
     """Seconds and errors by size: ours in full lines, the paper's dashed."""
-    found = {(r["run"]["model"], r["n"]): r for r in _needed("timing", records)}
+    found = {(r["run"]["model"], r["n"]): r for r in needed("timing", records)}
     models = [m for m in timing_.MODELS if any(key[0] == m for key in found)]
     sizes = sorted({n for _, n in found})
     printed = times()

@@ -1,15 +1,19 @@
 """All tables and figures of a report, as files."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from rpcag.study.experiments import (
     components,
     directions,
+    faces,
     graph_quality,
     parameters,
+    phase,
     timing,
 )
 from rpcag.study.experiments.task import of_experiment
@@ -23,7 +27,11 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "parameters": parameters,
     "timing": timing,
     "directions": directions,
+    "phase": phase,
+    "faces": faces,
 }
+# Those with other figures than one of their own name.
+FIGURES = {"phase": ("phase", "phase_difference")}
 
 
 def all_tables(report: Report, records: list[dict]) -> Iterator[Table]:
@@ -75,7 +83,7 @@ def reproduction(report: Report, records: list[dict]) -> str:
         "one-to-one matching of clusters and classes.",
         "\n".join(f"- {line}" for line in coverage(report)),
         "## In how many columns RPCAG is best",
-        _with_title(report.wins()),
+        with_title(report.wins()),
         "The paper's RPCAG has the lowest error in 65 of its 72 columns. Under the "
         "oracle labels choose parameters and the run of k-means, for every model; "
         "models with larger grids gain more by that.",
@@ -85,23 +93,23 @@ def reproduction(report: Report, records: list[dict]) -> str:
         cells = report.oracle(*setup)
         if cells:
             title = f"oracle, {SETUP_NAMES[setup]}"
-            sections.append(_with_title(report.deviations(cells, title)))
+            sections.append(with_title(report.deviations(cells, title)))
     sections += [
         "## Without labels",
-        _with_title(report.means()),
-        _with_title(report.paired()),
+        with_title(report.means()),
+        with_title(report.paired()),
         "## Every column",
     ]
     for name, table in _named(report):
         if name.startswith(("oracle_complete", "fair_knn_known")):
-            sections.append(_with_title(table))
-    others = [_with_title(table) for _, table in _experiments(records)]
+            sections.append(with_title(table))
+    others = [with_title(table) for _, table in _experiments(records)]
     if others:
         sections += ["## The other experiments", *others]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _with_title(table: Table) -> str:
+def with_title(table: Table) -> str:
     if not table.rows:
         return ""
     return (
@@ -155,11 +163,13 @@ def _figures(report: Report, records: list[dict], folder: Path) -> Iterator[Path
         from rpcag.study import figures
     except ImportError:
         return
-    drawn = {
-        name: getattr(figures, name)(records)
-        for name in EXPERIMENTS
-        if of_experiment(name.replace("_", "-"), records)
-    }
+    drawn = {}
+    for experiment in EXPERIMENTS:
+        if of_experiment(experiment.replace("_", "-"), records):
+            for name in FIGURES.get(experiment, (experiment,)):
+                # Faces are not in the store: without the data there is no picture.
+                with contextlib.suppress(FileNotFoundError):
+                    drawn[name] = getattr(figures, name)(records)
     for protocol, setups in SETUPS.items():
         for setup in setups:
             cells = getattr(report, protocol)(*setup)
@@ -169,10 +179,15 @@ def _figures(report: Report, records: list[dict], folder: Path) -> Iterator[Path
                 drawn[name] = figures.bars(cells, title)
     for name, figure in drawn.items():
         path = folder / f"{name}.png"
-        partial = path.with_name(path.name + ".part")
-        figure.savefig(partial, format="png", dpi=120)
-        partial.replace(path)
+        save_figure(path, figure)
         yield path
+
+
+def save_figure(path: Path, figure: Any, dpi: int = 120) -> None:
+    """The whole file or none."""
+    partial = path.with_name(path.name + ".part")
+    figure.savefig(partial, format="png", dpi=dpi)
+    partial.replace(path)
 
 
 def save(path: Path, text: str) -> None:

@@ -123,7 +123,7 @@ def plan(
     return made
 
 
-def low_rank(run: LowRankGridRun) -> Data:
+def low_rank(run) -> Data:
     """L = A^T B, for A and B with independent Gaussian entries of variance 1 / n."""
     rng = np.random.default_rng(run.seed)
     A, B = rng.standard_normal((2, run.rank, run.n)) / math.sqrt(run.n)

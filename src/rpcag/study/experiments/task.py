@@ -3,7 +3,8 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -42,15 +43,30 @@ class Task:
     work: Callable[[Any, Data], dict]  # from the run and the data to the results
 
     def __call__(self) -> dict:
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             found = self.work(self.run, self.load(self.run))
         return {"run": self.run.record()} | found
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """One BLAS thread, and no word of models that stop early, as they are meant to."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def of_experiment(name: str, records: Iterable[dict]) -> list[dict]:
     """A store may hold the records of several."""
     return [record for record in records if record["run"].get("experiment") == name]
+
+
+def needed(name: str, records: Iterable[dict]) -> list[dict]:
+    """The same, and there must be some."""
+    found = of_experiment(name, records)
+    if not found:
+        raise ValueError(f"no records of {name}; rpcag reproduce {name} makes them")
+    return found
 
 
 # -- data ------------------------------------------------------------------------------

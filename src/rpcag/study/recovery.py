@@ -1,0 +1,119 @@
+"""The page docs/recovery.md: low-rank recovery, in numbers and pictures of a store."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rpcag.study.experiments.task import of_experiment
+from rpcag.study.page import EXPERIMENTS, save, save_figure, with_title
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the page has of one experiment, if the store does.
+
+    The experiment is one of `EXPERIMENTS`: its ``says(records)`` is the outcome in
+    words and its ``tables(records)`` in numbers. Figures are functions of
+    `rpcag.study.figures`, with what is seen in them.
+    """
+
+    experiment: str
+    title: str
+    how: str
+    figures: tuple[tuple[str, str], ...]
+
+
+SECTIONS = (
+    Section(
+        "phase",
+        "Random low-rank matrices",
+        """\
+`rpcag reproduce phase --size 400`. L = A B' with independent Gaussian factors of
+variance 1/n, X = L + S with S = ±1 at random places; the signs are random, or those
+of L (coherent). λ = 1/√n. The paper names no size, graph or γ. Here the graph joins
+every row to its 10 nearest, by distances between rows of X or, as the best case, of
+the clean L. γ is 1/32, the least of the paper's grid (2⁻³; its algorithm solves the
+model at a quarter of γ), and the default of `RPCAG`, which was measured on images.
+Rows of a random matrix have no neighbourhoods, so on either graph L is rough.
+
+Why a graph cannot be expected to widen the region where L is found: L = UΣV' is the
+answer if some Y, equal to λ sign(S) on the errors and at most λ elsewhere, has P_T(Y)
+= UV' + 2γΦL and ‖Y − P_T(Y)‖₂ ≤ 1, where T is the tangent space at L, in which ΦL
+lies. Without a graph the right-hand side is UV'. As ⟨UV', ΦL⟩ = tr(ΣU'ΦU) ≥ 0, the
+graph only ever lengthens it, the more the rougher L is.""",
+        (
+            ("phase", "error of L by rank and share of errors, for every model"),
+            ("phase_difference", "error of RPCAG minus that of RPCA"),
+        ),
+    ),
+    Section(
+        "faces",
+        "Faces behind blocks",
+        """\
+`rpcag reproduce faces`. Every image of a few people of CMU PIE has a black block over
+10 % of its area. Models get what they get in the clustering study (standardised
+features; unit norms for MMF, NMF and GNMF), and their low-rank matrix is brought back
+to grey values. "Mask unknown": black is data like any other, for the model and for
+its graph. "Mask known": `RPCA`, `RPCAG` and `FRPCAG` get blocks as missing, the
+others the mean of the pixel. Fixed parameters: nine components per person (the
+dimension of faces under all lights), defaults for λ and γ; `RPCAGCV` chooses γ by
+predicting hidden pixels, 0 among the candidates.""",
+        (("faces", "clean, occluded and low-rank images of one person"),),
+    ),
+    Section(
+        "directions",
+        "Principal directions",
+        """\
+`rpcag reproduce directions`. 300 images of 30 people, 20 % of each behind a block,
+the paper's complete graph, black as data.""",
+        (
+            (
+                "directions",
+                "first two directions and the singular values of every model",
+            ),
+        ),
+    ),
+    # Section("video", ...) goes here; its module into EXPERIMENTS of page.py.
+)
+
+
+def write_recovery(records: list[dict], path: Path) -> Iterator[Path]:
+    """The page, and its pictures in the folder "images" beside it.
+
+    A picture that cannot be drawn (no matplotlib, or no data: faces are not kept in
+    the store) is left as it is, if it is there from before.
+    """
+    present = [s for s in SECTIONS if of_experiment(s.experiment, records)]
+    if not present:
+        wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in SECTIONS)
+        raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
+    parts = [
+        "# Low-rank recovery",
+        "Written by `rpcag report --recovery` from the stored results: everything "
+        "below comes out of them, also where it disagrees with the paper.",
+    ]
+    images = path.parent / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    for section in present:
+        experiment = EXPERIMENTS[section.experiment]
+        parts += [f"## {section.title}", section.how, experiment.says(records)]
+        for name, seen in section.figures:
+            picture = images / f"recovery_{name}.png"
+            if _draw(name, records, picture):
+                yield picture
+            if picture.exists():
+                parts.append(f"![{seen}](images/{picture.name})")
+        parts += [with_title(table) for table in experiment.tables(records)]
+    save(path, "\n\n".join(part for part in parts if part) + "\n")
+    yield path
+
+
+def _draw(name: str, records: list[dict], path: Path) -> bool:
+    try:
+        from rpcag.study import figures
+
+        figure = getattr(figures, name)(records)
+    except (ImportError, FileNotFoundError):
+        return False
+    save_figure(path, figure, dpi=100)
+    return True
