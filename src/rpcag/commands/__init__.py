@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import rpcag
-from rpcag.commands import demo, models, study
+from rpcag.commands import background, demo, models, study
 
 app = typer.Typer(
     help="Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.",
@@ -32,6 +32,7 @@ def options(
     """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix."""
 
 
+app.command()(background.background)
 app.command()(demo.demo)
 app.command()(models.models)
 app.command()(study.datasets)

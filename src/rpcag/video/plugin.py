@@ -1,0 +1,15 @@
+"""PyAV, which brings FFmpeg (the extra ``rpcag[video]``), imported when needed."""
+
+from types import ModuleType
+
+
+def pyav() -> ModuleType:
+    try:
+        import av
+    except ImportError as error:
+        raise ImportError(
+            "videos and images are read and written with PyAV, which brings FFmpeg: "
+            "pip install 'rpcag[video]'"
+        ) from error
+    av.logging.set_level(av.logging.PANIC)  # what is wrong is said by exceptions
+    return av
