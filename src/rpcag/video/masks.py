@@ -7,9 +7,10 @@
 2. One threshold for the video: Otsu's, the value that splits these averages into the
    two classes of least variance, but at least FLOOR deviations (from the median
    absolute deviation) above their median, so that noise alone gives an empty mask.
-3. What is only lit differently is taken out: where the frame is, around a pixel,
-   gain times background plus offset, up to SIGMAS deviations of the noise, and the
-   background has texture to tell that by. These are shadows and reflections.
+3. What is only lit differently is taken out: where the frame is, around a pixel (in a
+   Gaussian window of 1 or of 2.5 pixels), gain times background plus offset, up to
+   SIGMAS deviations of the noise, and the texture of the background is seen in both.
+   These are shadows and reflections.
 4. Clean-up: gaps of up to two pixels are closed, holes filled, and regions under twenty
    pixels dropped.
 
@@ -24,7 +25,8 @@ import numpy as np
 from scipy import ndimage
 
 REFERENCE = 160 * 120
-BLUR, WINDOW, GAP, AREA = 1.0, 1.5, 2.0, 20.0
+BLUR, GAP, AREA = 1.0, 2.0, 20.0
+WINDOWS = (1.0, 2.5)
 FLOOR = 6.0
 SIGMAS = 4.0
 TEXTURE = 2.0  # variance of the background, in units of that of the noise
@@ -112,18 +114,23 @@ def lit_differently(
 ) -> np.ndarray:
     """Step 3: where a line through (background, frame) leaves nothing but noise.
 
-    By least squares in a window the gain is cov(x, b) / var(b), and what it leaves is
-    var(x) - cov(x, b)^2 / var(b).
+    By least squares in a window the gain is cov(x, b) / var(b), what it explains of
+    the frame is cov(x, b)^2 / var(b), more than the noise where the background is
+    seen, and what it leaves is var(x) minus that.
     """
     if frames.ndim == 4:
         frames, background = frames.mean(axis=3), background.mean(axis=3)
-    x, b = _blurred(frames, WINDOW), _blurred(background, WINDOW)
-    var_x = _blurred(frames**2, WINDOW) - x**2
-    var_b = _blurred(background**2, WINDOW) - b**2
-    cov = _blurred(frames * background, WINDOW) - x * b
-    textured = var_b > TEXTURE * noise**2
-    left = var_x * var_b - cov**2
-    return textured & (cov > 0) & (left < (SIGMAS * noise) ** 2 * var_b)
+    lit = np.zeros(frames.shape, bool)
+    for window in WINDOWS:
+        x, b = _blurred(frames, window), _blurred(background, window)
+        var_x = _blurred(frames**2, window) - x**2
+        var_b = _blurred(background**2, window) - b**2
+        cov = _blurred(frames * background, window) - x * b
+        textured = var_b > TEXTURE * noise**2
+        seen = (cov > 0) & (cov**2 > noise**2 * var_b)
+        left = var_x * var_b - cov**2
+        lit |= textured & seen & (left < (SIGMAS * noise) ** 2 * var_b)
+    return lit
 
 
 def clean(mask: np.ndarray) -> np.ndarray:
