@@ -297,7 +297,7 @@ def test_memory_is_a_budget():
     few = frames_that_fit(0.5e9, 19200, "rpcag")
     assert 20 <= few < frames_that_fit(0.7e9, 19200, "rpcag") < 1000
     assert frames_that_fit(50e9, 19200, "rpcag") == 1000
-    with pytest.raises(ValueError, match="memory must be at least 1.04 GB for 20"):
+    with pytest.raises(ValueError, match=r"memory must be at least 1.04 GB for 20"):
         frames_that_fit(0.5e9, 640 * 480 * 3, "rpcag")
 
 
