@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench bench-models study docs clean
+.PHONY: demo install lint test test-oldest bench bench-models study docs first-steps package import-time clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -44,6 +44,20 @@ docs: install  ## the pages that are made from the code
 	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \
 		> docs/models.md.new
 	mv docs/models.md.new docs/models.md
+	$(BIN)/python -c 'from rpcag.commands.page import markdown; print(markdown(), end="")' \
+		> docs/command.md.new
+	mv docs/command.md.new docs/command.md
+
+first-steps: install  ## a new user's first five minutes, really run
+	$(BIN)/python docs/make_first_steps.py
+
+package: install  ## sdist and wheel, tried in a clean environment of every Python here
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	.ci/package dist
+
+import-time: install  ## import rpcag beside scikit-learn's PCA
+	$(BIN)/python benchmarks/import_time.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

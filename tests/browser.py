@@ -1,51 +1,77 @@
-"""A real headless Chromium for tests, driven by Playwright."""
+"""A real browser for the tests: Chromium of the system, driven by Playwright."""
 
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
-)
+]
 
 
-def _missing(reason: str) -> None:
-    """Skip, or fail where a browser must be there."""
-    if os.environ.get("CI_REQUIRE_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+@dataclass
+class Seen:
+    """What a page did that it should not, and what it asked for."""
+
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+
+def watch(page) -> Seen:
+    """Collect from now on."""
+    seen = Seen()
+
+    def dismiss(dialog) -> None:
+        seen.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def hear(message) -> None:
+        if message.type == "error":
+            seen.errors.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.on("dialog", dismiss)
+    return seen
 
 
 @contextmanager
-def launch() -> Iterator:
-    """A Playwright page in a browser with a fresh profile."""
-    found = os.environ.get("CHROMIUM") or next(
-        filter(None, map(shutil.which, NAMES)), ""
-    )
-    if not found:
-        _missing(f"no browser: none of {', '.join(NAMES)} is installed")
+def launch(**options) -> Iterator:
+    """A page of a browser with a fresh profile; `options` are those of a context.
+
+    Where there is no browser the test is skipped, or fails if CI_REQUIRE_BROWSER is 1.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _missing("no browser: Playwright for Python is not installed")
+        _without("playwright is not installed")
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        _without(f"none of {', '.join(NAMES)} is on the path")
+    options = {"viewport": {"width": 1280, "height": 900}} | options
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
-            yield browser.new_page()
+            page = browser.new_context(**options).new_page()
+            page.set_default_timeout(10_000)
+            yield page
         finally:
             browser.close()
 
 
-@pytest.fixture
-def browser_page():
-    with launch() as page:
-        yield page
+def _without(reason: str) -> None:
+    if os.environ.get("CI_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"{reason}, and CI_REQUIRE_BROWSER is 1")
+    pytest.skip(f"no browser: {reason}")

@@ -18,6 +18,14 @@ def imports(path):
             yield node.module
 
 
+def test_files_are_below_the_command():
+    for path in (SOURCE / "files").glob("*.py"):
+        for name in imports(path):
+            parts = name.split(".")
+            assert parts[0] not in ("typer", "rich", "matplotlib"), path.name
+            assert parts[:2] not in (["rpcag", "commands"], ["rpcag", "study"])
+
+
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_point_down(layer):
     allowed = set(LAYERS[: LAYERS.index(layer) + 1])

@@ -171,3 +171,34 @@ def test_a_path_comes_back_to_factors():
     last = problem.at(0.1, 4.0).solve(tol=1e-3, max_iter=1000, start=between.state)
     assert last.state.factored
     assert last.gap <= 1e-3
+
+
+def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
+    X = spoilt(rng, 90, 130, rank=4, noise=0.0)
+    lam = 1 / np.sqrt(130)
+    panel = Panel(X, lam)
+    result = lowrank(panel, ratio=lam, tol=1e-3, max_iter=500)
+    penalty = result.state.penalties[0]
+    before, _ = panel.dual_piece(np.s_[:, :], penalty)
+    D, _ = panel.dual_piece(np.s_[:, :], penalty, panel.polish(penalty, 1e-9))
+    U, _, Vt = np.linalg.svd(result.x, full_matrices=False)
+    U, Vt = U[:, : result.rank], Vt[: result.rank]
+    # P_T D = -U V^T is D V = -U and U^T D = -V^T.
+    assert np.abs(D @ Vt.T + U).max() < 1e-6 < np.abs(before @ Vt.T + U).max()
+    assert np.abs(U.T @ D + Vt).max() < 1e-6
+    assert np.abs(D).max() <= lam
+    on_support = np.abs(before) == lam
+    assert 0.05 < on_support.mean() < 0.2
+    np.testing.assert_array_equal(D[on_support], before[on_support])
+
+
+def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
+    X = spoilt(rng, 150, 180, rank=5, noise=0.0, missing=0.1)
+    lam = 1 / np.sqrt(180)
+    polished = factored(X, lam, 0.0, 1e-6)
+    monkeypatch.setattr(Panel, "can_polish", False)
+    plain = factored(X, lam, 0.0, 1e-6)
+    assert polished.n_iter < 0.8 * plain.n_iter
+    assert polished.objective == pytest.approx(plain.objective, rel=2e-6)
+    assert polished.lower_bound <= plain.objective
+    assert plain.lower_bound <= polished.objective

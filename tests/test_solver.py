@@ -105,11 +105,30 @@ def test_precision_that_is_not_there_is_said(X):
     assert model.gap_ < 1e-4
 
 
-def test_verbose_prints_certificates(X, capsys):
-    RPCAG(verbose=1).fit(X)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) >= 2
+def test_verbose_shows_certificates_where_logging_does_not(X, capsys):
+    model = RPCAG(verbose=1).fit(X)
+    shown = capsys.readouterr()
+    lines = shown.err.splitlines()
+    assert len(lines) == len(model.history_["gap"]) >= 2
     assert all("certified gap" in line for line in lines)
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize(("verbose", "level"), [(1, "INFO"), (0, "DEBUG")])
+def test_certificates_go_through_logging(X, caplog, capsys, verbose, level):
+    with caplog.at_level(level, logger="rpcag"):
+        model = RPCAG(verbose=verbose).fit(X)
+    assert {(r.name, r.levelname) for r in caplog.records} == {("rpcag", level)}
+    assert len(caplog.records) == len(model.history_["gap"])
+    assert f"certified gap {model.gap_:.1e}" in caplog.messages[-1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_level_given_to_the_logger_is_obeyed(X, caplog, capsys):
+    with caplog.at_level("WARNING", logger="rpcag"):
+        RPCAG(verbose=1).fit(X)
+    assert not caplog.records
+    assert capsys.readouterr() == ("", "")
 
 
 def test_warm_start_goes_on_where_it_ended(X):

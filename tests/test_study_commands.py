@@ -1,19 +1,16 @@
 """``rpcag datasets``, ``reproduce clustering`` and ``report``, as a user types them."""
 
+import json
+import shlex
+
 import pytest
 
 pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
 pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
 
-from typer.testing import CliRunner
-
-from rpcag.commands import app
+from command_line import call, examples
 from rpcag.study import Store
 from test_study import line
-
-
-def call(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -51,6 +48,24 @@ def test_the_report_is_printed_and_written(store, tmp_path):
     text = page.read_text()
     assert "oracle, the paper's graph, zeros as data: 1 of 72 columns, 1 seed" in text
     assert "| RPCAG | **20.0 (24.7)** |" in text
+
+
+@pytest.mark.parametrize(
+    "line", [e for e in examples() if e.startswith("rpcag report")]
+)
+def test_examples_of_the_help_run(line, store, monkeypatch):
+    monkeypatch.chdir(store.parent)
+    result = call(*shlex.split(line)[1:])
+    assert result.exit_code == 0, result.output
+
+
+def test_the_report_for_scripts(store):
+    told = json.loads(call("report", "--store", store, "--json").stdout)
+    titles = [table["title"] for table in told["tables"]]
+    assert any("ORL" in title for title in titles)
+    cells = [c for table in told["tables"] for row in table["rows"] for c in row]
+    assert "20.0 (24.7)" in cells
+    assert call("report", "--store", store, "--quiet").output == ""
 
 
 @pytest.mark.parametrize(

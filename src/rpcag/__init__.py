@@ -1,20 +1,25 @@
 """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix, certified."""
 
-from rpcag.models import (
-    FRPCAG,
-    GLPCA,
-    GNMF,
-    MHMF,
-    MMF,
-    MMMF,
-    RGLPCA,
-    RPCA,
-    RPCAG,
-    RPCAGCV,
-    LaplacianEigenmaps,
-    NCuts,
-    list_models,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rpcag.models import (
+        FRPCAG,
+        GLPCA,
+        GNMF,
+        MHMF,
+        MMF,
+        MMMF,
+        RGLPCA,
+        RPCA,
+        RPCAG,
+        RPCAGCV,
+        LaplacianEigenmaps,
+        NCuts,
+        list_models,
+    )
+    from rpcag.versions import show_versions
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,4 +37,31 @@ __all__ = [
     "NCuts",
     "__version__",
     "list_models",
+    "show_versions",
 ]
+_MODULES = (
+    "corruption",
+    "datasets",
+    "graphs",
+    "metrics",
+    "models",
+    "plots",
+    "solvers",
+    "study",
+    "terms",
+)
+
+
+def __getattr__(name: str):
+    # Loaded when asked for, so that `rpcag --help` need not wait for scikit-learn.
+    if name in _MODULES:
+        return import_module(f"rpcag.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'rpcag' has no attribute {name!r}")
+    home = "rpcag.versions" if name == "show_versions" else "rpcag.models"
+    globals()[name] = getattr(import_module(home), name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])

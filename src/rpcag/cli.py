@@ -1,5 +1,6 @@
 """The command ``rpcag``."""
 
+import os
 import sys
 
 
@@ -10,6 +11,7 @@ def main() -> None:
         import typer  # noqa: F401
     except ImportError as error:
         sys.exit(f"rpcag: {error.name} is missing; pip install 'rpcag[all]'")
+    os.environ.setdefault("MPLBACKEND", "agg")  # pictures are written, never shown
     from rpcag.commands import app
 
-    app()
+    app(prog_name="rpcag")  # also for python -m rpcag

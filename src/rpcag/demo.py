@@ -94,7 +94,10 @@ def _cluster(Z, labels, random_state):
 
 def save_pictures(demo: Demo, folder: Path) -> list[Path]:
     """Draw the decomposition and the embedding; needs the extra ``rpcag[plots]``."""
+    from matplotlib import pyplot as plt
+
     from rpcag import plots
+    from rpcag.plots.canvas import figure_of
 
     # Two of every digit, in order.
     shown = np.sort(
@@ -105,7 +108,7 @@ def save_pictures(demo: Demo, folder: Path) -> list[Path]:
     original = demo.images[shown]
     occluded = np.where(demo.mask[shown], original, np.nan)
     sparse = np.where(demo.mask[shown], original - low_rank, np.nan)
-    figure = plots.decomposition(
+    images = plots.decomposition(
         {
             "original": original,
             "occluded": occluded,
@@ -113,11 +116,15 @@ def save_pictures(demo: Demo, folder: Path) -> list[Path]:
             "sparse": sparse,
         },
         SHAPE,
+        samples=range(len(shown)),
     )
     # The first component is nearly the same for all digits.
     scatter = plots.embedding(demo.model.embedding_, demo.labels, first=1)
     folder.mkdir(parents=True, exist_ok=True)
-    return [
-        plots.save(figure, folder / "digits.png"),
+    written = [
+        plots.save(images, folder / "digits.png"),
         plots.save(scatter, folder / "components.png"),
     ]
+    for ax in (images[0, 0], scatter):
+        plt.close(figure_of(ax))
+    return written

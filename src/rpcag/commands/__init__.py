@@ -5,10 +5,13 @@ from typing import Annotated
 import typer
 
 import rpcag
-from rpcag.commands import background, demo, models, study
+from rpcag.commands import background, cluster, decompose, demo, explore, models, study
+from rpcag.commands.group import EPILOG, OneLineGroup
 
 app = typer.Typer(
     help="Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.",
+    epilog=EPILOG,
+    cls=OneLineGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -29,9 +32,18 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix."""
+    """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.
+
+    Examples:
+    rpcag decompose sensors.csv -o result
+    rpcag cluster result -k 3
+    rpcag decompose --help
+    """
 
 
+app.command()(decompose.decompose)
+app.command()(cluster.cluster)
+app.command()(explore.explore)
 app.command()(background.background)
 app.command()(demo.demo)
 app.command()(models.models)

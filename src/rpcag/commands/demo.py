@@ -1,34 +1,56 @@
 """``rpcag demo``."""
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from rpcag.commands.output import console as _console
-from rpcag.commands.output import fail
+from rpcag.commands.options import Json, Quiet, Seed
+from rpcag.commands.output import console, errors, fail, note, print_json
+
+if TYPE_CHECKING:
+    from rpcag.demo import Demo
 
 
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the pictures.")
     ] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Where the blocks fall.", min=0)] = 0,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Take blocks off scikit-learn's digits and cluster what is left.
 
     Example: rpcag demo -o pictures
     """
-    console = _console()
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise fail(f"cannot write to {output}: {error.strerror}") from None
     from rpcag.demo import run, save_pictures
 
-    with console.status("1797 digits, a quarter of each behind a block ..."):
+    waiting = "1797 digits, a quarter of each behind a block ..."
+    with nullcontext() if quiet else errors().status(waiting):
         found = run(random_state=seed)
+    try:
+        written = save_pictures(found, output)
+    except ImportError as error:
+        written = []
+        note(f"no pictures, {error.name} is missing; pip install 'rpcag[plots]'")
+    except OSError as error:
+        raise fail(f"cannot write to {output}: {error.strerror}") from None
+    if json:
+        files = [str(path) for path in written]
+        print_json({"models": [asdict(row) for row in found.rows], "files": files})
+    elif not quiet:
+        _show(found, written)
+
+
+def _show(found: "Demo", written: list[Path]) -> None:
     table = Table(title="1797 digits, 25 % of each behind a block")
     table.add_column("model")
     table.add_column("clustering error", justify="right")
@@ -41,21 +63,12 @@ def demo(
             f"{row.seconds:.1f}",
             "-" if row.gap is None else f"{row.gap:.1e}",
         )
-    console.print(table)
-    console.print(
+    console().print(table)
+    console().print(
         "clustering error: digits outside the class matched to their cluster\n"
         "certified gap: the objective is at most this share above the best, proven\n"
         "4 lam: four times the automatic weight of the sparse part",
         style="dim",
     )
-    try:
-        written = save_pictures(found, output)
-    except ImportError as error:
-        console.print(
-            f"rpcag: no pictures, {error.name} is missing; pip install 'rpcag[plots]'"
-        )
-        return
-    except OSError as error:
-        raise fail(f"cannot write to {output}: {error.strerror}") from None
     for path in written:
-        console.print(f"wrote {path}")
+        console().print(f"wrote {path}", highlight=False)

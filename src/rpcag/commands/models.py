@@ -1,17 +1,25 @@
 """``rpcag models``."""
 
+from dataclasses import asdict
+
 from rich.markup import escape
 from rich.table import Table
 
 import rpcag
-from rpcag.commands.output import console
+from rpcag.commands.options import Json
+from rpcag.commands.output import console, print_json
 
 
-def models() -> None:
+def models(json: Json = False) -> None:
     """List every model: what it minimises, with which graphs, and how.
 
-    Example: rpcag models
+    Examples:
+    rpcag models
+    rpcag models --json
     """
+    if json:
+        print_json([asdict(row) for row in rpcag.list_models()])
+        return
     table = Table(title="Models of rpcag (samples in rows)", show_lines=True)
     for name in ("model", "problem", "parameters", "graph", "convex", "solved by"):
         table.add_column(name)

@@ -1,13 +1,25 @@
-"""What the subcommands print with, and how they end on a user's mistake."""
+"""What the subcommands print with, and how they end.
 
+Results go to standard output, everything else (bars, notes, errors) to standard error,
+so that ``--json`` can be piped.
+"""
+
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
 
-# Exit codes: a mistake in the input; a run that could not do all it was asked to.
-MISTAKE, INCOMPLETE = 2, 1
+DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+EXIT_CODES = {
+    DONE: "done",
+    INCOMPLETE: "not all of it could be done; what was is written, and one line "
+    "says what is missing",
+    MISTAKE: "a mistake in the command or in its input; nothing was written",
+    INTERRUPTED: "stopped by Ctrl-C; nothing is left half-written",
+}
 
 
 def console() -> Console:
@@ -15,12 +27,29 @@ def console() -> Console:
     return Console(width=None if Console().is_terminal else 120)
 
 
+def errors() -> Console:
+    """Standard error; one line stays one line."""
+    return Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+
+
 def fail(message: str, code: int = MISTAKE) -> typer.Exit:
     """One line on standard error, and the exit to raise."""
-    Console(stderr=True, soft_wrap=True).print(
-        f"rpcag: {message}", style="red", markup=False, highlight=False
-    )
+    errors().print(f"rpcag: {one_line(message)}", style="red")
     return typer.Exit(code)
+
+
+def note(message: str) -> None:
+    """Something to know, on standard error."""
+    errors().print(f"note: {one_line(message)}", style="yellow")
+
+
+def one_line(message: str) -> str:
+    return " ".join(str(message).split())
+
+
+def print_json(value: Any) -> None:
+    """For scripts: one JSON value on standard output."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
 @contextmanager
@@ -35,5 +64,7 @@ def mistakes() -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise fail(f"{where}{error.strerror or error}") from None
-    except (ValueError, RuntimeError) as error:
-        raise fail(" ".join(str(error).split())) from None
+    except MemoryError as error:
+        raise fail(f"not enough memory: {error}", INCOMPLETE) from None
+    except (ValueError, RuntimeError, ArithmeticError) as error:
+        raise fail(f"{error}") from None

@@ -17,7 +17,15 @@ from rich.progress import (
 )
 from rich.table import Table as RichTable
 
-from rpcag.commands.output import INCOMPLETE, console, fail, mistakes
+from rpcag.commands.options import Json, Quiet
+from rpcag.commands.output import (
+    INCOMPLETE,
+    console,
+    errors,
+    fail,
+    mistakes,
+    print_json,
+)
 
 reproduce = typer.Typer(
     help="Run the experiments of the paper; stop and go on at any time.",
@@ -59,13 +67,19 @@ def _numbers(text: str | None) -> list[int] | None:
         ) from None
 
 
-def datasets() -> None:
+def datasets(json: Json = False) -> None:
     """List the data sets: size, terms, and whether they are here.
 
-    Example: rpcag datasets
+    Examples:
+    rpcag datasets
+    rpcag datasets --json
     """
     from rpcag.datasets import list_datasets
 
+    if json:
+        shown = ("name", "kind", "n", "p", "classes", "is_present", "terms")
+        print_json([{s: getattr(e, s) for s in shown} for e in list_datasets()])
+        return
     table = RichTable(title="Data sets (research use; see the terms)")
     for name in ("name", "kind", "n", "p", "classes", "here", "terms"):
         table.add_column(name, justify="right" if name in "np" else "left")
@@ -104,6 +118,8 @@ def clustering(
     quick: Annotated[
         bool, typer.Option("--quick", help="A taste: two sets, three corruptions.")
     ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Clustering errors of every model on every data set and corruption.
 
@@ -131,20 +147,30 @@ def clustering(
             }
             chosen |= {k: v for k, v in QUICK.items() if given[k] is None}
         tasks = Study().plan(**chosen)
-    _carry_out("clustering", tasks, store, jobs=jobs, dask=dask, told=COLUMN)
-    if quick:
-        report(store=store, output=None)
+    done = _carry_out(
+        "clustering", tasks, store, jobs, dask, told=COLUMN, quiet=quiet or json
+    )
+    if json:
+        print_json(done)
+    elif quick and not quiet:
+        report(store=store)
 
 
 @reproduce.command()
-def timing(store: StoreOption = STORE, quick: QuickOption = False) -> None:
+def timing(
+    store: StoreOption = STORE,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
     """Time and error of every model at n = 300, 600, 1200, in one process.
 
     Example: rpcag reproduce timing --quick
     """
     from rpcag.study.experiments import timing as experiment
 
-    _experiment("timing", experiment, store, quick, told=("dataset", "images", "model"))
+    told = ("dataset", "images", "model")
+    _experiment("timing", experiment, store, quick, quiet, json, told=told)
 
 
 @reproduce.command("graph-quality")
@@ -153,6 +179,8 @@ def graph_quality(
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Errors on YALE with 35 % missing, as graphs know less and less of the mask.
 
@@ -162,7 +190,7 @@ def graph_quality(
 
     told = ("dataset", "knowledge", "seed")
     _experiment(
-        "graph-quality", experiment, store, quick, told=told, jobs=jobs, dask=dask
+        "graph-quality", experiment, store, quick, quiet, json, told, jobs, dask
     )
 
 
@@ -172,6 +200,8 @@ def parameters(
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Errors of RPCAG over lam and gamma, on occluded faces and on random matrices.
 
@@ -180,7 +210,7 @@ def parameters(
     from rpcag.study.experiments import parameters as experiment
 
     told = ("dataset", "images", "corruption", "rank", "errors")
-    _experiment("parameters", experiment, store, quick, told=told, jobs=jobs, dask=dask)
+    _experiment("parameters", experiment, store, quick, quiet, json, told, jobs, dask)
 
 
 @reproduce.command()
@@ -189,6 +219,8 @@ def components(
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Three components of three faces behind blocks, by every model.
 
@@ -197,7 +229,7 @@ def components(
     from rpcag.study.experiments import components as experiment
 
     told = ("dataset", "graph", "mask", "model")
-    _experiment("components", experiment, store, quick, told=told, jobs=jobs, dask=dask)
+    _experiment("components", experiment, store, quick, quiet, json, told, jobs, dask)
 
 
 @reproduce.command()
@@ -206,6 +238,8 @@ def directions(
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """First principal directions and singular values of occluded faces.
 
@@ -214,7 +248,7 @@ def directions(
     from rpcag.study.experiments import directions as experiment
 
     told = ("dataset", "model")
-    _experiment("directions", experiment, store, quick, told=told, jobs=jobs, dask=dask)
+    _experiment("directions", experiment, store, quick, quiet, json, told, jobs, dask)
 
 
 def _experiment(
@@ -222,7 +256,8 @@ def _experiment(
     experiment: ModuleType,
     store: Path,
     quick: bool,
-    *,
+    quiet: bool,
+    json: bool,
     told: Sequence[str],
     jobs: int = 1,
     dask: str | None = None,
@@ -233,11 +268,15 @@ def _experiment(
 
     with mistakes():
         tasks = experiment.plan(**(experiment.QUICK if quick else {}))
-    _carry_out(name, tasks, store, jobs=jobs, dask=dask, told=told)
+    done = _carry_out(name, tasks, store, jobs, dask, told=told, quiet=quiet or json)
     with mistakes():
         wanted = {key_of(task.run.record()) for task in tasks}
         records = [r for r in Store(store).read() if key_of(r["run"]) in wanted]
-        for table in experiment.tables(records):
+        tables = list(experiment.tables(records))
+    if json:
+        print_json(done | {"tables": [_plain(table) for table in tables]})
+    elif not quiet:
+        for table in tables:
             console().print(_rich(table))
 
 
@@ -245,11 +284,12 @@ def _carry_out(
     name: str,
     tasks: list,
     store: Path,
-    *,
     jobs: int,
     dask: str | None,
+    *,
     told: Sequence[str],
-) -> None:
+    quiet: bool,
+) -> dict[str, Any]:
     """Do what the store does not have yet, behind a bar; `told` names a run."""
     from rpcag.study import Store, missing, run
 
@@ -260,11 +300,11 @@ def _carry_out(
     with mistakes():
         results = Store(store)
         todo = missing(tasks, results)
-        out = console()
-        out.print(
-            f"{len(tasks)} runs, {len(tasks) - len(todo)} of them in {store}",
-            highlight=False,
-        )
+        if not quiet:
+            console().print(
+                f"{len(tasks)} runs, {len(tasks) - len(todo)} of them in {store}",
+                highlight=False,
+            )
         with Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -272,7 +312,8 @@ def _carry_out(
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=out,
+            console=errors(),
+            disable=quiet,
         ) as bar:
             job = bar.add_task(name, total=len(todo))
 
@@ -287,6 +328,8 @@ def _carry_out(
             "start again to try them once more",
             INCOMPLETE,
         )
+    kept = len(tasks) - len(todo)
+    return {"experiment": name, "runs": len(tasks), "kept": kept, "store": str(store)}
 
 
 def report(
@@ -301,10 +344,19 @@ def report(
         Path | None,
         typer.Option("--page", help="One Markdown page with everything, e.g. all.md."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="One page to look at in a browser, e.g. all.html."),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """The tables of a study, each beside the printed one.
 
-    Example: rpcag report --store results.jsonl -o report
+    Examples:
+    rpcag report --store results.jsonl
+    rpcag report --store results.jsonl -o report --page all.md
+    rpcag report --store results.jsonl --html study.html
     """
     from rpcag.study import Store
     from rpcag.study.page import all_tables, reproduction, save, write
@@ -317,15 +369,34 @@ def report(
         if not records:
             raise fail(f"{store} has no results yet")
         found = Report(records)
+        written = []
         if page is not None:
             save(page, reproduction(found, records))
-            console().print(f"wrote {page}", highlight=False)
+            written.append(page)
         if output is not None:
-            for path in write(found, records, output):
-                console().print(f"wrote {path}", highlight=False)
-        if page is None and output is None:
-            for table in all_tables(found, records):
-                console().print(_rich(table))
+            written += write(found, records, output)
+        if html is not None:
+            from rpcag.page.document import check_target, write_page
+            from rpcag.page.report import report_page
+
+            check_target(html, force=True)
+            write_page(html, report_page(found, records))
+            written.append(html)
+        tables = list(all_tables(found, records))
+    if json:
+        shown = [_plain(table) for table in tables]
+        print_json({"tables": shown, "files": [str(path) for path in written]})
+    elif not quiet:
+        for path in written:
+            console().print(f"wrote {path}", highlight=False)
+        for table in [] if written else tables:
+            console().print(_rich(table))
+
+
+def _plain(table) -> dict[str, Any]:
+    """A table for JSON, cells as they are printed."""
+    rows = [list(row) for row in table.rows]
+    return {"title": table.title, "header": list(table.header), "rows": rows}
 
 
 def _rich(table) -> RichTable:

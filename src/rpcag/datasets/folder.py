@@ -29,25 +29,10 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
     """
     Image, ImageOps = _pillow()
     folder = Path(path).expanduser()
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is not a folder")
     if size is not None:
         size = _check_size(size)
-    suffixes = set(Image.registered_extensions())
-    classes = {
-        child: images
-        for child in sorted(folder.iterdir())
-        if child.is_dir() and (images := _images(child, suffixes))
-    }
-    loose = _images(folder, suffixes)
-    if loose and classes:
-        raise ValueError(
-            f"{folder} has images beside subfolders of images: {loose[0].name} and "
-            f"{next(iter(classes)).name}. Either all images have a class or none has"
-        )
-    images = loose or [image for members in classes.values() for image in members]
-    if not images:
-        raise ValueError(f"{folder} and its subfolders have no images")
+    members = image_files(folder)
+    images = [file for file, _ in members]
 
     first, pixels = None, []
     for file in images:
@@ -66,13 +51,37 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
                 f"size=(height, width) to bring all to one size"
             )
         pixels.append(array.ravel())
-    y = np.repeat(np.arange(len(classes)), [len(files) for files in classes.values()])
+    classes = [name for _, name in members if name is not None]
     return Data(
         folder.resolve().name,
         np.stack(pixels) / 255,
-        y if classes else None,
+        np.unique(classes, return_inverse=True)[1] if classes else None,
         image_shape=first,
     )
+
+
+def image_files(path) -> list[tuple[Path, str | None]]:
+    """The images `load_folder` reads, in its order, each with its class or None."""
+    Image, _ = _pillow()
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder")
+    suffixes = set(Image.registered_extensions())
+    loose = _images(folder, suffixes)
+    grouped: list[tuple[Path, str | None]] = [
+        (image, child.name)
+        for child in sorted(folder.iterdir())
+        if child.is_dir()
+        for image in _images(child, suffixes)
+    ]
+    if loose and grouped:
+        raise ValueError(
+            f"{folder} has images beside subfolders of images: {loose[0].name} and "
+            f"{grouped[0][1]}. Either all images have a class or none has"
+        )
+    if not loose and not grouped:
+        raise ValueError(f"{folder} and its subfolders have no images")
+    return [(image, None) for image in loose] or grouped
 
 
 def _pillow():

@@ -1,7 +1,11 @@
 """Refuse what is not a graph, and say why."""
 
+from collections.abc import Hashable, Sequence
+
 import numpy as np
 from scipy import sparse
+
+from rpcag.graphs.foreign import as_matrix
 
 
 def check_graph(
@@ -10,17 +14,22 @@ def check_graph(
     *,
     name: str = "graph",
     vertices: str = "samples",
+    labels: Sequence[Hashable] | None = None,
 ):
     """Return `graph` as a symmetric, non-negative adjacency with a zero diagonal.
 
     Parameters
     ----------
-    graph : array or sparse array of shape (n, n)
+    graph : array or sparse array of shape (n, n), or a graph of another library
         Edge weights. The diagonal is ignored: a vertex is not its own neighbour.
+        Graphs of NetworkX, igraph and PyGSP, and data frames, are understood; edges
+        without an attribute ``weight`` have weight one.
     n_vertices : int, optional
         The number of vertices it must have.
     name, vertices : str
         How errors call it, and what of X it joins.
+    labels : sequence, optional
+        Names of the vertices in the order of the answer, for graphs that name theirs.
 
     Returns
     -------
@@ -34,7 +43,7 @@ def check_graph(
     array([[0., 2.],
            [2., 0.]])
     """
-    A = _as_float(graph, name)
+    A = _as_float(as_matrix(graph, labels, n_vertices, name), name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         what = f"an array of shape {A.shape}" if A.ndim else repr(graph)
         raise ValueError(

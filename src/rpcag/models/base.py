@@ -1,7 +1,9 @@
 """What the models share: validation, names of the pieces, the way there and back."""
 
 import math
+import sys
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -21,6 +23,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """A model that gives every sample its coordinates, `embedding_`."""
 
     embedding_: np.ndarray
+    _sample_names: Any = None  # of the rows of `fit`, to find them in a named graph
 
     def fit(self, X, y=None):
         raise NotImplementedError
@@ -30,6 +33,13 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self.fit(X).embedding_.copy()
 
     def _validate(self, X, reset, missing=False):
+        if hasattr(X, "obs_names") and hasattr(X, "to_df"):
+            raise TypeError(
+                "X is an AnnData object; pass its values, X.to_df() or X.layers[...] "
+                "as a dense array"
+            )
+        if reset:
+            self._sample_names = row_names(X)
         return validate_data(
             self,
             X,
@@ -42,6 +52,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _set_embedding(self, Q: np.ndarray, dtype) -> None:
         self.embedding_ = np.ascontiguousarray(Q, dtype=dtype)
         self._n_features_out = Q.shape[1]
+
+    def __getstate__(self):
+        # The names are pandas', which need not be where the model is loaded.
+        state = super().__getstate__()
+        return {key: state[key] for key in state if key != "_sample_names"}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -174,6 +189,12 @@ class FactorModel(MatrixModel):
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def row_names(X):
+    """The index of a pandas data frame, told without importing pandas, or None."""
+    pandas = sys.modules.get("pandas")
+    return X.index if pandas and isinstance(X, pandas.DataFrame) else None
 
 
 def power_of_two(X: np.ndarray) -> float:

@@ -52,7 +52,7 @@ class RPCAGCV(RPCAG):
     cv_results_ : dict of ndarray
         The curve: ``lam``, ``gamma``, ``mean_error``, ``std_error`` and
         ``split0_error``, ``split1_error``, ... for every candidate, in the unit of X,
-        and ``gap``, the largest certified gap of the splits.
+        ``rank``, the mean rank of the splits, and ``gap``, their largest certified gap.
     best_index_ : int
         The winner's place in the curve.
     best_error_ : float
@@ -135,22 +135,22 @@ class RPCAGCV(RPCAG):
             )
 
         rng = check_random_state(self.random_state)
-        errors, gaps = [], []
+        splits = []
         for _ in range(self.n_splits):
             hidden = rng.choice(observed, n_hidden, replace=False)
-            split_errors, split_gaps = self._errors(X, hidden, lams, gammas)
-            errors.append(split_errors)
-            gaps.append(split_gaps)
+            splits.append(self._scores_of(X, hidden, lams, gammas))
+        errors, ranks, gaps = np.moveaxis(np.array(splits), 2, 0)
         grid = [(lam, gamma) for lam in lams for gamma in gammas]
         self.cv_results_ = {
             "lam": np.array([lam for lam, _ in grid]),
             "gamma": np.array([gamma for _, gamma in grid]),
             "mean_error": np.mean(errors, axis=0),
             "std_error": np.std(errors, axis=0),
+            "rank": np.mean(ranks, axis=0),
             "gap": np.max(gaps, axis=0),
         }
         for k, split in enumerate(errors):
-            self.cv_results_[f"split{k}_error"] = np.array(split)
+            self.cv_results_[f"split{k}_error"] = split
         self.best_index_ = int(np.argmin(self.cv_results_["mean_error"]))
         self.best_error_ = float(self.cv_results_["mean_error"][self.best_index_])
         self._best = grid[self.best_index_]
@@ -178,14 +178,14 @@ class RPCAGCV(RPCAG):
             )
         return sorted(set(values.tolist()))
 
-    def _errors(self, X, hidden, lams, gammas) -> tuple[list[float], list[float]]:
-        """Mean absolute errors on hidden entries, and gaps, for every lam and gamma."""
+    def _scores_of(self, X, hidden, lams, gammas) -> list[tuple[float, float, float]]:
+        """Mean absolute error on hidden entries, rank and gap for all candidates."""
         seen = X.copy()
         seen.flat[hidden] = np.nan
-        graph = ModelGraph(self.graph, seen, self.laplacian)
+        graph = ModelGraph(self.graph, seen, self.laplacian, labels=self._sample_names)
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
         truth = X.flat[hidden]
-        errors, gaps = [], []
+        scores = []
         problem = Problem(seen, lams[0], gammas[0], shifted)
         for lam in lams:
             state = None
@@ -197,6 +197,7 @@ class RPCAGCV(RPCAG):
                 )
                 state = result.state
                 distances = np.abs(truth - result.x.flat[hidden])
-                errors.append(float(distances.mean(dtype=np.float64)))
-                gaps.append(result.gap)
-        return errors, gaps
+                error = float(distances.mean(dtype=np.float64))
+                rank = result.rank if result.rank is not None else np.nan
+                scores.append((error, rank, result.gap))
+        return scores

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.svt import factorise
 from rpcag.models.base import MatrixModel
+from rpcag.models.progress import tell, tells
 from rpcag.solvers import Progress, Result
 
 
@@ -19,8 +20,8 @@ class Decomposition(MatrixModel):
         return super()._validate(X, reset, missing)
 
     def _watch(self) -> Callable[[Progress], bool | None] | None:
-        """The user's callback, with a printed line per certificate if verbose."""
-        if not self.verbose:
+        """The user's callback, with a line in the log per certificate."""
+        if not tells(self.verbose):
             return self.callback
         seen = 1.0
 
@@ -29,10 +30,11 @@ class Decomposition(MatrixModel):
             if progress.gap != seen:
                 seen = progress.gap
                 rank = "" if progress.rank is None else f"  rank {progress.rank}"
-                print(
+                tell(
+                    self.verbose,
                     f"{type(self).__name__} iteration {progress.n_iter:4d}  "
                     f"objective {progress.objective:.6g}  certified gap "
-                    f"{progress.gap:.1e}{rank}"
+                    f"{progress.gap:.1e}{rank}",
                 )
             return self.callback(progress) if self.callback is not None else None
 

@@ -154,6 +154,7 @@ class DaskPanel:
     """
 
     can_hand_over = False
+    can_polish = False
     is_rounded = False
 
     def __init__(
@@ -461,7 +462,7 @@ def _low_rank(tile: Panel, F: np.ndarray) -> np.ndarray:
 
 
 def _sketch(Y, weight, A2, common) -> np.ndarray:
-    Y = Y * Y.dtype.type(weight)
+    Y = Y * Y.dtype.type(-2 * weight)
     return Y if A2 is None else Y + A2 @ common
 
 

@@ -54,7 +54,7 @@ class FRPCAG(Decomposition):
         Certified relative duality gap at which to stop.
     max_iter : int, default=2000
     verbose : int, default=0
-        Print a line for every certificate.
+        Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit.
@@ -147,13 +147,14 @@ class FRPCAG(Decomposition):
         check_iterations(self)
         check_callback(self)
         check_observed(X)
-        graph = ModelGraph(self.graph, X, self.laplacian)
+        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
         features = ModelGraph(
             self.feature_graph,
             np.ascontiguousarray(X.T),
             self.laplacian,
             name="feature_graph",
             vertices="features",
+            labels=getattr(self, "feature_names_in_", None),
         )
         # With X in another unit c, L / c solves the problem with gamma c for gamma.
         unit = power_of_two(X)

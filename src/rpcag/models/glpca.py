@@ -108,7 +108,7 @@ class GLPCA(FactorModel):
             check_number(self, "gamma", Real, at_least=0)
 
     def _fit(self, X, scaled, d, unit):
-        graph = ModelGraph(self.graph, X, self.laplacian)
+        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
         Phi = graph.laplacian
         top = largest_eigenvalue(Phi)
         self._constant = top if self.drop_constant else 0.0

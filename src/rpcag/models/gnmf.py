@@ -112,7 +112,7 @@ class GNMF(FactorModel):
             )
 
     def _fit(self, X, scaled, d, unit):
-        graph = ModelGraph(self.graph, X, self.laplacian)
+        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
         check_stiffness(float(self.gamma), [graph.laplacian])
         result = gnmf(
             scaled,

@@ -1,5 +1,6 @@
 """The `graph` argument of the models: what it may be, and how new rows join it."""
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,9 @@ class ModelGraph:
         *,
         name: str = "graph",
         vertices: str = "samples",
+        labels: Sequence[Hashable] | None = None,
     ) -> None:
-        self.builder, self.adjacency = _build(graph, X, name, vertices)
+        self.builder, self.adjacency = _build(graph, X, name, vertices, labels)
         self.laplacian = laplacian(self.adjacency, kind)
         self.normalized = kind == "normalized"
 
@@ -114,7 +116,7 @@ class ModelHypergraph:
         return 1 - new.loops / new.degrees, pull
 
 
-def _build(graph, X, name: str, vertices: str):
+def _build(graph, X, name: str, vertices: str, labels):
     if isinstance(graph, str):
         if graph not in BUILDERS:
             raise ValueError(
@@ -131,7 +133,7 @@ def _build(graph, X, name: str, vertices: str):
         raise TypeError(f"{name} must be an instance, got the class {graph.__name__}")
     if callable(graph):
         graph = graph(X)
-    return None, check_graph(graph, len(X), name=name, vertices=vertices)
+    return None, check_graph(graph, len(X), name=name, vertices=vertices, labels=labels)
 
 
 def check_edges(adjacency, n_new: int, n_samples: int):

@@ -85,7 +85,7 @@ class MMF(FactorModel):
         check_number(self, "gamma", Real, at_least=0)
 
     def _fit(self, X, scaled, d, unit):
-        graph = ModelGraph(self.graph, X, self.laplacian)
+        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
         Phi, gamma = graph.laplacian, float(self.gamma)
         check_stiffness(gamma, [Phi])
         Q, U = mmf(scaled, Phi, gamma, d)
@@ -220,7 +220,13 @@ class MMMF(MMF):
             KNNGraph(10, weights="correlation"),
         ]
         return [
-            ModelGraph(graph, X, self.laplacian, name=f"graphs[{g}]")
+            ModelGraph(
+                graph,
+                X,
+                self.laplacian,
+                name=f"graphs[{g}]",
+                labels=self._sample_names,
+            )
             for g, graph in enumerate(self._listed(ensemble))
         ]
 

@@ -55,7 +55,7 @@ class RPCA(Decomposition):
     warm_start : bool, default=False
         Start the next `fit` on data of the same shape where this one ended.
     verbose : int, default=0
-        Print a line for every certificate.
+        Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit.
@@ -305,7 +305,8 @@ class RPCAG(RPCA):
     graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
         "knn" is `rpcag.graphs.KNNGraph()`, "complete" the graph of the paper,
         `rpcag.graphs.CompleteGraph()`. Any builder of `rpcag.graphs`, any function
-        from X to an adjacency, or a symmetric adjacency, dense or sparse.
+        from X to an adjacency, a symmetric adjacency, dense or sparse, or a graph of
+        NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
@@ -313,7 +314,7 @@ class RPCAG(RPCA):
     warm_start : bool, default=False
         Start the next `fit` on data of the same shape where this one ended.
     verbose : int, default=0
-        Print a line for every certificate.
+        Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit.
@@ -399,7 +400,7 @@ class RPCAG(RPCA):
 
     def _fit(self, X):
         lam, gamma = self._parameters(X)
-        graph = ModelGraph(self.graph, X, self.laplacian)
+        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
         result = self._solve(Problem(X, lam, gamma, shifted))
         self.lam_, self.gamma_ = lam, gamma

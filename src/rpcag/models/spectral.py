@@ -83,7 +83,7 @@ class NCuts(Embedding):
         check_flag(self, "drop_first")
         first = int(self.drop_first)
         check_components(self, X, most=max(len(X) - first, 0))
-        graph = ModelGraph(self.graph, X)
+        graph = ModelGraph(self.graph, X, labels=self._sample_names)
         root = np.sqrt(degree(graph.adjacency))
         used = self._vertices(root)
         if used.sum() <= first:

@@ -22,8 +22,13 @@ FIRST, RAMP, SETTLED = 0.2, 1.6, 3.0
 # Data that are a matrix of low rank plus a sparse one show in a rank that stands still
 # for STILL iterations. Then the penalty grows on, until a certificate is no better than
 # PROMISE times the one WINDOW iterations before.
-STILL, GROWTH = 5, 1.25
+STILL, GROWTH = 5, 1.5
+# On Dask the multiplier is not polished; fast growth would spoil it.
+SLOW_GROWTH = 1.25
 WINDOW, PROMISE = 8, 0.7
+# Without a graph the multiplier is polished before it certifies: while the penalty
+# grows, and where the last gap was no more than this multiple of the wanted one.
+CLOSE = 15.0
 RELAXATION = 1.7
 # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with c
 # the relaxation and a the angle between the tangent spaces: the smaller c wins.
@@ -70,9 +75,10 @@ def lowrank(
     The ADMM of `rpcag.solvers.admm.admm`, with three changes. The singular value step
     is inexact: one power step from the last singular vectors, A -> U U^T A with U an
     orthonormal basis of A Q; as A converges so does Q. The copy of the graph term is
-    compressed to the rank it has. And without a graph the penalty starts small. None
-    of them can harm the certificate, which holds for any L, any clipped multiplier and
-    any W.
+    compressed to the rank it has. And without a graph the penalty starts small, and
+    grows once the rank stands still: that makes L exact soon, but not the multiplier,
+    which `rpcag.solvers.polish` mends. None of them can harm the certificate, which
+    holds for any L, any clipped multiplier and any W.
 
     Parameters
     ----------
@@ -117,7 +123,7 @@ class _Solve:
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
         # A smaller gap takes longer.
-        self.next_check = 10 + int(8 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
+        self.next_check = 10 + int(7.5 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
     def begin(self, start: State | None) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
@@ -205,7 +211,8 @@ class _Solve:
             if self.penalties[0] < SETTLED * self.ratio:
                 growth = min(RAMP, SETTLED * self.ratio / self.penalties[0])
             elif self.is_still():
-                growth, relaxation = GROWTH, RELAXATION_STILL
+                growth = GROWTH if self.panel.can_polish else SLOW_GROWTH
+                relaxation = RELAXATION_STILL
                 self.grown += 1
                 if self.panel.is_rounded and self.penalties[0] > GROWN * self.ratio:
                     self.panel.precise(self.penalties)
@@ -245,8 +252,13 @@ class _Solve:
         panel.turn(rotation[:, :kept], sigma[:kept], self.shrunk, width, seed=n_iter)
 
     def certify(self, n_iter: int) -> Progress:
+        accuracy = max(self.tol, 1e-12) / 50
         parts = self.panel.objective()
-        dual = self.panel.dual(self.penalties, max(self.tol, 1e-12) / 50)
+        if self.may_polish():
+            change = self.panel.polish(self.penalties[0], self.tol / 10)
+            dual = self.panel.dual(self.penalties, accuracy, change)
+        else:
+            dual = self.panel.dual(self.penalties, accuracy)
         objective = parts.loss + _nuclear_norm(parts)
         if parts.rough is not None:
             objective += max(float(np.sum(parts.rough * parts.right)), 0.0)
@@ -269,6 +281,13 @@ class _Solve:
         if self.may_grow and useless:
             self.may_grow = False
             self.rescale([SETTLED * self.ratio / self.penalties[0]])
+
+    def may_polish(self) -> bool:
+        """Whether a better multiplier is worth its price."""
+        if self.has_graph or not self.panel.can_polish:
+            return False
+        near = self.ledger.history and self.ledger.history[-1].gap <= CLOSE * self.tol
+        return self.grown > 0 or bool(near)
 
     def rescale(self, factors: list[float]) -> None:
         if any(f != 1 for f in factors):

@@ -3,11 +3,13 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import get_blas_funcs
 
 from rpcag.linalg.blocks import ROWS, column_blocks, row_blocks
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
+from rpcag.solvers.polish import NEAR, Factors, Tangent
 from rpcag.solvers.result import Distances, State
 
 
@@ -28,16 +30,22 @@ class Dual(NamedTuple):
     norm: float  # proven to be at least ||D||_2
 
 
+# What a polished multiplier adds: M o (left right^T).
+Change = tuple[np.ndarray, Factors]
+
+
 class Panel:
     """X, the copies of L and the factors of L, in the memory of one process.
 
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for each copy P
-    of L with scaled multiplier U. For the l1 copy U = clip(V - X, -lam/r, lam/r), and
-    the singular value step wants E = P - U. For the graph copy see `GraphCopy`.
+    of L with scaled multiplier U. For the l1 copy U = clip(V - X, -lam/r, lam/r). The
+    singular value step wants P - U; kept is E = (U - P) / 2 = U - V / 2, which takes
+    the fewest passes over memory. For the graph copy see `GraphCopy`.
     L = F Q^T; the other columns of the orthonormal Q guess what the next L may need.
     """
 
     can_hand_over = True
+    can_polish = True
 
     def __init__(
         self,
@@ -76,8 +84,8 @@ class Panel:
     # -- the singular value step -------------------------------------------------------
 
     def sketch(self, weights: tuple[float, ...]) -> np.ndarray:
-        """Y = A Q of A = w_1 E + w_2 (2 W - V_2); returns Y^T Y."""
-        self.Y *= self.dtype.type(weights[0])
+        """Y = A Q of A = -2 w_1 E + w_2 (2 W - V_2); returns Y^T Y."""
+        self.Y *= self.dtype.type(-2 * weights[0])
         if self.graph is not None:
             self._A2 = self.graph.reflected(weights[1])
             self.Y += self._A2 @ (self.R.T @ self.Q)
@@ -93,7 +101,7 @@ class Panel:
 
     def project(self, U: np.ndarray, weight: float) -> np.ndarray:
         B = U.T @ self.E
-        B *= self.dtype.type(weight)
+        B *= self.dtype.type(-2 * weight)
         return B
 
     def turn(
@@ -158,30 +166,36 @@ class Panel:
         self, penalty: float, relaxation: float, growth: float, measure: bool
     ) -> Distances:
         number = self.dtype.type
+        gemm, axpy = get_blas_funcs(("gemm", "axpy"), dtype=self.dtype)
         right = np.ascontiguousarray(self.Q[:, : self.F.shape[1]].T)
         sums = np.zeros(4)
         self.Y = np.empty((self.shape[0], self.Q.shape[1]), self.dtype)
-        buffer = None
         for rows in row_blocks(self.shape):
-            v, e = self.V[rows], self.E[rows]
-            buffer = np.empty_like(v) if buffer is None else buffer
-            step = buffer[: len(v)]
-            e += v
-            e *= number(0.5)  # P
-            np.matmul(self.F[rows], right, out=step)
-            step -= e
+            v, e, left = self.V[rows], self.E[rows], self.F[rows]
             if measure:
-                before = e.copy()
+                P = number(0.5) * v - e
+                step = left @ right - P
                 sums[0] += np.vdot(step, step)
-            step *= number(relaxation)
-            v += step
+            # With P = V / 2 - E: V + c (L - P) = (1 - c / 2) V + c L + c E.
+            if len(right):
+                gemm(
+                    relaxation,
+                    right.T,
+                    left.T,
+                    beta=1 - relaxation / 2,
+                    c=v.T,
+                    overwrite_c=1,
+                )
+            else:
+                v *= number(1 - relaxation / 2)
+            axpy(e.reshape(-1), v.reshape(-1), a=relaxation)
             self._reflect_rows(rows, penalty, growth)
             np.matmul(e, self.Q, out=self.Y[rows])
             if measure:
-                np.add(v, e, out=step)
-                step *= number(0.5)
-                before -= step
-                sums[1] += np.vdot(before, before)
+                np.multiply(v, number(0.5), out=step)
+                step -= e
+                P -= step
+                sums[1] += np.vdot(P, P)
                 sums[2] += np.vdot(step, step)
                 step -= v
                 sums[3] += np.vdot(step, step) * growth**2
@@ -192,7 +206,8 @@ class Panel:
             self._reflect_rows(rows, penalty, growth)
 
     def _reflect_rows(self, rows: slice, penalty: float, growth: float = 1.0) -> None:
-        """U = clip(V - X), and from it E = P - U; after growth V = P + U too."""
+        """U = clip(V - X), and from it E = U - V / 2; after growth V = P + U too."""
+        (axpy,) = get_blas_funcs(("axpy",), dtype=self.dtype)
         bound = self.dtype.type(self.lam / penalty)
         v, e = self.V[rows], self.E[rows]
         np.subtract(v, self._x[rows], out=e)
@@ -200,12 +215,9 @@ class Panel:
         if self.has_missing:
             np.copyto(e, 0, where=np.isnan(e))
         if growth != 1.0:
-            e *= self.dtype.type(1 - 1 / growth)
-            v -= e
-            e *= self.dtype.type(-2 / (growth - 1))
-        else:
-            e *= self.dtype.type(-2)
-        e += v
+            axpy(e.reshape(-1), v.reshape(-1), a=1 / growth - 1)
+            e *= self.dtype.type(1 / growth)
+        axpy(v.reshape(-1), e.reshape(-1), a=-0.5)
 
     def rescale(self, factors: list[float], penalties: tuple[float, ...]) -> None:
         """Multiply penalties by factors; the multipliers r U stay."""
@@ -235,7 +247,12 @@ class Panel:
             total += float(distance.sum())
         return self.lam * total
 
-    def dual(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
+    def dual(
+        self,
+        penalties: tuple[float, ...],
+        accuracy: float,
+        change: Change | None = None,
+    ) -> Dual:
         """Feasible for the l1 term by its clip, for the graph by its form."""
         n, p = self.shape
         quadratic, graph = 0.0, None
@@ -251,22 +268,50 @@ class Panel:
         wide = column_blocks(self.shape, ROWS, most=p)
         for piece in row_blocks(self.shape) if p <= n else wide:
             at = (piece, everything) if p <= n else (everything, piece)
-            D, product = self.dual_piece(at, penalties[0])
+            D, product = self.dual_piece(at, penalties[0], change)
             linear += product
             if graph is not None:
                 D += graph[0][at[0]] @ graph[1][at[1]].T
             K += D.T @ D if p <= n else D @ D.T
         return Dual(linear, quadratic, proven_norm(K, accuracy))
 
-    def dual_piece(self, at: Any, penalty: float) -> tuple[np.ndarray, float]:
+    def dual_piece(
+        self, at: Any, penalty: float, change: Change | None = None
+    ) -> tuple[np.ndarray, float]:
         """Some of D_1, and its product with X."""
-        D = np.subtract(self.V[at], self.E[at], dtype=np.float64)
-        D *= penalty / 2
+        D = np.multiply(self.V[at], 0.5, dtype=np.float64)
+        D += self.E[at]  # U
+        D *= penalty
+        if change is not None:
+            mask, (left, right) = change
+            step = left[at[0]] @ right[at[1]].T
+            step *= mask[at]
+            D += step
         np.clip(D, -self.lam, self.lam, out=D)
         x = self.X[at]
         if self.has_missing:
             x = np.where(np.isnan(x), 0, x)  # where D is 0
         return D, float(np.vdot(D, x))
+
+    def polish(self, penalty: float, wanted: float) -> Change:
+        """What the multiplier lacks to be U V^T on T: see `rpcag.solvers.polish`."""
+        mask = np.empty(self.shape, self.dtype)
+        bound = (1 - NEAR) * self.lam / penalty
+
+        def multiplier(rows: slice) -> np.ndarray:
+            U = self.V[rows] * self.dtype.type(0.5)
+            U += self.E[rows]
+            np.less(np.abs(U), bound, out=mask[rows])
+            if self.has_missing:
+                np.copyto(mask[rows], 0, where=np.isnan(self._x[rows]))
+            U *= self.dtype.type(penalty)
+            return U
+
+        V = self.Q[:, : self.F.shape[1]]
+        tangent = Tangent(self.F / np.linalg.norm(self.F, axis=0), V, mask)
+        R = -tangent.project(multiplier)
+        R[: len(V)] -= V
+        return mask, tangent.factors(tangent.solve(R, wanted))
 
     def mean_square(self) -> float:
         """||column means of L||^2, Q being orthonormal."""
@@ -328,7 +373,7 @@ class Panel:
 
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
         for name in set(arrays) - {"G", "H"}:
-            setattr(self, name, arrays[name])
+            setattr(self, name, np.ascontiguousarray(arrays[name]))
         if self.graph is not None:
             laplacian, gamma = self.graph.laplacian, self.graph.gamma
             self.graph = GraphCopy(laplacian, gamma, arrays["G"], arrays["H"])
@@ -336,7 +381,7 @@ class Panel:
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The copies of L and their scaled multipliers as full matrices."""
         half = self.dtype.type(0.5)
-        P, U = (self.V + self.E) * half, (self.V - self.E) * half
+        P, U = self.V * half - self.E, self.V * half + self.E
         if self.graph is None:
             return [P], [U]
         G, H = self.graph.G, self.graph.H

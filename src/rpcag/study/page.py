@@ -73,7 +73,7 @@ def reproduction(report: Report, records: list[dict]) -> str:
         "Written by `rpcag report --page` from the stored results; "
         "[study.md](study.md) says how they were made. Errors are in per cent, by "
         "one-to-one matching of clusters and classes.",
-        _coverage(report),
+        "\n".join(f"- {line}" for line in coverage(report)),
         "## In how many columns RPCAG is best",
         _with_title(report.wins()),
         "The paper's RPCAG has the lowest error in 65 of its 72 columns. Under the "
@@ -109,7 +109,7 @@ def _with_title(table: Table) -> str:
     )
 
 
-def _coverage(report: Report) -> str:
+def coverage(report: Report) -> list[str]:
     """How much of the study is there."""
     lines = []
     for protocol, setups in SETUPS.items():
@@ -123,14 +123,14 @@ def _coverage(report: Report) -> str:
             }
             if columns:
                 lines.append(
-                    f"- {protocol}, {SETUP_NAMES[setup]}: {columns} of 72 columns, "
+                    f"{protocol}, {SETUP_NAMES[setup]}: {columns} of 72 columns, "
                     f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
                 )
     counts = Counter(t.model for t in report.trials if t.protocol == "oracle")
     if counts:
         tried = ", ".join(f"{model} {count:,}" for model, count in counts.items())
-        lines.append(f"- embeddings the oracle looked at: {tried}")
-    return "\n".join(lines)
+        lines.append(f"embeddings the oracle looked at: {tried}")
+    return lines
 
 
 def write(report: Report, records: list[dict], folder: Path) -> Iterator[Path]:

@@ -1,0 +1,189 @@
+"""Pictures of the pages, for the documentation: ``python docs/make_screenshots.py``.
+
+Data come with scikit-learn, and from results/clustering.jsonl where that is there.
+Needs Chromium, and the dependency group "dev".
+"""
+
+import io
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from rpcag.corruption import occlude_blocks
+from rpcag.datasets import Data
+from rpcag.study import Store, run
+from rpcag.study.experiments import components, graph_quality, parameters
+from rpcag.study.experiments.task import first_classes
+
+HERE = Path(__file__).parent
+STORE = HERE.parent / "results" / "clustering.jsonl"
+sys.path.append(str(HERE.parent / "tests"))
+
+from browser import launch  # noqa: E402
+
+SIZES = {"wide": (1280, 2300), "narrow": (390, 1900)}
+
+
+def rpcag(*words: object) -> None:
+    subprocess.run([sys.executable, "-m", "rpcag", *map(str, words)], check=True)
+
+
+def digits(folder: Path) -> Path:
+    """Digits behind blocks, with a few lines lost."""
+    X, y = load_digits(return_X_y=True)
+    X, _ = occlude_blocks(X[:800], (8, 8), 0.15, random_state=0)
+    rng = np.random.default_rng(0)
+    for i in rng.choice(len(X), 200, replace=False):
+        X[i].reshape(8, 8)[rng.integers(8)] = np.nan
+    np.savez(folder / "digits.npz", X=X, y=y[:800])
+    rpcag(
+        *("decompose", folder / "digits.npz", "-o", folder / "digits", "--quiet"),
+        *("--variable", "X", "--labels", "y", "--shape", "8x8", "--gamma", 0.05),
+        *("--lam", 0.08),
+    )
+    return _explored(folder, "digits")
+
+
+def sensors(folder: Path) -> Path:
+    """A day of sensors, with dropouts and spikes."""
+    rng = np.random.default_rng(0)
+    hours = np.arange(0, 24, 0.25)
+    names = [
+        f"{kind}_{k}" for kind in ("temp", "humid", "light", "power") for k in "abcd"
+    ]
+    daily = np.sin((hours[:, None] - 9 - rng.uniform(0, 2, 16)) * np.pi / 12)
+    units = np.repeat([6.0, 15.0, 300.0, 2.0], 4)
+    X = np.repeat([18.0, 55.0, 400.0, 5.0], 4) + units * daily
+    X += 0.03 * units * rng.standard_normal(X.shape)
+    spikes = rng.random(X.shape) < 0.015
+    X[spikes] += (rng.choice([-5, 5], X.shape) * units)[spikes]
+    X[30:36, 5] = np.nan
+    X[rng.random(X.shape) < 0.02] = np.nan
+    lines = ["time," + ",".join(names)]
+    for hour, row in zip(hours, X, strict=True):
+        clock = f"{int(hour):02d}:{int(60 * (hour % 1)):02d}"
+        cells = ["" if np.isnan(value) else f"{value:.2f}" for value in row]
+        lines.append(",".join([clock, *cells]))
+    (folder / "sensors.csv").write_text("\n".join(lines) + "\n")
+    rpcag(
+        *("decompose", folder / "sensors.csv", "-o", folder / "sensors", "--quiet"),
+        *("--names", "time", "--standardise"),
+    )
+    return _explored(folder, "sensors")
+
+
+def _explored(folder: Path, name: str) -> Path:
+    page = folder / f"{name}.html"
+    rpcag("explore", folder / name, "-o", page, "--quiet")
+    return page
+
+
+def few_digits(of) -> Data:
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(of.seed)
+    rows = np.concatenate(
+        [
+            rng.choice(np.flatnonzero(y == k), of.images, replace=False)
+            for k in range(10)
+        ]
+    )
+    return first_classes(Data("digits", X[rows], y[rows], (8, 8)), of.subjects)
+
+
+def all_digits(of) -> Data:
+    X, y = load_digits(return_X_y=True)
+    return Data("digits", X[:300], y[:300], (8, 8))
+
+
+def study(folder: Path) -> Path:
+    """The stored study, and experiments on digits."""
+    store = folder / "study.jsonl"
+    store.write_bytes(STORE.read_bytes() if STORE.exists() else b"")
+    of = {"dataset": "digits", "load": few_digits}
+    tasks = [
+        *components.plan(subjects=4, images=15, **of),
+        *parameters.plan(
+            subjects=5,
+            images=[12, 24],
+            occlusions=[10, 25],
+            n=60,
+            ranks=[0.05],
+            shares=[5, 15],
+            **of,
+        ),
+        *graph_quality.plan(seeds=[1], dataset="digits", load=all_digits),
+    ]
+    failed = run(tasks, Store(store), jobs=1)
+    if failed:
+        raise RuntimeError(failed[0]["error"])
+    page = folder / "study.html"
+    rpcag("report", "--store", store, "--html", page, "--quiet")
+    return page
+
+
+def shoot(page, url: str, name: str, prepare=None) -> None:
+    """One page, light and dark, wide and narrow."""
+    for size, (width, height) in SIZES.items():
+        for scheme in ("light", "dark"):
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(color_scheme=scheme)
+            page.goto(url)
+            page.wait_for_selector("html[data-ready=yes]")
+            page.wait_for_timeout(200)
+            if prepare:
+                prepare(page, size)
+            page.wait_for_timeout(300)
+            shot = Image.open(io.BytesIO(page.screenshot()))
+            path = HERE / "images" / f"{name}_{size}_{scheme}.png"
+            save(shot, path)
+
+
+def save(shot: Image.Image, path: Path) -> None:
+    # Coverage keeps the colours of few pixels, such as the points of a cloud.
+    small = shot.convert("RGB").quantize(
+        256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
+    small.save(path, optimize=True)
+    print(path.relative_to(HERE.parent), path.stat().st_size)
+
+
+def shoot_part(page, url: str, part: str, path: Path) -> None:
+    page.set_viewport_size(dict(zip(("width", "height"), SIZES["wide"], strict=True)))
+    page.emulate_media(color_scheme="light")
+    page.goto(url)
+    page.wait_for_selector("html[data-ready=yes]")
+    page.wait_for_timeout(300)
+    save(Image.open(io.BytesIO(page.locator(part).screenshot())), path)
+
+
+def point_at_a_sample(page, size: str) -> None:
+    """Select one, and show the tooltip of another."""
+    slider = page.get_by_role("slider")
+    slider.fill("10")
+    slider.blur()
+    if size == "wide":
+        page.mouse.move(0, 0)
+        place = "document.querySelector('[data-widget=embedding]').cloud.place(25)"
+        x, y = page.evaluate(place)
+        page.locator(".cloud canvas").hover(position={"x": x, "y": y})
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name, launch() as page:
+        folder = Path(name)
+        shoot(page, digits(folder).as_uri(), "explore", point_at_a_sample)
+        shoot(page, sensors(folder).as_uri(), "explore_table")
+        url = study(folder).as_uri()
+        shoot(page, url, "report")
+        for part in ("components", "parameters"):
+            path = HERE / "images" / f"report_{part}.png"
+            shoot_part(page, url, f"#{part}", path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""``rpcag cluster``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from rpcag.commands import options as o
+from rpcag.commands.decompose import load_graph
+from rpcag.commands.output import (
+    INCOMPLETE,
+    console,
+    fail,
+    mistakes,
+    note,
+    print_json,
+)
+from rpcag.commands.progress import GapBar
+from rpcag.files.decomposition import Decomposition, is_result, plain
+from rpcag.files.table import Table
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+RUNS = 10  # starts of k-means, of which the best counts
+
+
+def cluster(
+    input: o.Input,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", min=1, help="Number of clusters; that of the classes if not said."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Clusters by sample, .csv or .tsv."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Any of rpcag models; rpcag if not said.",
+            rich_help_panel=o.MODEL,
+        ),
+    ] = None,
+    lam: o.Lam = None,
+    gamma: o.Gamma = None,
+    gamma_features: o.GammaFeatures = None,
+    graph: o.Graph = None,
+    components: o.Components = None,
+    tol: o.Tol = None,
+    max_iter: o.MaxIter = None,
+    standardise: o.Standardise = False,
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+    variable: o.Variable = None,
+    labels: o.Labels = None,
+    names: o.Names = None,
+    drop: o.Drop = None,
+    missing: o.Missing = None,
+    transpose: o.Transpose = False,
+    shape: o.Shape = None,
+    colour: o.Colour = False,
+    delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    header: o.Header = None,
+) -> None:
+    """Group the samples of a table, in spite of gaps and gross errors.
+
+    k-means on the first k components of a model (of rpca, rpcag and frpcag: scaled to
+    one size). INPUT may be the folder of an earlier rpcag decompose, which is then not
+    computed again. With classes the errors of the clusters are told.
+
+    Examples:
+    rpcag cluster sensors.csv -k 3 -o clusters.csv
+    rpcag cluster faces.npz --labels y --model glpca
+    rpcag cluster result -k 3 --json
+    """
+    given = locals()
+    with mistakes():
+        if output is not None:
+            _check_file(output, force)
+        if input.is_dir() and is_result(input):
+            table, Q, facts, notes = _from_result(input, k, given)
+        else:
+            table, Q, facts, notes = _from_table(input, k, given)
+        wanted = facts.pop("k")
+        found = _kmeans(Q, wanted, seed)
+        facts |= _errors(table.labels, found)
+        sizes = np.bincount(found, minlength=wanted).tolist()
+        facts |= {"k": wanted, "sizes": sizes, "seed": seed}
+        if output is not None:
+            _write(output, table, found)
+            facts["output"] = str(output)
+    if json:
+        members = dict(zip(table.samples, found.tolist(), strict=True))
+        print_json(plain(facts | {"clusters": members}))
+    elif not quiet:
+        for message in notes:
+            note(message)
+        console().print(_summary(facts, input))
+    if facts.get("status", "converged") not in ("converged", "closed form"):
+        raise fail(
+            f"{facts['model']} did not converge; accept the clusters, or raise "
+            "--max-iter or --tol",
+            INCOMPLETE,
+        )
+
+
+def _from_result(folder: Path, k: int | None, given: dict[str, Any]):
+    """The embedding of an earlier decomposition."""
+    options = ("model", "lam", "gamma", "gamma_features", "graph", "tol", "max_iter")
+    for name in (*options, "standardise", "labels", "names", "transpose", "shape"):
+        if given[name] not in (None, False):
+            raise ValueError(
+                f"--{name.replace('_', '-')}: {folder} is decomposed already; name the "
+                "data instead, or leave the option out"
+            )
+    found = Decomposition.load(folder)
+    wanted = _number(k, found.labels, len(found.samples))
+    table = Table(found.low_rank, found.samples, found.features, found.labels)
+    Q = unit_columns(found.embedding[:, : given["components"] or wanted])
+    names = ("model", "resolved", "gap", "status")
+    facts = {name: found.facts[name] for name in names if name in found.facts}
+    return table, Q, facts | {"k": wanted}, []
+
+
+def _from_table(input: Path, k: int | None, given: dict[str, Any]):
+    from rpcag.files import fitting
+    from rpcag.files.reading import read_table
+    from rpcag.files.scaling import centre_and_scale
+
+    kind = fitting.model_class(given["model"] or "rpcag", fitting.BY_NAME)
+    table = read_table(input, o.reading_of(given))
+    wanted = _number(k, table.labels, len(table.samples))
+    d = given["components"] or min(wanted, *table.X.shape)
+    estimator: Any = fitting.build(
+        kind,
+        {
+            "lam": o.parse_number("--lam", given["lam"]),
+            "gamma": o.parse_number("--gamma", given["gamma"], "cv"),
+            "gamma_features": o.parse_number(
+                "--gamma-features", given["gamma_features"]
+            ),
+            "tol": given["tol"],
+            "max_iter": given["max_iter"],
+            "graph": given["graph"],
+            "n_components": d,
+        },
+    )
+    fitting.check_missing(estimator, table)
+    if given["graph"] not in (None, "robust"):
+        estimator.set_params(graph=load_graph(given["graph"], table.samples))
+    X = table.X
+    if given["standardise"]:
+        centre, unit = centre_and_scale(X)
+        X = (X - centre) / unit
+    tol, most = getattr(estimator, "tol", 1.0), getattr(estimator, "max_iter", 1)
+    with GapBar(kind.__name__, tol, most, quiet=given["quiet"]) as bar:
+        if "callback" in estimator.get_params():
+            estimator.set_params(callback=bar)
+        seconds, notes = fitting.fit(estimator, X)
+    facts = fitting.facts(estimator, seconds)
+    facts.pop("history", None)
+    Q = estimator.embedding_
+    if kind.__name__.lower() in fitting.DECOMPOSITIONS:
+        Q = unit_columns(Q)
+    return table, Q, facts | {"k": wanted}, table.notes + notes
+
+
+def unit_columns(Q: np.ndarray) -> np.ndarray:
+    """Left singular vectors from principal components."""
+    sizes = np.linalg.norm(Q, axis=0)
+    return Q / np.where(sizes > 0, sizes, 1.0)
+
+
+def _number(k: int | None, labels: list[str] | None, n: int) -> int:
+    if k is None and labels is None:
+        raise ValueError("say how many clusters with -k, or name classes with --labels")
+    if k is None:
+        k = len({label for label in labels or () if label})
+    if not 1 <= k <= n:
+        raise ValueError(f"-k {k} must be between 1 and the number of samples, {n}")
+    return k
+
+
+def _kmeans(Q: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Clusters, numbered as they come first."""
+    from sklearn.cluster import KMeans
+
+    if Q.shape[1] == 0:
+        raise ValueError("the low-rank part is zero: there is nothing to tell apart")
+    found = KMeans(k, n_init=RUNS, random_state=seed).fit_predict(Q)
+    first: dict[int, int] = {}
+    return np.array([first.setdefault(c, len(first)) for c in found.tolist()])
+
+
+def _errors(labels: list[str] | None, found: np.ndarray) -> dict[str, Any]:
+    """Both clustering errors, over the samples whose class is known."""
+    from rpcag.metrics import clustering_error
+
+    if labels is None:
+        return {}
+    known = np.array([bool(label) for label in labels])
+    if not known.any():
+        raise ValueError("--labels: no sample has a class")
+    truth = np.array(labels)[known]
+    return {
+        "classes": len(set(truth.tolist())),
+        "error_matching": clustering_error(truth, found[known]),
+        "error_majority": clustering_error(truth, found[known], label="majority"),
+    }
+
+
+def _check_file(path: Path, force: bool) -> None:
+    if path.suffix.lower() not in DELIMITERS:
+        raise ValueError(f"--output must be a .csv or .tsv file, got {path}")
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} is there already; --force replaces it")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is not a folder")
+
+
+def _write(path: Path, table: Table, found: np.ndarray) -> None:
+    import csv
+
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            delimiter = DELIMITERS[path.suffix.lower()]
+            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+            named = table.labels is not None
+            writer.writerow(["sample", "cluster", *(["label"] if named else [])])
+            columns = [table.samples, found.tolist()]
+            if table.labels is not None:
+                columns.append(table.labels)
+            writer.writerows(zip(*columns, strict=True))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _summary(facts: dict[str, Any], input: Path) -> RichTable:
+    table = RichTable(show_header=False, title=f"{facts['k']} clusters of {input}")
+    table.add_column(style="dim")
+    table.add_column()
+    table.add_row("model", facts["model"])
+    shown = [str(size) for size in facts["sizes"][:20]]
+    more = len(facts["sizes"]) - len(shown)
+    sizes = ", ".join(shown) + (f" and {more} more" if more else "")
+    table.add_row("samples in each", sizes)
+    if "classes" in facts:
+        matching, majority = facts["error_matching"], facts["error_majority"]
+        table.add_row("classes", str(facts["classes"]))
+        table.add_row("error", f"{100 * matching:.1f} % (a class per cluster)")
+        table.add_row("", f"{100 * majority:.1f} % (the cluster's commonest class)")
+    if "output" in facts:
+        table.add_row("written to", escape(facts["output"]))
+    return table

@@ -1,0 +1,239 @@
+"""``rpcag decompose``."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from rpcag.commands import options as o
+from rpcag.commands.output import (
+    INCOMPLETE,
+    INTERRUPTED,
+    console,
+    fail,
+    mistakes,
+    note,
+    print_json,
+)
+from rpcag.commands.progress import GapBar, duration
+from rpcag.files.decomposition import Decomposition, check_target, plain
+from rpcag.files.matrices import FORMATS, check_format
+
+FormatOption = Annotated[
+    str, typer.Option("--format", metavar="|".join(FORMATS), help="Of the matrices.")
+]
+
+
+def decompose(
+    input: o.Input,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="RESULT", help="Folder for the result; new."
+        ),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            metavar="rpca|rpcag|frpcag",
+            help="Robust PCA, on a graph, or fast on two graphs.",
+            rich_help_panel=o.MODEL,
+        ),
+    ] = "rpcag",
+    lam: o.Lam = None,
+    gamma: o.Gamma = None,
+    gamma_features: o.GammaFeatures = None,
+    graph: o.Graph = None,
+    components: o.Components = None,
+    tol: o.Tol = None,
+    max_iter: o.MaxIter = None,
+    standardise: o.Standardise = False,
+    format: FormatOption = "npy",
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE",
+            help="Save the state here every minute and on Ctrl-C; the same command "
+            "goes on from it.",
+        ),
+    ] = None,
+    force: o.Force = False,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+    variable: o.Variable = None,
+    labels: o.Labels = None,
+    names: o.Names = None,
+    drop: o.Drop = None,
+    missing: o.Missing = None,
+    transpose: o.Transpose = False,
+    shape: o.Shape = None,
+    colour: o.Colour = False,
+    delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    header: o.Header = None,
+) -> None:
+    """Split a table with gaps and gross errors into a low-rank and a sparse part.
+
+    Writes a folder: low_rank, sparse, components and embedding, and result.json with
+    the parameters, the certified gap, names and versions. rpcag explore shows it.
+
+    Examples:
+    rpcag decompose sensors.csv -o result
+    rpcag decompose sensors.csv -o tables --standardise --format csv --force
+    rpcag decompose faces.npz -o faces --labels y --shape 8x6 --lam 0.1 --gamma 0.05
+    rpcag decompose sensors.csv -o smooth --graph edges.csv --gamma cv --json
+    """
+    given = locals()
+    from rpcag.files import fitting
+    from rpcag.files.reading import read_table
+
+    with mistakes():
+        kind = fitting.model_class(model, fitting.DECOMPOSITIONS)
+        chosen = {
+            "lam": o.parse_number("--lam", lam),
+            "gamma": o.parse_number("--gamma", gamma, "cv"),
+            "gamma_features": o.parse_number("--gamma-features", gamma_features),
+            "tol": tol,
+            "max_iter": max_iter,
+            "checkpoint": None if checkpoint is None else str(checkpoint),
+            "graph": graph,
+        }
+        estimator: Any = fitting.build(kind, chosen)
+        check_format(format)
+        check_target(output, force)
+        table = read_table(input, o.reading_of(given))
+        notes = list(table.notes)
+        if graph not in (None, "robust"):
+            estimator.set_params(graph=load_graph(graph, table.samples))
+        with (
+            GapBar(
+                kind.__name__,
+                estimator.tol,
+                estimator.max_iter,
+                quiet=quiet,
+            ) as bar,
+            nullcontext() if checkpoint is None else _stopping(bar),
+        ):
+            estimator.set_params(callback=bar)
+            found, said = fitting.decompose(
+                table, estimator, components=components, standardise=standardise
+            )
+        if bar.stop:
+            raise fail(
+                f"stopped; {checkpoint} has the state, the same command goes on",
+                INTERRUPTED,
+            )
+        found.facts.update(_provenance(input, table.X.shape, graph, components))
+        written = found.save(output, format=format, force=force)
+    if json:
+        print_json(outcome(found) | {"output": str(output), "files": _names(written)})
+    elif not quiet:
+        for message in notes + said:
+            note(message)
+        console().print(_summary(found, input, output))
+    if found.facts["status"] != "converged":
+        raise fail(
+            f"the gap is {in_words(found.facts['gap'])}, not the wanted "
+            f"{100 * estimator.tol:.2g} %, after {found.facts['n_iter']} iterations; "
+            f"{output} has what was reached: accept it, or raise --max-iter or --tol",
+            INCOMPLETE,
+        )
+
+
+def load_graph(graph: str, samples: list[str]) -> Any:
+    """What --graph names, unless it is the robust one."""
+    from rpcag.files.graph import read_graph
+    from rpcag.models.graph import BUILDERS
+
+    return graph if graph in BUILDERS else read_graph(graph, samples)
+
+
+def in_words(gap: float) -> str:
+    """gap = 1 - bound / objective, so the objective is gap / (1 - gap) above."""
+    if gap >= 0.5:
+        return "large"
+    return f"{100 * gap / (1 - gap):.2g} %"
+
+
+def outcome(found: Decomposition) -> dict[str, Any]:
+    """The facts without the long part, for --json."""
+    return plain({k: v for k, v in found.facts.items() if k != "history"})
+
+
+def _names(written: list[Path]) -> list[str]:
+    return [path.name for path in written]
+
+
+def _provenance(
+    input: Path, shape: tuple[int, ...], graph: str | None, components: int | None
+) -> dict[str, Any]:
+    from rpcag.files.fingerprint import fingerprint
+
+    found: dict[str, Any] = {
+        "input": {
+            "file": input.resolve().name,
+            "sha256": fingerprint(input),
+            "shape": list(shape),
+        },
+        "components": components,
+    }
+    if graph is not None and Path(graph).is_file():
+        found["graph"] = {
+            "file": Path(graph).name,
+            "sha256": fingerprint(Path(graph)),
+        }
+    return found
+
+
+@contextmanager
+def _stopping(bar: GapBar) -> Iterator[None]:
+    """The first Ctrl-C lets the solver save its state, the second stops at once."""
+
+    def ask(number: int, frame: Any) -> None:
+        bar.stop = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
+    f = found.facts
+    n, p = found.low_rank.shape
+    weights = ", ".join(f"{name} {value:.3g}" for name, value in f["resolved"].items())
+    table = RichTable(show_header=False, title=f"{f['model']} of {input}")
+    table.add_column(style="dim")
+    table.add_column()
+    rows = {
+        "samples x features": f"{n} x {p}",
+        "missing": f"{100 * f['missing'] / (n * p):.2g} %",
+        "weights": weights,
+        "rank of L": str(f["rank"]),
+        "entries in S": f"{100 * f['sparse_share']:.2g} % of those observed; gross, "
+        f"above the deviation of the data: {100 * f['gross_share']:.2g} %",
+    }
+    for k, entry in enumerate(f["largest"]):
+        rows["largest in S" if k == 0 else " " * k] = (
+            f"{entry['sample']}, {entry['feature']}: {entry['value']:.4g} "
+            f"where {entry['expected']:.4g} fits"
+        )
+    rows["proven"] = f"at most {in_words(f['gap'])} above the best objective there is"
+    if f["gap"] >= 0.5:
+        rows["proven"] = "nothing yet: too few iterations"
+    seconds = f["seconds"]
+    spent = f"{seconds:.1f} s" if seconds < 60 else duration(seconds)
+    rows["time"] = f"{spent}, {f['n_iter']} iterations"
+    rows["written to"] = str(output)
+    for name, value in rows.items():
+        table.add_row(name, escape(value))
+    return table

@@ -1,0 +1,53 @@
+"""``rpcag explore``."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpcag.commands import options as o
+from rpcag.commands.output import console, mistakes, print_json
+
+
+def explore(
+    result: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULT", show_default=False, help="What rpcag decompose wrote."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="PAGE", help="The page; new."),
+    ],
+    force: o.Force = False,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+    show: Annotated[
+        bool, typer.Option("--open", help="Show the page in the browser.")
+    ] = False,
+) -> None:
+    """A page to look at a decomposition: one HTML file that needs nothing else.
+
+    Samples as original, low-rank and sparse; the embedding to turn and zoom; singular
+    values, convergence, the graph, parameters, and what the certificate proves.
+
+    Examples:
+    rpcag explore result -o page.html
+    rpcag explore result -o page.html --force --quiet
+    """
+    from rpcag.files.decomposition import Decomposition
+    from rpcag.page.document import check_target, write_page
+    from rpcag.page.explore import explore as page_of
+
+    with mistakes():
+        check_target(output, force=force)
+        write_page(output, page_of(Decomposition.load(result)))
+        size = output.stat().st_size
+    if json:
+        print_json({"output": str(output), "bytes": size})
+    elif not quiet:
+        console().print(f"wrote {output}, {size / 1e6:.1f} MB", highlight=False)
+    if show:
+        webbrowser.open(output.resolve().as_uri())

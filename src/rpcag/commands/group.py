@@ -1,0 +1,50 @@
+"""How all subcommands end when they are called wrongly or stopped: in one line."""
+
+import os
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from rpcag.commands.output import EXIT_CODES, INTERRUPTED, MISTAKE, fail
+
+# Typer's own copy of click, or click itself, whichever this version has.
+_ClickException = typer.BadParameter.__mro__[2]
+EPILOG = "Exit codes: " + "; ".join(
+    f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
+)
+
+
+class OneLineGroup(TyperGroup):
+    """Usage errors are one line with the way to the help; Ctrl-C is one line too."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, typer.Abort):
+            raise fail("stopped", INTERRUPTED) from None
+
+    def main(  # type: ignore[override]
+        self, args: Any = None, *, standalone_mode: bool = True, **options: Any
+    ) -> Any:
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **options)
+        try:
+            code = super().main(args, standalone_mode=False, **options)
+        except _ClickException as error:  # type: ignore[misc]
+            code = self._usage(error)
+        except BrokenPipeError:  # rpcag models | head
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            code = 0
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def _usage(self, error: Any) -> int:
+        context = getattr(error, "ctx", None)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message())
+            return MISTAKE
+        where = context.command_path if context is not None else "rpcag"
+        text = error.format_message().strip().rstrip(".")
+        fail(f"{text[:1].lower()}{text[1:]}; {where} --help shows how")
+        return MISTAKE

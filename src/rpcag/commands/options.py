@@ -1,0 +1,173 @@
+"""Options that several subcommands share: one name, one meaning."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpcag.files.table import Reading
+
+READING = "How to read INPUT, where it does not tell by itself"
+MODEL = "The model"
+
+Input = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INPUT",
+        show_default=False,
+        help="Samples in rows: .csv, .tsv, .txt, .parquet, .npy, .npz, .mat, .h5 or a "
+        "folder of images.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", "-f", help="Replace what is there already.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")]
+
+
+def _reading(*names: str, help: str, **options):
+    return typer.Option(*names, help=help, rich_help_panel=READING, **options)
+
+
+Variable = Annotated[
+    str | None,
+    _reading("--variable", metavar="NAME", help="The array, of a file with several."),
+]
+Labels = Annotated[
+    str | None,
+    _reading("--labels", metavar="COLUMN", help="Column or array of classes."),
+]
+Names = Annotated[
+    str | None,
+    _reading("--names", metavar="COLUMN", help="Column or array of sample names."),
+]
+Drop = Annotated[
+    list[str] | None,
+    _reading(
+        "--drop", metavar="COLUMN", help="Column to leave out; may be given again."
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    _reading(
+        "--missing",
+        metavar="VALUE",
+        help="Value that means missing, beside NA, NaN, null, ? ...; e.g. -999, inf.",
+    ),
+]
+Transpose = Annotated[bool, _reading("--transpose", help="Samples are columns.")]
+Shape = Annotated[
+    str | None,
+    _reading(
+        "--shape",
+        metavar="HEIGHTxWIDTH",
+        help="Rows are images of this shape; of a folder, bring all to it.",
+    ),
+]
+Colour = Annotated[
+    bool, _reading("--colour", help="Keep the colours of a folder of images.")
+]
+Delimiter = Annotated[
+    str | None,
+    _reading("--delimiter", metavar="CHARACTER", help="Between fields; or tab, space."),
+]
+Decimal = Annotated[
+    str | None, _reading("--decimal", metavar="CHARACTER", help="Point or comma.")
+]
+Header = Annotated[
+    bool | None,
+    _reading("--header/--no-header", help="Whether the first line has names."),
+]
+
+
+def _model(*names: str, help: str, **options):
+    return typer.Option(*names, help=help, rich_help_panel=MODEL, **options)
+
+
+Lam = Annotated[
+    str | None,
+    _model(
+        "--lam", metavar="NUMBER", help="Weight of the sparse part; auto if not said."
+    ),
+]
+Gamma = Annotated[
+    str | None,
+    _model(
+        "--gamma",
+        metavar="NUMBER|cv",
+        help="Weight of the smoothness; auto if not said, cv chooses it by predicting "
+        "hidden entries.",
+    ),
+]
+GammaFeatures = Annotated[
+    str | None,
+    _model("--gamma-features", metavar="NUMBER", help="Of frpcag, between features."),
+]
+Graph = Annotated[
+    str | None,
+    _model(
+        "--graph",
+        metavar="robust|knn|complete|FILE",
+        help="Between samples; robust if not said: nearest neighbours once Robust PCA "
+        "has taken the errors off. FILE is an adjacency (.npz, .npy, .mat, .csv) or a "
+        "list of edges (.csv, .tsv, .txt).",
+    ),
+]
+Components = Annotated[
+    int | None,
+    _model("--components", min=1, help="Columns of the embedding at the most."),
+]
+Tol = Annotated[
+    float | None, _model("--tol", min=0, help="Certified gap at which to stop.")
+]
+MaxIter = Annotated[int | None, _model("--max-iter", min=1, help="Iterations.")]
+Standardise = Annotated[
+    bool,
+    _model(
+        "--standardise",
+        help="Bring features to one scale first (median 0, deviation 1, by quartiles); "
+        "L and S are in the units of INPUT again.",
+    ),
+]
+
+
+def parse_shape(text: str | None) -> tuple[int, ...] | None:
+    """HEIGHTxWIDTH or HEIGHTxWIDTHx3."""
+    if text is None:
+        return None
+    try:
+        sides = tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        sides = ()
+    if len(sides) not in (2, 3) or min(sides) < 1:
+        raise ValueError(f"--shape must be HEIGHTxWIDTH, such as 56x46, got {text!r}")
+    return sides
+
+
+def parse_number(option: str, text: str | None, *words: str) -> float | str | None:
+    """A number, "auto", or one of the words; None stays."""
+    if text is None or text in ("auto", *words):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        known = ", ".join(["auto", *words])
+        raise ValueError(
+            f"{option} must be a number or {known}, got {text!r}"
+        ) from None
+
+
+def reading_of(values: dict) -> Reading:
+    """From all the options of a command, by name."""
+    same = ["variable", "labels", "names", "transpose", "colour"]
+    same += ["delimiter", "decimal", "header"]
+    return Reading(
+        **{name: values[name] for name in same},
+        drop=tuple(values["drop"] or ()),
+        missing=tuple(values["missing"] or ()),
+        shape=parse_shape(values["shape"]),
+    )

@@ -1,0 +1,1 @@
+"""Matrices, graphs and decompositions in files."""

@@ -1,0 +1,87 @@
+"""Named columns of numbers and of text, and which of them are what."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rpcag.files.table import Reading, Table
+
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a text or Parquet file has.
+
+    `index` is the column of `texts` that the format itself marks as names of rows.
+    """
+
+    numbers: np.ndarray  # (n, k)
+    features: list[str]  # k
+    texts: dict[str, list[str]]
+    index: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, for an error."""
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    rest = len(names) - SHOWN
+    return shown + (f" and {rest} more" if rest > 0 else "")
+
+
+def check_chosen(source: str, names: Sequence[str], reading: Reading) -> None:
+    """Refuse options that name columns which are not there, or one column twice."""
+    chosen = [("--labels", reading.labels), ("--names", reading.names)]
+    chosen += [("--drop", name) for name in reading.drop]
+    given: dict[str, str] = {}
+    for option, name in chosen:
+        if name is None:
+            continue
+        if name not in names:
+            raise ValueError(
+                f"{option} {name}: {source} has no such column; it has {listed(names)}"
+            )
+        if given.setdefault(name, option) != option:
+            raise ValueError(f"{given[name]} and {option} both name {name!r}")
+
+
+def to_table(columns: Columns, reading: Reading, source: str) -> Table:
+    """Numbers are features; text is labels or names, or an error.
+
+    Names are, in this order: what --names says, what the file itself marks as names of
+    rows, the first column of text that has no value twice.
+    """
+    texts = dict(columns.texts)
+    labels = texts.pop(reading.labels) if reading.labels is not None else None
+    names = None
+    if reading.names is not None:
+        names = texts.pop(reading.names)
+    if columns.index is not None and columns.index in texts:
+        marked = texts.pop(columns.index)
+        names = marked if names is None else names
+    if names is None:
+        single = [
+            name for name, words in texts.items() if len(set(words)) == len(words)
+        ]
+        names = texts.pop(single[0]) if single else None
+    if texts:
+        plural = "s" if len(texts) > 1 else ""
+        are = "are" if len(texts) > 1 else "is"
+        name = next(iter(texts))
+        raise ValueError(
+            f"column{plural} {listed(list(texts))} of {source} {are} text: "
+            f"--labels {name!r} keeps it as the class of the samples, --names "
+            f"{name!r} as their names, --drop {name!r} leaves it out"
+        )
+    n, p = columns.numbers.shape
+    if p == 0:
+        raise ValueError(f"{source} has no column of numbers")
+    return Table(
+        columns.numbers,
+        names or [str(i) for i in range(n)],
+        columns.features,
+        labels,
+        notes=columns.notes,
+    )

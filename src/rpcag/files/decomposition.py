@@ -1,0 +1,280 @@
+"""A decomposition as a folder: what ``rpcag decompose INPUT -o RESULT`` writes."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rpcag.files.matrices import check_format, read_matrix, write_matrix
+
+INDEX = "result.json"
+# Version of the layout of the folder; a later one is refused.
+LAYOUT = 1
+MATRICES = ("low_rank", "sparse", "components", "embedding")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decomposition:
+    """X = L + S with all that belongs to it; samples are rows.
+
+    Attributes
+    ----------
+    low_rank, sparse : ndarray of shape (n, p)
+    missing : bool ndarray of shape (n, p), or None
+        True where X was not observed; X = low_rank + sparse elsewhere.
+    embedding : ndarray of shape (n, d)
+    components : ndarray of shape (d, p)
+    singular_values : ndarray
+        Of the low-rank part, the largest first.
+    graph : csr_array of shape (n, n), or None
+        Adjacency.
+    samples, features : list of str
+    labels : list of str, or None
+    image_shape : tuple of int, or None
+        (height, width) or (height, width, 3) where rows are images.
+    facts : dict
+        Where it came from and what was proved: ``versions``, ``input`` (``file``,
+        ``sha256``, ``shape``), ``model``, ``parameters`` as given, ``resolved`` as
+        used, ``objective``, ``lower_bound``, ``gap``, ``rank``, ``n_iter``, ``status``,
+        ``seconds``, and ``history``: [iteration, objective, lower bound, gap] at every
+        certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag.files.decomposition import Decomposition
+    >>> A = np.ones((3, 2))
+    >>> Decomposition(
+    ...     low_rank=A, sparse=0 * A, missing=None, embedding=A[:, :1],
+    ...     components=A[:1], singular_values=np.array([6**0.5]), graph=None,
+    ...     samples=["a", "b", "c"], features=["x", "y"], labels=None,
+    ...     image_shape=None, facts={"model": "RPCA"},
+    ... )
+    Decomposition(3 samples x 2 features, RPCA)
+    """
+
+    low_rank: np.ndarray
+    sparse: np.ndarray
+    missing: np.ndarray | None
+    embedding: np.ndarray
+    components: np.ndarray
+    singular_values: np.ndarray
+    graph: Any
+    samples: list[str]
+    features: list[str]
+    labels: list[str] | None
+    image_shape: tuple[int, ...] | None
+    facts: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        n, p, d = len(self.samples), len(self.features), self.embedding.shape[-1]
+        shapes = {
+            "low_rank": (n, p),
+            "sparse": (n, p),
+            "missing": (n, p),
+            "embedding": (n, d),
+            "components": (d, p),
+            "graph": (n, n),
+            "labels": (n,),
+        }
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array is not None:
+                found = (len(array),) if isinstance(array, list) else array.shape
+                if found != shape:
+                    raise ValueError(
+                        f"{name} must have shape {shape} for {n} samples and {p} "
+                        f"features, got {found}"
+                    )
+        if self.image_shape is not None and np.prod(self.image_shape) != p:
+            raise ValueError(
+                f"image_shape={self.image_shape} does not fit {p} features"
+            )
+
+    def __repr__(self) -> str:
+        n, p = self.low_rank.shape
+        model = self.facts.get("model", "unknown model")
+        return f"Decomposition({n} samples x {p} features, {model})"
+
+    def save(
+        self, folder: Path | str, *, format: str = "npy", force: bool = False
+    ) -> list[Path]:
+        """Write the folder, whole or not at all, and return its files.
+
+        Parameters
+        ----------
+        folder : path
+        format : {"npy", "csv", "tsv", "parquet", "mat", "h5"}, default="npy"
+            Of the four matrices.
+        force : bool, default=False
+            Whether to replace an earlier result in this place. A folder that holds
+            anything else is never replaced.
+        """
+        folder = Path(folder)
+        check_format(format)
+        check_target(folder, force)
+        with _replacing(folder) as new:
+            self._write(new, format)
+            names = sorted(path.name for path in new.iterdir())
+        return [folder / name for name in names]
+
+    def _write(self, folder: Path, format: str) -> None:
+        directions = [f"component {k + 1}" for k in range(len(self.components))]
+        names = {
+            "low_rank": (self.samples, self.features),
+            "sparse": (self.samples, self.features),
+            "components": (directions, self.features),
+            "embedding": (self.samples, directions),
+        }
+        files = {name: f"{name}.{format}" for name in MATRICES}
+        for name, (rows, columns) in names.items():
+            write_matrix(folder / files[name], getattr(self, name), rows, columns)
+        if self.missing is not None and self.missing.any():
+            files["missing"] = "missing.npy"
+            np.save(folder / files["missing"], self.missing)
+        if self.graph is not None:
+            files["graph"] = "graph.npz"
+            sparse.save_npz(folder / files["graph"], sparse.csr_matrix(self.graph))
+        index = {
+            "rpcag_result": LAYOUT,
+            "files": files,
+            "facts": self.facts,
+            "singular_values": self.singular_values,
+            "image_shape": self.image_shape,
+            "samples": self.samples,
+            "features": self.features,
+            "labels": self.labels,
+        }
+        text = json.dumps(plain(index), indent=1, ensure_ascii=False)
+        (folder / INDEX).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Decomposition":
+        """Read what `save` wrote, in whatever format."""
+        folder = Path(folder)
+        index = _read_index(folder)
+        files = index["files"]
+        values: dict[str, Any] = {
+            name: _read(folder / files[name], read_matrix) for name in MATRICES
+        }
+        values["missing"] = values["graph"] = None
+        if "missing" in files:
+            values["missing"] = _read(folder / files["missing"], read_matrix)
+        if "graph" in files:
+            values["graph"] = sparse.csr_array(
+                _read(folder / files["graph"], sparse.load_npz)
+            )
+        shape = index["image_shape"]
+        try:
+            return cls(
+                **values,
+                singular_values=np.array(index["singular_values"], dtype=float),
+                samples=index["samples"],
+                features=index["features"],
+                labels=index["labels"],
+                image_shape=None if shape is None else tuple(shape),
+                facts=index["facts"],
+            )
+        except ValueError as error:
+            raise ValueError(f"{folder} is damaged: {error}") from error
+
+
+def check_target(folder: Path, force: bool) -> None:
+    """Refuse to write over anything but, if asked to, an earlier result.
+
+    For before the work starts, too.
+    """
+    parent = next(p for p in folder.absolute().parents if p.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise PermissionError(f"{folder} cannot be made: {parent} is no place for it")
+    if not os.path.lexists(folder):
+        return
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if not is_result(folder):
+        what = "a folder of something else" if folder.is_dir() else "a file"
+        raise FileExistsError(f"{folder} is {what}; name another place for the result")
+    if not force:
+        raise FileExistsError(
+            f"{folder} holds a result already; --force replaces it (in Python: "
+            "force=True)"
+        )
+
+
+def is_result(folder: Path) -> bool:
+    """Whether the folder looks like one that `Decomposition.save` wrote."""
+    return (folder / INDEX).is_file()
+
+
+def plain(value: Any) -> Any:
+    """For JSON: Python's own types, and null where a number is not finite."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+@contextmanager
+def _replacing(folder: Path) -> Iterator[Path]:
+    """A temporary folder beside `folder` that takes its place in the end."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        new = work / "new"
+        new.mkdir()  # with the permissions of any new folder
+        yield new
+        if folder.exists():
+            folder.rename(work / "old")
+        new.rename(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _read_index(folder: Path) -> dict[str, Any]:
+    path = folder / INDEX
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{folder} is not a result of rpcag decompose: it has no {INDEX}"
+        )
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+        layout = index["rpcag_result"]
+        known = {"files", "facts", "singular_values", "samples", "features", "labels"}
+        complete = known | {"image_shape"} <= set(index)
+        complete = complete and set(MATRICES) <= set(index["files"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not the index of a result of rpcag") from error
+    if layout > LAYOUT:
+        raise ValueError(
+            f"{path} was written by a newer rpcag (layout {layout}, this one reads "
+            f"{LAYOUT}); update rpcag"
+        )
+    if not complete:
+        raise ValueError(f"{path} is not whole; decompose again")
+    return index
+
+
+def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing; decompose again")
+    try:
+        return reader(path)
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # every library has its own
+        raise ValueError(f"{path} cannot be read: {error}") from error

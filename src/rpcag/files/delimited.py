@@ -1,0 +1,311 @@
+"""Text files of numbers: CSV, TSV and their relatives.
+
+Parsed by Python's own `csv`, not by pandas, which fills lines that are too short
+without a word, renames columns silently, and is not needed for anything else here.
+What cannot be told from the file (is the first line a header?) is asked, not guessed.
+"""
+
+import csv
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rpcag.files.columns import Columns, check_chosen
+from rpcag.files.names import unique
+from rpcag.files.numbers import Numbers
+from rpcag.files.table import Reading
+
+SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
+# In this order: commas may be decimal where something else divides.
+DELIMITERS = ("\t", ";", "|", ",")
+SPACE = " "
+DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": SPACE}
+SAMPLE = 65536  # characters from which the delimiter is guessed
+CELLS = 500_000  # that are held as words at a time
+HEAD = 1000  # lines that tell which columns are text
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
+WHOLE = re.compile(r"\s*\d+\s*")
+
+Line = tuple[int, list[str]]  # its number in the file, its fields
+
+
+def read_delimited(path: Path, reading: Reading) -> Columns:
+    """All columns; those that are mostly words, or that an option names, as text."""
+    try:
+        return _read(path, reading, _encoding(path))
+    except UnicodeDecodeError:
+        return _read(path, reading, "latin-1")  # any bytes; only names can be wrong
+    except csv.Error as error:
+        raise ValueError(
+            f"{path} is not a table of text: {error}; is a quote not closed?"
+        ) from error
+
+
+def rows_of(path: Path, delimiter: str | None) -> Iterator[Line]:
+    """Lines of fields, without blank lines and comments at the top."""
+    try:
+        yield from list(_lines(path, delimiter, _encoding(path)))
+    except UnicodeDecodeError:
+        yield from _lines(path, delimiter, "latin-1")
+
+
+def _encoding(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if b"\0" in start:
+        raise ValueError(f"{path} is not a text file")
+    return "utf-8-sig"  # with or without a byte order mark
+
+
+def _lines(path: Path, delimiter: str | None, encoding: str) -> Iterator[Line]:
+    if delimiter is None:
+        delimiter = _guess_delimiter(path, encoding)
+    with path.open(newline="", encoding=encoding) as file:
+        reader: Iterator[list[str]]
+        if delimiter == SPACE:
+            numbered = ((i + 1, line.split()) for i, line in enumerate(file))
+        else:
+            reader = csv.reader(
+                file, delimiter=delimiter, skipinitialspace=True, strict=True
+            )
+            # The number is that of the last line of a record.
+            numbered = ((reader.line_num, row) for row in reader)
+        top = True
+        for number, row in numbered:
+            if not any(field.strip() for field in row) and len(row) < 2:
+                continue
+            if top and row[0].startswith("#") and not row[0].startswith("#N/A"):
+                continue
+            top = False
+            yield number, row
+
+
+def _guess_delimiter(path: Path, encoding: str) -> str:
+    """The first that divides all lines into the same number of fields, above one."""
+    with path.open(newline="", encoding=encoding) as file:
+        text = file.read(SAMPLE)
+        whole = not file.read(1)
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    if not whole and len(lines) > 1:
+        lines.pop()  # may be cut
+    best, most = ",", 1
+    for delimiter in DELIMITERS:
+        counts = {len(row) for row in csv.reader(lines, delimiter=delimiter) if row}
+        if not counts or max(counts) == 1:
+            continue
+        # Row names without a header: its line is one shorter than the others.
+        if max(counts) - min(counts) <= 1:
+            return delimiter
+        if max(counts) > most:
+            best, most = delimiter, max(counts)
+    if most == 1 and max((len(line.split()) for line in lines), default=0) > 1:
+        return SPACE
+    return best
+
+
+def _read(path: Path, reading: Reading, encoding: str) -> Columns:
+    delimiter = reading.delimiter
+    if delimiter is not None:
+        delimiter = DELIMITER_NAMES.get(delimiter, delimiter)
+        if len(delimiter) != 1:
+            raise ValueError(
+                f"--delimiter must be one character, tab or space, got {delimiter!r}"
+            )
+    else:
+        delimiter = _guess_delimiter(path, encoding)
+    lines = _lines(path, delimiter, encoding)
+    head = list(itertools.islice(lines, HEAD))
+    if not head:
+        raise ValueError(f"{path} is empty")
+    notes: list[str] = []
+    names = _header(path, head, reading, notes)
+    if names is not None:
+        head = head[1:]
+        if not head:
+            raise ValueError(f"{path} has a header but no rows")
+    index = None
+    if names is None:
+        names = [str(j) for j in range(len(head[0][1]))]
+    else:
+        names = _complete(names, head)
+        if names[0] in ("", "Unnamed: 0"):
+            names[0] = index = "row names"
+        names = [name or f"column {j + 1}" for j, name in enumerate(names)]
+    doubles = sorted({name for name in names if names.count(name) > 1})
+    if doubles:
+        for option in (reading.labels, reading.names, *reading.drop):
+            if option in doubles:
+                raise ValueError(f"{path} has several columns called {option!r}")
+        notes.append(
+            f"{len(doubles)} names of columns are there more than once, such as "
+            f"{doubles[0]!r}: a number was added"
+        )
+    names = unique(names)
+    check_chosen(str(path), names, reading)
+    words = _Words(path, names, head, reading, delimiter, index)
+    return words.read(itertools.chain(head, lines), notes)
+
+
+def _header(
+    path: Path, head: list[Line], reading: Reading, notes: list[str]
+) -> list[str] | None:
+    """The names of the columns, or None where the first line is data already.
+
+    It is a header if it has words only, data if it has numbers only. Words beside whole
+    numbers that grow (years, wavelengths) are a header, beside other numbers data.
+    Numbers that only look like a header are not guessed at.
+    """
+    first = [field.strip() for field in head[0][1]]
+    if reading.header is not None:
+        return first if reading.header else None
+    numbers = Numbers(reading.decimal or ".", reading.missing)
+    filled = [field for field in first if not numbers.is_missing(field)]
+    values = [field for field in filled if numbers.is_number(field)]
+    is_words = len(values) < len(filled)
+    if not filled or (is_words and not values):
+        return first
+    whole = [int(field) for field in values if WHOLE.fullmatch(field)]
+    grows = _grows(values)
+    others = [row for _, row in head[1:]]
+    if is_words:
+        if grows and len(whole) > 1 and not (others and _grows(others[0][1:])):
+            return first
+        if len(whole) < len(values):
+            return None
+    elif grows and whole == list(range(len(whole))) and not first[0]:
+        return first  # as pandas writes, with an index
+    elif grows and len(whole) > 2:
+        if whole == list(range(len(whole))):  # as pandas writes, without one
+            notes.append(
+                "the first line, 0, 1, 2, ..., was taken for the names of the columns; "
+                "--no-header reads it as data"
+            )
+            return first
+        # Names of columns (wavelengths), perhaps, if what is below is not whole.
+        if not others or any(all(map(WHOLE.fullmatch, row)) for row in others):
+            return None
+    else:
+        return None
+    raise ValueError(
+        f"{path}: the first line ({', '.join(first[:4])}, ...) may be names of columns "
+        "or data; say --header or --no-header"
+    )
+
+
+def _grows(words: list[str]) -> bool:
+    """Whole numbers, each larger than the one before."""
+    if not all(map(WHOLE.fullmatch, words)):
+        return False
+    return all(a < b for a, b in itertools.pairwise(map(int, words)))
+
+
+def _complete(names: list[str], head: list[Line]) -> list[str]:
+    """One name per field where the header has one less than all lines below."""
+    widths = {len(row) for _, row in head}
+    if widths == {len(names) + 1}:
+        at_end = all(not row[-1] for _, row in head)
+        return [*names, ""] if at_end else ["", *names]
+    return list(names)
+
+
+class _Words:
+    """Turns lines of words into columns of numbers and of text."""
+
+    def __init__(self, path, names, head, reading, delimiter, index) -> None:
+        self.path, self.names, self.index = path, names, index
+        asked = {reading.labels, reading.names, index} - {None}
+        dropped = set(reading.drop)
+        self.check(head)
+        decimal = reading.decimal
+        fields = list(zip(*(row for _, row in head), strict=True))
+        if decimal is None:
+            commas = delimiter != "," and any(
+                DECIMAL_COMMA.fullmatch(word) for column in fields for word in column
+            )
+            decimal = "," if commas else "."
+        if decimal not in (".", ","):
+            raise ValueError(f"--decimal must be . or , got {decimal!r}")
+        self.numbers = Numbers(decimal, reading.missing)
+        self.text: list[int] = []
+        self.numeric: list[int] = []
+        for j, name in enumerate(names):
+            if name in dropped:
+                continue
+            is_text = name in asked or self.is_text(fields[j])
+            (self.text if is_text else self.numeric).append(j)
+        # The column behind a delimiter that ends every line.
+        if self.numeric and names[-1] == f"column {len(names)}":
+            last = self.numeric[-1]
+            if last == len(names) - 1 and not any(fields[last]):
+                self.numeric.pop()
+
+    def check(self, lines: list[Line]) -> None:
+        for number, row in lines:
+            if len(row) != len(self.names):
+                raise ValueError(
+                    f"{self.path}, line {number} has {len(row)} fields but the first "
+                    f"line has {len(self.names)}"
+                )
+
+    def is_text(self, words) -> bool:
+        """Mostly words: one that is not a number among numbers is a mistake."""
+        filled = [word for word in words if not self.numbers.is_missing(word)]
+        return 2 * sum(map(self.numbers.is_number, filled)) < len(filled)
+
+    def read(self, lines: Iterator[Line], notes: list[str]) -> Columns:
+        texts: dict[str, list[str]] = {self.names[j]: [] for j in self.text}
+        parts = []
+        size = max(1, CELLS // len(self.names))
+        while block := list(itertools.islice(lines, size)):
+            self.check(block)
+            fields = list(zip(*(row for _, row in block), strict=True))
+            for j in self.text:
+                texts[self.names[j]] += [word.strip() for word in fields[j]]
+            part = np.empty((len(block), len(self.numeric)))
+            for k, j in enumerate(self.numeric):
+                try:
+                    part[:, k] = self.numbers.many(fields[j])
+                except ValueError:
+                    self.blame(block, j)
+            parts.append(part)
+        features = [self.names[j] for j in self.numeric]
+        values = np.concatenate(parts)
+        notes += _rounded(values, features)
+        return Columns(values, features, texts, self.index, notes)
+
+    def blame(self, block: list[Line], j: int) -> None:
+        for number, row in block:
+            if not self.numbers.is_number(row[j]):
+                word, name = row[j].strip(), self.names[j]
+                if DECIMAL_COMMA.fullmatch(word) and self.numbers.decimal == ".":
+                    remedy = "--decimal , reads decimal commas"
+                elif self.numbers.decimal == "," and "." in word:
+                    remedy = "others have decimal commas; --decimal says which it is"
+                else:
+                    remedy = (
+                        f"--missing {word!r} reads it as missing, "
+                        f"--drop {name!r} leaves the column out"
+                    )
+                raise ValueError(
+                    f"{self.path}, line {number}, column {name!r}: {word!r} is not a "
+                    f"number; {remedy}"
+                )
+
+
+def _rounded(values: np.ndarray, features: list[str]) -> list[str]:
+    """A note on whole numbers that no float holds: identifiers, most likely."""
+    with np.errstate(invalid="ignore"):
+        huge = ((np.abs(values) > 2.0**53) & np.isfinite(values)).any(axis=0)
+    for j in np.flatnonzero(huge):
+        column = values[:, j][np.isfinite(values[:, j])]
+        if (column == np.round(column)).all() and np.abs(column).max() < 1e25:
+            return [
+                f"column {features[j]!r} has whole numbers beyond 2^53, which are "
+                f"rounded; if they are identifiers, --names {features[j]!r}"
+            ]
+    return []

@@ -1,0 +1,90 @@
+"""One matrix with named rows and columns in a file, in whatever format is asked for.
+
+Numbers are written so that reading gives the same bits: text holds the shortest decimal
+that does (`repr`).
+"""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rpcag.files.extras import need
+from rpcag.files.names import unique
+
+FORMATS = ("npy", "csv", "tsv", "parquet", "mat", "h5")
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+# What the column of row names is called.
+ROW = "sample"
+
+
+def check_format(format: str) -> None:
+    """Refuse a format that is unknown, or whose library is not installed."""
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
+    if format == "parquet":
+        need("pyarrow.parquet")
+    if format == "h5":
+        need("h5py")
+
+
+def write_matrix(
+    path: Path, A: np.ndarray, rows: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Write A; the suffix of `path` says how.
+
+    Text and Parquet have the names of rows and columns, the others one array called
+    like the file.
+    """
+    format, name = path.suffix[1:], path.stem
+    if format == "npy":
+        np.save(path, A)
+    elif format in DELIMITERS:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=DELIMITERS[format], lineterminator="\n")
+            writer.writerow([ROW, *columns])
+            for row, values in zip(rows, A, strict=True):
+                writer.writerow([row, *values.tolist()])
+    elif format == "parquet":
+        pa, parquet = need("pyarrow"), need("pyarrow.parquet")
+        arrays = [pa.array(list(rows), pa.string()), *map(pa.array, A.T)]
+        names = unique([ROW, *columns])  # else no reader takes the file
+        parquet.write_table(pa.Table.from_arrays(arrays, names), path)
+    elif format == "mat":
+        from scipy.io import savemat
+        from scipy.io.matlab import MatWriteError
+
+        try:
+            savemat(path, {name: A}, do_compression=True)
+        except MatWriteError as error:
+            raise ValueError(
+                f"{path.name} does not fit into a .mat file ({error}); "
+                "choose the format h5 or npy"
+            ) from error
+    else:
+        with need("h5py").File(path, "w") as file:
+            file.create_dataset(name, data=A)
+
+
+def read_matrix(path: Path) -> np.ndarray:
+    """What `write_matrix` wrote, without the names."""
+    format, name = path.suffix[1:], path.stem
+    if format == "npy":
+        return np.load(path, allow_pickle=False)
+    if format in DELIMITERS:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.reader(file, delimiter=DELIMITERS[format])
+            width = len(next(reader)) - 1
+            rows = [[float(value) for value in row[1:]] for row in reader]
+        return np.array(rows, dtype=float).reshape(len(rows), width)
+    if format == "parquet":
+        table = need("pyarrow.parquet").read_table(path)
+        columns = [column.to_numpy() for column in table.columns[1:]]
+        return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
+    if format == "mat":
+        from scipy.io import loadmat
+
+        return loadmat(path)[name]
+    with need("h5py").File(path, "r") as file:
+        return file[name][()]

@@ -1,0 +1,77 @@
+"""What is read from a file: samples in rows, with names, and how to read it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+# Words that stand for a missing value in text, in any case.
+MISSING = frozenset(
+    [
+        *("", "na", "n/a", "#n/a", "nan", "<na>", "null", "none", "missing"),
+        *("?", "-", "--", ".", "#value!", "#div/0!", "#num!", "#null!"),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A matrix with NaN where it is missing, and the names that belong to it.
+
+    Attributes
+    ----------
+    X : float ndarray of shape (n, p)
+    samples, features : list of str
+        Counted from 0 where the file has no names.
+    labels : list of str, or None
+        The class of every sample; "" where it is not known.
+    image_shape : tuple of int, or None
+        (height, width) or (height, width, 3) where rows are images.
+    notes : list of str
+        What the reader should know: what was guessed, and what looks wrong.
+    """
+
+    X: np.ndarray
+    samples: list[str]
+    features: list[str]
+    labels: list[str] | None = None
+    image_shape: tuple[int, ...] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a file; the names are those of the command's options.
+
+    Attributes
+    ----------
+    variable : str, optional
+        The array to take, of a file with several.
+    labels, names : str, optional
+        Columns (or arrays) with the class and the name of every sample.
+    drop : tuple of str
+        Columns to leave out.
+    missing : tuple of str
+        Further values that stand for a missing one; "inf" for both infinities.
+    transpose : bool
+        Whether samples are columns.
+    shape : tuple of int, optional
+        (height, width) of images stored as rows; of a folder, to bring all images to.
+    colour : bool
+        Whether images of a folder keep their colours.
+    delimiter, decimal : str, optional
+        Of text; guessed if not given.
+    header : bool, optional
+        Whether the first line of text has the names of columns; guessed if not given.
+    """
+
+    variable: str | None = None
+    labels: str | None = None
+    names: str | None = None
+    drop: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    transpose: bool = False
+    shape: tuple[int, ...] | None = None
+    colour: bool = False
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None

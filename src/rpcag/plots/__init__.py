@@ -1,0 +1,31 @@
+"""Pictures, with matplotlib (the extra ``rpcag[plots]``).
+
+Every function takes a fitted model or plain arrays, draws on the axes it is given or on
+those of a new pyplot figure, and returns them. Nothing here calls show.
+"""
+
+try:
+    import matplotlib as mpl
+except ImportError as error:
+    raise ImportError(
+        "pictures need matplotlib: pip install 'rpcag[plots]'", name="matplotlib"
+    ) from error
+
+from rpcag.plots.canvas import save
+from rpcag.plots.curves import convergence, gamma_path, singular_values
+from rpcag.plots.images import decomposition
+from rpcag.plots.maps import phase
+from rpcag.plots.points import degrees, embedding, graph
+
+del mpl
+__all__ = [
+    "convergence",
+    "decomposition",
+    "degrees",
+    "embedding",
+    "gamma_path",
+    "graph",
+    "phase",
+    "save",
+    "singular_values",
+]

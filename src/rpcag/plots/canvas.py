@@ -1,0 +1,84 @@
+"""What all pictures share: axes to draw on, colours, files."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+GREYS = mpl.colormaps["gray"].with_extremes(bad="#c8553d")
+SIGNED = mpl.colormaps["RdBu_r"].with_extremes(bad="#dddddd")
+BLUE, RED = "#1f5a99", "#c8553d"
+SMALL = 8
+
+
+def one_axes(ax: Axes | None, size=(5.0, 4.2), projection: str | None = None) -> Axes:
+    """The axes given, or those of a new pyplot figure."""
+    if ax is not None:
+        if not isinstance(ax, Axes):
+            raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}")
+        return ax
+    from matplotlib import pyplot as plt  # it chooses a backend when it is imported
+
+    figure = plt.figure(figsize=size, layout="constrained")
+    return figure.add_subplot(projection=projection)
+
+
+def many_axes(axes, shape: tuple[int, int], size, **options) -> np.ndarray:
+    """The axes given, as an array of this shape, or those of a new pyplot figure."""
+    if axes is None:
+        from matplotlib import pyplot as plt
+
+        return plt.subplots(*shape, figsize=size, squeeze=False, **options)[1]
+    given = np.array(axes, dtype=object)
+    if given.size != shape[0] * shape[1] or not all(
+        isinstance(ax, Axes) for ax in given.flat
+    ):
+        raise ValueError(
+            f"axes must hold {shape[0]} x {shape[1]} matplotlib axes, as "
+            f"plt.subplots{shape} makes them, got {given.shape}"
+        )
+    return given.reshape(shape)
+
+
+def plain(ax: Axes) -> None:
+    """No frame where there is no axis, and a light grid behind everything."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.grid(linewidth=0.4, alpha=0.6)
+    ax.set_axisbelow(True)
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The whole figure, also of axes in a part of it."""
+    parent = ax.get_figure()
+    figure = parent if isinstance(parent, Figure) else getattr(parent, "figure", None)
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def save(picture: Figure | Axes | np.ndarray, path: str | os.PathLike) -> Path:
+    """Write a figure, or the figure of some axes: all of the file or nothing.
+
+    Parameters
+    ----------
+    picture : figure, axes or array of axes
+    path : path
+        Its ending tells the format, as in matplotlib.
+    """
+    ax = picture.flat[0] if isinstance(picture, np.ndarray) else picture
+    figure = ax if isinstance(ax, Figure) else figure_of(ax)
+    path = Path(path)
+    handle, part = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
+    os.close(handle)
+    try:
+        figure.savefig(part, dpi=150)
+        os.chmod(part, 0o644)
+        os.replace(part, path)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+    return path

@@ -1,0 +1,180 @@
+"""Curves: singular values, convergence, the search for gamma."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from rpcag.plots.canvas import BLUE, RED, SMALL, many_axes, one_axes, plain
+
+
+def singular_values(
+    source, *, label: str | None = None, log: bool = False, ax: Axes | None = None
+) -> Axes:
+    """Singular values in descending order.
+
+    Call it again on the same axes, each time with a `label`, to compare models.
+
+    Parameters
+    ----------
+    source : fitted model, or array of shape (n_components,)
+        A model's `singular_values_`.
+    label : str, optional
+        Name in the legend.
+    log : bool, default=False
+        A logarithmic axis.
+    ax : matplotlib axes, optional
+    """
+    if hasattr(source, "fit") and not hasattr(source, "singular_values_"):
+        raise ValueError(
+            f"{type(source).__name__} has no singular_values_: fit it, or pass "
+            "np.linalg.svd(model.low_rank_, compute_uv=False)"
+        )
+    values = np.asarray(getattr(source, "singular_values_", source), dtype=float)
+    if values.ndim != 1:
+        raise ValueError(f"singular values must be a list, got shape {values.shape}")
+    ax = one_axes(ax, (5.0, 3.2))
+    ax.plot(range(1, len(values) + 1), values, "o-", markersize=4, label=label)
+    if log:
+        ax.set_yscale("log")
+    else:
+        tops = [np.max(line.get_ydata(), initial=0.0) for line in ax.lines]
+        ax.set_ylim(0, 1.05 * max(tops) or 1.0)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(xlabel="component", ylabel="singular value")
+    plain(ax)
+    if label is not None:
+        ax.legend(fontsize=SMALL, frameon=False)
+    return ax
+
+
+def convergence(source, *, axes=None) -> np.ndarray:
+    """Objective and proven bound, and below them the gap, iteration by iteration.
+
+    The least objective there is lies in the shaded band.
+
+    Parameters
+    ----------
+    source : fitted model, or dict
+        A model's `history_`.
+    axes : two matplotlib axes, optional
+        One for models without a certificate, whose history is the objective alone.
+
+    Returns
+    -------
+    ndarray of axes
+    """
+    history = getattr(source, "history_", source)
+    if not isinstance(history, dict) or "objective" not in history:
+        raise ValueError(
+            "source must be a fitted model with history_, or such a dict, got "
+            f"{type(source).__name__}"
+        )
+    objective = np.asarray(history["objective"], dtype=float)
+    steps = np.asarray(history.get("n_iter", np.arange(1, len(objective) + 1)))
+    certified, given = "gap" in history, axes is not None
+    axes = many_axes(
+        axes,
+        (1 + certified, 1),
+        (5.5, 4.6 if certified else 3.2),
+        layout="constrained",
+        sharex=True,
+    )[:, 0]
+    above, below = axes[0], axes[-1]
+    above.plot(steps, objective, "o-", color=BLUE, markersize=3, label="objective")
+    if certified:
+        bound = np.asarray(history["lower_bound"], dtype=float)
+        above.plot(steps, bound, "o-", color=RED, markersize=3, label="lower bound")
+        above.fill_between(steps, bound, objective, color=BLUE, alpha=0.12, linewidth=0)
+        _around_the_end(above, objective, bound)
+        above.legend(fontsize=SMALL, frameon=False)
+        # Zeros, which a logarithm cannot show, are below every axis.
+        gap = np.asarray(history["gap"], dtype=float)
+        below.plot(steps, gap, "o-", color=BLUE, markersize=3)
+        below.set_yscale("log", nonpositive="clip")
+        tol = getattr(source, "tol", None)
+        if tol:
+            below.axhline(tol, color="#777777", linewidth=0.9, linestyle="--")
+            below.annotate(
+                "tol", (1, tol), xycoords=("axes fraction", "data"), fontsize=SMALL
+            )
+        below.set_ylabel("certified gap")
+    above.set_ylabel("objective")
+    for ax in axes:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if given or ax is below:  # else they share the axis of the lowest
+            ax.set_xlabel("iteration")
+        plain(ax)
+    return axes
+
+
+def _around_the_end(ax: Axes, objective: np.ndarray, bound: np.ndarray) -> None:
+    """Limits that show where it ended, not how far away it began."""
+    end = objective[-1]
+    high = np.max(objective, initial=end, where=objective <= 2 * end)
+    low = np.min(bound, initial=end, where=bound >= end / 2)
+    room = 0.08 * (high - low) or 0.05 * abs(end) or 1.0
+    ax.set_ylim(low - room, high + room)
+
+
+def gamma_path(source, *, axes=None) -> np.ndarray:
+    """The search of `RPCAGCV`: error, rank and gap along gamma; a ring: the winner.
+
+    Parameters
+    ----------
+    source : fitted RPCAGCV, or dict
+        The model's `cv_results_`. With several values of lam there is a line for each.
+    axes : three matplotlib axes, optional
+
+    Returns
+    -------
+    ndarray of axes
+        Of the mean absolute error of hidden entries with its deviation over the splits,
+        the mean rank, and the largest certified gap.
+    """
+    results = getattr(source, "cv_results_", source)
+    if not isinstance(results, dict) or "mean_error" not in results:
+        raise ValueError(
+            "source must be a fitted RPCAGCV, or its cv_results_, got "
+            f"{type(source).__name__}"
+        )
+    results = {name: np.asarray(values) for name, values in results.items()}
+    axes = many_axes(axes, (3, 1), (5.5, 6.4), layout="constrained", sharex=True)[:, 0]
+    gammas = np.unique(results["gamma"])
+    for lam in np.unique(results["lam"]):
+        _path(axes, results, lam, gammas)
+    best = int(np.argmin(results["mean_error"]))
+    place = np.searchsorted(gammas, results["gamma"][best])
+    axes[0].plot(
+        place,
+        results["mean_error"][best],
+        "o",
+        markersize=11,
+        markerfacecolor="none",
+        color=RED,
+        label="chosen",
+    )
+    axes[0].legend(fontsize=SMALL, frameon=False)
+    for ax, name in zip(
+        axes, ("error of hidden entries", "rank", "certified gap"), strict=True
+    ):
+        ax.set_ylabel(name)
+        plain(ax)
+    axes[1].set_ylim(bottom=0)
+    axes[2].set_yscale("log", nonpositive="clip")
+    axes[2].set_xticks(range(len(gammas)), [f"{g:.2g}" for g in gammas])
+    axes[2].set_xlabel("gamma (0: Robust PCA)" if gammas[0] == 0 else "gamma")
+    return axes
+
+
+def _path(axes: np.ndarray, results: dict, lam: float, gammas: np.ndarray) -> None:
+    """One lam; candidates at even distances, since 0 has no place on a logarithm."""
+    chosen = results["lam"] == lam
+    places = np.searchsorted(gammas, results["gamma"][chosen])
+    error, spread = results["mean_error"][chosen], results["std_error"][chosen]
+    (line,) = axes[0].plot(places, error, "o-", markersize=4, label=f"lam {lam:.3g}")
+    colour = line.get_color()
+    axes[0].fill_between(
+        places, error - spread, error + spread, color=colour, alpha=0.15, linewidth=0
+    )
+    for ax, name in ((axes[1], "rank"), (axes[2], "gap")):
+        ax.plot(places, results[name][chosen], "o-", markersize=4, color=colour)

@@ -1,0 +1,58 @@
+"""What runs here, for a report of a bug."""
+
+import platform
+import re
+import sys
+from importlib import metadata
+
+import rpcag
+
+
+def show_versions() -> None:
+    """Print the versions of Python, rpcag and all that it uses.
+
+    Examples
+    --------
+    >>> import rpcag
+    >>> rpcag.show_versions()  # doctest: +ELLIPSIS
+    rpcag ...
+    python ...
+    """
+    for name, version in versions().items():
+        print(f"{name:<16}{version}")
+
+
+def versions() -> dict[str, str]:
+    """Name and version of the package, the machine, the dependencies and the BLAS.
+
+    The dependencies are those of the package's own metadata, extras included; nothing
+    of them is imported.
+    """
+    found = {
+        "rpcag": rpcag.__version__,
+        "python": sys.version.split()[0],
+        "machine": platform.platform(),
+    }
+    for name in _dependencies():
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    # Only libraries that are loaded can be asked.
+    import numpy  # noqa: F401
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    for k, pool in enumerate(threadpool_info()):
+        found[f"threads {k + 1}"] = (
+            f"{pool['internal_api']} {pool['version'] or ''}, "
+            f"{pool['num_threads']} threads"
+        )
+    return found
+
+
+def _dependencies() -> list[str]:
+    """Names in the package's metadata, without versions, extras and conditions."""
+    lines = metadata.requires("rpcag") or []
+    names = [re.split(r"[^\w.-]", line, maxsplit=1)[0].lower() for line in lines]
+    return [name for name in dict.fromkeys(names) if name != "rpcag"]

@@ -1,0 +1,596 @@
+"""``rpcag decompose``, ``cluster`` and what all commands share, as users type them."""
+
+import importlib.util
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
+
+import rpcag
+from command_line import KINDS, call, commands, examples, sensors, write_files
+from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV, list_models
+from rpcag.commands.output import EXIT_CODES
+from rpcag.commands.page import markdown
+from rpcag.commands.progress import Forecast, GapBar
+from rpcag.files.decomposition import Decomposition
+from rpcag.files.fitting import robust_graph
+from rpcag.files.graph import read_graph
+from rpcag.files.reading import read_table
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with the files of the examples."""
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    return tmp_path
+
+
+# Executed elsewhere: `demo` in test_cli.py, the experiments of `reproduce`, which take
+# minutes and the real data, in test_experiments.py and test_study_commands.py; here
+# their words are only parsed.
+ELSEWHERE = ("rpcag demo", "rpcag reproduce")
+# Executed in test_study_commands.py, where there are results to report.
+PREPARED = ("rpcag report",)
+
+
+def test_every_command_has_an_example():
+    typed = examples()
+    for path, command in commands():
+        if not hasattr(command, "commands"):
+            assert any(line.startswith(" ".join(path)) for line in typed), path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [e for e in examples() if not e.startswith((*ELSEWHERE, *PREPARED))],
+)
+def test_examples_of_the_help_run(line, folder):
+    words = shlex.split(line)
+    if "result" in words and words[1] != "decompose":
+        assert call("decompose", "sensors.csv", "-o", "result").exit_code == 0
+    result = call(*words[1:])
+    assert result.exit_code == 0, result.output
+    if "--json" in words:
+        json.loads(result.stdout)
+    if "-o" in words:
+        assert (folder / words[words.index("-o") + 1]).exists()
+
+
+@pytest.mark.parametrize("line", [e for e in examples() if e.startswith(ELSEWHERE)])
+def test_other_examples_are_understood(line):
+    words = shlex.split(line)
+    found = dict(commands())
+    path = max((p for p in found if p == tuple(words[: len(p)])), key=len)
+    context = found[path].make_context("rpcag", words[len(path) :])
+    assert context.params
+
+
+def test_help_of_every_command_says_nothing_on_standard_error():
+    for path, _ in commands():
+        result = call(*path[1:], "--help")
+        assert result.exit_code == 0
+        assert "Usage:" in result.stdout
+        assert result.stderr == ""
+
+
+def test_the_page_of_the_command_is_that_of_the_code():
+    assert (DOCS / "command.md").read_text() == markdown(), "make docs writes it anew"
+
+
+def test_exit_codes_are_in_the_help():
+    text = " ".join(call("--help").stdout.split())
+    for code, meaning in EXIT_CODES.items():
+        assert f"{code} {meaning}" in text
+
+
+# -- decompose -------------------------------------------------------------------------
+
+
+def test_gross_errors_are_found_and_the_rest_is_kept(folder):
+    X, truth, wrong = sensors()
+    result = call("decompose", "sensors.csv", "-o", "result")
+    assert result.exit_code == 0, result.output
+    found = Decomposition.load("result")
+    observed = ~np.isnan(X)
+    np.testing.assert_array_equal(found.missing, ~observed)
+    together = found.low_rank + found.sparse
+    np.testing.assert_allclose(together[observed], X.round(3)[observed], atol=1e-9)
+    assert (np.abs(found.sparse[wrong]) > 40).all()
+    assert np.median(np.abs(found.low_rank - truth)) < 0.5
+    assert found.samples[2] == "s2"
+    assert found.features[1] == "1:00"
+    assert found.facts["gap"] <= 1e-3
+    assert found.facts["status"] == "converged"
+    # Everything the table shows is in the record too.
+    for word in ("60 x 24", f"rank of L          │ {found.facts['rank']}", "RPCAG"):
+        assert word in result.stdout
+    worst = found.facts["largest"][0]
+    assert f"{worst['sample']}, {worst['feature']}: -99.9 where" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        ([], RPCAG(graph=robust_graph)),
+        (["--graph", "knn"], RPCAG()),
+        (["--model", "rpca"], RPCA()),
+        (["--model", "RPCA", "--lam", "0.2", "--tol", "1e-5"], RPCA(lam=0.2, tol=1e-5)),
+        (["--gamma", "0.3", "--graph", "complete"], RPCAG(gamma=0.3, graph="complete")),
+        (["--gamma", "auto", "--lam", "auto", "--graph", "knn"], RPCAG()),
+        (["--gamma", "cv", "--lam", ".3"], RPCAGCV(lams=[0.3], graph=robust_graph)),
+        (["--graph", "edges.csv"], "graph"),
+        (["--model", "frpcag"], FRPCAG(graph=robust_graph)),
+        (
+            ["--model", "frpcag", "--gamma", ".1", "--gamma-features", "0.02"],
+            FRPCAG(gamma_samples=0.1, gamma_features=0.02, graph=robust_graph),
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_answer_is_that_of_the_library(words, model, folder):
+    table = read_table("sensors.csv")
+    if model == "graph":
+        model = RPCAG(graph=read_graph("edges.csv", table.samples))
+    model.fit(table.X)
+    result = call("decompose", "sensors.csv", "-o", "r", "--quiet", *words)
+    assert (result.exit_code, result.output) == (0, "")
+    found = Decomposition.load("r")
+    np.testing.assert_array_equal(found.low_rank, model.low_rank_)
+    if "--graph" in words:
+        named = words[words.index("--graph") + 1]
+        told = found.facts["parameters"]["graph"]
+        assert told == ("file" if named.endswith(".csv") else named)
+    np.testing.assert_array_equal(found.embedding, model.embedding_)
+    assert found.facts["model"] == type(model).__name__
+    assert found.facts["objective"] == model.objective_
+    for name, value in found.facts["resolved"].items():
+        assert value == getattr(model, f"{name}_")
+    assert found.facts["history"][-1][-1] == model.gap_
+    if hasattr(model, "adjacency_"):
+        graph = model.adjacency_
+        dense = graph if isinstance(graph, np.ndarray) else graph.toarray()
+        np.testing.assert_array_equal(found.graph.toarray(), dense)
+
+
+def test_gross_errors_do_not_choose_the_neighbours(folder):
+    """A sample and its neighbours on the robust graph are of one kind."""
+    X, _, _ = sensors()
+    shares = {}
+    for name, graph in (
+        ("knn", RPCAG().fit(X).adjacency_),
+        ("robust", robust_graph(X)),
+    ):
+        i, j = graph.nonzero()
+        shares[name] = graph.toarray()[i, j][i % 3 == j % 3].sum() / graph.sum()
+    assert shares["robust"] > shares["knn"] + 0.1
+    assert shares["robust"] > 0.8
+
+
+def test_standardised_answers_do_not_depend_on_units(folder):
+    table = read_table("sensors.csv")
+    units = 10.0 ** (np.arange(24) / 2 - 3)
+    np.savez("other.npz", X=table.X * units + 5 * units)
+    np.savez("same.npz", X=table.X)
+    # The wanted gap bounds how far two answers may differ.
+    options = ("--standardise", "--tol", "1e-7", "--max-iter", 20000, "-q")
+    for name in ("same", "other"):
+        result = call("decompose", f"{name}.npz", "-o", name, *options)
+        assert result.exit_code == 0, result.output
+    same, other = Decomposition.load("same"), Decomposition.load("other")
+    np.testing.assert_allclose(other.low_rank / units - 5, same.low_rank, atol=1e-2)
+    observed = ~same.missing
+    np.testing.assert_allclose(
+        (other.low_rank + other.sparse)[observed],
+        (table.X * units + 5 * units)[observed],
+        rtol=1e-9,
+    )
+    assert same.facts["standardised"] is True
+    # Without the option there is a hint.
+    result = call("decompose", "other.npz", "-o", "hint")
+    assert "--standardise brings them to one scale" in result.stderr
+
+
+def test_components_labels_images_and_provenance(folder):
+    words = ["--labels", "y", "--shape", "8x6", "--components", 2, "--json"]
+    result = call("decompose", "faces.npz", "-o", "r", *words)
+    assert result.exit_code == 0, result.output
+    told, found = json.loads(result.stdout), Decomposition.load("r")
+    assert found.embedding.shape == (40, 2)
+    assert found.components.shape == (2, 48)
+    assert len(found.singular_values) == told["rank"] > 2
+    assert found.image_shape == (8, 6)
+    assert found.labels == [str(i % 4) for i in range(40)]
+    assert found.missing is None
+    assert told["input"]["file"] == "faces.npz"
+    digest = subprocess.run(
+        ["sha256sum", "faces.npz"], capture_output=True, text=True, check=True
+    )
+    assert digest.stdout.startswith(told["input"]["sha256"])
+    assert told["input"]["shape"] == [40, 48]
+    assert told["versions"]["numpy"] == np.__version__
+    assert "result.json" in told["files"]
+    assert "history" not in told
+
+
+@pytest.mark.parametrize("format", ["csv", "mat", "tsv"])
+def test_formats_hold_the_same(format, folder):
+    for name in (format, "npy"):
+        call("decompose", "sensors.csv", "-o", name, "--format", name)
+    a, b = Decomposition.load(format), Decomposition.load("npy")
+    np.testing.assert_array_equal(a.sparse, b.sparse)
+    assert (folder / format / f"low_rank.{format}").exists()
+
+
+def test_too_few_iterations_are_told_and_the_rest_is_written(folder):
+    result = call("decompose", "sensors.csv", "-o", "r", "--max-iter", 3, "-q")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "after 3 iterations; r has what was reached" in result.stderr
+    assert Decomposition.load("r").facts["status"] == "max_iter"
+
+
+def interrupt_at(monkeypatch, iteration):
+    """As if Ctrl-C were typed in this iteration."""
+    ask = GapBar.__call__
+
+    def watch(self, step):
+        if step.n_iter == iteration:
+            os.kill(os.getpid(), signal.SIGINT)
+        return ask(self, step)
+
+    monkeypatch.setattr(GapBar, "__call__", watch)
+
+
+def test_ctrl_c_is_one_line_and_leaves_nothing(folder, monkeypatch):
+    before = sorted(os.listdir())
+    interrupt_at(monkeypatch, 4)
+    result = call("decompose", "sensors.csv", "-o", "r")
+    assert result.exit_code == 130
+    assert result.output.strip() == "rpcag: stopped"
+    assert sorted(os.listdir()) == before
+
+
+def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(folder, monkeypatch):
+    words = ("decompose", "sensors.csv", "--tol", "1e-6", "--checkpoint", "state.npz")
+    assert call(*words, "-o", "whole").exit_code == 0
+    handler = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 20)
+        result = call(*words, "-o", "r")
+    assert result.exit_code == 130
+    assert result.output == (
+        "rpcag: stopped; state.npz has the state, the same command goes on\n"
+    )
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert not (folder / "r").exists()
+    assert (folder / "state.npz").exists()
+    result = call(*words, "-o", "r")
+    assert result.exit_code == 0, result.output
+    assert not (folder / "state.npz").exists()
+    a, b = Decomposition.load("whole"), Decomposition.load("r")
+    np.testing.assert_allclose(a.low_rank, b.low_rank, atol=1e-4)
+    # Not begun anew: certificates of before are in the history.
+    assert b.facts["history"][0] == a.facts["history"][0]
+
+
+# -- cluster ---------------------------------------------------------------------------
+
+
+def test_clusters_are_written_by_sample(folder):
+    result = call("cluster", "kinds.csv", "--labels", "kind", "-o", "c.tsv")
+    assert result.exit_code == 0, result.output
+    lines = [line.split("\t") for line in (folder / "c.tsv").read_text().splitlines()]
+    assert lines[0] == ["sample", "cluster", "label"]
+    assert [line[0] for line in lines[1:]] == [f"s{i}" for i in range(60)]
+    assert [line[1] for line in lines[1:4]] == ["0", "1", "2"]  # as they come first
+    assert [line[2] for line in lines[1:4]] == list(KINDS)
+    assert "3 clusters" in result.stdout
+    assert not list(folder.glob("*.part"))
+    # The data are easy once the errors are gone.
+    assert "0.0 % (a class per cluster)" in result.stdout
+
+
+def test_clusters_of_a_result_are_those_of_the_data(folder):
+    call("decompose", "kinds.csv", "--labels", "kind", "-o", "result")
+    told = [
+        json.loads(call("cluster", *words, "--json").stdout)
+        for words in (["result"], ["kinds.csv", "--labels", "kind"])
+    ]
+    assert told[0]["clusters"] == told[1]["clusters"]
+    assert told[0]["error_matching"] == told[1]["error_matching"] == 0
+    assert sum(told[0]["sizes"]) == 60
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", [row.model for row in list_models()])
+def test_every_model_clusters(model, folder):
+    words = ["faces.npz", "--labels", "y", "--model", model, "--json"]
+    result = call("cluster", *words)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["model"] == model
+    assert told["error_matching"] <= 0.05  # groups that are far apart
+
+
+def test_samples_without_a_class_do_not_count(folder):
+    (folder / "t.csv").write_text("c,x,y\nu,1,1\nu,1,1.1\nv,9,1\n,9,1.2\n")
+    words = ("--labels", "c", "--model", "rpca", "--json")
+    told = json.loads(call("cluster", "t.csv", *words).stdout)
+    assert told["classes"] == told["k"] == 2
+
+
+# -- mistakes --------------------------------------------------------------------------
+
+MISTAKES = [
+    ("decompose", "missing argument 'INPUT'"),
+    ("decompose sensors.csv", "missing option '--output'"),
+    ("decompose nothing.csv -o r", "nothing.csv is not there"),
+    ("decompose sensors.csv -o r --lamb 1", "no such option: --lamb"),
+    ("decompose sensors.csv -o r --lam much", "--lam must be a number or auto"),
+    ("decompose sensors.csv -o r --lam -1", "lam must be a number of at least 0"),
+    ("decompose sensors.csv -o r --lam 0", "lam must be positive"),
+    ("decompose sensors.csv -o r --gamma x", "--gamma must be a number or auto, cv"),
+    ("decompose sensors.csv -o r --tol -1", "invalid value for '--tol'"),
+    ("decompose sensors.csv -o r --tol small", "invalid value for '--tol'"),
+    ("decompose sensors.csv -o r --max-iter 0", "invalid value for '--max-iter'"),
+    ("decompose sensors.csv -o r --model pca", "--model must be one of rpca, rpcag"),
+    ("decompose sensors.csv -o r --model frpcag --lam 1", "--lam: FRPCAG has no such"),
+    (
+        "decompose sensors.csv -o r --model rpca --graph knn",
+        "--graph: RPCA has no such",
+    ),
+    ("decompose sensors.csv -o r --model rpca --gamma cv", "--gamma cv is for rpcag"),
+    ("decompose sensors.csv -o r --gamma cv --checkpoint c", "--checkpoint cannot go"),
+    (
+        "decompose sensors.csv -o r --graph nearest",
+        "takes robust, knn, complete or a file",
+    ),
+    ("decompose sensors.csv -o r --graph sensors.csv", "neither edges"),
+    ("decompose sensors.csv -o r --format xls", "format must be one of npy"),
+    ("decompose sensors.csv -o sensors.csv", "sensors.csv is a file"),
+    ("decompose sensors.csv -o sensors.csv/r", "cannot be made"),
+    ("decompose sensors.csv -o .", "a folder of something else"),
+    ("decompose sensors.csv -o r --checkpoint no/c.npz", "there is no directory 'no'"),
+    ("decompose sensors.csv -o r --checkpoint faces.npz", "is not a checkpoint"),
+    ("decompose sensors.csv -o r --shape 3by4", "--shape must be HEIGHTxWIDTH"),
+    ("decompose sensors.csv -o r --shape 5x5", "--shape 5x5 does not fit"),
+    ("decompose sensors.csv -o r --labels kind", "--labels kind: sensors.csv has no"),
+    ("decompose sensors.csv -o r --variable X", "--variable is for files of arrays"),
+    ("decompose kinds.csv -o r", "column 'kind' of kinds.csv is text: --labels 'kind'"),
+    (
+        "decompose faces.npz -o r --variable Z",
+        "--variable Z: faces.npz has X (40 x 48)",
+    ),
+    ("decompose several.npz -o r", "choose one with --variable NAME"),
+    ("decompose empty.csv -o r", "empty.csv is empty"),
+    ("decompose header.csv -o r", "has a header but no rows"),
+    ("decompose ragged.csv -o r", "line 3 has 1 fields but the first line has 2"),
+    ("decompose infinite.csv -o r", "--missing inf reads them as missing"),
+    ("decompose typo.csv -o r", "line 3, column 'y': '4a' is not a number"),
+    ("decompose gone.csv -o r", "everything is missing"),
+    ("decompose photograph.jpg -o r", "no reader for .jpg"),
+    ("decompose pictures -o r", "have no images"),
+    ("decompose nonsense.npy -o r", "cannot be read as NumPy"),
+    ("decompose nonsense.mat -o r", "cannot be read as MATLAB"),
+    ("decompose done -o r", "done is a decomposition already"),
+    ("decompose sensors.csv -o done", "--force replaces it"),
+    ("cluster sensors.csv", "say how many clusters with -k"),
+    ("cluster sensors.csv -k 0", "invalid value for '-k'"),
+    ("cluster sensors.csv -k 61", "-k 61 must be between 1 and the number of samples"),
+    ("cluster sensors.csv -k 3 -o c.xls", "--output must be a .csv or .tsv file"),
+    ("cluster sensors.csv -k 3 -o edges.csv", "edges.csv is there already; --force"),
+    ("cluster sensors.csv -k 3 -o no/c.csv", "no is not a folder"),
+    ("cluster sensors.csv -k 3 --model glpca", "GLPCA needs every entry, but"),
+    ("cluster sensors.csv -k 3 --model best", "--model must be one of rpca, rpcag"),
+    ("cluster faces.npz -k 3 --model mmmf --graph knn", "--graph: MMMF has no such"),
+    ("cluster done -k 3 --model rpca", "done is decomposed already"),
+    ("cluster done", "say how many clusters with -k"),
+    ("demo --seed -1", "invalid value for '--seed'"),
+    ("demo -o sensors.csv/x", "cannot write to"),
+    ("models --all", "no such option: --all"),
+    ("datasets here", "got unexpected extra argument"),
+    ("report -s nothing.jsonl", "nothing.jsonl is not there"),
+    ("reproduce everything", "no such command 'everything'"),
+    ("reproduce clustering -j 0", "invalid value for '--jobs'"),
+    ("reproduce timing -s sensors.csv --quick", "line 1 is not a record of a study"),
+    ("explain", "no such command 'explain'"),
+    ("--verbose", "no such option: --verbose"),
+]
+
+
+@pytest.fixture
+def bad_files(folder):
+    np.savez("several.npz", A=np.eye(3), B=np.eye(3))
+    files = {
+        "empty.csv": "",
+        "header.csv": "x,y\n",
+        "ragged.csv": "x,y\n1,2\n3\n",
+        "infinite.csv": "x,y\n1,2\n3,inf\n",
+        "typo.csv": "x,y\n1,2\n3,4a\n5,6\n",
+        "gone.csv": "x,y\nNA,NA\n",
+        "photograph.jpg": "not one",
+        "nonsense.npy": "nonsense",
+        "nonsense.mat": "nonsense" * 100,
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "pictures").mkdir()
+    one = np.ones((2, 2))
+    Decomposition(
+        *(one, one, None, one, one, np.ones(2), None),
+        samples=["a", "b"],
+        features=["x", "y"],
+        labels=None,
+        image_shape=None,
+        facts={},
+    ).save(folder / "done")
+    return folder
+
+
+@pytest.mark.parametrize(("line", "message"), MISTAKES, ids=[m[0] for m in MISTAKES])
+def test_a_mistake_is_one_line_and_changes_nothing(line, message, bad_files):
+    if line.startswith("decompose pictures"):
+        pytest.importorskip("PIL", reason="needs the extra rpcag[plots]")
+    before = {path: path.stat().st_mtime_ns for path in bad_files.rglob("*")}
+    result = call(*shlex.split(line))
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert message.lower() in result.stderr.lower()
+    assert result.stderr.startswith("rpcag: ")
+    assert len(result.stderr.strip().splitlines()) == 1
+    after = {path: path.stat().st_mtime_ns for path in bad_files.rglob("*")}
+    assert after == before
+
+
+def test_force_replaces_and_reading_options_arrive(folder):
+    text = "1;1,5;-9\n2;2,5;2\n3;3,5;3\n"
+    (folder / "t.dat").write_text(text)
+    words = ["--no-header", "--decimal", ",", "--missing", "-9", "--delimiter", ";"]
+    for model in ("rpca", "rpcag"):
+        result = call("decompose", "t.dat", "-o", "r", "--model", model, "-f", *words)
+        assert result.exit_code == 0, result.output
+        found = Decomposition.load("r")
+        assert found.facts["model"] == model.upper()
+        assert found.missing.tolist() == [[False, False, True], *[[False] * 3] * 2]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((20, 6)),
+        np.zeros((20, 6)),
+        np.array([[1.0, 2.0], [3.0, 4.0]]),
+        np.array([[1e308, 2e307], [3e300, 4.0]]),
+    ],
+    ids=["constant", "zero", "tiny", "huge"],
+)
+@pytest.mark.parametrize("option", ["--quiet", "--standardise"])
+def test_odd_tables_are_decomposed(X, option, folder):
+    np.save("odd.npy", X)
+    result = call("decompose", "odd.npy", "-o", "r", option)
+    assert result.exit_code == 0, result.output
+    found = Decomposition.load("r")
+    together = found.low_rank + found.sparse
+    np.testing.assert_allclose(together, X, atol=1e-12 * np.abs(X).max())
+
+
+def test_notes_go_to_standard_error(folder):
+    (folder / "t.csv").write_text("x,x,y\n1,2,\n4,5,\n")
+    result = call("decompose", "t.csv", "-o", "r", "--model", "rpca")
+    assert "note: 1 names of columns are there more than once" in result.stderr
+    assert "no value at all, such as 'y'" in result.stderr
+    quiet = call("decompose", "t.csv", "-o", "q", "--model", "rpca", "--quiet")
+    assert quiet.output == ""
+
+
+# -- the whole program -----------------------------------------------------------------
+
+
+def run(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "rpcag", *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def test_python_m_rpcag():
+    assert run("--version").stdout == f"rpcag {rpcag.__version__}\n"
+
+
+def test_completion():
+    done = run(
+        _RPCAG_COMPLETE="complete_bash",
+        COMP_WORDS="rpcag decompose --gamma-f",
+        COMP_CWORD="2",
+    )
+    assert done.stdout.split() == ["--gamma-features"]
+
+
+def test_json_of_lists():
+    models = json.loads(call("models", "--json").stdout)
+    assert [m["model"] for m in models] == [row.model for row in list_models()]
+    names = [entry["name"] for entry in json.loads(call("datasets", "--json").stdout)]
+    assert {"ORL", "hall"} <= set(names)
+
+
+def load_first_steps():
+    path = DOCS / "make_first_steps.py"
+    spec = importlib.util.spec_from_file_location("make_first_steps", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_first_steps_of_the_documentation(folder):
+    steps = load_first_steps()
+    steps.write_sensors(folder / "sensors.csv")
+    page = (DOCS / "first_steps.md").read_text()
+    known = {path[1] for path, _ in commands() if len(path) > 1}
+    codes = []
+    for _, line in steps.STEPS:
+        assert f"$ {line}\n" in page, "make first-steps writes it anew"
+        words = shlex.split(line)
+        if words[0] == "rpcag" and words[1] in known:
+            codes.append(call(*words[1:]).exit_code)
+    assert codes[0] == 2  # asks what the column of text is
+    assert not any(codes[1:])
+    sent, truth = steps.temperatures()
+    error = np.abs(Decomposition.load("result").low_rank - truth)
+    assert np.median(error[np.isnan(sent)]) < 0.5
+    assert np.median(error[np.abs(sent - truth) > 20]) < 0.5
+
+
+# -- the bar ---------------------------------------------------------------------------
+
+
+def test_forecast_of_a_geometric_gap_is_right():
+    tol, rate = 1e-4, 0.9
+    total = int(np.ceil(np.log(tol) / np.log(rate)))
+    forecast = Forecast(tol, 10_000)
+    shares = []
+    for n_iter in range(1, total + 1):
+        gap = rate ** (n_iter - n_iter % 10)  # a certificate every ten iterations
+        left = forecast.update(n_iter, gap, 0.5 * n_iter)
+        shares.append(forecast.share)
+        if n_iter >= 10 and n_iter < total - 1:
+            assert left == pytest.approx(0.5 * (total - n_iter), abs=1)
+    assert shares == sorted(shares)
+    assert shares[-1] < 1
+    assert forecast.update(total, tol, 0.5 * total) == 0
+    assert forecast.share == 1
+
+
+def test_forecast_knows_when_iterations_run_out():
+    forecast = Forecast(1e-6, 100)
+    forecast.update(50, 0.9, 50.0)
+    assert forecast.update(51, 0.5, 51.0) == pytest.approx(49, abs=1)
+    assert forecast.share >= 0.5
+
+
+def test_the_bar_shows_gap_and_time_left(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    X, _, _ = sensors()
+    with GapBar("RPCA", 1e-6, 1000, quiet=False) as bar:
+        RPCA(callback=bar).fit(X)
+        bar.bar.refresh()
+    shown = capsys.readouterr()
+    assert "certified gap" in shown.err
+    assert shown.out == ""
+    with GapBar("RPCA", 1e-6, 1000, quiet=True) as bar:
+        RPCA(callback=bar).fit(X)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,111 @@
+"""``rpcag explore`` and ``rpcag report --html``, as a user types them."""
+
+import json
+import webbrowser
+
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
+
+from typer.testing import CliRunner
+
+from decompositions import table
+from rpcag.commands import app
+from rpcag.study import Store
+from studies import records
+
+
+def call(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def found():
+    return table()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, found):
+    """A folder with a result and things that are none."""
+    monkeypatch.chdir(tmp_path)
+    found.save("result")
+    found.save("cut")
+    whole = (tmp_path / "cut" / "low_rank.npy").read_bytes()
+    (tmp_path / "cut" / "low_rank.npy").write_bytes(whole[: len(whole) // 2])
+    found.save("part")
+    (tmp_path / "part" / "sparse.npy").unlink()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    return tmp_path
+
+
+def test_a_result_becomes_a_page(here):
+    result = call("explore", "result", "-o", "new/page.html")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("wrote new/page.html, ")
+    text = (here / "new" / "page.html").read_text()
+    assert "Proven: at most" in text
+    assert [path.name for path in (here / "new").iterdir()] == ["page.html"]
+
+
+def test_quiet_json_and_open(here, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    result = call("explore", "result", "-o", "page.html", "--quiet", "--open")
+    assert (result.exit_code, result.output) == (0, "")
+    assert opened == [(here / "page.html").as_uri()]
+    result = call("explore", "result", "-o", "page.html", "--force", "--json")
+    told = json.loads(result.stdout)
+    size = (here / "page.html").stat().st_size
+    assert told == {"output": "page.html", "bytes": size}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere", "-o", "p.html"], "nowhere is not a result of rpcag decompose"),
+        (["empty", "-o", "p.html"], "empty is not a result of rpcag decompose"),
+        (["notes.txt", "-o", "p.html"], "notes.txt is not a result of rpcag"),
+        (["cut", "-o", "p.html"], "cut/low_rank.npy cannot be read"),
+        (["part", "-o", "p.html"], "part/sparse.npy is missing"),
+        (["result", "-o", "empty"], "empty is a folder; name a file"),
+        (["result", "-o", "notes.txt", "-f"], "notes.txt is a file of something else"),
+        (["result", "-o", "notes.txt/p.html"], "notes.txt/p.html: "),
+        (["result"], "missing option '--output'"),
+    ],
+)
+def test_mistakes_are_one_line(here, words, message):
+    before = sorted(here.rglob("*"))
+    result = call("explore", *words)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert sorted(here.rglob("*")) == before
+    assert (here / "notes.txt").read_text() == "mine"
+
+
+def test_an_earlier_page_is_replaced_only_if_asked(here):
+    assert call("explore", "result", "-o", "page.html").exit_code == 0
+    result = call("explore", "result", "-o", "page.html")
+    assert result.exit_code == 2
+    assert "page.html is there already; --force replaces it" in result.output
+    assert call("explore", "result", "-o", "page.html", "--force").exit_code == 0
+
+
+def test_a_study_becomes_a_page(tmp_path):
+    store, page = tmp_path / "results.jsonl", tmp_path / "study.html"
+    with Store(store).appending() as writer:
+        for record in records():
+            writer.add(record)
+    for _ in range(2):  # a page of ours is replaced
+        result = call("report", "-s", store, "--html", page)
+        assert result.exit_code == 0, result.output
+        assert "".join(result.output.split()) == f"wrote{page}"
+    text = page.read_text()
+    assert "<b>20.0</b> <small>24.7</small>" in text
+    assert "oracle, the paper&#x27;s graph, zeros as data: 1 of 72 columns" in text
+    page.write_text("mine")
+    result = call("report", "-s", store, "--html", page)
+    assert result.exit_code == 2
+    assert "is a file of something else" in result.output
+    assert page.read_text() == "mine"

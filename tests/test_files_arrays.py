@@ -1,0 +1,257 @@
+"""Arrays, Parquet and folders of images as tables."""
+
+import numpy as np
+import pytest
+from scipy import io, sparse
+
+from rpcag.files.reading import read_table
+from rpcag.files.table import Reading
+
+A = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])
+
+
+def read(path, **options):
+    return read_table(path, Reading(**options))
+
+
+def hdf5():
+    return pytest.importorskip("h5py", reason="needs the extra rpcag[files]")
+
+
+def save_npy(path, **arrays):
+    np.save(path, next(iter(arrays.values())))
+
+
+def save_h5(path, **arrays):
+    with hdf5().File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+
+
+def save_v73(path, **arrays):
+    """As MATLAB does: axes turned round, behind a header of 512 bytes."""
+    with hdf5().File(path, "w", userblock_size=512) as file:
+        for name, array in arrays.items():
+            file[name] = np.asarray(array).T
+            file[name].attrs["MATLAB_class"] = np.bytes_("double")
+    with path.open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+SAVERS = {
+    "npy": save_npy,
+    "npz": lambda path, **arrays: np.savez(path, **arrays),
+    "mat": lambda path, **arrays: io.savemat(path, arrays),
+    "h5": save_h5,
+    "v73.mat": save_v73,
+}
+
+
+@pytest.mark.parametrize("kind", SAVERS)
+def test_a_matrix_is_read_as_it_was_written(kind, tmp_path):
+    path = tmp_path / f"t.{kind}"
+    SAVERS[kind](path, X=A)
+    table = read(path)
+    np.testing.assert_array_equal(table.X, A)
+    assert (table.samples, table.features) == (["0", "1"], ["0", "1", "2"])
+    np.testing.assert_array_equal(read(path, transpose=True).X, A.T)
+    np.testing.assert_array_equal(read(path, missing=("4",)).X[1], [np.nan, 5, 6])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SAVERS if kind != "npy"])
+def test_one_of_several_arrays(kind, tmp_path):
+    path = tmp_path / f"t.{kind}"
+    SAVERS[kind](path, X=A, other=2 * A, y=np.array([[7.0, 8.5]]).T)
+    with pytest.raises(ValueError, match=r"several matrices: .*other.*--variable NAME"):
+        read(path)
+    table = read(path, variable="other", labels="y")
+    np.testing.assert_array_equal(table.X, 2 * A)
+    assert table.labels == ["7", "8.5"]
+    with pytest.raises(ValueError, match=r"--variable z: .* has .*X \(2 x 3\)"):
+        read(path, variable="z")
+    with pytest.raises(ValueError, match="--variable y: not a matrix"):
+        read(path, variable="y")
+    with pytest.raises(ValueError, match="--labels z"):
+        read(path, variable="X", labels="z")
+    with pytest.raises(ValueError, match="2 values for 3 samples"):
+        read(path, variable="X", labels="y", transpose=True)
+
+
+@pytest.mark.parametrize("kind", SAVERS)
+def test_three_axes_are_images(kind, tmp_path):
+    path = tmp_path / f"t.{kind}"
+    images = np.arange(24.0).reshape(2, 3, 4)
+    SAVERS[kind](path, X=images)
+    table = read(path)
+    assert table.image_shape == (3, 4)
+    np.testing.assert_array_equal(table.X, images.reshape(2, 12))
+    # MATLAB's habit: the last axis counts the images.
+    table = read(path, transpose=True)
+    assert table.image_shape == (2, 3)
+    np.testing.assert_array_equal(table.X[1].reshape(2, 3), images[:, :, 1])
+
+
+def test_four_axes_are_colour_images(tmp_path):
+    np.save(tmp_path / "t.npy", np.zeros((5, 2, 4, 3), dtype=np.uint8))
+    table = read(tmp_path / "t.npy")
+    assert (table.image_shape, table.X.shape) == ((2, 4, 3), (5, 24))
+    assert table.X.dtype == np.float64
+
+
+def test_shape_of_images_in_the_file(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((5, 6)), y=range(5), image_shape=(2, 3))
+    table = read(tmp_path / "t.npz", labels="y")
+    assert (table.image_shape, table.labels) == ((2, 3), list("01234"))
+
+
+def test_single_precision_stays(tmp_path):
+    np.save(tmp_path / "t.npy", A.astype(np.float32))
+    assert read(tmp_path / "t.npy").X.dtype == np.float32
+
+
+def test_sparse_matrices(tmp_path):
+    S = sparse.csr_matrix(np.nan_to_num(A))
+    sparse.save_npz(tmp_path / "t.npz", S)
+    io.savemat(tmp_path / "t.mat", {"S": S})
+    for name in ("t.npz", "t.mat"):
+        np.testing.assert_array_equal(read(tmp_path / name).X, S.toarray())
+
+
+def test_strings_of_matlab(tmp_path):
+    cells = np.array(["one", "two"], dtype=object)
+    io.savemat(tmp_path / "t.mat", {"X": A, "c": cells, "s": np.array(["ab", "cde"])})
+    table = read(tmp_path / "t.mat", names="c", labels="s")
+    assert (table.samples, table.labels) == (["one", "two"], ["ab", "cde"])
+
+
+def test_cells_of_matlab_7_3(tmp_path):
+    h5py = hdf5()
+    save_v73(tmp_path / "t.mat", X=A)
+    with h5py.File(tmp_path / "t.mat", "a") as file:
+        for k, word in enumerate(["one", "two"]):
+            code = np.array([[ord(c)] for c in word], dtype=np.uint16)
+            file[f"#refs#/{k}"] = code
+        cells = file.create_dataset("c", (1, 2), dtype=h5py.ref_dtype)
+        for k in range(2):
+            cells[0, k] = file[f"#refs#/{k}"].ref
+        cells.attrs["MATLAB_class"] = np.bytes_("cell")
+    assert read(tmp_path / "t.mat", names="c").samples == ["one", "two"]
+
+
+def test_hdf5_strings_groups_and_fill_values(tmp_path):
+    with hdf5().File(tmp_path / "t.h5", "w") as file:
+        file["group/X"] = np.array([[1, -1, 3], [4, 5, 6]])
+        file["group/X"].attrs["_FillValue"] = -1
+        file["who"] = ["Zoë", "b"]
+    table = read(tmp_path / "t.h5", names="who", variable="group/X")
+    np.testing.assert_array_equal(table.X, A)
+    assert table.samples == ["Zoë", "b"]
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="needs the extra rpcag[files]")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "who": ["p", "q"],
+        "x": [1.0, None],
+        "n": pa.array([3, None], pa.int64()),
+        "b": [True, False],
+        "kind": pa.array(["u", "u"]).dictionary_encode(),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"column 'kind' of .* is text"):
+        read(tmp_path / "t.parquet")
+    table = read(tmp_path / "t.parquet", labels="kind")
+    np.testing.assert_array_equal(table.X, [[1, 3, 1], [np.nan, np.nan, 0]])
+    assert (table.samples, table.labels) == (["p", "q"], ["u", "u"])
+    assert read(tmp_path / "t.parquet", names="n", drop=("who", "kind")).samples == [
+        *("3", "")
+    ]
+    columns = {"x": [1.0], "l": [[1, 2]]}
+    parquet.write_table(pa.table(columns), tmp_path / "l.parquet")
+    with pytest.raises(ValueError, match=r"column 'l' of .* holds list"):
+        read(tmp_path / "l.parquet")
+
+
+def test_index_of_a_pandas_frame(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs the extra rpcag[files]")
+    pandas = pytest.importorskip("pandas")
+    for index in (["r", "s"], [10, 20], None):
+        frame = pandas.DataFrame(A, columns=["x", "y", "z"], index=index)
+        frame.to_parquet(tmp_path / "t.parquet")
+        table = read(tmp_path / "t.parquet")
+        np.testing.assert_array_equal(table.X, A)
+        assert table.samples == [str(name) for name in frame.index]
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    Image = pytest.importorskip("PIL.Image", reason="needs the extra rpcag[plots]")
+    for person in ("anna", "ben"):
+        (tmp_path / person).mkdir()
+        for k in range(2):
+            pixels = np.full((4, 3), 100 * k, dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / person / f"{k}.png")
+    return tmp_path
+
+
+def test_folder_of_images(pictures):
+    table = read(pictures)
+    assert table.samples == ["anna/0.png", "anna/1.png", "ben/0.png", "ben/1.png"]
+    assert table.labels == ["anna", "anna", "ben", "ben"]
+    assert table.image_shape == (4, 3)
+    np.testing.assert_allclose(table.X[1], 100 / 255)
+    assert read(pictures, shape=(2, 2), colour=True).image_shape == (2, 2, 3)
+    assert read(pictures / "anna").labels is None
+
+
+def test_errors_of_folders(pictures, tmp_path):
+    from PIL import Image
+
+    with pytest.raises(ValueError, match="--labels is for files"):
+        read(pictures, labels="x")
+    Image.new("L", (9, 9)).save(pictures / "ben" / "2.png")
+    with pytest.raises(ValueError, match="--shape HEIGHTxWIDTH"):
+        read(pictures)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: np.save(p, np.arange(3)), "no matrix of numbers"),
+        (lambda p: np.save(p, np.ones((2, 2)) * 1j), "no matrix of numbers"),
+        (lambda p: np.save(p, np.array([[{}, 1]])), "Python objects"),
+        (lambda p: p.write_bytes(b"nonsense"), "cannot be read as NumPy"),
+        (lambda p: np.save(p, np.array([[1.0, np.inf], [1, 2]])), "infinite values"),
+    ],
+)
+def test_bad_npy(make, message, tmp_path):
+    make(tmp_path / "t.npy")
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path / "t.npy")
+
+
+@pytest.mark.parametrize("name", ["t.npz", "t.mat", "t.h5", "t.parquet"])
+def test_nonsense(name, tmp_path):
+    if name.endswith(("h5", "parquet")):
+        hdf5()
+        pytest.importorskip("pyarrow")
+    (tmp_path / name).write_bytes(b"Once upon a time" * 100)
+    with pytest.raises(ValueError, match="cannot be read as"):
+        read(tmp_path / name)
+
+
+def test_options_that_do_not_fit(tmp_path):
+    np.save(tmp_path / "t.npy", A)
+    with pytest.raises(ValueError, match="--drop is for tables"):
+        read(tmp_path / "t.npy", drop=("x",))
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("t.parquet", "pyarrow.parquet"), ("t.h5", "h5py")]
+)
+def test_a_missing_library_names_the_extra(name, module, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    (tmp_path / name).write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(ImportError, match=r"pip install 'rpcag\[files\]'"):
+        read(tmp_path / name)

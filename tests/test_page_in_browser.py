@@ -1,0 +1,453 @@
+"""Pages in a real browser: they draw, answer to pointer and keys, and stay at home."""
+
+import re
+
+import numpy as np
+import pytest
+
+from browser import launch, watch
+from decompositions import images, table
+from rpcag.page.explore import explore
+from rpcag.page.report import report_page
+from rpcag.study.report import Report
+from studies import records
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+PAGES = ("images", "table", "report")
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with launch() as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def found():
+    names = {"samples": [f"{EVIL}{i}" for i in range(30)]}
+    return {"images": images(), "table": table(**names, labels=[EVIL] * 30)}
+
+
+@pytest.fixture(scope="module")
+def folder(found, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    for name, one in found.items():
+        (folder / f"{name}.html").write_text(explore(one), encoding="utf-8")
+    stored = records()
+    (folder / "report.html").write_text(report_page(Report(stored), stored))
+    return folder
+
+
+@pytest.fixture
+def visit(tab, folder):
+    """Open a page; afterwards nothing may have gone wrong or been fetched."""
+    seen = watch(tab)
+
+    def go(name, width=1280, dark=False):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(color_scheme="dark" if dark else "light")
+        tab.goto((folder / f"{name}.html").as_uri())
+        tab.wait_for_selector("html[data-ready=yes]")
+        _drawn(tab)
+        return tab
+
+    yield go
+    tab.evaluate("localStorage.clear()")
+    assert seen.errors == []
+    assert seen.dialogs == []
+    assert [
+        url for url in seen.requests if not url.startswith(("file:", "data:"))
+    ] == []
+
+
+def _drawn(page):
+    """After the next two frames."""
+    page.evaluate(
+        "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))"
+    )
+
+
+def _pixels(page, selector, at=0):
+    """Red, green and blue of a canvas."""
+    flat = page.evaluate(
+        """([selector, at]) => {
+            const canvas = document.querySelectorAll(selector)[at];
+            const { width, height } = canvas;
+            const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+            return [height, width, ...data];
+        }""",
+        [selector, at],
+    )
+    height, width, *data = flat
+    return np.array(data).reshape(height, width, 4)[..., :3]
+
+
+def _picture(page, selector, at=0):
+    """Something that is the same for the same picture."""
+    code = "([s, at]) => document.querySelectorAll(s)[at].toDataURL()"
+    return page.evaluate(code, [selector, at])
+
+
+def _tooltip(page):
+    tip = page.locator("#tooltip.shown")
+    return tip.inner_text() if tip.count() else None
+
+
+# -- what there is ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["images", "table"])
+def test_every_section_is_there(visit, name):
+    page = visit(name)
+    titles = page.locator("section h2").all_inner_texts()
+    assert titles == [
+        *("Samples", "Embedding", "Singular values", "Convergence", "Certified gap"),
+        *("Graph", "Parameters and provenance"),
+    ]
+    assert page.locator(".verdict strong").inner_text().startswith("Proven: at most")
+    assert page.locator("#values rect, #graph rect").count() > 5
+    assert page.locator("#convergence path, #gap path").count() >= 3
+    assert "edges between" in page.locator("#graph").inner_text()
+    assert page.locator("#trouble").is_hidden()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_wider_than_the_window(visit, name, width):
+    page = visit(name, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_can_be_loaded_or_run(tab, folder):
+    tab.goto((folder / "images.html").as_uri())
+    blocked = tab.evaluate(
+        """() => new Promise((resolve) => {
+            const found = [];
+            addEventListener("securitypolicyviolation", (event) => {
+                found.push(event.effectiveDirective);
+                if (found.length === 2) resolve(found.sort());
+            });
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            const image = new Image();
+            image.src = "https://example.org/x.png";
+            document.body.append(script, image);
+        })"""
+    )
+    assert blocked == ["img-src", "script-src-elem"]
+    assert tab.evaluate("window.ran") is None
+
+
+# -- samples ---------------------------------------------------------------------------
+
+
+def _unpacked(page, name):
+    code = """async (name) => {
+        const data = JSON.parse(document.getElementById("data").textContent);
+        return [...(await unpack(data.widgets[0].matrices[name])).values];
+    }"""
+    return np.array(page.evaluate(code, name))
+
+
+def test_packed_arrays_come_out_as_they_went_in(visit, found):
+    page = visit("table")
+    sparse = found["table"].sparse
+    values = _unpacked(page, "sparse")
+    np.testing.assert_allclose(values.reshape(sparse.shape), sparse, rtol=1e-6)
+    page = visit("images")
+    low_rank, sparse = (_unpacked(page, name) for name in ("low_rank", "sparse"))
+    L, S = found["images"].low_rank, found["images"].sparse
+    np.testing.assert_allclose(
+        low_rank.reshape(L.shape), L, atol=np.ptp(L) / 255 / 2 + 1e-5
+    )
+    # Of c^3, with c rounded by at most a half.
+    top = np.abs(S).max()
+    c = 127 * np.cbrt(np.abs(S) / top)
+    error = 127**3 * np.abs(sparse.reshape(S.shape) - S) / top
+    assert np.all(error <= 1.5 * c**2 + 0.75 * c + 0.126)
+    assert np.all(sparse.reshape(S.shape)[S == 0] == 0)
+
+
+def test_the_slider_moves_the_pictures_and_they_are_right(visit, found):
+    page = visit("images")
+    slider = page.get_by_role("slider")
+    slider.focus()
+    before = _pixels(page, ".panels canvas", 1)
+    for _ in range(7):
+        page.keyboard.press("ArrowRight")
+    _drawn(page)
+    after = _pixels(page, ".panels canvas", 1)
+    assert np.abs(before - after).max() > 50
+    assert slider.input_value() == "7"
+    assert "sample 8 · label 7 · 8 of 40" in page.locator(".which").inner_text()
+    L = found["images"].low_rank
+    low, high = np.quantile(L, [0.001, 0.999])
+    expected = 255 * np.clip((L[7].reshape(8, 8) - low) / (high - low), 0, 1)
+    np.testing.assert_allclose(after[..., 0], expected, atol=3)
+    # Blue below zero, red above.
+    sparse = found["images"].sparse[7].reshape(8, 8)
+    colours = _pixels(page, ".panels canvas", 2)
+    redder = colours[..., 0] - colours[..., 2]
+    strong = np.abs(sparse) > 0.3 * np.abs(sparse).max()
+    assert strong.any()
+    np.testing.assert_array_equal(np.sign(redder[strong]), np.sign(sparse[strong]))
+
+
+def test_missing_pixels_have_a_colour_of_their_own(visit, found):
+    page = visit("images")
+    original = _pixels(page, ".panels canvas", 0)
+    coloured = np.ptp(original, axis=2) > 0
+    np.testing.assert_array_equal(coloured, found["images"].missing[0].reshape(8, 8))
+
+
+def test_rows_of_a_table_are_lines_with_names(visit, found):
+    page = visit("table")
+    page.get_by_role("slider").fill("3")
+    _drawn(page)
+    rows = page.locator("#samples tbody tr").all_inner_texts()
+    assert rows[0].split("\t")[:2] == ["feature 3", "40"]
+    box = page.locator("#samples svg").first.bounding_box()
+    share = (2 + 0.5) / 6  # of the third feature, of the width without the axis
+    x = box["x"] + 52 + share * (box["width"] - 62)
+    page.mouse.move(x, box["y"] + 60)
+    told = _tooltip(page)
+    assert told.startswith("feature 3")
+    assert re.search(r"Original\s+40", told)
+    page.get_by_role("slider").fill("5")
+    _drawn(page)
+    page.mouse.move(x - (box["width"] - 62) / 6, box["y"] + 61)
+    assert re.search(r"Original\s+missing", _tooltip(page))
+
+
+def test_hostile_names_are_only_text(visit):
+    page = visit("table")
+    assert page.locator(".which").inner_text().startswith(f"{EVIL}0")
+    assert page.locator("img").count() == 0
+    assert page.locator(".legend button").inner_text() == EVIL
+
+
+# -- embedding -------------------------------------------------------------------------
+
+
+def _place(page, i):
+    """Of a sample on the screen."""
+    x, y = page.evaluate(
+        "(i) => document.querySelector('[data-widget=embedding]').cloud.place(i)", i
+    )
+    canvas = page.locator(".cloud canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    return box["x"] + x, box["y"] + y
+
+
+def test_pointing_shows_a_sample_and_a_click_selects_it(visit):
+    page = visit("images")
+    page.mouse.move(*_place(page, 12))
+    name = page.locator("#tooltip.shown .name").inner_text()
+    assert page.locator("#tooltip .thumbs canvas").count() == 3
+    assert np.ptp(_pixels(page, "#tooltip canvas")) > 50
+    page.mouse.down()
+    page.mouse.up()
+    _drawn(page)
+    assert page.locator(".which").inner_text().startswith(f"{name} ·")
+    number = int(name.split()[1])
+    assert page.get_by_role("slider").input_value() == str(number - 1)
+    page.keyboard.press("Escape")
+    assert _tooltip(page) is None
+
+
+def test_the_cloud_turns_zooms_and_resets(visit):
+    page = visit("images")
+    start = _place(page, 5)
+    x, y = _place(page, 12)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 10, steps=3)
+    page.mouse.up()
+    _drawn(page)
+    turned = _place(page, 5)
+    assert turned != start
+    page.keyboard.press("0")
+    _drawn(page)
+    np.testing.assert_allclose(_place(page, 5), start, atol=0.5)
+    page.get_by_role("button", name="zoom in").click()
+    _drawn(page)
+    box = page.locator(".cloud canvas").bounding_box()
+    middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+    np.testing.assert_allclose(
+        np.subtract(_place(page, 5), middle),
+        1.4 * np.subtract(start, middle),
+        atol=1,
+    )
+
+
+def test_two_components_are_moved_not_turned(visit):
+    page = visit("table")
+    starts = np.array([_place(page, i) for i in range(4)])
+    page.locator(".cloud canvas").focus()
+    page.keyboard.press("ArrowRight")
+    _drawn(page)
+    moved = np.array([_place(page, i) for i in range(4)]) - starts
+    np.testing.assert_allclose(moved, np.tile([12, 0], (4, 1)), atol=0.01)
+
+
+def test_a_label_can_be_hidden(visit):
+    page = visit("images")
+    before = _picture(page, ".cloud canvas")
+    button = page.locator(".legend button").first
+    button.click()
+    _drawn(page)
+    assert button.get_attribute("aria-pressed") == "false"
+    assert before != _picture(page, ".cloud canvas")
+
+
+# -- for everyone ----------------------------------------------------------------------
+
+
+def _ground(page):
+    text = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return np.mean([int(part) for part in re.findall(r"\d+", text)[:3]])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_dark_by_wish_of_the_system_or_of_the_reader(visit, name):
+    assert _ground(visit(name)) > 200
+    page = visit(name, dark=True)
+    assert _ground(page) < 60
+    page.get_by_role("button", name="Light colours").click()
+    assert _ground(page) > 200
+    page.reload()
+    assert _ground(page) > 200  # remembered
+    page.get_by_role("button", name="Dark colours").click()
+    assert _ground(page) < 60
+
+
+def test_pictures_follow_the_theme(visit):
+    page = visit("images")
+    light = _pixels(page, ".panels canvas", 2)
+    page.get_by_role("button", name="Dark colours").click()
+    _drawn(page)
+    dark = _pixels(page, ".panels canvas", 2)
+    assert light.mean() > dark.mean() + 50
+
+
+def test_everything_is_reached_by_the_keyboard(visit):
+    page = visit("images")
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen = page.evaluate(
+            """() => {
+                const here = document.activeElement;
+                const style = getComputedStyle(here);
+                const name = here.getAttribute("aria-label") || here.textContent;
+                return [here.tagName, name, style.outlineStyle !== "none"];
+            }"""
+        )
+        reached.append(seen)
+        if seen[0] == "BODY":
+            break
+    tags = [tag for tag, _, _ in reached]
+    assert {"A", "BUTTON", "INPUT", "SELECT", "CANVAS", "SUMMARY"} <= set(tags)
+    assert all(ring for tag, _, ring in reached if tag != "BODY")
+    assert all(name.strip() for tag, name, _ in reached if tag != "BODY")
+
+
+def test_arrows_step_through_the_samples_from_anywhere(visit):
+    page = visit("images")
+    page.locator("body").press("ArrowRight")
+    page.get_by_role("button", name="next").click()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("slider").input_value() == "3"
+    page.keyboard.press("ArrowLeft")
+    assert page.get_by_role("slider").input_value() == "2"
+
+
+def test_numbers_behind_a_chart_can_be_read(visit, found):
+    page = visit("images")
+    page.locator("#gap summary").click()
+    rows = page.locator("#gap tbody tr")
+    assert rows.count() == len(found["images"].facts["history"])
+    last = float(rows.last.locator("td").first.inner_text())
+    assert last == pytest.approx(found["images"].facts["gap"], rel=1e-3)
+
+
+# -- the study -------------------------------------------------------------------------
+
+
+def _column(page, j):
+    cells = page.locator(f"[data-dataset=ORL]:visible tbody tr td:nth-child({j})")
+    return [float(text.split()[0]) for text in cells.all_inner_texts()]
+
+
+def test_tables_sort_both_ways(visit):
+    page = visit("report")
+    part = page.locator("[data-dataset=ORL]:visible")
+    before = _column(page, 2)
+    head = part.locator("thead th").nth(1)
+    head.get_by_role("button").click()
+    assert _column(page, 2) == sorted(before) != before
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.get_by_role("button").click()
+    assert _column(page, 2) == sorted(before, reverse=True)
+
+
+def test_one_data_set_is_seen_at_a_time_and_colours_can_be_chosen(visit):
+    page = visit("report")
+    part = page.locator("[data-dataset=ORL]:visible")
+    cell = part.locator("tr.ours td").first
+    assert cell.inner_text() == "20.0 24.7"
+    colours = page.locator("select[data-colours]")
+    lower = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
+    colours.select_option("error")
+    error = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
+    colours.select_option("none")
+    plain = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
+    assert len({lower, error, plain}) == 3
+    page.locator("select[data-for=dataset]").select_option("YALE")
+    assert part.count() == 0
+    assert page.locator("[data-dataset=YALE]:visible").count() == 1
+    page.locator("select[data-for=setup]").select_option(index=2)
+    told = page.locator("[data-dataset=YALE]:visible").inner_text()
+    assert told == "YALE has not been run in this setup yet."
+
+
+def test_maps_tell_their_cells_to_pointer_and_keys(visit):
+    page = visit("report")
+    heat = page.locator("#parameters svg").first
+    heat.scroll_into_view_if_needed()
+    box = heat.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 12)
+    told = _tooltip(page)
+    assert re.search(r"gamma\s+8\s", told)
+    assert re.search(r"error\s+16 %", told)
+    page.mouse.move(0, 0)
+    heat.focus()
+    page.keyboard.press("ArrowUp")
+    told = _tooltip(page)
+    assert re.search(r"gamma\s+0\s", told)
+    page.keyboard.press("ArrowUp")
+    assert _tooltip(page) != told
+
+
+def test_strips_of_a_video_have_a_slider(visit):
+    page = visit("report")
+    strip = page.locator("#video")
+    before = [_picture(page, "#video canvas", k) for k in range(2)]
+    strip.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    _drawn(page)
+    assert _picture(page, "#video canvas", 0) != before[0]
+    assert _picture(page, "#video canvas", 1) == before[1]
+
+
+def test_small_clouds_turn_together(visit):
+    page = visit("report")
+    clouds = page.locator("#components canvas")
+    assert clouds.count() == 2
+    before = [_picture(page, "#components canvas", k) for k in range(2)]
+    clouds.first.focus()
+    page.keyboard.press("ArrowLeft")
+    _drawn(page)
+    for k in range(2):
+        assert before[k] != _picture(page, "#components canvas", k)
