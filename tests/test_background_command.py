@@ -244,7 +244,7 @@ def _table(folder, clip):
         (_one_frame, "one.mp4 has only one frame; at least 2 are needed"),
         (_sizes, "000003.png is 20x16 but the first is 16x16: --size WIDTHxHEIGHT"),
         (_cut_off, "--frames 0:"),
-        (_cut_head, "cut.mp4 is not a video FFmpeg can read, or is cut off"),
+        (_cut_head, "cut.mp4 has no video in it: it holds other things, or is cut off"),
         (_cut_archive, "cut.npz is not a NumPy archive, or is cut off"),
         (_no_images, "has no images in it"),
         (_broken_image, "000001.png cannot be read as an image"),

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
@@ -17,7 +16,14 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from rpcag.commands.output import INCOMPLETE, console, fail, mistakes
+from rpcag.commands.output import (
+    INCOMPLETE,
+    console,
+    errors,
+    fail,
+    mistakes,
+    print_json,
+)
 
 UNITS = {"": 1e9, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
@@ -83,7 +89,7 @@ def background(
     rpcag background hall.npz -o out --truth hall.npz --frames 0:500
     """
     with mistakes():
-        from rpcag.video.files import FACTS, Options, separate_file
+        from rpcag.video.files import Options, separate_file
 
         start, stop = _range(frames)
         options = Options(
@@ -105,7 +111,7 @@ def background(
                 video, output, options, watch=None if bar is None else _Watch(bar)
             )
     if json:
-        print((output.expanduser() / FACTS).read_text(), end="")
+        print_json(facts)
     elif not quiet:
         _tell(facts, output)
     if facts["status"] != "converged":
@@ -124,7 +130,7 @@ def _bar() -> Progress:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=errors(),
     )
 
 

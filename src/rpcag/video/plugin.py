@@ -11,5 +11,6 @@ def pyav() -> ModuleType:
             "videos and images are read and written with PyAV, which brings FFmpeg: "
             "pip install 'rpcag[video]'"
         ) from error
-    av.logging.set_level(av.logging.PANIC)  # what is wrong is said by exceptions
+    # PyAV is silent unless asked, and what is wrong is said by exceptions. Asking, even
+    # for little, lets threads of FFmpeg wait for Python's lock, and decoders hang.
     return av

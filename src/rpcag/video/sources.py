@@ -107,7 +107,9 @@ class FileSource:
             ) from error
         with container:
             if not container.streams.video:
-                raise ValueError(f"{self.name} has no video in it, only other streams")
+                raise ValueError(
+                    f"{self.name} has no video in it: it holds other things, or is cut off"
+                )
             yield container, container.streams.video[0]
 
 
