@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from rpcag.commands.options import Json, Quiet
 from rpcag.commands.output import (
     INCOMPLETE,
     console,
@@ -72,10 +73,8 @@ def background(
     ] = "1.5GB",
     grey: Annotated[bool, typer.Option("--grey", help="Leave colours out.")] = False,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-3,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the facts as JSON, nothing else.")
-    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Split a video of a fixed camera into background and what moves.
 

@@ -251,6 +251,54 @@ def directions(
     _experiment("directions", experiment, store, quick, quiet, json, told, jobs, dask)
 
 
+@reproduce.command()
+def video(
+    store: StoreOption = STORE,
+    clips: Annotated[
+        str | None, typer.Option(help="e.g. hall,lobby; all six if not said.")
+    ] = None,
+    every: Annotated[
+        int, typer.Option(min=1, help="Take every so many-th frame, and the masked.")
+    ] = 1,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", help="Also write a Markdown page, with a picture."),
+    ] = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Moving objects in six videos: RPCAG, RPCA, OpenCV's MOG2 and KNN, the median.
+
+    Example: rpcag reproduce video --quick
+    """
+    from rpcag.study import Store
+    from rpcag.study.experiments import video as experiment
+    from rpcag.study.page import save
+
+    chosen: dict[str, Any] = {"every": every}
+    if clips is not None:
+        chosen["clips"] = _names(clips)
+    told = ("clip", "model")
+    _experiment(
+        "video", experiment, store, quick, quiet, json, told, jobs, dask, **chosen
+    )
+    if page is not None:
+        with mistakes():
+            from rpcag.plots import save as save_picture
+            from rpcag.study import figures
+
+            records = list(Store(store).read())
+            picture = page.parent / "images" / "video.png"
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            save_picture(figures.video(records), picture)
+            save(page, experiment.page(records, f"images/{picture.name}"))
+            if not (quiet or json):
+                console().print(f"wrote {page} and {picture}", highlight=False)
+
+
 def _experiment(
     name: str,
     experiment: ModuleType,
@@ -261,13 +309,14 @@ def _experiment(
     told: Sequence[str],
     jobs: int = 1,
     dask: str | None = None,
+    **chosen: Any,
 ) -> None:
     """Plan, run and show one of the experiments beside the clustering."""
     from rpcag.study import Store
     from rpcag.study.store import key_of
 
     with mistakes():
-        tasks = experiment.plan(**(experiment.QUICK if quick else {}))
+        tasks = experiment.plan(**((experiment.QUICK if quick else {}) | chosen))
     done = _carry_out(name, tasks, store, jobs, dask, told=told, quiet=quiet or json)
     with mistakes():
         wanted = {key_of(task.run.record()) for task in tasks}

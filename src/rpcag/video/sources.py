@@ -108,7 +108,8 @@ class FileSource:
         with container:
             if not container.streams.video:
                 raise ValueError(
-                    f"{self.name} has no video in it: it holds other things, or is cut off"
+                    f"{self.name} has no video in it: it holds other things, or is "
+                    "cut off"
                 )
             yield container, container.streams.video[0]
 
