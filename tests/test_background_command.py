@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from test_video import scene
+from videos import scene
 
 pytest.importorskip("av", reason="needs the extra rpcag[video]")
 pytest.importorskip("typer", reason="needs the extra rpcag[cli]")

@@ -38,37 +38,45 @@ def background(
         Path, typer.Option("--output", "-o", help="Folder for the videos.")
     ],
     model: Annotated[
-        str, typer.Option(help="rpcag; rpca (no graph); frpcag (two graphs).")
+        str,
+        typer.Option(
+            metavar="rpca|rpcag|frpcag",
+            help="Robust PCA, on a graph between frames, or fast on two graphs.",
+        ),
     ] = "rpcag",
     gamma: Annotated[
         str,
         typer.Option(
+            metavar="NUMBER|auto",
             help="Weight of the smoothness between frames, for values from 0 to 1; "
-            "auto follows the noise of the video."
+            "auto follows the noise of the video.",
         ),
     ] = "auto",
     size: Annotated[
         str | None,
         typer.Option(
-            help="WIDTHxHEIGHT, or full; without it at most as many pixels as 320x240."
+            metavar="WIDTHxHEIGHT|full",
+            help="Of the frames; not said, at most as many pixels as 320x240.",
         ),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Take every so many-th frame.")] = 1,
     frames: Annotated[
-        str | None, typer.Option(help="A:B, from frame A up to B (without B).")
+        str | None, typer.Option(metavar="A:B", help="From A up to B, without B.")
     ] = None,
     truth: Annotated[
         Path | None,
         typer.Option(help="True masks to score by: .npz, folder of images or video."),
     ] = None,
     format: Annotated[
-        str, typer.Option(help="mp4 (H.264), webm (VP9), or png (folders, lossless).")
+        str,
+        typer.Option(metavar="mp4|webm|png", help="H.264, VP9, or lossless images."),
     ] = "mp4",
     memory: Annotated[
         str,
         typer.Option(
+            metavar="SIZE",
             help="Budget, e.g. 800MB or 1.5GB: of videos that are longer a spread of "
-            "frames is fitted."
+            "frames is fitted.",
         ),
     ] = "1.5GB",
     grey: Annotated[bool, typer.Option("--grey", help="Leave colours out.")] = False,
