@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import rpcag
-from rpcag.commands import cluster, decompose, demo, explore, models, study
+from rpcag.commands import background, cluster, decompose, demo, explore, models, study
 from rpcag.commands.group import EPILOG, OneLineGroup
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ def options(
 app.command()(decompose.decompose)
 app.command()(cluster.cluster)
 app.command()(explore.explore)
+app.command()(background.background)
 app.command()(demo.demo)
 app.command()(models.models)
 app.command()(study.datasets)

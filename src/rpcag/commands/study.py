@@ -313,6 +313,52 @@ def faces(
     )
 
 
+@reproduce.command()
+def video(
+    store: StoreOption = STORE,
+    clips: Annotated[
+        str | None, typer.Option(help="e.g. hall,lobby; all six if not said.")
+    ] = None,
+    every: Annotated[
+        int, typer.Option(min=1, help="Take every so many-th frame, and the masked.")
+    ] = 1,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", help="Also write a Markdown page, with a picture."),
+    ] = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Moving objects in six videos: RPCAG, RPCA, OpenCV's MOG2 and KNN, the median.
+
+    Example: rpcag reproduce video --quick
+    """
+    from rpcag.study import Store
+    from rpcag.study.experiments import video as experiment
+    from rpcag.study.page import save
+
+    chosen = {"every": every, "clips": _names(clips)}
+    told = ("clip", "model")
+    _experiment(
+        "video", experiment, store, quick, quiet, json, told, jobs, dask, chosen
+    )
+    if page is not None:
+        with mistakes():
+            from rpcag.plots import save as save_picture
+            from rpcag.study import figures
+
+            records = list(Store(store).read())
+            picture = page.parent / "images" / "video.png"
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            save_picture(figures.video(records), picture)
+            save(page, experiment.page(records, f"images/{picture.name}"))
+            if not (quiet or json):
+                console().print(f"wrote {page} and {picture}", highlight=False)
+
+
 def _experiment(
     name: str,
     experiment: ModuleType,

@@ -18,6 +18,7 @@ from rpcag.study.experiments import directions as directions_
 from rpcag.study.experiments import graph_quality as graph_quality_
 from rpcag.study.experiments import parameters as parameters_
 from rpcag.study.experiments import timing as timing_
+from rpcag.study.experiments import video as video_
 from rpcag.study.experiments.task import needed
 from rpcag.study.methods import METHODS
 from rpcag.study.plan import DATASETS
@@ -424,3 +425,63 @@ def _legend(figure: Figure, models: Sequence[str], more: dict | None = None) -> 
 def _plain(axis: Axes) -> None:
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
+
+
+# -- video -----------------------------------------------------------------------------
+
+
+def video(records: Iterable[dict]) -> Figure:
+    """Of every clip the frame on which RPCA and RPCAG differ most, by every method.
+
+    The pictures are in the user's cache, where the runs put them.
+    """
+    found = video_.scores(needed("video", records))
+    clips = [c for c in video_.CLIPS if all((c, m) in found for m in ("RPCA", "RPCAG"))]
+    if not clips:
+        raise FileNotFoundError("no clip has records of both RPCA and RPCAG yet")
+    kept = {}
+    for (clip, model), record in found.items():
+        path = video_.picture_file(record["run"])
+        if clip in clips and path.exists():
+            with np.load(path) as file:
+                kept[clip, model] = {name: file[name] for name in file.files}
+    for clip in clips:
+        for model in ("RPCA", "RPCAG"):
+            if (clip, model) not in kept:
+                raise FileNotFoundError(
+                    f"{video_.picture_file(found[clip, model]['run'])} is not there: "
+                    "the pictures were made on another machine; run rpcag reproduce "
+                    "video here, with a new store"
+                )
+    masks = ("RPCAG", "RPCA", "MOG2", "KNN", "median")
+    titles = ["frame", "RPCAG", "RPCA", "by hand", *masks]
+    figure = Figure(figsize=(1.45 * len(titles), 1.2 * len(clips) + 0.5), dpi=130)
+    figure.suptitle(
+        "backgrounds (2nd, 3rd column), masks (from the 4th on)", fontsize=9
+    )
+    axes = figure.subplots(len(clips), len(titles), squeeze=False)
+    for line, clip in zip(axes, clips, strict=True):
+        ours = kept[clip, "RPCAG"]
+        apart = (ours["mask"] != kept[clip, "RPCA"]["mask"]).sum(axis=(1, 2))
+        i = int(np.argmax(apart))
+        images = [
+            ours["frames"][i],
+            ours["background"][i],
+            kept[clip, "RPCA"]["background"][i],
+            255 * ours["truth"][i],
+            *(
+                255 * kept[clip, m]["mask"][i] if (clip, m) in kept else None
+                for m in masks
+            ),
+        ]
+        for axis, image in zip(line, images, strict=True):
+            axis.set(xticks=[], yticks=[])
+            if image is not None:
+                axis.imshow(image, cmap="gray", vmin=0, vmax=255)
+        line[0].set_ylabel(clip, fontsize=SMALL)
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title, fontsize=SMALL)
+    figure.subplots_adjust(
+        0.03, 0.01, 0.995, 1 - 0.5 / (1.2 * len(clips) + 0.5), 0.04, 0.04
+    )
+    return figure

@@ -15,6 +15,7 @@ from rpcag.study.experiments import (
     parameters,
     phase,
     timing,
+    video,
 )
 from rpcag.study.experiments.task import of_experiment
 from rpcag.study.plan import SETUPS
@@ -29,6 +30,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "directions": directions,
     "phase": phase,
     "faces": faces,
+    "video": video,
 }
 # Those with other figures than one of their own name.
 FIGURES = {"phase": ("phase", "phase_difference")}
@@ -167,7 +169,7 @@ def _figures(report: Report, records: list[dict], folder: Path) -> Iterator[Path
     for experiment in EXPERIMENTS:
         if of_experiment(experiment.replace("_", "-"), records):
             for name in FIGURES.get(experiment, (experiment,)):
-                # Faces are not in the store: without the data there is no picture.
+                # Faces and frames are not in the store: no data, no picture.
                 with contextlib.suppress(FileNotFoundError):
                     drawn[name] = getattr(figures, name)(records)
     for protocol, setups in SETUPS.items():

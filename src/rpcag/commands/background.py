@@ -1,0 +1,229 @@
+"""``rpcag background``."""
+
+import re
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from rpcag.commands.options import Json, Quiet
+from rpcag.commands.output import (
+    INCOMPLETE,
+    console,
+    errors,
+    fail,
+    mistakes,
+    print_json,
+)
+
+UNITS = {"": 1e9, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+
+def background(
+    video: Annotated[
+        Path,
+        typer.Argument(help="A video FFmpeg reads, a folder of images, or a .npz."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the videos.")
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="rpca|rpcag|frpcag",
+            help="Robust PCA, on a graph between frames, or fast on two graphs.",
+        ),
+    ] = "rpcag",
+    gamma: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|auto",
+            help="Weight of the smoothness between frames, for values from 0 to 1; "
+            "auto follows the noise of the video.",
+        ),
+    ] = "auto",
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WIDTHxHEIGHT|full",
+            help="Of the frames; not said, at most as many pixels as 320x240.",
+        ),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Take every so many-th frame.")] = 1,
+    frames: Annotated[
+        str | None, typer.Option(metavar="A:B", help="From A up to B, without B.")
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(help="True masks to score by: .npz, folder of images or video."),
+    ] = None,
+    format: Annotated[
+        str,
+        typer.Option(metavar="mp4|webm|png", help="H.264, VP9, or lossless images."),
+    ] = "mp4",
+    memory: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Budget, e.g. 800MB or 1.5GB: of videos that are longer a spread of "
+            "frames is fitted.",
+        ),
+    ] = "1.5GB",
+    grey: Annotated[bool, typer.Option("--grey", help="Leave colours out.")] = False,
+    tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-3,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Split a video of a fixed camera into background and what moves.
+
+    Writes background, foreground, mask and a side-by-side view as videos that browsers
+    play, and facts.json: parameters, certified gap, rank, scores. Memory does not grow
+    with the length of the video.
+
+    Examples:
+    rpcag background street.mp4 -o street
+    rpcag background frames/ -o out --size 320x180 --every 2 --format webm
+    rpcag background hall.npz -o out --truth hall.npz --frames 0:500
+    """
+    with mistakes():
+        from rpcag.video.files import Options, separate_file
+
+        start, stop = _range(frames)
+        options = Options(
+            model=model.lower(),
+            gamma=_gamma(gamma),
+            tol=_positive("tol", tol),
+            size=_size(size),
+            start=start,
+            stop=stop,
+            every=every,
+            grey=grey,
+            memory=_bytes(memory),
+            format=format.lower(),
+            truth=truth,
+        )
+        bar = None if quiet or json else _bar()
+        with bar or nullcontext():
+            facts = separate_file(
+                video, output, options, watch=None if bar is None else _Watch(bar)
+            )
+    if json:
+        print_json(facts)
+    elif not quiet:
+        _tell(facts, output)
+    if facts["status"] != "converged":
+        raise fail(
+            f"the fit stopped at a certified gap of {facts['certified_gap']:.1e} "
+            f"({facts['status']}), not {tol:.1e}; the files are written all the same",
+            INCOMPLETE,
+        )
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=errors(),
+    )
+
+
+class _Watch:
+    """A line for every stage."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._stages: dict[str, Any] = {}
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if stage not in self._stages:
+            self._stages[stage] = self._bar.add_task(stage, total=total)
+        self._bar.update(self._stages[stage], completed=done, total=total)
+
+
+def _tell(facts: dict[str, Any], output: Path) -> None:
+    table = Table(
+        title=f"{facts['video']}: {facts['frames']} frames", show_header=False
+    )
+    table.add_column()
+    table.add_column(justify="right")
+    size = f"{facts['width']} x {facts['height']}"
+    rows = {
+        "size": f"{size}, {'colour' if facts['colour'] else 'grey'}",
+        "model": facts["model"],
+        "frames it was fitted on": str(facts["fitted_frames"]),
+        "rank of the background": str(facts["rank"]),
+        "certified gap": f"{facts['certified_gap']:.1e}",
+        "moving pixels": f"{100 * facts['foreground_share']:.1f} %",
+        "frames per second": f"{facts['frames_per_second']:.1f}",
+    }
+    if "scores" in facts:
+        scores = facts["scores"]
+        rows[f"precision, recall, F ({scores['masks']} masks)"] = ", ".join(
+            f"{scores[name]:.3f}" for name in ("precision", "recall", "f")
+        )
+    for name, value in rows.items():
+        table.add_row(name, value)
+    out = console()
+    out.print(table)
+    for name in (*facts["files"].values(), "facts.json"):
+        out.print(f"wrote {output / name}", highlight=False)
+
+
+def _range(text: str | None) -> tuple[int, int | None]:
+    found = re.fullmatch(r"(\d*):(\d*)", text or ":")
+    if found is None:
+        raise ValueError(f"--frames must be A:B in whole numbers, got {text!r}")
+    start, stop = found.groups()
+    return int(start or 0), int(stop) if stop else None
+
+
+def _size(text: str | None) -> tuple[int, int] | str | None:
+    if text is None or text.lower() == "full":
+        return text and text.lower()
+    found = re.fullmatch(r"(\d+)[x×](\d+)", text.lower())
+    if found is None:
+        raise ValueError(f"--size must be WIDTHxHEIGHT or full, got {text!r}")
+    width, height = map(int, found.groups())
+    return height, width
+
+
+def _bytes(text: str) -> float:
+    found = re.fullmatch(r"([\d.]+)\s*([kmgt]?)i?b?", text.strip().lower())
+    try:
+        return float(found.group(1)) * UNITS[found.group(2)]  # type: ignore[union-attr]
+    except (AttributeError, ValueError):
+        raise ValueError(
+            f"--memory must be a size such as 800MB or 1.5GB, got {text!r}"
+        ) from None
+
+
+def _gamma(text: str) -> float | str:
+    if text.lower() == "auto":
+        return "auto"
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise ValueError(f"--gamma must be auto or a number from 0 on, got {text!r}")
+    return number
+
+
+def _positive(name: str, number: float) -> float:
+    if not 0 < number < 1:
+        raise ValueError(f"--{name} must lie between 0 and 1, got {number}")
+    return number

@@ -1,0 +1,19 @@
+"""Background and moving objects of videos of a fixed camera.
+
+`separate` takes frames as an array; `separate_file` streams a video of any length from
+and to files, and needs the extra ``rpcag[video]``.
+"""
+
+from rpcag.video.background import BackgroundModel
+from rpcag.video.files import Options, separate_file
+from rpcag.video.separation import Separation, separate
+from rpcag.video.sources import open_source
+
+__all__ = [
+    "BackgroundModel",
+    "Options",
+    "Separation",
+    "open_source",
+    "separate",
+    "separate_file",
+]

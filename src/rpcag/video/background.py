@@ -1,0 +1,174 @@
+"""A model of the background of a fixed camera, for the frames it saw and for others."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.image import grid_to_graph
+
+from rpcag.models import FRPCAG, RPCA, RPCAG
+from rpcag.models.problem import automatic_lam
+from rpcag.solvers import Progress
+from rpcag.video.graph import FrameGraph
+from rpcag.video.masks import MaskEstimate, MaskRule
+
+MODELS = ("rpcag", "rpca", "frpcag")
+BLOCK = 32  # frames at a time, where all at once is not needed
+# How far the background of a frame may be from the mean of those of its neighbours, in
+# deviations of the noise. Without a nuclear norm, within the noise, or it is followed.
+REACH = {"rpcag": 4.0, "frpcag": 0.25}
+
+
+def check_model(name: str) -> str:
+    if name not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(MODELS)}, got {name!r}")
+    return name
+
+
+def automatic_gamma(weight: float, reach: float) -> float:
+    """The gamma that lets backgrounds depart from their neighbours by no more.
+
+    Where S is not zero, optimality reads weight sign(S) = 2 gamma Phi L + N with N a
+    subgradient of the nuclear norm, small in any one entry. With degrees of about one
+    (Phi L) is a frame's background minus the mean of its neighbours', so that is at
+    most weight / (2 gamma).
+    """
+    return weight / (2 * reach)
+
+
+class BackgroundModel:
+    """Robust PCA of the frames of a video, on a graph between them.
+
+    Parameters
+    ----------
+    model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
+        `rpcag.RPCAG`, without its graph `rpcag.RPCA`, or `rpcag.FRPCAG` with a second
+        graph between pixels that touch.
+    gamma : float or "auto", default="auto"
+        Weight of the smoothness between frames, for values between 0 and 1. "auto"
+        follows the noise of the video, see `automatic_gamma`.
+    lam : float or "auto", default="auto"
+        Weight of the sparse part; "auto" is the paper's 1 / sqrt(max(n, p)).
+    graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
+        "frames" is `rpcag.video.graph.FrameGraph`.
+    tol, max_iter, callback
+        As of the model.
+
+    Attributes
+    ----------
+    estimator_ : RPCAG, RPCA or FRPCAG
+        As fitted, to values between 0 and 1.
+    rule_ : MaskRule
+    noise_ : float
+    """
+
+    def __init__(
+        self,
+        model: str = "rpcag",
+        *,
+        gamma: float | str = "auto",
+        lam: float | str = "auto",
+        graph: Any = "frames",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        callback: Callable[[Progress], bool | None] | None = None,
+    ) -> None:
+        self.model = check_model(model)
+        self.gamma, self.lam, self.graph = gamma, lam, graph
+        self.tol, self.max_iter, self.callback = tol, max_iter, callback
+
+    def fit(self, frames: np.ndarray) -> "BackgroundModel":
+        """Find the background of frames of shape (n, height, width) or (..., 3)."""
+        if len(frames) < 2:
+            raise ValueError(
+                "a background is what frames have in common: at least 2 are needed, "
+                f"got {len(frames)}"
+            )
+        self.shape_ = frames.shape[1:]
+        X = self._rows(frames)
+        self._graph = FrameGraph().fit(X)
+        self.noise_ = self._graph.noise_
+        self.estimator_ = self._estimator(X.shape)
+        self.estimator_.fit(X)
+        self.rule_ = self._rule(X)
+        # X is L + S: one of the three is enough.
+        self.estimator_.sparse_ = None
+        return self
+
+    def background(self, frames: np.ndarray) -> np.ndarray:
+        """Of frames that need not be those of `fit`, between 0 and 1."""
+        X = self._rows(frames)
+        ties = {}
+        if self.model != "rpca" and self.graph == "frames":
+            ties = {"adjacency": self._graph.connect(X)}
+        Z = self.estimator_.transform(X, **ties)
+        return self._images(Z @ self.estimator_.components_)
+
+    def fitted_background(self, frames: Any) -> np.ndarray:
+        """Of the frames of `fit` with these numbers."""
+        return self._images(self.estimator_.low_rank_[frames])
+
+    def mask(self, frames: np.ndarray, background: np.ndarray) -> np.ndarray:
+        """True on what moves; see `rpcag.video.masks`."""
+        return self.rule_(scaled(frames), background)
+
+    def _estimator(self, shape: tuple[int, int]):
+        options: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "callback": self.callback,
+        }
+        lam = automatic_lam(shape) if isinstance(self.lam, str) else self.lam
+        if self.model == "rpca":
+            return RPCA(lam=lam, **options)
+        if isinstance(self.graph, str) and self.graph == "frames":
+            options |= {
+                "graph": self._graph.adjacency_,
+                "laplacian": "combinatorial",
+            }
+        else:
+            options["graph"] = self.graph
+        weight = lam if self.model == "rpcag" else 1.0
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            gamma = automatic_gamma(weight, REACH[self.model] * self.noise_)
+        if self.model == "rpcag":
+            return RPCAG(lam=lam, gamma=gamma, **options)
+        pixels = pixel_graph(*self.shape_)
+        return FRPCAG(gamma_samples=gamma, feature_graph=pixels, **options)
+
+    def _rule(self, X: np.ndarray) -> MaskRule:
+        """From at most some hundred of the frames."""
+        estimate = MaskEstimate()
+        some = np.arange(0, len(X), max(1, len(X) // 256))
+        for rows in blocks(len(some)):
+            S = X[some[rows]] - self.estimator_.low_rank_[some[rows]]
+            estimate.add(self._images(S))
+        return estimate.rule()
+
+    def _rows(self, frames: np.ndarray) -> np.ndarray:
+        return scaled(frames).reshape(len(frames), math.prod(self.shape_))
+
+    def _images(self, X: np.ndarray) -> np.ndarray:
+        return X.reshape(len(X), *self.shape_)
+
+
+def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
+    """Pixels that touch, in every channel by itself."""
+    grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
+    grid.setdiag(0)
+    grid.eliminate_zeros()
+    return sparse.csr_array(sparse.kron(grid, sparse.eye_array(channels)))
+
+
+def scaled(frames: np.ndarray) -> np.ndarray:
+    """Between 0 and 1 in single precision; floats are left as they are."""
+    if frames.dtype.kind in "ui":
+        return np.multiply(frames, 1 / np.iinfo(frames.dtype).max, dtype=np.float32)
+    return frames.astype(np.float32)
+
+
+def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
+    return (slice(first, first + size) for first in range(0, n, size))

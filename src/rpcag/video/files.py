@@ -1,0 +1,324 @@
+"""Split a video of any length into files, within a budget of memory."""
+
+import json
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from sklearn.exceptions import ConvergenceWarning
+
+import rpcag
+from rpcag.solvers import Progress
+from rpcag.video.background import BLOCK, BackgroundModel, check_model, scaled
+from rpcag.video.output import all_or_nothing
+from rpcag.video.plugin import pyav
+from rpcag.video.separation import backgrounds, in_unit_of
+from rpcag.video.sources import Selection, Size, as_grey, open_source
+from rpcag.video.spread import Spread, spread
+from rpcag.video.truth import Truth
+from rpcag.video.writers import Writer, check_format
+
+PARTS = ("background", "foreground", "mask", "side_by_side")
+FACTS = "facts.json"
+# Peak memory of a fit, in arrays of the size of the frames in single precision, and of
+# Python with all libraries and the video decoders.
+COPIES = {"rpcag": 10, "rpca": 10, "frpcag": 24}
+BASE = 300e6
+FEWEST, MOST = 20, 1000
+# Pixels of a frame when no size is given: beyond, details cost more than they tell.
+PIXELS = 320 * 240
+
+Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to separate; see `separate_file`."""
+
+    model: str = "rpcag"
+    gamma: float | str = "auto"
+    lam: float | str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    size: Size | str | None = None
+    start: int = 0
+    stop: int | None = None
+    every: int = 1
+    grey: bool = False
+    memory: float = 1.5e9
+    format: str = "mp4"
+    truth: Path | None = None
+
+    def __post_init__(self):
+        check_model(self.model)
+        check_format(self.format)
+
+
+@dataclass
+class _Clock:
+    """Seconds of every stage."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = field(default_factory=time.perf_counter)
+
+    def stage(self, name: str) -> None:
+        now = time.perf_counter()
+        self.seconds[name] = round(now - self._since, 3)
+        self._since = now
+
+
+def separate_file(
+    video, folder, options: Options | None = None, *, watch: Watch | None = None
+) -> dict[str, Any]:
+    """Write background, foreground, mask and side-by-side videos, and their facts.
+
+    The video is gone through twice. A spread of its frames that fits the budget is kept
+    in the first pass and fitted; in the second pass all frames go to the files, those
+    that were not fitted through `transform`. So memory does not grow with the length.
+
+    Parameters
+    ----------
+    video : str or Path
+        See `rpcag.video.open_source`.
+    folder : str or Path
+        All files appear there at the end, or none of them.
+    options : Options, optional
+    watch : callable, optional
+        Called with the stage ("reading", "fitting", "separating"), how much of it is
+        done, and how much there is if that is known.
+
+    Returns
+    -------
+    dict
+        What is in ``facts.json``: parameters, certified gap, rank, scores, versions.
+    """
+    options = options or Options()
+    watch = watch or (lambda stage, done, total: None)
+    pyav()
+    with all_or_nothing(Path(folder).expanduser()) as place:
+        clock = _Clock()
+        truth = None if options.truth is None else Truth(options.truth)
+        chosen, source = _read(video, options, watch)
+        clock.stage("read")
+        model = _fit(chosen.frames, options, watch)
+        clock.stage("fit")
+        moving = _write(source, chosen, model, place, options, truth, watch)
+        clock.stage("separate")
+        facts = _facts(source, chosen, model, options, clock.seconds, moving, truth)
+        (place / FACTS).write_text(json.dumps(facts, indent=2) + "\n")
+    return facts
+
+
+def _selection(video, options: Options) -> Selection:
+    size = options.size
+    if not isinstance(size, tuple):
+        size = _fitting_size(video, keep=size == "full")
+    source = open_source(video, size=size, grey=options.grey)
+    return Selection(source, options.start, options.stop, options.every)
+
+
+def _fitting_size(video, *, keep: bool) -> Size | None:
+    """Of the first frame, or so much less that it has no more than PIXELS."""
+    first = next(iter(open_source(video)), None)
+    if keep or first is None or first.shape[0] * first.shape[1] <= PIXELS:
+        return None
+    height, width = first.shape[:2]
+    scale = (PIXELS / (height * width)) ** 0.5
+    # Even, as 4:2:0 wants it.
+    return max(2, round(height * scale / 2) * 2), max(2, round(width * scale / 2) * 2)
+
+
+def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
+    """The spread, and the source: in grey if there are no colours in it."""
+    source = _selection(video, options)
+
+    def reading(n: int) -> None:
+        watch("reading", n, source.length)
+
+    first = next(iter(source), None)
+    if first is None:
+        raise ValueError(_too_few(source, 0))
+    most = frames_that_fit(options.memory, first.size, options.model)
+    chosen = spread(source, most, reading)
+    if chosen.length < 2:
+        raise ValueError(_too_few(source, chosen.length))
+    if chosen.frames.ndim == 4 and without_colour(chosen.frames):
+        # Most grey videos are stored as if they had colours: three times the work.
+        source = _selection(video, replace(options, grey=True))
+        grey = np.stack([as_grey(frame) for frame in chosen.frames])
+        chosen = replace(chosen, frames=grey)
+    return chosen, source
+
+
+def without_colour(frames: np.ndarray) -> bool:
+    """Whether red, green and blue are the same, up to what encoders change."""
+    return all(np.ptp(f[::4, ::4].astype(int), axis=2).max() <= 3 for f in frames)
+
+
+def _too_few(source: Selection, n: int) -> str:
+    what = f"{source.name} has {'no frames' if n == 0 else 'only one frame'}"
+    chosen = source.start or source.stop is not None or source.every > 1
+    return (
+        f"{what}{' in what was chosen of it' if chosen else ''}; at least 2 are needed"
+    )
+
+
+def frames_that_fit(memory: float, pixels: int, model: str) -> int:
+    """Frames of so many values that can be fitted in so many bytes."""
+    each = 4 * pixels * COPIES[model]
+    count = int((memory - BASE) / each)
+    if count < FEWEST:
+        raise ValueError(
+            f"memory must be at least {(BASE + FEWEST * each) / 1e9:.2f} GB for "
+            f"{FEWEST} frames of {pixels} values, got {memory / 1e9:.2f} GB; give "
+            "more, or a smaller size"
+        )
+    return min(count, MOST)
+
+
+def _fit(frames: np.ndarray, options: Options, watch: Watch) -> BackgroundModel:
+    total = 1000
+
+    def fitting(progress: Progress) -> None:
+        # The gap falls about geometrically, from one.
+        gap = min(max(progress.gap, options.tol), 1.0)
+        watch("fitting", int(total * np.log(gap) / np.log(options.tol)), total)
+
+    watch("fitting", 0, total)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the status is a fact
+        model = BackgroundModel(
+            options.model,
+            gamma=options.gamma,
+            lam=options.lam,
+            tol=options.tol,
+            max_iter=options.max_iter,
+            callback=fitting,
+        ).fit(frames)
+    watch("fitting", total, total)
+    return model
+
+
+def _write(
+    source: Selection,
+    chosen: Spread,
+    model: BackgroundModel,
+    place: Path,
+    options: Options,
+    truth: Truth | None,
+    watch: Watch,
+) -> float:
+    """All files; the share of moving pixels."""
+    moving = done = 0
+    numbers = source.numbers()
+    with ExitStack() as stack:
+        writers = {
+            name: stack.enter_context(Writer(place / name, source.rate, options.format))
+            for name in PARTS
+        }
+        watch("separating", 0, chosen.length)
+        for frames in _batches(source):
+            L = backgrounds(model, chosen.places, frames, done)
+            masks = model.mask(frames, L)
+            behind = in_unit_of(L, np.dtype(np.uint8))
+            for frame, back, mask in zip(_bytes(frames), behind, masks, strict=True):
+                _write_frame(writers, frame, back, mask)
+                if truth is not None:
+                    truth.add(next(numbers), mask)
+            moving += int(masks.sum())
+            done += len(frames)
+            watch("separating", done, chosen.length)
+    return moving / (done * np.prod(model.shape_[:2]))
+
+
+def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
+    white = np.where(mask, np.uint8(255), np.uint8(0))
+    colour = frame.ndim == 3
+    writers["background"].write(back)
+    writers["foreground"].write(np.where(mask[..., None] if colour else mask, frame, 0))
+    writers["mask"].write(white)
+    if colour:
+        white = np.repeat(white[..., None], 3, axis=2)
+    writers["side_by_side"].write(np.concatenate([frame, back, white], axis=1))
+
+
+def _batches(source: Selection) -> Iterator[np.ndarray]:
+    batch: list[np.ndarray] = []
+    for frame in source:
+        batch.append(frame)
+        if len(batch) == BLOCK:
+            yield np.stack(batch)
+            batch = []
+    if batch:
+        yield np.stack(batch)
+
+
+def _bytes(frames: np.ndarray) -> np.ndarray:
+    if frames.dtype == np.uint8:
+        return frames
+    return in_unit_of(scaled(frames), np.dtype(np.uint8))
+
+
+def _facts(
+    source: Selection,
+    chosen: Spread,
+    model: BackgroundModel,
+    options: Options,
+    seconds: dict[str, float],
+    moving: float,
+    truth: Truth | None,
+) -> dict[str, Any]:
+    fit = model.estimator_
+    height, width, *colours = model.shape_
+    facts: dict[str, Any] = {
+        "video": source.name,
+        "frames": chosen.length,
+        "fitted_frames": len(chosen.frames),
+        "width": width,
+        "height": height,
+        "colour": bool(colours),
+        "frames_per_second_of_video": float(source.rate),
+        "model": type(fit).__name__,
+        "lam": _number(getattr(fit, "lam_", None)),
+        "gamma": _number(getattr(fit, "gamma_", getattr(fit, "gamma_samples_", None))),
+        "tol": options.tol,
+        "status": fit.status_,
+        "certified_gap": _number(fit.gap_),
+        "iterations": int(fit.n_iter_),
+        "rank": int(fit.rank_),
+        "noise": _number(model.noise_),
+        "threshold": _number(model.rule_.threshold**2),
+        "foreground_share": _number(moving),
+        "seconds": seconds,
+        "frames_per_second": _number(chosen.length / sum(seconds.values())),
+        "files": {
+            name: name if options.format == "png" else f"{name}.{options.format}"
+            for name in PARTS
+        },
+    }
+    if truth is not None:
+        found = truth.scores()
+        facts["scores"] = {"masks": truth.n_masks} | {
+            name: _number(value) for name, value in found._asdict().items()
+        }
+    facts["versions"] = {
+        "rpcag": rpcag.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "av": pyav().__version__,
+    }
+    return facts
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")

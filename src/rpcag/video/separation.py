@@ -1,0 +1,131 @@
+"""Split frames in memory into background and foreground."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rpcag.solvers import Progress
+from rpcag.video.background import BackgroundModel, blocks
+from rpcag.video.sources import ArraySource
+from rpcag.video.spread import spread
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Separation:
+    """Background and moving objects of every frame.
+
+    Attributes
+    ----------
+    background : array of the shape and type of the frames
+    mask : bool array of shape (n_frames, height, width)
+        True on what moves.
+    foreground : array of the shape and type of the frames
+        The frames on the mask, zero elsewhere.
+    model : BackgroundModel
+        As fitted; ``model.estimator_`` has the certificate.
+    """
+
+    background: np.ndarray
+    foreground: np.ndarray
+    mask: np.ndarray
+    model: BackgroundModel
+
+    def __repr__(self):
+        n, height, width = self.mask.shape
+        share = 100 * self.mask.mean()
+        return (
+            f"Separation({n} frames of {height} x {width}, {share:.1f} % foreground, "
+            f"rank {self.model.estimator_.rank_})"
+        )
+
+
+def separate(
+    frames,
+    *,
+    model: str = "rpcag",
+    gamma: float | str = "auto",
+    lam: float | str = "auto",
+    graph: Any = "frames",
+    max_frames: int = 1000,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    callback: Callable[[Progress], bool | None] | None = None,
+) -> Separation:
+    """Background, foreground and mask of the frames of a fixed camera.
+
+    Parameters
+    ----------
+    frames : array of shape (n, height, width) or (n, height, width, 3)
+        Whole numbers of any depth, or numbers with a point between 0 and 1.
+    model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
+    gamma, lam : float or "auto", default="auto"
+        Weights of the smoothness between frames and of the sparse part, for values
+        between 0 and 1; see `BackgroundModel`.
+    graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
+    max_frames : int, default=1000
+        Of more frames than this, an even spread is fitted and the others are projected
+        (`transform`).
+    tol : float, default=1e-3
+        Certified relative duality gap at which to stop.
+    max_iter : int, default=1000
+    callback : callable, optional
+        Called after every iteration with a `rpcag.solvers.Progress`; a true value
+        stops the fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag.video import separate
+    >>> frames = np.random.default_rng(0).normal(120, 3, (40, 24, 32)).astype(np.uint8)
+    >>> for t in range(40):
+    ...     frames[t, 8:16, (t % 30) : (t % 30) + 6] = 250
+    >>> found = separate(frames)
+    >>> bool(found.mask[10, 12, 13]), bool(found.mask[10, 12, 25])
+    (True, False)
+    """
+    source = ArraySource(frames)
+    frames = source.frames
+    chosen = spread(source, max_frames)
+    fitted = BackgroundModel(
+        model,
+        gamma=gamma,
+        lam=lam,
+        graph=graph,
+        tol=tol,
+        max_iter=max_iter,
+        callback=callback,
+    ).fit(chosen.frames)
+    background = np.empty_like(frames)
+    mask = np.empty(frames.shape[:3], bool)
+    for rows in blocks(len(frames)):
+        some = frames[rows]
+        L = backgrounds(fitted, chosen.places, some, rows.start)
+        mask[rows] = fitted.mask(some, L)
+        background[rows] = in_unit_of(L, frames.dtype)
+    seen = mask if frames.ndim == 3 else mask[..., None]
+    return Separation(background, np.where(seen, frames, 0), mask, fitted)
+
+
+def backgrounds(
+    model: BackgroundModel, places: dict[int, int], frames: np.ndarray, first: int
+) -> np.ndarray:
+    """Of frames from number `first` on; `places` tells which of them were fitted."""
+    numbers = range(first, first + len(frames))
+    known = [i for i, n in enumerate(numbers) if n in places]
+    new = [i for i, n in enumerate(numbers) if n not in places]
+    L = np.empty_like(frames, dtype=np.float32)
+    if known:
+        L[known] = model.fitted_background([places[numbers[i]] for i in known])
+    if new:
+        L[new] = model.background(frames[new])
+    return L
+
+
+def in_unit_of(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The inverse of `scaled`, within the range of the type."""
+    if dtype.kind not in "ui":
+        return values.astype(dtype)
+    top = np.iinfo(dtype).max
+    return np.rint(np.clip(values, 0, 1) * np.float64(top)).astype(dtype)

@@ -1,0 +1,358 @@
+"""Videos as streams of frames: files FFmpeg reads, folders of images, arrays, .npz."""
+
+import math
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count, islice
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from rpcag.video.plugin import pyav
+
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
+RATE = Fraction(25)  # of sources that do not tell
+Size = tuple[int, int]  # height, width
+
+
+class Source(Protocol):
+    """Frames that can be gone through again and again, one at a time.
+
+    A frame is an array of shape (height, width) or (height, width, 3), in the size that
+    was asked for. `length` is the number of frames where something tells it.
+    """
+
+    name: str
+    rate: Fraction  # frames per second
+    length: int | None
+
+    def __iter__(self) -> Iterator[np.ndarray]: ...
+
+
+def open_source(path, *, size: Size | None = None, grey: bool = False) -> Source:
+    """The video at a path.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file FFmpeg reads, a folder of images in the order of their names (numbers
+        in them count as numbers), or a ``.npz`` with an array ``frames``.
+    size : (height, width), optional
+        To which frames are brought, by averaging over areas.
+    grey : bool, default=False
+    """
+    path = Path(path).expanduser()
+    if path.is_dir():
+        return FolderSource(path, size=size, grey=grey)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there")
+    if path.suffix.lower() in (".npz", ".npy"):
+        return ArchiveSource(path, size=size, grey=grey)
+    return FileSource(path, size=size, grey=grey)
+
+
+class FileSource:
+    """The first video stream of a file."""
+
+    def __init__(
+        self, path: Path, *, size: Size | None = None, grey: bool = False
+    ) -> None:
+        self.path, self.name = path, path.name
+        self._format = PixelFormat(size, grey)
+        with self._opened() as (_, stream):
+            self.rate = Fraction(stream.average_rate or stream.guessed_rate or RATE)
+            self.length = stream.frames or None
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        av = pyav()
+        read, first = 0, None
+        with self._opened() as (container, stream):
+            stream.thread_type = "AUTO"
+            try:
+                for frame in container.decode(stream):
+                    first = first or (frame.height, frame.width)
+                    self._format.check(frame, first, f"frame {read} of {self.name}")
+                    yield self._format.pixels(frame)
+                    read += 1
+            except av.error.FFmpegError as error:
+                raise ValueError(
+                    f"{self.name} is broken after frame {read - 1} ({_said(error)}); "
+                    f"--frames 0:{read} takes what can be read"
+                    if read
+                    else f"{self.name} has no frame that can be read ({_said(error)})"
+                ) from error
+        # Headers count some frames that are never shown, but not many.
+        if self.length is not None and read < 0.95 * self.length - 2:
+            raise ValueError(
+                f"{self.name} ends after {read} of {self.length} frames: the file is "
+                f"cut off. --frames 0:{read} takes what is there"
+            )
+
+    @contextmanager
+    def _opened(self):
+        av = pyav()
+        try:
+            container = av.open(str(self.path))
+        except av.error.FFmpegError as error:
+            if isinstance(error, PermissionError):
+                raise
+            raise ValueError(
+                f"{self.name} is not a video FFmpeg can read, or is cut off "
+                f"({_said(error)})"
+            ) from error
+        with container:
+            if not container.streams.video:
+                raise ValueError(
+                    f"{self.name} has no video in it: it holds other things, or is "
+                    "cut off"
+                )
+            yield container, container.streams.video[0]
+
+
+class FolderSource:
+    """Images of one size, as a video."""
+
+    rate = RATE
+
+    def __init__(
+        self, path: Path, *, size: Size | None = None, grey: bool = False
+    ) -> None:
+        self.path, self.name = path, path.resolve().name
+        self._format = PixelFormat(size, grey)
+        self.files = sorted(
+            (
+                file
+                for file in path.iterdir()
+                if file.suffix.lower() in IMAGES and not file.name.startswith(".")
+            ),
+            key=_natural,
+        )
+        self.length: int | None = len(self.files)
+        if not self.files:
+            raise ValueError(
+                f"{path} has no images in it; endings that are read: {' '.join(IMAGES)}"
+            )
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        first = None
+        for file in self.files:
+            frame = read_image(file)
+            first = first or (frame.height, frame.width)
+            self._format.check(frame, first, file.name)
+            yield self._format.pixels(frame)
+
+
+class ArchiveSource:
+    """An array ``frames`` (or the only array) of a ``.npz``, read frame by frame."""
+
+    rate = RATE
+
+    def __init__(
+        self, path: Path, *, size: Size | None = None, grey: bool = False
+    ) -> None:
+        self.path, self.name = path, path.name
+        self._format = PixelFormat(size, grey)
+        with self._opened() as (_, shape, dtype):
+            self._format.check_array(shape, dtype, self.name)
+            self.length: int | None = shape[0]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        with self._opened() as (file, shape, dtype):
+            size = math.prod(shape[1:]) * dtype.itemsize
+            for i in range(shape[0]):
+                data = file.read(size)
+                if len(data) < size:
+                    raise ValueError(f"{self.name} is cut off after frame {i - 1}")
+                frame = np.frombuffer(data, dtype).reshape(shape[1:])
+                yield self._format.convert(frame)
+
+    @contextmanager
+    def _opened(self):
+        try:
+            if self.path.suffix.lower() == ".npy":
+                with self.path.open("rb") as file:
+                    yield file, *_header(file)
+                return
+            with zipfile.ZipFile(self.path) as archive:
+                names = archive.namelist()
+                name = "frames.npy" if "frames.npy" in names else names[0]
+                if len(names) > 1 and name != "frames.npy":
+                    raise ValueError(
+                        f"{self.name} has no array called frames, but "
+                        f"{', '.join(n.removesuffix('.npy') for n in names)}"
+                    )
+                with archive.open(name) as file:
+                    yield file, *_header(file)
+        except (zipfile.BadZipFile, EOFError, IndexError) as error:
+            raise ValueError(
+                f"{self.name} is not a NumPy archive, or is cut off ({error})"
+            ) from error
+
+
+class ArraySource:
+    """Frames in memory."""
+
+    name = "frames"
+
+    def __init__(self, frames, *, size: Size | None = None, grey: bool = False) -> None:
+        self.frames = np.asarray(frames)
+        self._format = PixelFormat(size, grey)
+        self._format.check_array(self.frames.shape, self.frames.dtype, "frames")
+        self.length: int | None = len(self.frames)
+        self.rate = RATE
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return map(self._format.convert, self.frames)
+
+
+@dataclass
+class Selection:
+    """Frames A to B (without B) of a source, and of these every so many-th.
+
+    Parameters
+    ----------
+    source : Source
+    start, stop : int, optional
+    every : int, default=1
+    """
+
+    source: Source
+    start: int = 0
+    stop: int | None = None
+    every: int = 1
+    length: int | None = field(init=False)
+    rate: Fraction = field(init=False)
+
+    def __post_init__(self):
+        if self.every < 1:
+            raise ValueError(f"every must be at least 1, got {self.every}")
+        if self.start < 0 or (self.stop is not None and self.stop <= self.start):
+            raise ValueError(
+                "frames must be A:B with 0 <= A < B, got "
+                f"{self.start}:{'' if self.stop is None else self.stop}"
+            )
+        self.rate = self.source.rate / self.every
+        ends = [n for n in (self.source.length, self.stop) if n is not None]
+        # Without a length of the source, the stop is a hope.
+        known = self.source.length is not None
+        self.length = len(range(self.start, min(ends), self.every)) if known else None
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def numbers(self) -> Iterator[int]:
+        """In the source, of the frames that are chosen."""
+        return count(self.start, self.every)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return islice(self.source, self.start, self.stop, self.every)
+
+
+class PixelFormat:
+    """Frames in the size and colours that are wanted."""
+
+    def __init__(self, size: Size | None, grey: bool) -> None:
+        if size is not None and min(size) < 2:
+            raise ValueError(f"size must be at least 2 x 2 pixels, got {size}")
+        self.size, self.grey = size, grey
+
+    def check(self, frame, first: Size, name: str) -> None:
+        if self.size is None and (frame.height, frame.width) != first:
+            raise ValueError(
+                f"{name} is {frame.width}x{frame.height} but the first is "
+                f"{first[1]}x{first[0]}: --size WIDTHxHEIGHT brings all to one size"
+            )
+
+    def check_array(self, shape, dtype: np.dtype, name: str) -> None:
+        colour = len(shape) == 4 and shape[3] == 3
+        if not (len(shape) == 3 or colour) or dtype.kind not in "uifb":
+            raise ValueError(
+                f"{name} must hold numbers of shape (frames, height, width) or "
+                f"(frames, height, width, 3), got {dtype} of shape {shape}"
+            )
+
+    def pixels(self, frame) -> np.ndarray:
+        """Of a frame of PyAV."""
+        height, width = self.size or (frame.height, frame.width)
+        kind = "gray" if frame.format.name.startswith(("gray", "mono")) else "rgb24"
+        pixels = frame.to_ndarray(
+            format=kind, width=width, height=height, interpolation="AREA"
+        )
+        return as_grey(pixels) if self.grey else pixels
+
+    def convert(self, frame: np.ndarray) -> np.ndarray:
+        """Of an array."""
+        if self.grey:
+            frame = as_grey(frame)
+        if self.size is None or frame.shape[:2] == self.size:
+            return frame
+        resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
+        return np.rint(resized).astype(frame.dtype) if _whole(frame) else resized
+
+
+def as_grey(frame: np.ndarray) -> np.ndarray:
+    """By the weights of BT.601."""
+    if frame.ndim == 2:
+        return frame
+    grey = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
+    return np.rint(grey).astype(frame.dtype) if _whole(frame) else grey
+
+
+def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
+    """An axis in another length: each new pixel is the mean over what it covers."""
+    old = image.shape[axis]
+    edges = np.arange(length + 1) * (old / length)
+    image = np.moveaxis(image, axis, 0).astype(np.float32)
+    total = np.concatenate([np.zeros((1, *image.shape[1:])), np.cumsum(image, 0)])
+    whole = np.minimum(edges.astype(int), old - 1)
+    part = (edges - whole).reshape(-1, *[1] * (image.ndim - 1))
+    sums = total[whole] + part * image[whole]
+    return np.moveaxis(np.diff(sums, axis=0) * (length / old), 0, axis)
+
+
+def read_image(path: Path):
+    """The first frame of an image file, of PyAV."""
+    av = pyav()
+    try:
+        with av.open(str(path)) as container:
+            return next(container.decode(video=0))
+    except (av.error.FFmpegError, StopIteration, IndexError) as error:
+        said = f" ({_said(error)})" if str(error) else ""
+        raise ValueError(f"{path} cannot be read as an image{said}") from error
+
+
+def _header(file) -> tuple[tuple[int, ...], np.dtype]:
+    try:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, fortran, dtype = read(file)
+    except ValueError as error:
+        raise ValueError(f"not an array of NumPy: {error}") from error
+    if fortran or dtype.hasobject:
+        raise ValueError("frames must be an array of numbers in C order")
+    return shape, dtype
+
+
+def _whole(frame: np.ndarray) -> bool:
+    return frame.dtype.kind in "ui"
+
+
+def _natural(path: Path) -> list:
+    """frame9 comes before frame10."""
+    parts = re.split(r"(\d+)", path.name.lower())
+    return [(int(p), "") if p.isdigit() else (-1, p) for p in parts]
+
+
+def _said(error: BaseException) -> str:
+    """What FFmpeg says, without numbers and names."""
+    return str(getattr(error, "strerror", None) or error)

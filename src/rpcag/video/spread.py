@@ -1,0 +1,53 @@
+"""An even choice of frames from a stream of unknown length, in one pass."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Every so many-th frame of a stream."""
+
+    frames: np.ndarray
+    step: int
+    length: int  # of the stream
+
+    @property
+    def places(self) -> dict[int, int]:
+        """From numbers in the stream to places among the chosen."""
+        return {i * self.step: i for i in range(len(self.frames))}
+
+
+def spread(
+    stream: Iterable[np.ndarray],
+    most: int,
+    watch: Callable[[int], Any] | None = None,
+) -> Spread:
+    """At most so many frames, from half of that on if there are as many.
+
+    Whenever there are too many, every other one is dropped.
+    """
+    if most < 2:
+        raise ValueError(f"max_frames must be at least 2, got {most}")
+    kept: list[np.ndarray] = []
+    step, length = 1, 0
+    for frame in stream:
+        if kept and frame.shape != kept[0].shape:
+            raise ValueError(
+                f"frame {length} has shape {frame.shape}, the first {kept[0].shape}: "
+                "all must have one"
+            )
+        if length % step == 0:
+            kept.append(frame.copy())
+            if len(kept) > most:
+                del kept[1::2]
+                step *= 2
+        length += 1
+        if watch is not None:
+            watch(length)
+    if not kept:
+        return Spread(np.empty((0, 0, 0)), 1, 0)
+    return Spread(np.stack(kept), step, length)

@@ -1,0 +1,109 @@
+"""Write frames as a video browsers play, or as a folder of lossless images."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpcag.video.plugin import pyav
+
+# Ending -> encoder and its options. H.264 and VP9 in 4:2:0 is what browsers play; with
+# the index in front (faststart) an mp4 starts before all of it is there.
+CODECS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
+    "mp4": ("libx264", {"crf": "18", "preset": "veryfast"}, {"movflags": "+faststart"}),
+    "webm": (
+        "libvpx-vp9",
+        {"crf": "24", "b": "0", "deadline": "realtime", "cpu-used": "6"},
+        {},
+    ),
+}
+FORMATS = (*CODECS, "png")
+
+
+def check_format(name: str) -> str:
+    if name not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name!r}")
+    return name
+
+
+class Writer:
+    """Frames of one shape, uint8, grey or red-green-blue, into a new file.
+
+    Parameters
+    ----------
+    path : Path
+        Without ending.
+    rate : Fraction
+        Frames per second.
+    format : {"mp4", "webm", "png"}
+    """
+
+    def __init__(self, path: Path, rate: Fraction, format: str = "mp4") -> None:
+        self.rate = rate.limit_denominator(1001)
+        self.format = check_format(format)
+        self.count = 0
+        self._container: Any = None
+        self.path = path if format == "png" else path.with_suffix(f".{format}")
+        if format == "png":
+            path.mkdir()
+
+    def write(self, frame: np.ndarray) -> None:
+        picture = self._picture(frame)
+        if self.format == "png":
+            _save_png(picture, self.path / f"{self.count:06d}.png")
+        else:
+            if self._container is None:
+                self._open(picture.width, picture.height)
+            picture.pts = self.count
+            self._mux(picture)
+        self.count += 1
+
+    def close(self) -> None:
+        if self._container is not None:
+            self._mux(None)  # what the encoder still holds
+            self._container.close()
+            self._container = None
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if kind is None:
+            self.close()
+        elif self._container is not None:  # what is there will be deleted
+            self._container.close()
+
+    def _open(self, width: int, height: int) -> None:
+        codec, options, container_options = CODECS[self.format]
+        self._container = pyav().open(str(self.path), "w", options=container_options)
+        stream = self._container.add_stream(codec, rate=self.rate, options=options)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.thread_type = "AUTO"
+        self._stream = stream
+
+    def _mux(self, picture) -> None:
+        for packet in self._stream.encode(picture):
+            self._container.mux(packet)
+
+    def _picture(self, frame: np.ndarray):
+        frame = np.ascontiguousarray(frame)
+        if self.format != "png":
+            frame = _even(frame)
+        kind = "gray" if frame.ndim == 2 else "rgb24"
+        return pyav().VideoFrame.from_ndarray(frame, format=kind)
+
+
+def _even(frame: np.ndarray) -> np.ndarray:
+    """Sides of 4:2:0 are even: the last row or column is repeated."""
+    missing = [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)]
+    return np.pad(frame, missing[: frame.ndim], mode="edge")
+
+
+def _save_png(picture, path: Path) -> None:
+    codec = pyav().CodecContext.create("png", "w")
+    codec.width, codec.height = picture.width, picture.height
+    codec.pix_fmt = picture.format.name
+    codec.time_base = Fraction(1, 25)
+    packets = [*codec.encode(picture), *codec.encode(None)]
+    path.write_bytes(b"".join(bytes(packet) for packet in packets))

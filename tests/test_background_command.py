@@ -1,0 +1,350 @@
+"""``rpcag background``: what it writes, and what it says of bad input."""
+
+import json
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from videos import scene
+
+pytest.importorskip("av", reason="needs the extra rpcag[video]")
+pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
+
+from typer.testing import CliRunner
+
+from browser import launch
+from rpcag.commands import app
+from rpcag.video import Options, open_source, separate_file
+from rpcag.video.writers import Writer
+
+
+def command(*words):
+    return CliRunner().invoke(app, ["background", *map(str, words)])
+
+
+def write(path, frames, format="mp4"):
+    with Writer(path, Fraction(10), format) as writer:
+        for frame in frames:
+            writer.write(frame)
+    return writer.path
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    """A video file, its frames, and an archive of the same with true masks."""
+    folder = tmp_path_factory.mktemp("clip")
+    frames, truth = scene(np.random.default_rng(1), n=30)
+    path = write(folder / "clip", frames)
+    index = np.arange(0, 30, 4)
+    np.savez(folder / "clip.npz", frames=frames, masks=truth[index], mask_index=index)
+    return path
+
+
+def listed(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# -- what is written -------------------------------------------------------------------
+
+
+def test_all_videos_and_the_facts_are_written(clip, tmp_path):
+    output = tmp_path / "a" / "b"
+    result = command(clip, "-o", output)
+    assert result.exit_code == 0, result.output
+    names = ["background", "foreground", "mask", "side_by_side"]
+    assert listed(output) == sorted([f"{name}.mp4" for name in names] + ["facts.json"])
+    facts = json.loads((output / "facts.json").read_text())
+    assert facts["certified_gap"] <= 1e-3
+    assert facts["frames"] == facts["fitted_frames"] == 30
+    assert not facts["colour"]  # stored as if it had some
+    frames = {n: np.stack(list(open_source(output / f"{n}.mp4"))) for n in names}
+    height, width = 32, 44
+    for name in names[:3]:
+        assert frames[name].shape[:3] == (30, height, width)
+    assert frames["side_by_side"].shape[:3] == (30, height, 3 * width)
+    together = np.concatenate([frames["background"], frames["mask"]], axis=2)
+    apart = np.abs(frames["side_by_side"][:, :, width:].astype(int) - together)
+    assert apart.mean() < 6  # what encoders change
+    assert "certified gap" in result.output
+    assert open_source(output / "mask.mp4").rate == 10
+
+
+def test_json_is_all_that_is_printed(clip, tmp_path):
+    result = command(clip, "-o", tmp_path, "--json", "--frames", "2:20", "--every", 3)
+    facts = json.loads(result.stdout)
+    assert facts == json.loads((tmp_path / "facts.json").read_text())
+    assert facts["frames"] == 6
+    assert facts["frames_per_second_of_video"] == pytest.approx(10 / 3)
+    quiet = command(clip, "-o", tmp_path, "-q", "--frames", ":8", "--model", "rpca")
+    assert quiet.exit_code == 0
+    assert quiet.output == ""
+
+
+def test_masks_are_scored_by_the_truth(clip, tmp_path):
+    archive = clip.with_suffix(".npz")
+    words = [archive, "-o", tmp_path, "--format", "png", "--json"]
+    scores = json.loads(command(*words, "--truth", archive).stdout)["scores"]
+    assert scores["masks"] == 8
+    assert scores["f"] > 0.93
+    # Its own masks, as images and by every other frame: nothing is wrong.
+    (tmp_path / "mask").rename(tmp_path / "own")
+    again = [archive, "-o", tmp_path / "again", "--truth", tmp_path / "own", "--json"]
+    scores = json.loads(command(*again).stdout)["scores"]
+    assert scores == {"masks": 30, "precision": 1, "recall": 1, "f": 1}
+
+
+def test_colours_and_sizes_are_as_asked(tmp_path, rng):
+    frames, _ = scene(rng, n=20)
+    colours = np.stack([frames, frames // 2, 255 - frames], axis=3)
+    path = write(tmp_path / "colours", colours, "webm")
+    words = [path, "-o", tmp_path, "--json", "--format", "webm"]
+    facts = json.loads(command(*words, "--size", "24x16").stdout)
+    assert (facts["width"], facts["height"], facts["colour"]) == (24, 16, True)
+    back = next(iter(open_source(tmp_path / "background.webm")))
+    expected = np.median(colours, axis=(0, 1, 2))
+    np.testing.assert_allclose(np.median(back, axis=(0, 1)), expected, atol=12)
+    grey = json.loads(command(*words, "--grey").stdout)
+    assert (grey["width"], grey["height"], grey["colour"]) == (44, 32, False)
+
+
+def test_large_frames_are_made_smaller_unless_asked(tmp_path, rng):
+    path = tmp_path / "large.npy"
+    np.save(path, rng.integers(90, 110, (4, 400, 600)).astype(np.uint8))
+    facts = json.loads(command(path, "-o", tmp_path / "o", "--json").stdout)
+    assert (facts["width"], facts["height"]) == (340, 226)
+    words = [path, "-o", tmp_path / "o", "--json", "--size", "full"]
+    assert json.loads(command(*words).stdout)["width"] == 600
+
+
+def test_frames_beyond_the_memory_go_through_the_model(clip, tmp_path, monkeypatch):
+    monkeypatch.setattr("rpcag.video.files.MOST", 20)
+    archive = clip.with_suffix(".npz")
+    words = [archive, "-o", tmp_path, "--truth", archive, "--json"]
+    facts = json.loads(command(*words).stdout)
+    assert (facts["frames"], facts["fitted_frames"]) == (30, 15)
+    assert facts["scores"]["f"] > 0.93
+
+
+# -- all or nothing --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", ["reading", "fitting", "separating"])
+def test_an_interrupt_leaves_nothing_new(stage, clip, tmp_path):
+    def watch(now, done, total):
+        if now == stage and done > 0:
+            raise KeyboardInterrupt
+
+    old = tmp_path / "there"
+    old.mkdir()
+    (old / "mask.mp4").write_text("of an earlier run")
+    for folder in (old, tmp_path / "not" / "there"):
+        with pytest.raises(KeyboardInterrupt):
+            separate_file(clip, folder, Options(), watch=watch)
+    assert listed(tmp_path) == ["there"]
+    assert listed(old) == ["mask.mp4"]
+    assert (old / "mask.mp4").read_text() == "of an earlier run"
+
+
+def _not_a_video(folder, clip):
+    path = folder / "notes.mp4"
+    path.write_text("these are notes")
+    return path
+
+
+def _nothing(folder, clip):
+    path = folder / "empty.mp4"
+    path.touch()
+    return path
+
+
+def _sound(folder, clip):
+    import av
+
+    path = folder / "sound.wav"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("pcm_s16le", rate=8000)
+        samples = np.zeros((1, 800), np.int16)
+        frame = av.AudioFrame.from_ndarray(samples, layout="mono")
+        frame.sample_rate = 8000
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+    return path
+
+
+def _zero_frames(folder, clip):
+    np.savez(folder / "zero.npz", frames=np.zeros((0, 8, 8), np.uint8))
+    return folder / "zero.npz"
+
+
+def _one_frame(folder, clip):
+    return write(folder / "one", np.zeros((1, 16, 16), np.uint8))
+
+
+def _sizes(folder, clip):
+    path = write(folder / "sizes", np.full((3, 16, 16), 90, np.uint8), "png")
+    other = write(folder / "other", np.full((1, 16, 20), 90, np.uint8), "png")
+    (other / "000000.png").rename(path / "000003.png")
+    other.rmdir()
+    return path
+
+
+def _cut_off(folder, clip):
+    """With the index in front, as we write it: half of the frames are there."""
+    path = folder / "cut.mp4"
+    data = clip.read_bytes()
+    path.write_bytes(data[: len(data) * 6 // 10])
+    return path
+
+
+def _cut_head(folder, clip):
+    """The index at the end, as others write it, is gone."""
+    path = folder / "cut.mp4"
+    path.write_bytes(clip.read_bytes()[:200])
+    return path
+
+
+def _cut_archive(folder, clip):
+    path = folder / "cut.npz"
+    path.write_bytes(clip.with_suffix(".npz").read_bytes()[:5000])
+    return path
+
+
+def _no_images(folder, clip):
+    path = folder / "images"
+    path.mkdir()
+    return path
+
+
+def _broken_image(folder, clip):
+    path = write(folder / "broken", np.full((3, 16, 16), 90, np.uint8), "png")
+    (path / "000001.png").write_text("no image")
+    return path
+
+
+def _other_arrays(folder, clip):
+    np.savez(folder / "arrays.npz", X=np.zeros(3), y=np.zeros(3))
+    return folder / "arrays.npz"
+
+
+def _table(folder, clip):
+    np.savez(folder / "table.npz", X=np.zeros((3, 3)))
+    return folder / "table.npz"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda folder, clip: folder / "none.mp4", "none.mp4 is not there"),
+        (_not_a_video, "notes.mp4 is not a video FFmpeg can read"),
+        (_nothing, "empty.mp4 is not a video FFmpeg can read"),
+        (_sound, "sound.wav has no video in it"),
+        (_zero_frames, "zero.npz has no frames; at least 2 are needed"),
+        (_one_frame, "one.mp4 has only one frame; at least 2 are needed"),
+        (_sizes, "000003.png is 20x16 but the first is 16x16: --size WIDTHxHEIGHT"),
+        (_cut_off, "--frames 0:"),
+        (_cut_head, "cut.mp4 has no video in it: it holds other things, or is cut off"),
+        (_cut_archive, "cut.npz is not a NumPy archive, or is cut off"),
+        (_no_images, "has no images in it"),
+        (_broken_image, "000001.png cannot be read as an image"),
+        (_other_arrays, "arrays.npz has no array called frames, but X, y"),
+        (_table, "table.npz must hold numbers of shape (frames, height, width)"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
+    before = tmp_path / "in"
+    before.mkdir()
+    path = make(before, clip)
+    result = command(path, "-o", tmp_path / "out", "-q")
+    assert result.exit_code == 2
+    assert said in result.output
+    assert result.output.startswith("rpcag: ")
+    assert result.output.count("\n") == 1
+    assert "Traceback" not in result.output
+    assert listed(tmp_path) == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "pca"], "model must be one of rpcag, rpca, frpcag, got 'pca'"),
+        (["--gamma", "much"], "--gamma must be auto or a number from 0 on"),
+        (["--gamma", "-1"], "--gamma must be auto or a number from 0 on"),
+        (["--size", "big"], "--size must be WIDTHxHEIGHT or full, got 'big'"),
+        (["--size", "1x9"], "size must be at least 2 x 2 pixels"),
+        (["--frames", "7"], "--frames must be A:B in whole numbers, got '7'"),
+        (["--frames", "7:3"], "frames must be A:B with 0 <= A < B, got 7:3"),
+        (["--frames", "99:"], "has no frames in what was chosen of it"),
+        (["--every", "99"], "has only one frame in what was chosen of it"),
+        (["--memory", "lots"], "--memory must be a size such as 800MB or 1.5GB"),
+        (["--memory", "1kB"], "memory must be at least 0.30 GB"),
+        (["--format", "avi"], "format must be one of mp4, webm, png, got 'avi'"),
+        (["--tol", "0"], "--tol must lie between 0 and 1"),
+        (["--truth", "nowhere.npz"], "nowhere.npz is not there"),
+    ],
+)
+def test_wrong_options_are_one_line(words, said, clip, tmp_path):
+    result = command(clip, "-o", tmp_path / "out", "-q", *words)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert result.output.count("\n") == 1
+    assert listed(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(clip, tmp_path):
+    (tmp_path / "file").touch()
+    for output in (tmp_path / "file", tmp_path / "file" / "below"):
+        result = command(clip, "-o", output, "-q")
+        assert result.exit_code == 2
+        assert str(tmp_path / "file") in result.output
+        assert result.output.count("\n") == 1
+    assert listed(tmp_path) == ["file"]
+
+
+def test_without_ffmpeg_the_extra_is_named(clip, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    result = command(clip, "-o", tmp_path / "out", "-q")
+    assert result.exit_code == 2
+    assert "pip install 'rpcag[video]'" in result.output
+    assert result.output.count("\n") == 1
+    assert listed(tmp_path) == []
+
+
+# -- the browser -----------------------------------------------------------------------
+
+PLAY = """async (name) => {
+  const video = document.createElement('video');
+  video.muted = true;
+  video.playbackRate = 4;
+  document.body.append(video);
+  const ended = new Promise((resolve, reject) => {
+    video.onended = resolve;
+    video.onerror = () => reject(video.error.message);
+  });
+  video.src = name;
+  await video.play();
+  await ended;
+  const {videoWidth, videoHeight, duration} = video;
+  const canvas = document.createElement('canvas');
+  canvas.width = videoWidth; canvas.height = videoHeight;
+  const draw = canvas.getContext('2d');
+  draw.drawImage(video, 0, 0);
+  return {videoWidth, videoHeight, duration};
+}"""
+
+
+@pytest.mark.parametrize("format", ["mp4", "webm"])
+def test_videos_play_to_the_end_in_a_browser(format, clip, tmp_path):
+    facts = separate_file(clip, tmp_path, Options(model="rpca", format=format))
+    (tmp_path / "page.html").write_text("<!doctype html><title>videos</title>")
+    with launch() as page:
+        page.goto((tmp_path / "page.html").as_uri())
+        for name, file in facts["files"].items():
+            played = page.evaluate(PLAY, file)
+            wide = 3 * 44 if name == "side_by_side" else 44
+            assert (played["videoWidth"], played["videoHeight"]) == (wide, 32)
+            assert played["duration"] == pytest.approx(30 / 10, abs=0.15)
+        (tmp_path / "broken.mp4").write_text("not a video")
+        with pytest.raises(Exception, match=r"supported|DEMUXER"):
+            page.evaluate(PLAY, "broken.mp4")

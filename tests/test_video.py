@@ -1,0 +1,326 @@
+"""Separating frames in memory: graph, masks, models, sources, writers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from rpcag import RPCAG
+from rpcag.metrics import foreground_scores
+from rpcag.video import open_source, separate
+from rpcag.video.background import automatic_gamma, pixel_graph
+from rpcag.video.files import frames_that_fit, without_colour
+from rpcag.video.graph import FrameGraph, pixel_noise
+from rpcag.video.masks import MaskEstimate, clean, lit_differently, otsu
+from rpcag.video.separation import in_unit_of
+from rpcag.video.sources import ArraySource, Selection, area_average
+from rpcag.video.spread import spread
+from videos import scene
+
+# -- separate --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["rpcag", "rpca", "frpcag"])
+def test_what_moves_is_found(model, rng):
+    frames, truth = scene(rng)
+    found = separate(frames, model=model)
+    assert found.model.estimator_.gap_ <= 1e-3
+    assert foreground_scores(found.mask, truth).f > 0.93
+    wall = np.median(frames, axis=0)
+    assert np.abs(found.background - wall).mean() < 2.5
+    np.testing.assert_array_equal(found.foreground, np.where(found.mask, frames, 0))
+
+
+def test_new_frames_have_the_background_of_fitted_ones(rng):
+    frames, truth = scene(rng)
+    every, some = separate(frames), separate(frames, max_frames=20)
+    assert len(some.model.estimator_.low_rank_) == 20  # every other
+    apart = np.abs(every.background.astype(int) - some.background)[~truth]
+    assert apart.mean() < 1
+    assert foreground_scores(some.mask, truth).f > 0.93
+
+
+def test_lights_that_go_on_are_background(rng):
+    light = np.where(np.arange(40) < 15, 0.5, 1.2)
+    frames, truth = scene(rng, light=light)
+    found = separate(frames)
+    assert foreground_scores(found.mask, truth).f > 0.9
+    assert separate(scene(rng, light=light, moving=False)[0]).mask.mean() < 1e-3
+
+
+def test_noise_alone_moves_nowhere(rng):
+    frames, _ = scene(rng, moving=False, noise=6.0)
+    assert separate(frames).mask.mean() < 1e-3
+
+
+def test_the_background_stays_near_that_of_alike_frames(rng):
+    n, reach = 40, 0.05
+    X = 0.4 + 0.01 * rng.standard_normal((n, 600))
+    X[:15, :200] += 0.5  # stands there for a while
+    everyone = (1 - np.eye(n)) / (n - 1)  # degrees are one
+    lam = 1 / np.sqrt(600)
+    options = {"lam": lam, "graph": everyone, "laplacian": "combinatorial"}
+    departures = [
+        np.abs(L - L.mean(axis=0)).max()
+        for gamma in (automatic_gamma(lam, reach), 0.0)
+        for L in [RPCAG(gamma=gamma, **options).fit(X).low_rank_]
+    ]
+    # One lam from S, and a little from the nuclear norm.
+    assert departures[0] < 1.3 * reach
+    assert departures[1] > 3 * reach
+
+
+def test_colours_are_kept(rng):
+    frames, truth = scene(rng)
+    colours = np.stack([frames, frames // 2, 255 - frames], axis=3)
+    found = separate(colours)
+    assert found.background.shape == found.foreground.shape == colours.shape
+    assert foreground_scores(found.mask, truth).f > 0.93
+
+
+def test_depth_does_not_matter(rng):
+    frames, _ = scene(rng, n=30)
+    eight = separate(frames)
+    sixteen = separate(frames.astype(np.uint16) * 257)
+    floats = separate((frames / 255).astype(np.float32))
+    for other in (sixteen, floats):
+        assert (other.mask != eight.mask).mean() < 1e-3
+    assert sixteen.background.dtype == np.uint16
+    np.testing.assert_allclose(floats.background * 255, eight.background, atol=0.6)
+
+
+@pytest.mark.parametrize(
+    ("frames", "options", "message"),
+    [
+        (np.zeros((1, 4, 4)), {}, "at least 2 are needed, got 1"),
+        (np.zeros((0, 4, 4)), {}, "at least 2 are needed, got 0"),
+        (np.zeros((4, 4)), {}, r"shape \(frames, height, width\)"),
+        (np.zeros((4, 4, 4, 2)), {}, r"\(frames, height, width, 3\), got float64"),
+        (np.zeros((4, 4, 4), complex), {}, "must hold numbers"),
+        (np.zeros((4, 4, 4)), {"model": "pca"}, "model must be one of rpcag, rpca"),
+        (np.zeros((4, 4, 4)), {"max_frames": 1}, "max_frames must be at least 2"),
+        (np.zeros((4, 4, 4)), {"gamma": -1.0}, "gamma"),
+    ],
+)
+def test_wrong_arguments_are_named(frames, options, message):
+    with pytest.raises(ValueError, match=message):
+        separate(frames, **options)
+
+
+def test_frames_without_anything_in_them_are_background():
+    for value in (0, 255):
+        found = separate(np.full((12, 16, 16), value, np.uint8))
+        assert not found.mask.any()
+        assert np.abs(found.background.astype(int) - value).max() <= 1
+
+
+# -- graph -----------------------------------------------------------------------------
+
+
+def test_frames_are_joined_by_their_light_not_by_what_moves(rng):
+    light = np.where(np.arange(60) % 20 < 10, 0.6, 1.0)  # many switches
+    frames, _ = scene(rng, n=60, light=light)
+    W = FrameGraph().fit(frames.reshape(60, -1) / 255).adjacency_
+    i, j = W.nonzero()
+    weight_across = W.toarray()[i, j][light[i] != light[j]].sum()
+    assert weight_across < 1e-3 * W.sum()
+    np.testing.assert_allclose((W - W.T).toarray(), 0)
+    # The square is at the same place again after 14 frames: that must not matter.
+    expected = 1 / 2  # share of pairs of one light that are 10 or fewer frames apart
+    near = (np.abs(i - j) <= 10).mean()
+    assert near < expected
+
+
+def test_new_frames_are_joined_like_old_ones(rng):
+    light = np.where(np.arange(60) < 30, 0.6, 1.0)
+    frames, _ = scene(rng, n=60, light=light)
+    X = (frames.reshape(60, -1) / 255).astype(np.float32)
+    A = FrameGraph().fit(X[::2]).connect(X[1::2]).toarray()
+    assert A.shape == (30, 30)
+    assert A[:15, 15:].max() == A[15:, :15].max() == pytest.approx(0, abs=1e-6)
+    assert 0.5 < A.sum(axis=1).mean() <= 1
+
+
+def test_noise_is_told_from_what_moves(rng):
+    frames, _ = scene(rng, noise=4.0)
+    noise = pixel_noise(frames.reshape(40, -1) / 255) * 255
+    assert np.median(noise) == pytest.approx(4, rel=0.25)
+
+
+def test_pixels_touch_in_their_own_channel():
+    W = pixel_graph(3, 4, 2).toarray().reshape(3, 4, 2, 3, 4, 2)
+    assert W[1, 1, 0].sum() == 4
+    assert W[1, 1, 0, 1, 2, 0] == 1
+    assert W[1, 1, 0, :, :, 1].sum() == 0
+
+
+# -- masks -----------------------------------------------------------------------------
+
+
+def test_otsu_splits_with_the_least_variance(rng):
+    values = np.linspace(0, 1, 50)
+    counts = rng.integers(0, 30, 50)
+
+    def within(k):
+        parts = (values[:k], counts[:k]), (values[k:], counts[k:])
+        return sum(
+            np.sum(c * (v - np.average(v, weights=c)) ** 2)
+            for v, c in parts
+            if c.sum() > 0
+        )
+
+    best = min(range(1, 50), key=within)
+    split = int(np.argmax(values == otsu(values, counts))) + 1
+    assert within(split) == pytest.approx(within(best))
+
+
+def test_the_rule_knows_the_noise(rng):
+    estimate = MaskEstimate()
+    estimate.add(0.02 * rng.standard_normal((20, 30, 30)))
+    estimate.add(0.02 * rng.standard_normal((20, 30, 30)))
+    assert estimate.rule().noise == pytest.approx(0.02, rel=0.05)
+
+
+def test_shadows_are_told_from_objects(rng):
+    wall = ndimage.gaussian_filter(rng.standard_normal((1, 40, 40)), (0, 1, 1))
+    wall = 0.5 + 0.1 * wall / wall.std()
+    frame = wall.copy()
+    frame[0, 5:15, 5:15] *= 0.7  # a shadow
+    frame[0, 25:35, 25:35] = 0.3  # an object
+    lit = lit_differently(frame, wall, 0.01)[0]
+    assert lit[8:12, 8:12].all()
+    assert not lit[28:32, 28:32].any()
+    flat = np.full_like(wall, 0.5)  # without texture nobody can tell
+    assert not lit_differently(0.7 * flat, flat, 0.01).any()
+
+
+def test_the_clean_up_closes_fills_and_drops():
+    mask = np.zeros((120, 160), bool)
+    mask[20:40, 20:40] = True
+    mask[25:35, 25:35] = False  # a hole
+    mask[20:40, 42:50] = True  # behind a gap of two pixels
+    mask[80:84, 80:84] = True  # 16 pixels
+    mask[100:105, 0:5] = True  # 25 pixels at the border
+    cleaned = clean(mask)
+    assert cleaned[20:40, 20:50].all()
+    assert not cleaned[75:90, 75:90].any()
+    assert cleaned[100:105, 0:5].all()
+    assert cleaned.sum() < 20 * 30 + 25 + 10
+    for full in (True, False):
+        assert (clean(np.full((30, 30), full)) == full).all()
+
+
+# -- sources and sizes -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 9, 31, 100])
+@pytest.mark.parametrize("most", [2, 8, 40])
+def test_a_spread_is_even_and_long_enough(n, most):
+    found = spread((np.full((1, 1), i) for i in range(n)), most)
+    assert found.length == n
+    numbers = found.frames.ravel().tolist()
+    assert numbers == list(range(0, n, found.step))
+    assert len(numbers) == n or most / 2 <= len(numbers) <= most
+    assert all(numbers[place] == n for n, place in found.places.items())
+
+
+def test_areas_are_averaged(rng):
+    image = rng.random((12, 18, 3))
+    halves = area_average(area_average(image, 6, 0), 9, 1)
+    blocks = image.reshape(6, 2, 9, 2, 3).mean(axis=(1, 3))
+    np.testing.assert_allclose(halves, blocks, rtol=1e-5)
+    odd = area_average(area_average(image, 5, 0), 7, 1)
+    np.testing.assert_allclose(odd.mean(), image.mean(), rtol=1e-6)
+
+
+def test_a_selection_is_a_slice(rng):
+    frames, _ = scene(rng, n=20)
+    for start, stop, every in ((0, None, 1), (3, None, 4), (2, 11, 3), (5, 99, 2)):
+        chosen = Selection(ArraySource(frames), start, stop, every)
+        expected = frames[start:stop:every]
+        np.testing.assert_array_equal(np.stack(list(chosen)), expected)
+        assert chosen.length == len(expected)
+        numbers = [n for n, _ in zip(chosen.numbers(), expected, strict=False)]
+        np.testing.assert_array_equal(frames[numbers], expected)
+
+
+def test_an_archive_is_read_frame_by_frame(rng, tmp_path):
+    frames, _ = scene(rng, n=6)
+    np.savez_compressed(tmp_path / "a.npz", other=np.arange(3), frames=frames)
+    np.save(tmp_path / "b.npy", frames)
+    for name in ("a.npz", "b.npy"):
+        source = open_source(tmp_path / name)
+        for _ in range(2):  # again and again
+            np.testing.assert_array_equal(np.stack(list(source)), frames)
+        assert source.length == 6
+    small = open_source(tmp_path / "a.npz", size=(16, 22))
+    expected = frames.reshape(6, 16, 2, 22, 2).mean(axis=(2, 4))
+    np.testing.assert_allclose(np.stack(list(small)), expected, atol=0.5)
+
+
+def test_values_survive_the_way_to_one_and_back(rng):
+    for dtype in (np.uint8, np.uint16):
+        top = np.iinfo(dtype).max
+        values = rng.integers(0, top + 1, 1000).astype(dtype)
+        back = in_unit_of(values / np.float32(top), values.dtype)
+        np.testing.assert_array_equal(back, values)
+
+
+def test_grey_is_told_from_colour(rng):
+    frames, _ = scene(rng, n=3)
+    grey = np.repeat(frames[..., None], 3, axis=3)
+    assert without_colour(grey)
+    grey[1, 20, 20, 0] //= 2
+    assert not without_colour(grey)
+
+
+def test_memory_is_a_budget():
+    few = frames_that_fit(0.5e9, 19200, "rpcag")
+    assert 20 <= few < frames_that_fit(0.7e9, 19200, "rpcag") < 1000
+    assert frames_that_fit(50e9, 19200, "rpcag") == 1000
+    with pytest.raises(ValueError, match=r"memory must be at least 1.04 GB for 20"):
+        frames_that_fit(0.5e9, 640 * 480 * 3, "rpcag")
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", ["mp4", "webm", "png"])
+@pytest.mark.parametrize("colour", [False, True])
+def test_what_is_written_can_be_read(format, colour, rng, tmp_path):
+    pytest.importorskip("av", reason="needs the extra rpcag[video]")
+    from rpcag.video.writers import Writer
+
+    frames, _ = scene(rng, n=9, noise=0.0)
+    frames = frames[:, :31, :43]  # odd sides
+    if colour:
+        frames = np.stack([frames, frames // 2, frames // 3], axis=3)
+    with Writer(tmp_path / "video", Fraction(30000, 1001), format) as writer:
+        for frame in frames:
+            writer.write(frame)
+    source = open_source(writer.path, grey=not colour)
+    read = np.stack(list(source))
+    assert len(read) == source.length or source.length is None
+    if format == "png":
+        np.testing.assert_array_equal(read, frames)
+        return
+    assert source.rate == pytest.approx(Fraction(30000, 1001), rel=1e-3)
+    assert read.shape[1:3] == (32, 44)
+    apart = np.abs(read[:, :31, :43].astype(int) - frames)
+    assert apart.mean() < (6 if colour else 3)
+
+
+def test_images_are_in_the_order_of_their_numbers(rng, tmp_path):
+    pytest.importorskip("av", reason="needs the extra rpcag[video]")
+    from rpcag.video.writers import Writer
+
+    frames, _ = scene(rng, n=12)
+    with Writer(tmp_path / "f", Fraction(25), "png") as writer:
+        for frame in frames:
+            writer.write(frame)
+    for i, path in enumerate(sorted((tmp_path / "f").iterdir())):
+        path.rename(path.with_name(f"frame{i}.png"))
+    (tmp_path / "f" / "notes.txt").write_text("no image")
+    read = np.stack(list(open_source(tmp_path / "f")))
+    np.testing.assert_array_equal(read, frames)

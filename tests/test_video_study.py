@@ -1,0 +1,136 @@
+"""The study of videos: every method on a small one, tables, page and figure."""
+
+import numpy as np
+import pytest
+
+from rpcag.datasets import Video
+from rpcag.study import Store, run
+from rpcag.study.experiments import video
+from videos import scene
+
+OURS = ["RPCAG", "RPCA", "median"]
+
+
+def clip(task_run):
+    frames, truth = scene(np.random.default_rng(3), n=40)
+    index = np.arange(0, 40, 3)
+    valid = np.ones(truth[index].shape, bool)
+    valid[:, :, -4:] = False
+    numbers = np.arange(40)
+    return Video(task_run.clip, frames, numbers, truth[index], index, valid=valid)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    store = Store(folder / "video.jsonl")
+    models = list(video.METHODS)
+    try:
+        import cv2  # noqa: F401
+    except ImportError:
+        models = [m for m in models if m not in ("MOG2", "KNN")]
+    cache = folder / "rpcag" / "video"
+    tasks = video.plan(clips=["hall"], models=models, load=clip, pictures=cache)
+    assert run(tasks, store) == []
+    return store
+
+
+def test_every_method_is_scored(store):
+    found = {r["run"]["model"]: r for r in store.read()}
+    for model in OURS:
+        assert found[model]["f"] > 0.9
+        assert found[model]["masks"] == 14
+        assert found[model]["seconds_per_frame"] > 0
+    assert found["RPCAG"]["facts"]["gap"] <= 1e-3
+    assert found["RPCAG, gamma 10"]["facts"]["gamma"] == 10
+    assert found["RPCAG"]["facts"]["gamma"] not in (0, 10)
+    assert found["RPCA"]["facts"]["lam"] == pytest.approx(1 / 1408**0.5, rel=1e-3)
+    if "MOG2" in found:
+        assert 0 <= found["MOG2"]["facts"]["as_it_comes"] <= 1
+
+
+def test_tables_have_the_mean_and_mark_the_best():
+    records = [
+        {
+            "run": {"experiment": "video", "clip": c, "model": m, "every": every},
+            "f": f,
+            "precision": 0.5,
+            "recall": 0.25,
+            "behind": behind,
+            "seconds_per_frame": 0.01,
+            "facts": {},
+        }
+        for c, m, every, f, behind in [
+            ("hall", "RPCAG", 4, 0.1, None),
+            ("hall", "RPCAG", 1, 0.8, None),
+            ("hall", "RPCA", 1, 0.6, None),
+            ("lobby", "RPCAG", 1, 0.4, 3.0),
+            ("lobby", "RPCA", 1, 0.5, 4.0),
+            ("lobby", "median", 1, 0.3, None),
+        ]
+    ]
+    f, both, behind, times = video.tables(records)
+    assert f.rows == [
+        ["RPCAG", "0.800", "0.400", "0.600"],
+        ["RPCA", "0.600", "0.500", "0.550"],
+        ["median", "-", "0.300", "-"],
+    ]
+    assert f.bold == {(0, 1), (1, 2), (0, 3)}
+    assert both.rows[0] == ["RPCAG", "50 / 25", "50 / 25"]
+    assert behind.rows == [["RPCAG", "-", "3.0"], ["RPCA", "-", "4.0"]]
+    assert times.rows[0][1] == "10.0"
+    assert video.tables([]) == []
+
+
+def test_the_background_is_judged_where_objects_hide_it():
+    n = 120
+    frames = np.full((n, 4, 6), 100, np.uint8)
+    masks = np.zeros((n, 4, 6), bool)
+    masks[:40, 1:3, 2:4] = True
+    frames[masks] = 200
+    masks[:, 3, 5] = True  # never seen without an object: nobody knows
+    made = Video("mine", frames, np.arange(n), masks, np.arange(n))
+    truth = np.full((n, 4, 6), 100 / 255)
+    wrong = np.where(masks, 110, 0) / 255
+    assert video.behind_error(truth, made, frames) == pytest.approx(0, abs=1e-4)
+    assert video.behind_error(wrong, made, frames) == pytest.approx(10, abs=1e-3)
+    few = Video("few", frames, np.arange(n), masks[:20], np.arange(20))
+    assert video.behind_error(truth[:20], few, frames[:20]) is None
+
+
+def test_thinning_keeps_what_is_masked():
+    made = clip(video.VideoRun("hall", "RPCA"))
+    frames, masked = video.thinned(made, 7)
+    assert len(frames) == len(np.union1d(range(0, 40, 7), range(0, 40, 3)))
+    np.testing.assert_array_equal(frames[masked], made.frames[made.mask_index])
+
+
+def test_the_page_and_the_figure_are_made_from_the_store(store, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
+    from rpcag.study import figures
+
+    records = list(store.read())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(store.path.parent))
+    figure = figures.video(records)
+    assert len(figure.axes) == 9  # one clip
+    figure.savefig(tmp_path / "figure.png", dpi=40)
+    text = video.page(records, "images/video.png")
+    assert "hall (40 frames, 14 masks)" in text
+    assert "| RPCAG |" in text
+    assert "(images/video.png)" in text
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="made on another machine"):
+        figures.video(records)
+    with pytest.raises(ValueError, match="rpcag reproduce video"):
+        figures.video([])
+
+
+def test_a_report_without_the_pictures_goes_on(store, monkeypatch, tmp_path):
+    from rpcag.study.page import write
+    from rpcag.study.report import Report
+
+    records = list(store.read())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    names = {path.name for path in write(Report(records), records, tmp_path / "out")}
+    assert "video_1.csv" in names
+    assert "video.png" not in names
