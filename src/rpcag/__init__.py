@@ -51,6 +51,7 @@ _MODULES = (
     "solvers",
     "study",
     "terms",
+    "video",
 )
 
 
