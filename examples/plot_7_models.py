@@ -38,8 +38,10 @@ errors["RPCAG, 2 lam"] = error(
 )
 
 # %%
-# All with their default weights but one. One data set with one kind of corruption is no
-# ranking of models: the study compares them on eight, with five draws each.
+# All with their default weights but one, and each with its default graph: neighbours in
+# the data, and for RPCAG those in the low-rank part of Robust PCA. One data set with
+# one kind of corruption is no ranking of models: the study compares them on eight, with
+# five draws each.
 
 names = sorted(errors, key=errors.get, reverse=True)
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")

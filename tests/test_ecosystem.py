@@ -1,12 +1,8 @@
-"""Data and graphs of other libraries, and the examples of docs/ecosystem.md."""
+"""Data and graphs of other libraries. (test_docs.py runs docs/ecosystem.md.)"""
 
-import logging
 import pickle
-import re
 import subprocess
 import sys
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -243,59 +239,3 @@ def test_models_are_shown_as_diagrams(X, A):
     with sklearn.config_context(display="diagram"):
         for model in (RPCAG(graph=as_networkx(A)), RPCAG(graph=KNNGraph()).fit(X)):
             assert "RPCAG" in model._repr_html_()
-
-
-# -- the page --------------------------------------------------------------------------
-
-PAGE = (Path(__file__).parents[1] / "docs" / "ecosystem.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-OPTIONAL = ("anndata", "igraph", "matplotlib", "networkx", "polars", "pygsp", "xarray")
-# What blocks print, by a word that only they have.
-SAYS = {
-    "date_range": r"sensor5",
-    "import polars": r"^\['rpca0'",
-    "import xarray": r"^0\.\d+, it was 50\.00$",
-    "import anndata": r"^\['X_rpcag'\] \(120, 50\)$",
-    "import networkx": r"^\[0.5 0.9 0.  0. \]$",
-}
-
-
-def test_the_page_has_all_that_is_promised():
-    assert len(BLOCKS) == 10
-    used = {name for name in OPTIONAL if any(f"{name}" in block for block in BLOCKS)}
-    assert used == set(OPTIONAL)
-
-
-@contextmanager
-def fresh_logging():
-    """As in a new process, and afterwards as before."""
-    root = logging.root
-    handlers, level = root.handlers, root.level
-    root.handlers = []
-    try:
-        yield
-    finally:
-        root.handlers = handlers
-        root.setLevel(level)  # which also empties its cache
-
-
-@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
-def test_the_examples_of_the_page_run(code, capsys, tmp_path, monkeypatch):
-    for name in OPTIONAL:
-        if re.search(rf"^(import|from) {name}\b", code, re.MULTILINE):
-            pytest.importorskip(name)
-    if "matplotlib" in code:
-        import matplotlib as mpl
-
-        mpl.use("agg")
-    monkeypatch.chdir(tmp_path)
-    with fresh_logging():
-        exec(code, {})
-    shown = capsys.readouterr()
-    for word, said in SAYS.items():
-        assert word not in code or re.search(said, shown.out, re.MULTILINE)
-    if "logging" in code:
-        assert "INFO:rpcag:RPCAG iteration" in shown.err
-    if "plots.save" in code:
-        assert (tmp_path / "model.png").is_file()
-        mpl.pyplot.close("all")

@@ -47,8 +47,8 @@ def check_graph(
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         what = f"an array of shape {A.shape}" if A.ndim else repr(graph)
         raise ValueError(
-            f"{name} must be a square matrix of edge weights, or 'knn', 'complete' or "
-            f"a builder of rpcag.graphs, got {what}"
+            f"{name} must be a square matrix of edge weights, or 'robust', 'knn', "
+            f"'complete' or a builder of rpcag.graphs, got {what}"
         )
     if n_vertices is not None and A.shape[0] != n_vertices:
         raise ValueError(
@@ -91,6 +91,6 @@ def _as_float(graph, name: str):
         return np.asarray(graph, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} must be 'knn', 'complete', a builder of rpcag.graphs or a "
-            f"square matrix of edge weights, got {type(graph).__name__}: {error}"
+            f"{name} must be 'robust', 'knn', 'complete', a builder of rpcag.graphs or "
+            f"a square matrix of edge weights, got {type(graph).__name__}: {error}"
         ) from error

@@ -44,9 +44,9 @@ class FRPCAG(Decomposition):
         Weights of the smoothness. "auto" is one over the typical size of an entry (the
         median size of those that are not zero, as a deviation), so it follows the unit
         of X. Larger values give lower ranks and take more iterations.
-    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
         Between the samples; as in `RPCAG`.
-    feature_graph : likewise, of shape (n_features, n_features)
+    feature_graph : likewise, default="knn"
         Between the features; builders are given the transpose of X.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Of both graphs.

@@ -35,7 +35,7 @@ class GLPCA(FactorModel):
         0 is PCA (of centred data); towards 1 Q becomes the lowest eigenvectors of Phi.
     gamma : float, optional
         Weight of the smoothness, in the unit of X squared, instead of `beta`.
-    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     drop_constant : bool, default=False
@@ -199,7 +199,7 @@ class RGLPCA(GLPCA):
         much as norms.
     gamma : float, optional
         Weight of the smoothness, in the unit of X, instead of `beta`.
-    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     drop_constant : bool, default=False

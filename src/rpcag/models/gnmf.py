@@ -33,7 +33,7 @@ class GNMF(FactorModel):
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is non-negative matrix
         factorisation.
-    graph : "knn", "complete", builder, or array of shape (n_samples, n_samples)
+    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     tol : float, default=1e-5

@@ -47,6 +47,8 @@ class RobustGraph(GraphBuilder):
             self._model.fit(_with_nan(rows))
         self._graph = KNNGraph(self.n_neighbors)
         self._graph.fit(_seen(rows, self._model.low_rank_))
+        # As large as X each, and new rows need neither.
+        del self._model.low_rank_, self._model.sparse_
         return self._graph.adjacency_
 
     def _connect(self, rows):

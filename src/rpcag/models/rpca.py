@@ -302,11 +302,11 @@ class RPCAG(RPCA):
         (the median size of those that are not zero, as a deviation), so it follows the
         unit of X: about 0.125 for standardised data of 1000 features. It is multiplied
         by the share of entries that are observed.
-    graph : "robust", "knn", "complete", builder, or array (n_samples, n_samples)
-        "robust" is `rpcag.models.RobustGraph()`: nearest neighbours in the low-rank
-        part of Robust PCA, which gross errors do not mislead. "knn" is
-        `rpcag.graphs.KNNGraph()`: nearest neighbours in X, for data whose errors are
-        marked by NaN or are the same for all. "complete" is the graph of the paper,
+    graph : "robust", "knn", "complete", builder or adjacency, default="robust"
+        "robust" is `rpcag.models.RobustGraph()`: nearest neighbours in
+        the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
+        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbours in X, for clean
+        data and errors that are marked by NaN. "complete" is the graph of the paper,
         `rpcag.graphs.CompleteGraph()`. Any builder of `rpcag.graphs`, any function
         from X to an adjacency, a symmetric adjacency, dense or sparse, or a graph of
         NetworkX, igraph or PyGSP.
