@@ -109,13 +109,14 @@ def test_colours_and_sizes_are_as_asked(tmp_path, rng):
     assert (grey["width"], grey["height"], grey["colour"]) == (44, 32, False)
 
 
-def test_large_frames_are_made_smaller_unless_asked(tmp_path, rng):
+def test_large_frames_are_made_smaller_unless_asked(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr("rpcag.video.files.PIXELS", 32 * 24)
     path = tmp_path / "large.npy"
-    np.save(path, rng.integers(90, 110, (4, 400, 600)).astype(np.uint8))
+    np.save(path, rng.integers(90, 110, (4, 40, 60)).astype(np.uint8))
     facts = json.loads(command(path, "-o", tmp_path / "o", "--json").stdout)
-    assert (facts["width"], facts["height"]) == (340, 226)
+    assert (facts["width"], facts["height"]) == (34, 22)
     words = [path, "-o", tmp_path / "o", "--json", "--size", "full"]
-    assert json.loads(command(*words).stdout)["width"] == 600
+    assert json.loads(command(*words).stdout)["width"] == 60
 
 
 def test_frames_beyond_the_memory_go_through_the_model(clip, tmp_path, monkeypatch):
@@ -316,7 +317,7 @@ def test_without_ffmpeg_the_extra_is_named(clip, tmp_path, monkeypatch):
 PLAY = """async (name) => {
   const video = document.createElement('video');
   video.muted = true;
-  video.playbackRate = 4;
+  video.playbackRate = 16;
   document.body.append(video);
   const ended = new Promise((resolve, reject) => {
     video.onended = resolve;

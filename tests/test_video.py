@@ -324,3 +324,27 @@ def test_images_are_in_the_order_of_their_numbers(rng, tmp_path):
     (tmp_path / "f" / "notes.txt").write_text("no image")
     read = np.stack(list(open_source(tmp_path / "f")))
     np.testing.assert_array_equal(read, frames)
+
+
+@pytest.mark.parametrize("degrees", [0, 90, 180, -90])
+def test_videos_are_held_as_they_were_taken(degrees, tmp_path):
+    av = pytest.importorskip("av", reason="needs the extra rpcag[video]")
+    stream_type = av.video.stream.VideoStream
+    if not hasattr(stream_type, "set_display_rotation"):
+        pytest.skip("this PyAV cannot write a rotation")
+    frame = np.full((32, 48), 60, np.uint8)
+    frame[:16, :24] = 200  # the corner at the top left
+    path = tmp_path / "turned.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv420p"
+        stream.set_display_rotation(degrees)
+        picture = av.VideoFrame.from_ndarray(frame, format="gray")
+        for packet in [*stream.encode(picture), *stream.encode(None)]:
+            container.mux(packet)
+    (read,) = open_source(path, grey=True)
+    upright = np.rot90(frame, degrees // 90)
+    assert read.shape == upright.shape
+    assert np.abs(read.astype(int) - upright).mean() < 5
+    (small,) = open_source(path, size=(10, 20), grey=True)
+    assert small.shape == (10, 20)

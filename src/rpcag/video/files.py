@@ -30,7 +30,7 @@ PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
 # Peak memory of a fit, in arrays of the size of the frames in single precision, and of
 # Python with all libraries and the video decoders.
-COPIES = {"rpcag": 10, "rpca": 10, "frpcag": 24}
+COPIES = {"rpcag": 10, "rpca": 10, "frpcag": 16}
 BASE = 300e6
 FEWEST, MOST = 20, 1000
 # Pixels of a frame when no size is given: beyond, details cost more than they tell.

@@ -278,12 +278,16 @@ class PixelFormat:
             )
 
     def pixels(self, frame) -> np.ndarray:
-        """Of a frame of PyAV."""
+        """Of a frame of PyAV, upright: phones write how they were held beside it."""
+        turns = round(getattr(frame, "rotation", 0) / 90) % 4  # counterclockwise
         height, width = self.size or (frame.height, frame.width)
+        if self.size is not None and turns % 2:
+            height, width = width, height
         kind = "gray" if frame.format.name.startswith(("gray", "mono")) else "rgb24"
         pixels = frame.to_ndarray(
             format=kind, width=width, height=height, interpolation="AREA"
         )
+        pixels = np.ascontiguousarray(np.rot90(pixels, turns))
         return as_grey(pixels) if self.grey else pixels
 
     def convert(self, frame: np.ndarray) -> np.ndarray:
