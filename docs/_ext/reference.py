@@ -19,7 +19,7 @@ MODULES = {
 # What a user meets, where that is not everything a module has.
 ONLY = {"rpcag.solvers": ["Progress"]}
 # What belongs to a section but is in another module: this graph needs a model.
-ALSO = {"rpcag.graphs": ["~rpcag.models.RobustGraph"]}
+ALSO = {"rpcag.graphs": ("rpcag.models", ["RobustGraph"])}
 HEAD = """API reference
 =============
 
@@ -32,7 +32,8 @@ SECTION = """
 
 .. automodule:: {module}
    :no-members:
-
+"""
+LIST = """
 .. currentmodule:: {module}
 
 .. autosummary::
@@ -67,9 +68,11 @@ def write_reference(folder: Path) -> None:
         if find_spec(name) is None:
             continue
         module = importlib.import_module(name)
-        names = ONLY.get(name) or [*public_names(module), *ALSO.get(name, [])]
-        text += SECTION.format(
-            title=title, line="-" * len(title), module=name, names="\n   ".join(names)
-        )
+        text += SECTION.format(title=title, line="-" * len(title), module=name)
+        lists = [(name, ONLY.get(name) or public_names(module))]
+        if name in ALSO:
+            lists.append(ALSO[name])
+        for home, names in lists:
+            text += LIST.format(module=home, names="\n   ".join(names))
     folder.mkdir(exist_ok=True)
     (folder / "index.rst").write_text(text)
