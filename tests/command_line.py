@@ -9,6 +9,7 @@ import typer.main
 from typer.testing import CliRunner, Result
 
 from rpcag.commands import app
+from videos import scene
 
 KINDS = ("coast", "valley", "ridge")
 
@@ -67,3 +68,21 @@ def write_files(folder) -> None:
     y = np.arange(40) % 4
     faces = rng.random((4, 48))[y] + 0.05 * rng.random((40, 48))
     np.savez(folder / "faces.npz", X=faces, y=y)
+    write_videos(folder)
+
+
+def write_videos(folder) -> None:
+    """A street as file, archive and folder, where the extra is installed."""
+    av = pytest.importorskip("av", reason="needs the extra rpcag[video]")
+    frames, truth = scene(np.random.default_rng(0), n=12)
+    np.savez(folder / "hall.npz", frames=frames, masks=truth, mask_index=np.arange(12))
+    (folder / "frames").mkdir()
+    with av.open(folder / "street.mp4", "w") as out:
+        stream = out.add_stream("mpeg4", rate=5)
+        stream.height, stream.width = frames.shape[1:]
+        stream.pix_fmt = "yuv420p"
+        for t, frame in enumerate(frames):
+            picture = av.VideoFrame.from_ndarray(frame, format="gray")
+            out.mux(stream.encode(picture.reformat(format="yuv420p")))
+            picture.to_image().save(folder / "frames" / f"{t:03}.png")
+        out.mux(stream.encode())

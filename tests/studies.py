@@ -63,4 +63,7 @@ def video() -> dict:
         "frames": ["frame 1", "frame 2", "frame 3"],
         "panels": {"frame": frames, "RPCAG": [list(range(0, 240, 20))] * 3},
     }
-    return {"run": {"experiment": "video", "dataset": "hall"}, "strips": strips}
+    run = {"experiment": "video", "clip": "hall", "model": "RPCAG", "every": 1}
+    scores = {"f": 0.8, "precision": 0.9, "recall": 0.72, "behind": None}
+    rest = {"seconds_per_frame": 0.01, "frames": 3, "masks": 1, "facts": {"rank": 2}}
+    return {"run": run, "strips": strips, **scores, **rest}

@@ -123,11 +123,14 @@ def test_gross_errors_are_found_and_the_rest_is_kept(folder):
     ("words", "model"),
     [
         ([], RPCAG(graph="robust")),
-        (["--graph", "knn"], RPCAG()),
+        (["--graph", "knn"], RPCAG(graph="knn")),
         (["--model", "rpca"], RPCA()),
         (["--model", "RPCA", "--lam", "0.2", "--tol", "1e-5"], RPCA(lam=0.2, tol=1e-5)),
         (["--gamma", "0.3", "--graph", "complete"], RPCAG(gamma=0.3, graph="complete")),
-        (["--gamma", "auto", "--lam", "auto", "--graph", "knn"], RPCAG()),
+        (
+            ["--gamma", "auto", "--lam", "auto", "--graph", "knn"],
+            RPCAG(graph="knn"),
+        ),
         (["--gamma", "cv", "--lam", ".3"], RPCAGCV(lams=[0.3], graph="robust")),
         (["--graph", "edges.csv"], "graph"),
         (["--model", "frpcag"], FRPCAG(graph="robust")),
@@ -168,7 +171,7 @@ def test_gross_errors_do_not_choose_the_neighbours(folder):
     X, _, _ = sensors()
     shares = {}
     for name, graph in (
-        ("knn", RPCAG().fit(X).adjacency_),
+        ("knn", RPCAG(graph="knn").fit(X).adjacency_),
         ("robust", RobustGraph()(X)),
     ):
         i, j = graph.nonzero()

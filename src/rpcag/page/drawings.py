@@ -6,6 +6,7 @@ the figure that `rpcag.study.figures` makes of it.
 """
 
 import base64
+import contextlib
 import io
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -266,6 +267,9 @@ def draw_video(page: Page, records: list[dict]) -> list[str]:
             parts.append(f"<h3>{escape(found['title'])}</h3>")
             frames = {k: np.array(v, dtype=float) for k, v in found["panels"].items()}
             parts.append(strips(page, frames, found["shape"], found["frames"]))
+    if not parts:
+        with contextlib.suppress(FileNotFoundError):  # frames are not in the store
+            parts = draw_figure("video", records)
     return parts
 
 
