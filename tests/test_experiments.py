@@ -396,7 +396,7 @@ def test_a_taste_of_every_experiment(name, shown, command, tmp_path, monkeypatch
 
 
 def test_timing_takes_no_jobs(command):
-    assert "No such option" in command("timing", "--jobs", 2).output
+    assert "no such option" in command("timing", "--jobs", 2).output
 
 
 def test_data_that_are_not_there_are_one_line(command, tmp_path, monkeypatch):

@@ -117,7 +117,7 @@ def test_verbose_shows_certificates_where_logging_does_not(X, capsys):
 @pytest.mark.parametrize(("verbose", "level"), [(1, "INFO"), (0, "DEBUG")])
 def test_certificates_go_through_logging(X, caplog, capsys, verbose, level):
     with caplog.at_level(level, logger="rpcag"):
-        model = RPCAG(verbose=verbose).fit(X)
+        model = RPCAG(verbose=verbose, graph="knn").fit(X)
     assert {(r.name, r.levelname) for r in caplog.records} == {("rpcag", level)}
     assert len(caplog.records) == len(model.history_["gap"])
     assert f"certified gap {model.gap_:.1e}" in caplog.messages[-1]
