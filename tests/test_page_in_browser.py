@@ -90,6 +90,7 @@ def _picture(page, selector, at=0):
 
 
 def _tooltip(page):
+    _drawn(page)
     tip = page.locator("#tooltip.shown")
     return tip.inner_text() if tip.count() else None
 
@@ -251,6 +252,7 @@ def _place(page, i):
     )
     canvas = page.locator(".cloud canvas")
     canvas.scroll_into_view_if_needed()
+    _drawn(page)
     box = canvas.bounding_box()
     return box["x"] + x, box["y"] + y
 
@@ -431,6 +433,7 @@ def test_maps_tell_their_cells_to_pointer_and_keys(visit):
     page = visit("report")
     heat = page.locator("#parameters svg").first
     heat.scroll_into_view_if_needed()
+    _drawn(page)  # scrolling hides the tooltip, and tells so a frame later
     box = heat.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 12)
     told = _tooltip(page)
@@ -438,6 +441,7 @@ def test_maps_tell_their_cells_to_pointer_and_keys(visit):
     assert re.search(r"error\s+16 %", told)
     page.mouse.move(0, 0)
     heat.focus()
+    _drawn(page)
     page.keyboard.press("ArrowUp")
     told = _tooltip(page)
     assert re.search(r"gamma\s+0\s", told)
