@@ -128,6 +128,18 @@ def test_frames_beyond_the_memory_go_through_the_model(clip, tmp_path, monkeypat
     assert facts["scores"]["f"] > 0.93
 
 
+def test_colours_take_memory_only_where_there_are_some(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr("rpcag.video.files.BASE", 0)
+    grey = rng.integers(90, 110, (60, 24, 32)).astype(np.uint8)
+    memory = f"{70 * 24 * 32 * 10 * 4 / 1e6}MB"  # of seventy frames in grey
+    for channels, fitted in (([1, 1, 1], 60), ([1, 0, 1], 15)):
+        frames = np.where(channels, grey[..., None], 0).astype(np.uint8)
+        np.save(tmp_path / "video.npy", frames)
+        words = [tmp_path / "video.npy", "-o", tmp_path / "o", "--memory", memory]
+        facts = json.loads(command(*words, "--json").stdout)
+        assert facts["fitted_frames"] == fitted
+
+
 # -- all or nothing --------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy import linalg, sparse
 
 from rpcag.graphs import KNNGraph, laplacian
+from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import (
     SingularValueThreshold,
@@ -144,3 +145,28 @@ def test_the_way_to_invert_fits_the_graph(rng):
     assert sizes.method == "inverse"
     wide = KNNGraph(10)(rng.standard_normal((5000, 20)))
     assert ShiftedLaplacian(laplacian(wide)).method == "cg"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e5, 1e12])
+def test_orthonormal_columns_are_those_of_lapack_up_to_signs(rng, dtype, condition):
+    U, _ = np.linalg.qr(rng.standard_normal((300, 20)))
+    V, _ = np.linalg.qr(rng.standard_normal((20, 20)))
+    Y = (U * np.geomspace(1, 1 / condition, 20)) @ V * np.geomspace(1, 1e-9, 20)
+    Y = Y.astype(dtype)
+    N, C = orthonormal(Y)
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(N.T @ N, np.eye(20), atol=200 * eps)
+    sizes = np.linalg.norm(Y, axis=0)
+    np.testing.assert_allclose(N @ C / sizes, Y / sizes, atol=200 * eps)
+
+
+def test_orthonormal_columns_of_nothing_and_of_zeros():
+    N, C = orthonormal(np.empty((5, 0)))
+    assert N.shape == (5, 0)
+    assert C.shape == (0, 0)
+    Y = np.zeros((5, 2))
+    Y[0, 0] = 3.0
+    N, C = orthonormal(Y)
+    np.testing.assert_allclose(N.T @ N, np.eye(2), atol=1e-15)
+    np.testing.assert_allclose(N @ C, Y, atol=1e-15)

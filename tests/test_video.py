@@ -223,6 +223,10 @@ def test_a_spread_is_even_and_long_enough(n, most):
     assert numbers == list(range(0, n, found.step))
     assert len(numbers) == n or most / 2 <= len(numbers) <= most
     assert all(numbers[place] == n for n, place in found.places.items())
+    fewer = found.thinned(3)
+    assert fewer.frames.ravel().tolist() == list(range(0, n, fewer.step))
+    assert len(fewer.frames) <= 3
+    assert len(fewer.frames) >= min(n, 2)
 
 
 def test_areas_are_averaged(rng):

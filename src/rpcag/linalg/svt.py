@@ -7,6 +7,7 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.orthonormal import orthonormal
 
 # A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
 # moves a singular value at the threshold t by eps * top^2 / (2 t), that is by
@@ -223,11 +224,14 @@ def factorise(
         return none.reshape(len(A), 0), none, none.reshape(0, A.shape[1])
     else:
         B = basis.astype(A.dtype, copy=False)
+        # The SVD of a thin matrix: that of its triangle.
         if A.shape[0] <= A.shape[1]:
-            small, s, Qt = _svd(B.T @ A)
-            P = B @ small
+            N, C = orthonormal(A.T @ B)
+            right, s, small = _svd(C)
+            P, Qt = B @ small.T, (N @ right).T
         else:
-            P, s, small = _svd(A @ B)
-            Qt = small @ B.T
+            N, C = orthonormal(A @ B)
+            left, s, small = _svd(C)
+            P, Qt = N @ left, small @ B.T
     kept = s > s[:1].sum() * max(A.shape) * np.finfo(A.dtype).eps
     return P[:, kept], s[kept], Qt[kept]

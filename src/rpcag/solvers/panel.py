@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import get_blas_funcs
 
 from rpcag.linalg.blocks import ROWS, column_blocks, row_blocks
+from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
@@ -169,7 +170,7 @@ class Panel:
             outside = QL - self.R @ inside
             again = self.R.T @ outside  # twice is enough
             outside -= self.R @ again
-            new, coefficients = np.linalg.qr(outside)
+            new, coefficients = orthonormal(outside)
             self.graph, T, moved = self.graph.advance(
                 self.F, inside + again, coefficients, penalties[1], relaxation
             )
@@ -407,7 +408,7 @@ class Panel:
         F = self.F.astype(self.X.dtype)
         right = self.Q[:, : F.shape[1]].astype(self.X.dtype)
         thin = right if self.shape[1] < self.shape[0] else F
-        basis, _ = np.linalg.qr(thin)
+        basis, _ = orthonormal(thin)
         return F @ right.T, basis
 
 

@@ -147,15 +147,19 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
     if first is None:
         raise ValueError(_too_few(source, 0))
     most = frames_that_fit(options.memory, first.size, options.model)
-    chosen = spread(source, most, reading)
+    # Until it is known whether there are colours, as many as without: bytes are small.
+    pixels = first.shape[0] * first.shape[1]
+    chosen = spread(
+        source, frames_that_fit(options.memory, pixels, options.model), reading
+    )
     if chosen.length < 2:
         raise ValueError(_too_few(source, chosen.length))
     if chosen.frames.ndim == 4 and without_colour(chosen.frames):
         # Most grey videos are stored as if they had colours: three times the work.
         source = _selection(video, replace(options, grey=True))
         grey = np.stack([as_grey(frame) for frame in chosen.frames])
-        chosen = replace(chosen, frames=grey)
-    return chosen, source
+        return replace(chosen, frames=grey), source
+    return chosen.thinned(most), source
 
 
 def without_colour(frames: np.ndarray) -> bool:

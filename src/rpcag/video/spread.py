@@ -20,6 +20,13 @@ class Spread:
         """From numbers in the stream to places among the chosen."""
         return {i * self.step: i for i in range(len(self.frames))}
 
+    def thinned(self, most: int) -> "Spread":
+        """Every other frame, until there are no more than so many."""
+        if len(self.frames) <= most:
+            return self
+        half = Spread(self.frames[::2].copy(), 2 * self.step, self.length)
+        return half.thinned(most)
+
 
 def spread(
     stream: Iterable[np.ndarray],
