@@ -168,7 +168,7 @@ class Panel:
             QL = self.Q[:, : self.F.shape[1]]
             inside = self.R.T @ QL
             outside = QL - self.R @ inside
-            again = self.R.T @ outside  # twice is enough
+            again = self.R.T @ outside  # once is not enough, twice is
             outside -= self.R @ again
             new, coefficients = orthonormal(outside)
             self.graph, T, moved = self.graph.advance(
