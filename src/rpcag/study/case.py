@@ -8,11 +8,12 @@ import numpy as np
 
 from rpcag.datasets import Data
 from rpcag.graphs import CompleteGraph, KNNGraph, KNNHypergraph
+from rpcag.models import RobustGraph
 from rpcag.study.corruptions import corrupt
 
-Graph = Literal["complete", "knn", "uniform"]
+Graph = Literal["complete", "knn", "uniform", "robust"]
 Mask = Literal["zeros", "known"]
-GRAPHS = ("complete", "knn", "uniform")
+GRAPHS = ("complete", "knn", "uniform", "robust")
 MASKS = ("zeros", "known")
 # Neighbours of the several graphs of MMMF and MHMF.
 SEVERAL = (5, 10, 20)
@@ -67,6 +68,8 @@ class Sample:
         n = len(self.seen)
         if kind == "uniform":
             return np.ones((n, n)) - np.eye(n)
+        if kind == "robust":
+            return RobustGraph()(self.observed)
         if kind == "complete":
             # The paper: occlusions are detected, random missing pixels are inpainted.
             inpainted = "missing" in self.corruption and self.mask is not None

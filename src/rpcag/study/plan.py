@@ -19,6 +19,8 @@ SETUPS = {
 }
 # What RPCAG does with a graph that knows nothing.
 CONTROL = {"oracle": ("uniform", "zeros"), "fair": ("uniform", "known")}
+# RPCAG as it comes, where it needs no labels.
+DEFAULT = ("robust", "known")
 # The oracle takes the settled subset; the fair protocol draws its own.
 SEEDS = {"oracle": (0,), "fair": (1, 2, 3, 4, 5)}
 
@@ -96,6 +98,8 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
     setups = list(SETUPS[protocol])
     if method.name == "RPCAG":
         setups.append(CONTROL[protocol])
+        if protocol == "fair":
+            setups.append(DEFAULT)
     seen = set()
     for graph, mask in setups:
         if corruption == "none":
@@ -107,6 +111,8 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
         grid: Grid = getattr(method, protocol)(data)
         if protocol == "oracle" and (graph, mask) != SETUPS["oracle"][0]:
             grid = thinned(grid, data)
+        if graph == DEFAULT[0]:
+            grid = grid | {"gamma": ["auto"]}
         parameters = tuple((name, tuple(values)) for name, values in grid.items())
         run = Run(protocol, dataset, corruption, seed, method.name, *setup, parameters)
         yield Task(run, method, load)
