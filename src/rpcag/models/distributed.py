@@ -48,6 +48,7 @@ class Split:
     lam: float
     gamma: float
     size: float  # of a typical entry of X
+    spread: float  # of its distance from the median of its feature
 
 
 def fit(
@@ -93,6 +94,7 @@ def fit(
         lam,
         float(gamma),
         size,
+        spread,
     )
 
 

@@ -197,7 +197,7 @@ class RPCA(Decomposition):
                 self.lam_,
                 curvature * self._scale,
                 pull,
-                penalty=PENALTY * self.lam_,
+                penalty=PENALTY * self.lam_ * self._scale / self._spread,
             )
             Z = (Z[:, : self.n_components_] * scale).astype(X.dtype, copy=False)
         if not np.isfinite(Z).all():
@@ -240,7 +240,7 @@ class RPCA(Decomposition):
         )
         self._warn(split.result)
         self.n_features_in_ = X.shape[1]
-        self.lam_, self._scale = split.lam, split.size
+        self.lam_, self._scale, self._spread = split.lam, split.size, split.spread
         if graph is not None:
             self.gamma_, self._graph = split.gamma, graph
             self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
@@ -262,7 +262,7 @@ class RPCA(Decomposition):
             checkpoint_seconds=self.checkpoint_seconds,
         )
         self._state = result.state if self.warm_start else None
-        self._scale = problem.scale
+        self._scale, self._spread = problem.scale, problem.spread
         self._warn(result)
         return replace(result, state=None)  # four arrays like X
 

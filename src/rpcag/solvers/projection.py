@@ -56,7 +56,7 @@ def project(
     active = np.arange(n_rows)
     x, m, h, g = X, seen, H, pull.astype(X.dtype)
     rho = np.full((n_rows, 1), penalty, X.dtype)
-    P, U = np.zeros_like(X), np.zeros_like(X)
+    P, U = (g / h) @ V, np.zeros_like(X)  # from where the neighbours pull
     for iteration in range(1, max_iter + 1):
         z = (g + rho * ((P - U) @ V.T)) / (h + rho)
         L = z @ V
