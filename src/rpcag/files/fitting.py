@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from rpcag.files.decomposition import Decomposition
-from rpcag.files.scaling import centre_and_scale
+from rpcag.files.scaling import centre_and_scale, standardised
 from rpcag.files.table import Table
 from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
 
@@ -102,8 +102,8 @@ def decompose(
     X = table.X
     fitted: Any = model
     if standardise:
-        centre, unit = centre_and_scale(X)
-        seconds, notes = fit(model, (X - centre) / unit)
+        Z, centre, unit = standardised(X)
+        seconds, notes = fit(model, Z)
         L, S = fitted.low_rank_ * unit + centre, fitted.sparse_ * unit
     else:
         seconds, notes = fit(model, X)
