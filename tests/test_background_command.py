@@ -261,6 +261,17 @@ def _table(folder, clip):
     return folder / "table.npz"
 
 
+def _fortran(folder, clip):
+    np.savez(folder / "f.npz", frames=np.asfortranarray(np.zeros((4, 8, 6))))
+    return folder / "f.npz"
+
+
+def _objects(folder, clip):
+    path = folder / "objects.npy"
+    np.save(path, np.full((4, 8, 6), None), allow_pickle=True)
+    return path
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -277,6 +288,8 @@ def _table(folder, clip):
         (_no_images, "has no images in it"),
         (_broken_image, "000001.png cannot be read as an image"),
         (_other_arrays, "arrays.npz has no array called frames, but X, y"),
+        (_fortran, "f.npz stores its frames in the order of Fortran"),
+        (_objects, "objects.npy must hold numbers, not Python objects"),
         (_table, "table.npz must hold numbers of shape (frames, height, width)"),
     ],
 )

@@ -38,12 +38,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-# Executed elsewhere: `demo` in test_cli.py, the experiments of `reproduce`, which take
-# minutes and the real data, in test_experiments.py and test_study_commands.py; here
-# their words are only parsed.
-ELSEWHERE = ("rpcag demo", "rpcag reproduce")
-# Executed in test_study_commands.py, where there are results to report.
-PREPARED = ("rpcag report",)
+# Executed in test_cli.py, and in test_study_commands.py, where there are results and
+# the real data.
+ELSEWHERE = ("rpcag demo", "rpcag report", "rpcag reproduce")
 
 
 def test_every_command_has_an_example():
@@ -55,7 +52,7 @@ def test_every_command_has_an_example():
 
 @pytest.mark.parametrize(
     "line",
-    [e for e in examples() if not e.startswith((*ELSEWHERE, *PREPARED))],
+    [e for e in examples() if not e.startswith(ELSEWHERE)],
 )
 def test_examples_of_the_help_run(line, folder):
     words = shlex.split(line)
@@ -67,15 +64,6 @@ def test_examples_of_the_help_run(line, folder):
         json.loads(result.stdout)
     if "-o" in words:
         assert (folder / words[words.index("-o") + 1]).exists()
-
-
-@pytest.mark.parametrize("line", [e for e in examples() if e.startswith(ELSEWHERE)])
-def test_other_examples_are_understood(line):
-    words = shlex.split(line)
-    found = dict(commands())
-    path = max((p for p in found if p == tuple(words[: len(p)])), key=len)
-    context = found[path].make_context("rpcag", words[len(path) :])
-    assert context.params
 
 
 def test_help_of_every_command_says_nothing_on_standard_error():
