@@ -42,7 +42,8 @@ Large files are read by pyarrow where `rpcag[files]` is installed, several times
 
 A graph (`--graph FILE`) is an adjacency, as `.npz` of `scipy.sparse.save_npz`, `.npy`, `.mat`
 or text, or a list of edges, a line each: two samples, by name or by number from 0, and
-a weight, 1 if there is none.
+a weight, 1 if there is none. Without `--graph` every model that has one gets the robust graph;
+in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph="robust"`.
 
 ## What is written
 
