@@ -20,6 +20,7 @@ from rpcag.models.problem import (
     SAFE,
     automatic_gamma,
     automatic_lam,
+    typical_centre,
     typical_size,
     typical_spread,
 )
@@ -139,7 +140,8 @@ def _measure(X: Any) -> tuple[float, float, float]:
     if missing == X.size:
         raise ValueError("X has no observed entry: every value is NaN")
     size = typical_size(sample)
-    return size, typical_spread(few, size), 1 - int(missing) / X.size
+    spread = typical_spread(few, size, typical_centre(few))
+    return size, spread, 1 - int(missing) / X.size
 
 
 class DaskPanel:

@@ -29,6 +29,10 @@ FACTORED = 100
 # Share of the shorter side below which the rank of L is low enough for them to pay also
 # when the last solve on a path ended without.
 LOW = 0.3
+# Spread over size of the entries below which the solver starts at the medians.
+FAR = 0.5
+# Exponents of the spread in the unit of the penalties, from zero and from the medians.
+HALF, NEARLY = 0.5, 0.85
 # Spread over size of the entries from which single precision does to begin with.
 OFFSET = 0.02
 # Entries from which the unit of the penalties is estimated.
@@ -54,7 +58,8 @@ class Problem:
     ) -> None:
         self.X = X
         self.scale = typical_size(thinned(X))
-        self.spread = typical_spread(X, self.scale)
+        centre = typical_centre(X)
+        self.spread = typical_spread(X, self.scale, centre)
         self.unit = 1.0
         largest = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in X)
         if largest > SAFE or self.scale < 1 / SAFE:
@@ -66,6 +71,9 @@ class Problem:
                     f"X mixes values too far apart to be handled: the typical size is "
                     f"{self.scale:.3g}, the largest {largest:.3g}"
                 )
+        self.centre: np.ndarray | None = None
+        if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
+            self.centre = centre / X.dtype.type(self.unit)
         self.laplacian = laplacian
         self._set(lam, gamma)
 
@@ -103,16 +111,19 @@ class Problem:
             start.shape != self.X.shape or start.n_copies != 1 + has_graph
         ):
             start = None
-        # Between the size of an entry and its distance from the feature's median: on
-        # centred data they are the same, with a large mean (raw images) the first
-        # alone makes penalties too small, the second too large.
-        size = math.sqrt(self.scale / self.unit) * math.sqrt(self.spread / self.unit)
+        # Between the size of an entry and its distance from the feature's median. From
+        # zero L has to reach the offset of the features too; from the medians only
+        # deviations have to move. Without a graph the rank grows best from zero.
+        centre = self.centre if has_graph else None
+        share = HALF if centre is None else NEARLY
+        size = self.scale * (self.spread / self.scale) ** share / self.unit
         relay = callback and (lambda progress: callback(self._in_units(progress)))
         try:
             with blas_threads(min(self.X.shape)):
                 result = self._iterate(
                     has_graph,
                     start,
+                    centre,
                     ratio=self.lam / size,
                     tol=tol,
                     max_iter=max_iter,
@@ -145,7 +156,13 @@ class Problem:
             history=tuple(self._in_units(p) for p in result.history),
         )
 
-    def _iterate(self, has_graph: bool, start: State | None, **options) -> Result:
+    def _iterate(
+        self,
+        has_graph: bool,
+        start: State | None,
+        centre: np.ndarray | None,
+        **options,
+    ) -> Result:
         """With factors of L while its rank is low, else with L itself."""
         laplacian = self.laplacian if has_graph else None
         low = LOW * min(self.X.shape)
@@ -156,7 +173,7 @@ class Problem:
             dtype = self._precision(has_graph, options["tol"])
             if start is not None and options["tol"] < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
-            panel = Panel(self.X, self.lam, self.gamma, laplacian, dtype)
+            panel = Panel(self.X, self.lam, self.gamma, laplacian, dtype, centre)
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
@@ -265,23 +282,31 @@ def thinned(X: np.ndarray) -> np.ndarray:
     return some if np.any(np.abs(some) > 0) else X
 
 
-def typical_spread(X: np.ndarray, size: float) -> float:
+def typical_centre(X: np.ndarray) -> np.ndarray:
+    """The median of every feature, from at most a hundred rows; zero where unseen."""
+    rows = some_rows(X)
+    if not np.isnan(rows).any():
+        return np.median(rows, axis=0)
+    centre = np.zeros(X.shape[1], X.dtype)
+    seen = ~np.isnan(rows).all(axis=0)
+    centre[seen] = np.nanmedian(rows[:, seen], axis=0)
+    return centre
+
+
+def typical_spread(X: np.ndarray, size: float, centre: np.ndarray) -> float:
     """Typical size of the distance of an entry from the median of its feature.
 
-    From at most a hundred rows: it only sets the first penalties. `size` is that
-    of the entries themselves.
+    From the rows that gave the medians: it only sets the first penalties. `size` is
+    that of the entries themselves.
     """
-    rows = X[:: max(1, len(X) // 64)]
-    if np.isnan(rows).any():
-        centre = np.zeros(X.shape[1], X.dtype)
-        seen = ~np.isnan(rows).all(axis=0)
-        centre[seen] = np.nanmedian(rows[:, seen], axis=0)
-    else:
-        centre = np.median(rows, axis=0)
-    distances = rows - centre
+    distances = some_rows(X) - centre
     if not np.any(np.abs(distances) > 0):
         return size
     return float(np.clip(typical_size(thinned(distances)), 1e-3 * size, size))
+
+
+def some_rows(X: np.ndarray) -> np.ndarray:
+    return X[:: max(1, len(X) // 64)]
 
 
 @cache

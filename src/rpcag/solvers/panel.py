@@ -1,5 +1,6 @@
 """All that is as large as the data, and what one iteration does to it."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,12 +55,14 @@ class Panel:
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
         dtype: Any = None,
+        centre: np.ndarray | None = None,
     ) -> None:
         self.X = X  # as it came: certificates are computed from it
         self.dtype = np.dtype(dtype or X.dtype)
         self._x = X.astype(self.dtype, copy=False)
         self.shape = X.shape
         self.lam = lam
+        self._centre = centre  # the row that every row of L starts from, else zero
         self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
         n, p = self.shape
         self.Q = np.empty((p, 0), self.dtype)
@@ -70,8 +73,12 @@ class Panel:
             self.R = self.Q
 
     def begin(self, penalties: tuple[float, ...], width: int) -> None:
-        """L = 0 and a basis of `width` random directions, once refined."""
+        """All rows of V at the centre; a basis of random directions, once refined."""
         self.zero(penalties[0])
+        if self._centre is not None:
+            np.copyto(self.V, self._centre)
+            self.reflect(penalties[0])
+            self._centre_graph(self._centre, penalties)
         self._widen(width, seed=0)
         self.Q, _ = np.linalg.qr(self.E.T @ (self.E @ self.Q))
         self.Y = self.E @ self.Q
@@ -80,6 +87,14 @@ class Panel:
         self.V = np.zeros(self.shape, self.dtype)
         self.E = np.empty(self.shape, self.dtype)
         self.reflect(penalty)
+
+    def _centre_graph(self, centre: np.ndarray, penalties: tuple[float, ...]) -> None:
+        size = np.linalg.norm(centre)
+        if self.graph is None or not size:
+            return
+        self.R = (centre / size).astype(self.dtype)[:, None]
+        G = np.full((len(self.X), 1), size, self.dtype)
+        self.graph = replace(self.graph, G=G, H=G).solved(penalties[1])
 
     # -- the singular value step -------------------------------------------------------
 

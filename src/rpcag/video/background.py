@@ -27,6 +27,26 @@ def check_model(name: str) -> str:
     return name
 
 
+def weight_of_noise(shape: tuple[int, int]) -> float:
+    """The lam at which noise alone has no background.
+
+    Noise is in every entry, so the multiplier is lam times a matrix of signs. As long
+    as its spectral norm, about lam (sqrt(n) + sqrt(p)), is below one, L = 0 is optimal.
+    With the paper's lam noise enters L, in hundreds of small singular values.
+    """
+    n, p = shape
+    return 1 / (math.sqrt(n) + math.sqrt(p))
+
+
+def resolve_lam(lam: float | str, shape: tuple[int, int]) -> float:
+    if not isinstance(lam, str):
+        return lam
+    rules = {"auto": weight_of_noise, "paper": automatic_lam}
+    if lam not in rules:
+        raise ValueError(f"lam must be a number, 'auto' or 'paper', got {lam!r}")
+    return rules[lam](shape)
+
+
 def automatic_gamma(weight: float, reach: float) -> float:
     """The gamma that lets backgrounds depart from their neighbours by no more.
 
@@ -49,8 +69,9 @@ class BackgroundModel:
     gamma : float or "auto", default="auto"
         Weight of the smoothness between frames, for values between 0 and 1. "auto"
         follows the noise of the video, see `automatic_gamma`.
-    lam : float or "auto", default="auto"
-        Weight of the sparse part; "auto" is the paper's 1 / sqrt(max(n, p)).
+    lam : float, "auto" or "paper", default="auto"
+        Weight of the sparse part; "auto" is `weight_of_noise`, "paper" the paper's
+        1 / sqrt(max(n, p)).
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
         "frames" is `rpcag.video.graph.FrameGraph`.
     tol, max_iter, callback
@@ -120,7 +141,7 @@ class BackgroundModel:
             "max_iter": self.max_iter,
             "callback": self.callback,
         }
-        lam = automatic_lam(shape) if isinstance(self.lam, str) else self.lam
+        lam = resolve_lam(self.lam, shape)
         if self.model == "rpca":
             return RPCA(lam=lam, **options)
         if isinstance(self.graph, str) and self.graph == "frames":

@@ -62,7 +62,7 @@ def separate(
     model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
     gamma, lam : float or "auto", default="auto"
         Weights of the smoothness between frames and of the sparse part, for values
-        between 0 and 1; see `BackgroundModel`.
+        between 0 and 1; see `BackgroundModel`. lam may also be "paper".
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
     max_frames : int, default=1000
         Of more frames than this, an even spread is fitted and the others are projected

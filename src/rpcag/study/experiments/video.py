@@ -114,13 +114,16 @@ def _opencv(name: str) -> Callable[..., Found]:
     return find
 
 
-# In the order of the tables. The paper's graph and gamma, its gamma on ours, and the
-# choice that needs no labels.
+# In the order of the tables. The choices that need no labels; the paper's lam, and its
+# gamma on our graph and on its own; the others.
 METHODS: dict[str, Callable[..., Found]] = {
     "RPCAG": _decomposition("rpcag"),
     "RPCA": _decomposition("rpca"),
-    "RPCAG, gamma 10": _decomposition("rpcag", gamma=PAPER_GAMMA),
-    "RPCAG, paper": _decomposition("rpcag", gamma=PAPER_GAMMA, graph="complete"),
+    "RPCAG, gamma 10": _decomposition("rpcag", lam="paper", gamma=PAPER_GAMMA),
+    "RPCAG, paper": _decomposition(
+        "rpcag", lam="paper", gamma=PAPER_GAMMA, graph="complete"
+    ),
+    "RPCA, paper": _decomposition("rpca", lam="paper"),
     "MOG2": _opencv("MOG2"),
     "KNN": _opencv("KNN"),
     "median": _median,
@@ -312,12 +315,13 @@ def page(records: list[dict], picture: str | None = None) -> str:
         "[video.md](video.md) says how backgrounds and masks are made.",
         f"Clips: {clips}."
         + ("" if thin == [1] else f" Of the frames without masks every {thin[-1]}th."),
-        "RPCAG is the default of `rpcag background`: the paper's lam = 1 / sqrt(max(n, "
-        'p)), our graph between frames, gamma from the noise of the video. "gamma '
-        '10" is the paper\'s gamma on the same graph, "paper" that on the '
-        "paper's complete graph. MOG2 and KNN are OpenCV's, in a second pass, without "
-        'their detection of shadows and with our clean-up; "as it comes" is with the '
-        "detection and without the clean-up. All others share one rule from background "
+        "RPCAG is the default of `rpcag background`: lam = 1 / (sqrt(n) + sqrt(p)), "
+        "our graph between frames, gamma from the noise of the video. RPCA has the "
+        'same lam. "gamma 10" is the paper\'s gamma and its lam = 1 / sqrt(max(n, p)) '
+        'on our graph, "paper" that on the paper\'s complete graph, or without one. '
+        "MOG2 and KNN are OpenCV's, in a second pass, without their detection of "
+        'shadows and with our clean-up; "as it comes" is with the detection and '
+        "without the clean-up. All others share one rule from background "
         "to mask.",
     ]
     if gaps:
