@@ -235,6 +235,20 @@ def test_rows_of_a_table_are_lines_with_names(visit, found):
     assert re.search(r"Original\s+missing", _tooltip(page))
 
 
+def test_deviations_are_read_from_zero(visit, found):
+    """Also of a sample that is below the centre in every feature."""
+    page = visit("table")
+    box = page.get_by_role("checkbox")
+    low = found["table"].low_rank
+    deviations = (low - np.median(low, axis=0)) / low.std(axis=0)
+    for sample in (int(deviations.max(axis=1).argmin()), 3):
+        page.get_by_role("slider").fill(str(sample))
+        box.check()
+        _drawn(page)
+        ticks = page.locator("#samples svg text[text-anchor=end]").all_text_contents()
+        assert ticks.count("0") == 3  # original, low-rank and sparse
+
+
 def test_hostile_names_are_only_text(visit):
     page = visit("table")
     assert page.locator(".which").inner_text().startswith(f"{EVIL}0")
