@@ -10,7 +10,7 @@ def main() -> None:
     try:
         _run()
     except KeyboardInterrupt:  # before there is a command to stop
-        print("rpcag: stopped", file=sys.stderr)
+        sys.stderr.write("rpcag: stopped\n")
         sys.exit(130)
 
 
