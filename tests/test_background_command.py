@@ -77,7 +77,8 @@ def test_json_is_all_that_is_printed(clip, tmp_path):
     assert facts == json.loads((tmp_path / "facts.json").read_text())
     assert facts["frames"] == 6
     assert facts["frames_per_second_of_video"] == pytest.approx(10 / 3)
-    quiet = command(clip, "-o", tmp_path, "-q", "--frames", ":8", "--model", "rpca")
+    words = ["-q", "--force", "--frames", ":8", "--model", "rpca"]
+    quiet = command(clip, "-o", tmp_path, *words)
     assert quiet.exit_code == 0
     assert quiet.output == ""
 
@@ -105,7 +106,7 @@ def test_colours_and_sizes_are_as_asked(tmp_path, rng):
     back = next(iter(open_source(tmp_path / "background.webm")))
     expected = np.median(colours, axis=(0, 1, 2))
     np.testing.assert_allclose(np.median(back, axis=(0, 1)), expected, atol=12)
-    grey = json.loads(command(*words, "--grey").stdout)
+    grey = json.loads(command(*words, "--grey", "--force").stdout)
     assert (grey["width"], grey["height"], grey["colour"]) == (44, 32, False)
 
 
@@ -115,7 +116,7 @@ def test_large_frames_are_made_smaller_unless_asked(tmp_path, rng, monkeypatch):
     np.save(path, rng.integers(90, 110, (4, 40, 60)).astype(np.uint8))
     facts = json.loads(command(path, "-o", tmp_path / "o", "--json").stdout)
     assert (facts["width"], facts["height"]) == (34, 22)
-    words = [path, "-o", tmp_path / "o", "--json", "--size", "full"]
+    words = [path, "-o", tmp_path / "o", "--json", "--force", "--size", "full"]
     assert json.loads(command(*words).stdout)["width"] == 60
 
 
@@ -135,9 +136,41 @@ def test_colours_take_memory_only_where_there_are_some(tmp_path, rng, monkeypatc
     for channels, fitted in (([1, 1, 1], 60), ([1, 0, 1], 15)):
         frames = np.where(channels, grey[..., None], 0).astype(np.uint8)
         np.save(tmp_path / "video.npy", frames)
-        words = [tmp_path / "video.npy", "-o", tmp_path / "o", "--memory", memory]
+        words = [
+            tmp_path / "video.npy",
+            "-o",
+            tmp_path / f"o{fitted}",
+            "--memory",
+            memory,
+        ]
         facts = json.loads(command(*words, "--json").stdout)
         assert facts["fitted_frames"] == fitted
+
+
+@pytest.mark.parametrize("name", ["background.mp4", "mask.mp4"])
+def test_the_video_itself_is_never_replaced(name, clip, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(clip.read_bytes())
+    other = ["--truth", path] if name == "mask.mp4" else []
+    video = clip if other else path
+    for words in ([], ["--force"]):
+        result = command(video, "-o", tmp_path, *other, *words)
+        assert result.exit_code == 2
+        assert result.output == f"rpcag: {path} is what is read; name another folder\n"
+    with pytest.raises(ValueError, match="is what is read"):
+        separate_file(path, tmp_path)
+    assert path.read_bytes() == clip.read_bytes()
+    assert listed(tmp_path) == [name]
+
+
+def test_what_is_there_is_only_replaced_if_asked(clip, tmp_path):
+    (tmp_path / "mask.mp4").write_text("of an earlier run")
+    result = command(clip, "-o", tmp_path, "--frames", ":8")
+    assert result.exit_code == 2
+    assert result.output.endswith("mask.mp4 is there already; --force replaces it\n")
+    assert listed(tmp_path) == ["mask.mp4"]
+    assert command(clip, "-o", tmp_path, "--frames", ":8", "--force").exit_code == 0
+    assert (tmp_path / "mask.mp4").stat().st_size > 100
 
 
 # -- all or nothing --------------------------------------------------------------------
@@ -246,6 +279,17 @@ def _table(folder, clip):
     return folder / "table.npz"
 
 
+def _fortran(folder, clip):
+    np.savez(folder / "f.npz", frames=np.asfortranarray(np.zeros((4, 8, 6))))
+    return folder / "f.npz"
+
+
+def _objects(folder, clip):
+    path = folder / "objects.npy"
+    np.save(path, np.full((4, 8, 6), None), allow_pickle=True)
+    return path
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -262,6 +306,8 @@ def _table(folder, clip):
         (_no_images, "has no images in it"),
         (_broken_image, "000001.png cannot be read as an image"),
         (_other_arrays, "arrays.npz has no array called frames, but X, y"),
+        (_fortran, "f.npz stores its frames in the order of Fortran"),
+        (_objects, "objects.npy must hold numbers, not Python objects"),
         (_table, "table.npz must hold numbers of shape (frames, height, width)"),
     ],
 )
@@ -269,7 +315,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
     before = tmp_path / "in"
     before.mkdir()
     path = make(before, clip)
-    result = command(path, "-o", tmp_path / "out", "-q")
+    result = command(path, "-o", tmp_path / "out")
     assert result.exit_code == 2
     assert said in result.output
     assert result.output.startswith("rpcag: ")
@@ -298,7 +344,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
     ],
 )
 def test_wrong_options_are_one_line(words, said, clip, tmp_path):
-    result = command(clip, "-o", tmp_path / "out", "-q", *words)
+    result = command(clip, "-o", tmp_path / "out", *words)
     assert result.exit_code == 2
     assert said in result.output
     assert result.output.count("\n") == 1

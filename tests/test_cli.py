@@ -1,5 +1,6 @@
 """The command, as a user types it."""
 
+import shlex
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
 from typer.testing import CliRunner
 
 import rpcag
+from command_line import examples
 from rpcag.commands import app
 from rpcag.corruption import occlude_blocks
 from rpcag.demo import run
@@ -31,12 +33,15 @@ def test_models_are_listed():
     assert "||L||_*" in result.stdout
 
 
-def test_demo_prints_a_table_and_writes_pictures(tmp_path):
-    result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "new" / "folder")])
+@pytest.mark.parametrize("line", [e for e in examples() if e.startswith("rpcag demo")])
+def test_demo_prints_a_table_and_writes_pictures(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)[1:]
+    result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     for word in ("k-means", "PCA", "RPCA", "RPCAG", "certified gap"):
         assert word in result.stdout
-    pictures = sorted((tmp_path / "new" / "folder").iterdir())
+    pictures = sorted((tmp_path / words[words.index("-o") + 1]).iterdir())
     assert [path.name for path in pictures] == ["components.png", "digits.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
 
@@ -51,7 +56,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "file" / "folder")])
     assert result.exit_code == 2
-    assert "cannot write to" in result.output
+    assert "is no place for it (Not a directory)" in result.output
     assert "Traceback" not in result.output
 
 

@@ -1,5 +1,6 @@
 """``rpcag decompose``, ``cluster`` and what all commands share, as users type them."""
 
+import errno
 import importlib.util
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
 
 import rpcag
+import rpcag.cli
 from command_line import KINDS, call, commands, examples, sensors, write_files
 from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV, list_models
 from rpcag.commands.output import EXIT_CODES
@@ -36,12 +38,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-# Executed elsewhere: `demo` in test_cli.py, the experiments of `reproduce`, which take
-# minutes and the real data, in test_experiments.py and test_study_commands.py; here
-# their words are only parsed.
-ELSEWHERE = ("rpcag demo", "rpcag reproduce")
-# Executed in test_study_commands.py, where there are results to report.
-PREPARED = ("rpcag report",)
+# Executed in test_cli.py, and in test_study_commands.py, where there are results and
+# the real data.
+ELSEWHERE = ("rpcag demo", "rpcag report", "rpcag reproduce")
 
 
 def test_every_command_has_an_example():
@@ -53,7 +52,7 @@ def test_every_command_has_an_example():
 
 @pytest.mark.parametrize(
     "line",
-    [e for e in examples() if not e.startswith((*ELSEWHERE, *PREPARED))],
+    [e for e in examples() if not e.startswith(ELSEWHERE)],
 )
 def test_examples_of_the_help_run(line, folder):
     words = shlex.split(line)
@@ -65,15 +64,6 @@ def test_examples_of_the_help_run(line, folder):
         json.loads(result.stdout)
     if "-o" in words:
         assert (folder / words[words.index("-o") + 1]).exists()
-
-
-@pytest.mark.parametrize("line", [e for e in examples() if e.startswith(ELSEWHERE)])
-def test_other_examples_are_understood(line):
-    words = shlex.split(line)
-    found = dict(commands())
-    path = max((p for p in found if p == tuple(words[: len(p)])), key=len)
-    context = found[path].make_context("rpcag", words[len(path) :])
-    assert context.params
 
 
 def test_help_of_every_command_says_nothing_on_standard_error():
@@ -385,7 +375,7 @@ MISTAKES = [
     ("decompose gone.csv -o r", "everything is missing"),
     ("decompose photograph.jpg -o r", "no reader for .jpg"),
     ("decompose pictures -o r", "have no images"),
-    ("decompose nonsense.npy -o r", "cannot be read as NumPy"),
+    ("decompose nonsense.npy -o r", "as NumPy: it is no file of NumPy"),
     ("decompose nonsense.mat -o r", "cannot be read as MATLAB"),
     ("decompose done -o r", "done is a decomposition already"),
     ("decompose sensors.csv -o done", "--force replaces it"),
@@ -394,14 +384,23 @@ MISTAKES = [
     ("cluster sensors.csv -k 61", "-k 61 must be between 1 and the number of samples"),
     ("cluster sensors.csv -k 3 -o c.xls", "--output must be a .csv or .tsv file"),
     ("cluster sensors.csv -k 3 -o edges.csv", "edges.csv is there already; --force"),
-    ("cluster sensors.csv -k 3 -o no/c.csv", "no is not a folder"),
+    ("cluster sensors.csv -k 3 -o edges.csv/c.csv", "is no place for it (Not a dir"),
+    ("decompose sensors.csv -o edges.csv/r", "is no place for it (Not a directory)"),
+    ("explore done -o edges.csv/p.html", "is no place for it (Not a directory)"),
+    ("explore huge -o p.html", "values of 1.0e+300, and a page holds none beyond"),
+    ("decompose largest.npy -o r", "X has entries of size 1.8e+308"),
+    ("decompose largest.npy -o r --standardise", "too large to be standardised"),
+    ("decompose complex.npy -o r", "it has complex (3 x 3, no numbers)"),
+    ("decompose objects.npy -o r", "it holds Python objects, not numbers"),
     ("cluster sensors.csv -k 3 --model glpca", "GLPCA needs every entry, but"),
     ("cluster sensors.csv -k 3 --model best", "--model must be one of rpca, rpcag"),
     ("cluster faces.npz -k 3 --model mmmf --graph knn", "--graph: MMMF has no such"),
     ("cluster done -k 3 --model rpca", "done is decomposed already"),
+    ("cluster done -k 2 --drop x", "--drop: done is decomposed already"),
+    ("cluster done -k 2 --no-header", "--header: done is decomposed already"),
     ("cluster done", "say how many clusters with -k"),
     ("demo --seed -1", "invalid value for '--seed'"),
-    ("demo -o sensors.csv/x", "cannot write to"),
+    ("demo -o sensors.csv/x", "is no place for it (Not a directory)"),
     ("models --all", "no such option: --all"),
     ("datasets here", "got unexpected extra argument"),
     ("report -s nothing.jsonl", "nothing.jsonl is not there"),
@@ -430,15 +429,18 @@ def bad_files(folder):
     for name, text in files.items():
         (folder / name).write_text(text)
     (folder / "pictures").mkdir()
-    one = np.ones((2, 2))
-    Decomposition(
-        *(one, one, None, one, one, np.ones(2), None),
-        samples=["a", "b"],
-        features=["x", "y"],
-        labels=None,
-        image_shape=None,
-        facts={},
-    ).save(folder / "done")
+    np.save("largest.npy", np.full((5, 5), 1.7e308) * (1 - 2 * np.eye(5)))
+    np.save("complex.npy", np.eye(3) * 1j)
+    np.save("objects.npy", np.array([[1, "b"], [2, None]], object), allow_pickle=True)
+    for name, one in (("done", np.ones((2, 2))), ("huge", np.full((2, 2), 1e300))):
+        Decomposition(
+            *(one, one, None, one, one, np.ones(2), None),
+            samples=["a", "b"],
+            features=["x", "y"],
+            labels=None,
+            image_shape=None,
+            facts={},
+        ).save(folder / name)
     return folder
 
 
@@ -489,10 +491,72 @@ def test_odd_tables_are_decomposed(X, option, folder):
     np.testing.assert_allclose(together, X, atol=1e-12 * np.abs(X).max())
 
 
+NAMES = ["[old]", "[/red]", "[bold", "Zoë 数", "a b", "$(x)", "&<i>'\""]
+if sys.platform == "linux":
+    NAMES.append(os.fsdecode(b"not utf-8 \xff"))  # such names are there
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_names_with_anything_in_them_are_told_as_they_are(name, folder):
+    Path(name).parent.mkdir(exist_ok=True)
+    table = Path(f"{name}.csv")
+    lines = (folder / "sensors.csv").read_text().splitlines()
+    lines[1:] = [f'"{name.replace(chr(34), chr(34) * 2)}{x}' for x in lines[1:]]
+    lines[1:] = [line.replace(",", '",', 1) for line in lines[1:]]
+    table.write_text("\n".join(lines), errors="surrogateescape")
+    shown = name.encode("utf-8", "backslashreplace").decode()
+    for words in (
+        ("decompose", table, "-o", f"{name}.r"),
+        ("explore", f"{name}.r", "-o", f"{name}.html"),
+        ("cluster", f"{name}.r", "-k", "3", "-o", f"{name}.tsv"),
+    ):
+        done = run(*map(str, words), COLUMNS="200", PYTHONUTF8="1")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert shown in done.stdout
+        assert Path(words[-1]).exists()
+    told = run("cluster", f"{name}.r", "-k", "3", "--json", PYTHONIOENCODING="ascii")
+    assert set(json.loads(told.stdout)["clusters"]) == set(
+        Decomposition.load(f"{name}.r").samples
+    )
+
+
+def test_samples_of_one_name_are_all_told(folder):
+    (folder / "t.csv").write_text("n,x,y\na,1,2\na,2,3\nb,40,5\nb,70,9\n")
+    result = call("cluster", "t.csv", "-k", "2", "--names", "n", "--json")
+    told = json.loads(result.stdout)
+    assert list(told["clusters"]) == ["a", "a (2)", "b", "b (2)"]
+    assert sum(told["sizes"]) == 4
+
+
+def test_folders_on_the_way_are_made(folder):
+    assert call("cluster", "faces.npz", "-k", 2, "-o", "new/c.csv").exit_code == 0
+    assert (folder / "new" / "c.csv").exists()
+
+
+def test_what_cannot_be_written_is_told_before_the_work(folder, monkeypatch):
+    """Also where the permissions promise more than the file system keeps."""
+
+    def refuse(*args, **options):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("rpcag.files.fitting.fit", None)
+    for words in (
+        ("decompose", "sensors.csv", "-o", "r"),
+        ("cluster", "sensors.csv", "-k", "3", "-o", "c.csv"),
+        ("demo", "-o", "pictures"),
+        ("background", "hall.npz", "-o", "out"),
+    ):
+        result = call(*words)
+        assert result.exit_code == 2
+        assert "is no place for it (Read-only file system)" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
 def test_notes_go_to_standard_error(folder):
     (folder / "t.csv").write_text("x,x,y\n1,2,\n4,5,\n")
     result = call("decompose", "t.csv", "-o", "r", "--model", "rpca")
-    assert "note: 1 names of columns are there more than once" in result.stderr
+    assert "note: some columns have the same name, such as 'x'" in result.stderr
     assert "no value at all, such as 'y'" in result.stderr
     quiet = call("decompose", "t.csv", "-o", "q", "--model", "rpca", "--quiet")
     assert quiet.output == ""
@@ -512,6 +576,34 @@ def run(*words, **environment):
 
 def test_python_m_rpcag():
     assert run("--version").stdout == f"rpcag {rpcag.__version__}\n"
+
+
+def test_ctrl_c_before_the_command_runs_is_one_line(monkeypatch, capsys):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpcag.cli._run", stop)
+    with pytest.raises(SystemExit) as ended:
+        rpcag.cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr() == ("", "rpcag: stopped\n")
+
+
+def test_ctrl_c_leaves_no_folder_for_pictures(folder, monkeypatch):
+    def stop(**options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpcag.demo.run", stop)
+    assert call("demo", "-o", "pictures").exit_code == 130
+    assert not (folder / "pictures").exists()
+
+
+@pytest.mark.parametrize("words", ["decompose --help", "models", "models --json"])
+def test_a_closed_pipe_is_no_mistake(words):
+    line = f"{shlex.quote(sys.executable)} -m rpcag {words}"
+    line = f"{line} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_completion():

@@ -70,7 +70,7 @@ def test_quiet_json_and_open(here, monkeypatch):
         (["part", "-o", "p.html"], "part/sparse.npy is missing"),
         (["result", "-o", "empty"], "empty is a folder; name a file"),
         (["result", "-o", "notes.txt", "-f"], "notes.txt is a file of something else"),
-        (["result", "-o", "notes.txt/p.html"], "notes.txt/p.html: "),
+        (["result", "-o", "notes.txt/p.html"], "notes.txt/p.html cannot be made"),
         (["result"], "missing option '--output'"),
     ],
 )

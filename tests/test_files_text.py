@@ -1,8 +1,11 @@
 """CSV and its relatives: the traps, one by one."""
 
+import time
+
 import numpy as np
 import pytest
 
+from rpcag.files import delimited
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
 
@@ -163,6 +166,98 @@ def test_long_files_are_read_in_blocks(tmp_path, rng, monkeypatch):
     late = [*rows, "s3000,1,2,three,4"]
     with pytest.raises(ValueError, match="line 3002, column 'c': 'three'"):
         read(tmp_path, "id,a,b,c,d\n" + "\n".join(late))
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """Whether pyarrow read the file, once for every file."""
+    pytest.importorskip("pyarrow", reason="needs the extra rpcag[files]")
+    monkeypatch.setattr("rpcag.files.fast_text.LARGE", 0)
+    used = []
+
+    def read_fast(self, *args):
+        used.append(original(self, *args))
+        return used[-1]
+
+    original = delimited._Words.read_fast
+    monkeypatch.setattr(delimited._Words, "read_fast", read_fast)
+    return lambda: [found is not None for found in used]
+
+
+def long_table(rng, n=1500):
+    """Lines with gaps in many words, and what they say."""
+    A = rng.standard_normal((n, 4)) * 10.0 ** rng.integers(-300, 300, (n, 4))
+    words = [[repr(a) for a in row] for row in A.tolist()]
+    for i, word in enumerate(["", "NA", "NaN", "nan", " NULL", "?", "#N/A", "-"]):
+        words[1100 + i][i % 4], A[1100 + i, i % 4] = word, np.nan
+    return [[f"s{i}", *row] for i, row in enumerate(words)], A
+
+
+@pytest.mark.parametrize("dress", ["plain", "quotes", "crlf", "tabs", "commas", "bom"])
+def test_pyarrow_reads_large_files_to_the_last_bit(dress, tmp_path, rng, fast):
+    lines, A = long_table(rng)
+    if dress == "quotes":
+        lines = [[f'"{line[0]}, or so"', *line[1:]] for line in lines]
+    if dress == "commas":
+        lines = [[word.replace(".", ",") for word in line] for line in lines]
+    delimiter = {"tabs": "\t", "commas": ";"}.get(dress, ",")
+    end = "\r\n" if dress == "crlf" else "\n"
+    text = end.join(delimiter.join(line) for line in [["id", *"abcd"], *lines])
+    table = read(tmp_path, "\ufeff" + text if dress == "bom" else text)
+    assert fast() == [True]
+    np.testing.assert_array_equal(table.X, A)
+    suffix = ", or so" if dress == "quotes" else ""
+    assert table.samples == [f"s{i}{suffix}" for i in range(len(A))]
+    assert table.features == list("abcd")
+
+
+@pytest.mark.parametrize(
+    ("late", "message"),
+    [
+        ("x,1,2,three,4", "line 1502, column 'c': 'three' is not a number"),
+        ("x,1,2,1_000,4", "'1_000' is not a number"),
+        ("x,1,2,3", "line 1502 has 4 fields but the first line has 5"),
+        ("x,1,2,3,4,5", "line 1502 has 6 fields"),
+        ('x,1,"2"3,3,4', "is a quote not closed"),
+        ('x,1,"2,3,4', "is a quote not closed"),
+        ("x,1,2," + "9" * 400 + ",4", "infinite values, the first in sample 'x'"),
+    ],
+)
+def test_what_pyarrow_refuses_is_told_as_ever(late, message, tmp_path, rng, fast):
+    lines, _ = long_table(rng)
+    text = "\n".join(",".join(line) for line in [["id", *"abcd"], *lines])
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, f"{text}\n{late}\n")
+    assert fast()  # it was tried
+
+
+@pytest.mark.parametrize(
+    ("late", "sample", "value"),
+    [
+        ("Zoë,+1,2,3,4", "Zoë", 1.0),
+        ("t,TRUE,2,3,4", "t", 1.0),
+        ('"say ""c""\nd",1,2,3,4', 'say "c"\nd', 1.0),
+        ("t,nUlL,2,3,4", "t", np.nan),
+    ],
+)
+def test_what_only_python_reads_is_read(late, sample, value, tmp_path, rng, fast):
+    lines, A = long_table(rng)
+    text = "\n".join(",".join(line) for line in [["id", *"abcd"], *lines, [late]])
+    for encoded in (text.encode(), text.encode("latin-1")):
+        table = read(tmp_path, encoded)
+        assert table.samples[-1] == sample
+        np.testing.assert_array_equal(table.X[-1], [value, 2, 3, 4])
+        np.testing.assert_array_equal(table.X[:-1], A)
+    assert fast()  # it was tried
+
+
+def test_many_columns_are_no_slower_than_many_rows(tmp_path):
+    """Names are compared once, not each with each: 40000 took a minute."""
+    names = [f"c{j}" for j in range(40_000)]
+    text = "\n".join([",".join(names), *[",".join(["1.5"] * len(names))] * 2])
+    start = time.perf_counter()
+    assert read(tmp_path, text).X.shape == (2, len(names))
+    assert time.perf_counter() - start < 10
 
 
 def test_pandas_csv_with_and_without_index(tmp_path):

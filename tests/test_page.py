@@ -1,5 +1,6 @@
 """Pages: what is in the file, without a browser."""
 
+import errno
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -203,10 +204,15 @@ def test_few_components_still_make_a_page(rank):
     assert "No certificate" in text
 
 
-def test_a_failed_write_leaves_nothing(tmp_path):
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     page = tmp_path / "page.html"
     page.write_text("before")
-    with pytest.raises(UnicodeEncodeError):
-        write_page(page, "\ud800")  # half of a pair: no UTF-8
+
+    def full(*paths):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_page(page, "after")
     assert page.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from browser import launch, watch
-from decompositions import colour_images, images, table
+from decompositions import colour_images, images, of, table
+from rpcag import RPCA
 from rpcag.page.explore import explore
 from rpcag.page.report import report_page
 from rpcag.study.report import Report
@@ -26,7 +27,13 @@ def tab():
 def found():
     names = {"samples": [f"{EVIL}{i}" for i in range(30)]}
     hostile = table(**names, labels=[EVIL] * 30)
-    return {"images": images(), "table": hostile, "colour": colour_images()}
+    growing = of(np.outer(np.arange(1.0, 31.0), np.arange(1.0, 7.0)), RPCA())
+    return {
+        "images": images(),
+        "table": hostile,
+        "colour": colour_images(),
+        "growing": growing,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +240,17 @@ def test_rows_of_a_table_are_lines_with_names(visit, found):
     _drawn(page)
     page.mouse.move(x - (box["width"] - 62) / 6, box["y"] + 61)
     assert re.search(r"Original\s+missing", _tooltip(page))
+
+
+def test_deviations_are_read_from_zero(visit, found):
+    """Also of a sample that is below the centre in every feature."""
+    page = visit("growing")
+    low = found["growing"].low_rank
+    assert (low[0] < np.median(low, axis=0) - 0.1 * low.std(axis=0)).all()
+    page.get_by_role("checkbox").check()
+    _drawn(page)
+    ticks = page.locator("#samples svg text[text-anchor=end]").all_text_contents()
+    assert ticks.count("0") == 3  # original, low-rank and sparse
 
 
 def test_hostile_names_are_only_text(visit):

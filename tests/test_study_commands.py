@@ -1,5 +1,6 @@
 """``rpcag datasets``, ``reproduce clustering`` and ``report``, as a user types them."""
 
+import importlib
 import json
 import shlex
 
@@ -57,6 +58,55 @@ def test_examples_of_the_help_run(line, store, monkeypatch):
     monkeypatch.chdir(store.parent)
     result = call(*shlex.split(line)[1:])
     assert result.exit_code == 0, result.output
+
+
+# Words behind an example, or fewer models of --quick, that make it short: the last word
+# on an option counts.
+SHORT = {
+    "clustering": "--datasets USPS --corruptions none --models PCA,NCuts --seeds 1",
+    "phase": "--quick --size 20 --seeds 1",
+    "faces": "--models RPCA",
+    "video": "--every 25",
+}
+QUICKER = {
+    "timing": {"models": ["NCuts", "PCA"]},
+    "graph_quality": {"models": ["NCuts"], "knowledge": ["clean", "unknown"]},
+    "parameters": {"subjects": 2, "n": 20, "gamma": [0.5]},
+    "components": {"models": ["PCA", "RPCAG"]},
+    "directions": {"subjects": 3},
+}
+
+
+def of_the_study(line):
+    needs_data = " phase " not in line
+    return pytest.param(line, marks=[pytest.mark.data] if needs_data else [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [of_the_study(e) for e in examples() if e.startswith("rpcag reproduce")],
+)
+def test_examples_of_the_study_run(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    words = shlex.split(line)[1:]
+    name = words[1].replace("-", "_")
+    if name == "video":
+        pytest.importorskip("cv2", reason="compares with OpenCV")
+    if name in QUICKER:
+        experiment = importlib.import_module(f"rpcag.study.experiments.{name}")
+        monkeypatch.setattr(experiment, "QUICK", experiment.QUICK | QUICKER[name])
+    words += shlex.split(SHORT.get(name, ""))
+    if name != "timing":
+        words += ["--jobs", "1"]
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    # Behind the line of how many runs there are come the tables.
+    records = list(Store("results.jsonl").read())
+    assert f"{len(records)} runs, 0 of them in results.jsonl" in result.stdout
+    assert len(result.stdout.splitlines()) > 5 or "--quick" not in line
+    for record in records:
+        assert record["run"].get("experiment", "clustering") == words[1]
 
 
 def test_the_report_for_scripts(store):

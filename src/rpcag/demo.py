@@ -42,7 +42,7 @@ class Demo:
 
 
 def run(share: float = 0.25, random_state: int = 0) -> Demo:
-    """Cluster occluded digits four ways.
+    """Cluster occluded digits six ways.
 
     The blocks are marked as missing (NaN): RPCA and RPCAG understand that, k-means and
     PCA get the mean of the pixel instead. With the blocks marked little is left for the

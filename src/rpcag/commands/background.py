@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -16,7 +17,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from rpcag.commands.options import Json, Quiet
+from rpcag.commands.options import Force, Json, Quiet
 from rpcag.commands.output import (
     INCOMPLETE,
     console,
@@ -24,6 +25,7 @@ from rpcag.commands.output import (
     fail,
     mistakes,
     print_json,
+    say,
 )
 
 UNITS = {"": 1e9, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
@@ -81,6 +83,7 @@ def background(
     ] = "1.5GB",
     grey: Annotated[bool, typer.Option("--grey", help="Leave colours out.")] = False,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-3,
+    force: Force = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -92,11 +95,11 @@ def background(
 
     Examples:
     rpcag background street.mp4 -o street
-    rpcag background frames/ -o out --size 320x180 --every 2 --format webm
-    rpcag background hall.npz -o out --truth hall.npz --frames 0:500
+    rpcag background frames/ -o small --size 320x180 --every 2 --format webm
+    rpcag background hall.npz -o hall --truth hall.npz --frames 0:500
     """
     with mistakes():
-        from rpcag.video.files import Options, separate_file
+        from rpcag.video.files import Options, check_target, separate_file
 
         start, stop = _range(frames)
         options = Options(
@@ -112,7 +115,8 @@ def background(
             format=format.lower(),
             truth=truth,
         )
-        bar = None if quiet or json else _bar()
+        check_target(video, output, options, force=force)
+        bar = None if quiet or json or not errors().is_terminal else _bar()
         with bar or nullcontext():
             facts = separate_file(
                 video, output, options, watch=None if bar is None else _Watch(bar)
@@ -156,7 +160,7 @@ class _Watch:
 
 def _tell(facts: dict[str, Any], output: Path) -> None:
     table = Table(
-        title=f"{facts['video']}: {facts['frames']} frames", show_header=False
+        title=escape(f"{facts['video']}: {facts['frames']} frames"), show_header=False
     )
     table.add_column()
     table.add_column(justify="right")
@@ -177,10 +181,9 @@ def _tell(facts: dict[str, Any], output: Path) -> None:
         )
     for name, value in rows.items():
         table.add_row(name, value)
-    out = console()
-    out.print(table)
+    console().print(table)
     for name in (*facts["files"].values(), "facts.json"):
-        out.print(f"wrote {output / name}", highlight=False)
+        say(f"wrote {output / name}")
 
 
 def _range(text: str | None) -> tuple[int, int | None]:

@@ -20,10 +20,19 @@ from rpcag.commands.output import (
 )
 from rpcag.commands.progress import GapBar
 from rpcag.files.decomposition import Decomposition, is_result, plain
+from rpcag.files.names import unique
+from rpcag.files.place import check_place
 from rpcag.files.table import Table
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 RUNS = 10  # starts of k-means, of which the best counts
+# Options that a result has no use for.
+OF_DATA = (
+    *("model", "lam", "gamma", "gamma_features", "graph", "tol", "max_iter"),
+    *("standardise", "variable", "labels", "names", "drop", "missing", "transpose"),
+    *("shape", "colour", "delimiter", "decimal", "header"),
+)
+FLAGS = ("standardise", "transpose", "colour")
 
 
 def cluster(
@@ -101,7 +110,7 @@ def cluster(
             _write(output, table, found)
             facts["output"] = str(output)
     if json:
-        members = dict(zip(table.samples, found.tolist(), strict=True))
+        members = dict(zip(unique(table.samples), found.tolist(), strict=True))
         print_json(plain(facts | {"clusters": members}))
     elif not quiet:
         for message in notes:
@@ -117,9 +126,8 @@ def cluster(
 
 def _from_result(folder: Path, k: int | None, given: dict[str, Any]):
     """The embedding of an earlier decomposition."""
-    options = ("model", "lam", "gamma", "gamma_features", "graph", "tol", "max_iter")
-    for name in (*options, "standardise", "labels", "names", "transpose", "shape"):
-        if given[name] not in (None, False):
+    for name in OF_DATA:
+        if given[name] is not (False if name in FLAGS else None):
             raise ValueError(
                 f"--{name.replace('_', '-')}: {folder} is decomposed already; name the "
                 "data instead, or leave the option out"
@@ -136,7 +144,7 @@ def _from_result(folder: Path, k: int | None, given: dict[str, Any]):
 def _from_table(input: Path, k: int | None, given: dict[str, Any]):
     from rpcag.files import fitting
     from rpcag.files.reading import read_table
-    from rpcag.files.scaling import centre_and_scale
+    from rpcag.files.scaling import standardised
 
     kind = fitting.model_class(given["model"] or "rpcag", fitting.BY_NAME)
     table = read_table(input, o.reading_of(given))
@@ -161,8 +169,7 @@ def _from_table(input: Path, k: int | None, given: dict[str, Any]):
         estimator.set_params(graph=load_graph(given["graph"], table.samples))
     X = table.X
     if given["standardise"]:
-        centre, unit = centre_and_scale(X)
-        X = (X - centre) / unit
+        X, _, _ = standardised(X)
     tol, most = getattr(estimator, "tol", 1.0), getattr(estimator, "max_iter", 1)
     with GapBar(kind.__name__, tol, most, quiet=given["quiet"]) as bar:
         if "callback" in estimator.get_params():
@@ -225,16 +232,18 @@ def _check_file(path: Path, force: bool) -> None:
         raise ValueError(f"--output must be a .csv or .tsv file, got {path}")
     if path.exists() and not force:
         raise FileExistsError(f"{path} is there already; --force replaces it")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent} is not a folder")
+    check_place(path)
 
 
 def _write(path: Path, table: Table, found: np.ndarray) -> None:
     import csv
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("w", newline="", encoding="utf-8") as file:
+        with part.open(
+            "w", newline="", encoding="utf-8", errors="backslashreplace"
+        ) as file:
             delimiter = DELIMITERS[path.suffix.lower()]
             writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
             named = table.labels is not None
@@ -249,7 +258,8 @@ def _write(path: Path, table: Table, found: np.ndarray) -> None:
 
 
 def _summary(facts: dict[str, Any], input: Path) -> RichTable:
-    table = RichTable(show_header=False, title=f"{facts['k']} clusters of {input}")
+    title = escape(f"{facts['k']} clusters of {input}")
+    table = RichTable(show_header=False, title=title)
     table.add_column(style="dim")
     table.add_column()
     table.add_row("model", facts["model"])

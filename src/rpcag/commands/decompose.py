@@ -211,7 +211,7 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
     f = found.facts
     n, p = found.low_rank.shape
     weights = ", ".join(f"{name} {value:.3g}" for name, value in f["resolved"].items())
-    table = RichTable(show_header=False, title=f"{f['model']} of {input}")
+    table = RichTable(show_header=False, title=escape(f"{f['model']} of {input}"))
     table.add_column(style="dim")
     table.add_column()
     rows = {

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from rpcag.commands.options import Json, Quiet, Seed
-from rpcag.commands.output import console, errors, fail, note, print_json
+from rpcag.commands.output import console, errors, fail, mistakes, note, print_json, say
+from rpcag.files.place import check_place
 
 if TYPE_CHECKING:
     from rpcag.demo import Demo
@@ -27,10 +28,8 @@ def demo(
 
     Example: rpcag demo -o pictures
     """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise fail(f"cannot write to {output}: {error.strerror}") from None
+    with mistakes():
+        check_place(output / "digits.png")
     from rpcag.demo import run, save_pictures
 
     waiting = "1797 digits, a quarter of each behind a block ..."
@@ -71,4 +70,4 @@ def _show(found: "Demo", written: list[Path]) -> None:
         style="dim",
     )
     for path in written:
-        console().print(f"wrote {path}", highlight=False)
+        say(f"wrote {path}")

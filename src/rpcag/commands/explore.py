@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rpcag.commands import options as o
-from rpcag.commands.output import console, mistakes, print_json
+from rpcag.commands.output import mistakes, print_json, say
 
 
 def explore(
@@ -48,6 +48,6 @@ def explore(
     if json:
         print_json({"output": str(output), "bytes": size})
     elif not quiet:
-        console().print(f"wrote {output}, {size / 1e6:.1f} MB", highlight=False)
+        say(f"wrote {output}, {size / 1e6:.1f} MB")
     if show:
         webbrowser.open(output.resolve().as_uri())

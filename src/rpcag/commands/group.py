@@ -7,13 +7,19 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from rpcag.commands.output import EXIT_CODES, INTERRUPTED, MISTAKE, fail
+from rpcag.commands.output import DONE, EXIT_CODES, INTERRUPTED, MISTAKE, fail
 
 # Typer's own copy of click, or click itself, whichever this version has.
 _ClickException = typer.BadParameter.__mro__[2]
 EPILOG = "Exit codes: " + "; ".join(
     f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
 )
+
+
+def _unheard() -> int:
+    """Nobody reads on, which is no mistake."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    return DONE
 
 
 class OneLineGroup(TyperGroup):
@@ -35,8 +41,11 @@ class OneLineGroup(TyperGroup):
         except _ClickException as error:  # type: ignore[misc]
             code = self._usage(error)
         except BrokenPipeError:  # rpcag models | head
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-            code = 0
+            code = _unheard()
+        except SystemExit as error:
+            if not isinstance(error.__context__, BrokenPipeError):  # so says rich
+                raise
+            code = _unheard()
         sys.exit(code if isinstance(code, int) else 0)
 
     def _usage(self, error: Any) -> int:

@@ -5,6 +5,7 @@ so that ``--json`` can be piped.
 """
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +33,11 @@ def errors() -> Console:
     return Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
 
 
+def say(text: str) -> None:
+    """A line on standard output as it is, also with brackets in it."""
+    print(text)
+
+
 def fail(message: str, code: int = MISTAKE) -> typer.Exit:
     """One line on standard error, and the exit to raise."""
     errors().print(f"rpcag: {one_line(message)}", style="red")
@@ -49,7 +55,9 @@ def one_line(message: str) -> str:
 
 def print_json(value: Any) -> None:
     """For scripts: one JSON value on standard output."""
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    all_characters = encoding.lower().replace("-", "").startswith("utf")
+    print(json.dumps(value, indent=1, ensure_ascii=not all_characters))
 
 
 @contextmanager

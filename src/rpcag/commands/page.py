@@ -38,11 +38,12 @@ Text may have any of comma, semicolon, tab, bar or space between its fields, dec
 (then without commas between fields), quotes, a byte order mark, UTF-16 or Latin-1. What
 cannot be told is asked, not guessed: lines of unequal length, a word among numbers, a first
 line that may be a header or data are errors that name the line and the option to use.
-Reading text is not fast (some microseconds per number); Parquet and `.npy` are.
+Large files are read by pyarrow where `rpcag[files]` is installed, several times as fast.
 
 A graph (`--graph FILE`) is an adjacency, as `.npz` of `scipy.sparse.save_npz`, `.npy`, `.mat`
 or text, or a list of edges, a line each: two samples, by name or by number from 0, and
-a weight, 1 if there is none.
+a weight, 1 if there is none. Without `--graph` every model that has one gets the robust graph;
+in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph="robust"`.
 
 ## What is written
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -25,6 +26,7 @@ from rpcag.commands.output import (
     fail,
     mistakes,
     print_json,
+    say,
 )
 
 reproduce = typer.Typer(
@@ -356,7 +358,7 @@ def video(
             save_picture(figures.video(records), picture)
             save(page, experiment.page(records, f"images/{picture.name}"))
             if not (quiet or json):
-                console().print(f"wrote {page} and {picture}", highlight=False)
+                say(f"wrote {page} and {picture}")
 
 
 def _experiment(
@@ -411,10 +413,7 @@ def _carry_out(
         results = Store(store)
         todo = missing(tasks, results)
         if not quiet:
-            console().print(
-                f"{len(tasks)} runs, {len(tasks) - len(todo)} of them in {store}",
-                highlight=False,
-            )
+            say(f"{len(tasks)} runs, {len(tasks) - len(todo)} of them in {store}")
         with Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -423,7 +422,7 @@ def _carry_out(
             TextColumn("left"),
             TimeRemainingColumn(),
             console=errors(),
-            disable=quiet,
+            disable=quiet or not errors().is_terminal,
         ) as bar:
             job = bar.add_task(name, total=len(todo))
 
@@ -434,7 +433,8 @@ def _carry_out(
     if failed:
         first = failed[0]
         raise fail(
-            f"{len(failed)} runs failed, the first {title(first)}: {first['error']}; "
+            f"{len(failed)} runs failed, the first {title(first)}: "
+            f"{first['error'].rstrip('.')}; "
             "start again to try them once more",
             INCOMPLETE,
         )
@@ -508,7 +508,7 @@ def report(
         print_json({"tables": shown, "files": [str(path) for path in written]})
     elif not quiet:
         for path in written:
-            console().print(f"wrote {path}", highlight=False)
+            say(f"wrote {path}")
         for table in [] if written else tables:
             console().print(_rich(table))
 
@@ -520,14 +520,14 @@ def _plain(table) -> dict[str, Any]:
 
 
 def _rich(table) -> RichTable:
-    rich = RichTable(title=table.title)
+    rich = RichTable(title=escape(table.title))
     for j, name in enumerate(table.header):
-        rich.add_column(name, justify="right" if j else "left")
+        rich.add_column(escape(name), justify="right" if j else "left")
     for i, row in enumerate(table.rows):
         rich.add_row(
             *(
                 f"[bold]{c}[/bold]" if (i, j) in table.bold else c
-                for j, c in enumerate(row)
+                for j, c in enumerate(map(escape, row))
             )
         )
     return rich

@@ -35,7 +35,8 @@ class Variable:
         return self.is_number and sum(side > 1 for side in self.shape) > 1
 
     def __str__(self) -> str:
-        return " x ".join(map(str, self.shape)) or "one value"
+        size = " x ".join(map(str, self.shape)) or "one value"
+        return size if self.is_number else f"{size}, no numbers"
 
 
 def read_arrays(path: Path, reading: Reading) -> Table:
@@ -110,8 +111,10 @@ def variables(path: Path) -> Iterator[dict[str, Variable]]:
     except Exception as error:  # every library has its own
         kind = {".npy": "NumPy", ".npz": "NumPy", ".mat": "MATLAB"}
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        if "allow_pickle" in reason or "Object arrays" in reason:
+        if "Object arrays" in reason or "Python objects" in reason:
             reason = "it holds Python objects, not numbers"
+        elif "allow_pickle" in reason:  # it takes anything for a pickle
+            reason = "it is no file of NumPy"
         raise ValueError(
             f"{path} cannot be read as {kind.get(suffix, 'HDF5')}: {reason}"
         ) from error

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.files.matrices import check_format, read_matrix, write_matrix
+from rpcag.files.place import check_place
 
 INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
@@ -154,7 +155,10 @@ class Decomposition:
             "labels": self.labels,
         }
         text = json.dumps(plain(index), indent=1, ensure_ascii=False)
-        (folder / INDEX).write_text(text + "\n", encoding="utf-8")
+        # Names of files may hold what is no character: \udc80, as JSON writes it.
+        (folder / INDEX).write_text(
+            text + "\n", encoding="utf-8", errors="backslashreplace"
+        )
 
     @classmethod
     def load(cls, folder: Path | str) -> "Decomposition":
@@ -192,9 +196,7 @@ def check_target(folder: Path, force: bool) -> None:
 
     For before the work starts, too.
     """
-    parent = next(p for p in folder.absolute().parents if p.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise PermissionError(f"{folder} cannot be made: {parent} is no place for it")
+    check_place(folder)
     if not os.path.lexists(folder):
         return
     if folder.is_dir() and not any(folder.iterdir()):

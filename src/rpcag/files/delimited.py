@@ -1,6 +1,6 @@
 """Text files of numbers: CSV, TSV and their relatives.
 
-Parsed by Python's own `csv`, not by pandas, which fills lines that are too short
+Understood by Python's own `csv`, not by pandas, which fills lines that are too short
 without a word, renames columns silently, and is not needed for anything else here.
 What cannot be told from the file (is the first line a header?) is asked, not guessed.
 """
@@ -8,12 +8,14 @@ What cannot be told from the file (is the first line a header?) is asked, not gu
 import csv
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from rpcag.files.columns import Columns, check_chosen
+from rpcag.files.fast_text import read_large
 from rpcag.files.names import unique
 from rpcag.files.numbers import Numbers
 from rpcag.files.table import Reading
@@ -25,9 +27,12 @@ SPACE = " "
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": SPACE}
 SAMPLE = 65536  # characters from which the delimiter is guessed
 CELLS = 500_000  # that are held as words at a time
-HEAD = 1000  # lines that tell which columns are text
+HEAD = 1000  # lines that tell which columns are text; fewer where they are long
+HEAD_CELLS, FEWEST = 200_000, 50
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 WHOLE = re.compile(r"\s*\d+\s*")
+
+UTF_8 = "utf-8-sig"  # with or without a byte order mark
 
 Line = tuple[int, list[str]]  # its number in the file, its fields
 
@@ -59,7 +64,7 @@ def _encoding(path: Path) -> str:
         return "utf-16"
     if b"\0" in start:
         raise ValueError(f"{path} is not a text file")
-    return "utf-8-sig"  # with or without a byte order mark
+    return UTF_8
 
 
 def _lines(path: Path, delimiter: str | None, encoding: str) -> Iterator[Line]:
@@ -119,9 +124,12 @@ def _read(path: Path, reading: Reading, encoding: str) -> Columns:
     else:
         delimiter = _guess_delimiter(path, encoding)
     lines = _lines(path, delimiter, encoding)
-    head = list(itertools.islice(lines, HEAD))
+    head = list(itertools.islice(lines, 1))
     if not head:
         raise ValueError(f"{path} is empty")
+    most = min(HEAD, max(FEWEST, HEAD_CELLS // len(head[0][1])))
+    head += itertools.islice(lines, most)
+    is_all = len(head) <= most
     notes: list[str] = []
     names = _header(path, head, reading, notes)
     if names is not None:
@@ -136,19 +144,22 @@ def _read(path: Path, reading: Reading, encoding: str) -> Columns:
         if names[0] in ("", "Unnamed: 0"):
             names[0] = index = "row names"
         names = [name or f"column {j + 1}" for j, name in enumerate(names)]
-    doubles = sorted({name for name in names if names.count(name) > 1})
+    doubles = sorted(name for name, times in Counter(names).items() if times > 1)
     if doubles:
         for option in (reading.labels, reading.names, *reading.drop):
             if option in doubles:
                 raise ValueError(f"{path} has several columns called {option!r}")
         notes.append(
-            f"{len(doubles)} names of columns are there more than once, such as "
+            "some columns have the same name, such as "
             f"{doubles[0]!r}: a number was added"
         )
     names = unique(names)
     check_chosen(str(path), names, reading)
     words = _Words(path, names, head, reading, delimiter, index)
-    return words.read(itertools.chain(head, lines), notes)
+    found = None
+    if encoding == UTF_8 and not is_all:
+        found = words.read_fast(head, delimiter, notes)
+    return found or words.read(itertools.chain(head, lines), notes)
 
 
 def _header(
@@ -225,7 +236,9 @@ class _Words:
         fields = list(zip(*(row for _, row in head), strict=True))
         if decimal is None:
             commas = delimiter != "," and any(
-                DECIMAL_COMMA.fullmatch(word) for column in fields for word in column
+                "," in word and DECIMAL_COMMA.fullmatch(word)
+                for column in fields
+                for word in column
             )
             decimal = "," if commas else "."
         if decimal not in (".", ","):
@@ -254,6 +267,12 @@ class _Words:
 
     def is_text(self, words) -> bool:
         """Mostly words: one that is not a number among numbers is a mistake."""
+        try:
+            self.numbers.many(words)
+        except ValueError:
+            pass
+        else:
+            return False
         filled = [word for word in words if not self.numbers.is_missing(word)]
         return 2 * sum(map(self.numbers.is_number, filled)) < len(filled)
 
@@ -273,8 +292,35 @@ class _Words:
                 except ValueError:
                     self.blame(block, j)
             parts.append(part)
+        return self.columns(np.concatenate(parts), texts, notes)
+
+    def read_fast(self, head: list[Line], delimiter: str, notes: list[str]):
+        """The same, or None where that is not certain."""
+        found = read_large(
+            self.path,
+            len(self.names),
+            head[0][0],
+            self.numeric,
+            self.text,
+            delimiter,
+            self.numbers,
+        )
+        if found is None:
+            return None
+        values, texts = found
+        n = min(len(head), FEWEST)
+        known = self.read(iter(head[:n]), [])
+        named = {self.names[j]: words for j, words in texts.items()}
+        if not np.array_equal(values[:n], known.numbers, equal_nan=True) or any(
+            named[name][:n] != words for name, words in known.texts.items()
+        ):
+            return None
+        return self.columns(values, named, notes)
+
+    def columns(
+        self, values: np.ndarray, texts: dict[str, list[str]], notes: list[str]
+    ) -> Columns:
         features = [self.names[j] for j in self.numeric]
-        values = np.concatenate(parts)
         notes += _rounded(values, features)
         return Columns(values, features, texts, self.index, notes)
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from rpcag.files.decomposition import Decomposition
-from rpcag.files.scaling import centre_and_scale
+from rpcag.files.scaling import centre_and_scale, standardised
 from rpcag.files.table import Table
 from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
 
@@ -27,6 +27,8 @@ BY_NAME: dict[str, type] = {model.__name__.lower(): model for model in MODELS}
 # standardised) are not counted: they are what is left of the solver's gap.
 NEGLIGIBLE = 0.01
 LARGEST = 3  # entries of S that are told
+# Parameters that do not change the answer.
+UNTOLD = ("verbose", "warm_start", "checkpoint_seconds")
 
 
 def model_class(name: str, known: dict[str, type]) -> type:
@@ -102,8 +104,8 @@ def decompose(
     X = table.X
     fitted: Any = model
     if standardise:
-        centre, unit = centre_and_scale(X)
-        seconds, notes = fit(model, (X - centre) / unit)
+        Z, centre, unit = standardised(X)
+        seconds, notes = fit(model, Z)
         L, S = fitted.low_rank_ * unit + centre, fitted.sparse_ * unit
     else:
         seconds, notes = fit(model, X)
@@ -136,7 +138,7 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
     given = {
         name: value
         for name, value in model.get_params(deep=False).items()
-        if isinstance(value, (int, float, str, list)) and name != "verbose"
+        if isinstance(value, (int, float, str, list)) and name not in UNTOLD
     }
     if "graph" in model.get_params(deep=False):
         given.setdefault("graph", "file")

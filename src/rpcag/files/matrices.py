@@ -41,7 +41,9 @@ def write_matrix(
     if format == "npy":
         np.save(path, A)
     elif format in DELIMITERS:
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with path.open(
+            "w", newline="", encoding="utf-8", errors="backslashreplace"
+        ) as file:
             writer = csv.writer(file, delimiter=DELIMITERS[format], lineterminator="\n")
             writer.writerow([ROW, *columns])
             for row, values in zip(rows, A, strict=True):

@@ -267,7 +267,10 @@ def typical_size(X: np.ndarray) -> float:
     sizes = np.abs(X[(X != 0) & ~np.isnan(X)])
     if sizes.size == 0:
         return 1.0
-    return max(float(np.median(sizes)) / 0.6745, float(np.finfo(X.dtype).tiny))
+    limits = np.finfo(X.dtype)
+    with np.errstate(over="ignore"):
+        size = float(np.median(sizes)) / 0.6745
+    return min(max(size, float(limits.tiny)), float(limits.max))
 
 
 def thinned(X: np.ndarray) -> np.ndarray:

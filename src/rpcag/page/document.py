@@ -12,6 +12,7 @@ from string import Template
 from typing import Any
 
 import rpcag
+from rpcag.files.place import check_place
 
 # In the order in which they need each other.
 SCRIPTS = (
@@ -85,6 +86,7 @@ def hint(text: str) -> str:
 
 def check_target(path: Path, *, force: bool) -> None:
     """Refuse to write over anything but, if asked to, an earlier page."""
+    check_place(path)
     if not os.path.lexists(path):
         return
     if path.is_dir():
@@ -117,7 +119,9 @@ def write_page(path: Path, text: str) -> None:
 def _write(path: Path, text: str) -> None:
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=".page-", suffix=".part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(
+            handle, "w", encoding="utf-8", errors="xmlcharrefreplace"
+        ) as file:
             file.write(text)
         mask = os.umask(0)
         os.umask(mask)

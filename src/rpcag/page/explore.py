@@ -29,6 +29,7 @@ LEGEND = 60
 VALUES = 200  # singular values drawn
 WEIGHTS = 400  # features whose weights in the components are drawn
 GROUP = "samples"
+LARGEST = 1e36  # the page computes in single precision
 
 
 def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
@@ -41,6 +42,7 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
         Bytes of L and S on the page before compression; `rpcag.page.extract` says
         what is left out of larger ones.
     """
+    _check_size(found)
     kept = extract(found, limit)
     source = (found.facts.get("input") or {}).get("file")
     model = found.facts.get("model", "")
@@ -62,6 +64,16 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
     page.add(section("graph", "Graph", *graph_parts(page, found.graph)))
     page.add(section("facts", "Parameters and provenance", facts_html(found.facts)))
     return page.html()
+
+
+def _check_size(found: Decomposition) -> None:
+    arrays = (found.low_rank, found.sparse, found.embedding, found.components)
+    largest = max(float(np.abs(A).max(initial=0.0)) for A in arrays)
+    if not largest < LARGEST:
+        raise ValueError(
+            f"the result has values of {largest:.1e}, and a page holds none beyond "
+            f"{LARGEST:.0e}; decompose the data in another unit"
+        )
 
 
 def _lead(found: Decomposition) -> str:

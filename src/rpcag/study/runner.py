@@ -75,6 +75,8 @@ def _attempt(task: Task) -> dict:
     """The record of a run, or the reason why there is none."""
     try:
         return task()
+    except FileNotFoundError as error:  # data that are not here
+        return {"run": task.run.record(), "error": str(error)}
     except Exception as error:
         return {
             "run": task.run.record(),

@@ -16,6 +16,7 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
 import rpcag
+from rpcag.files.place import check_place
 from rpcag.solvers import Progress
 from rpcag.video.background import BLOCK, BackgroundModel, check_model, scaled
 from rpcag.video.output import all_or_nothing
@@ -103,6 +104,7 @@ def separate_file(
     options = options or Options()
     watch = watch or (lambda stage, done, total: None)
     pyav()
+    check_target(video, folder, options, force=True)
     with all_or_nothing(Path(folder).expanduser()) as place:
         clock = _Clock()
         truth = None if options.truth is None else Truth(options.truth)
@@ -115,6 +117,33 @@ def separate_file(
         facts = _facts(source, chosen, model, options, clock.seconds, moving, truth)
         (place / FACTS).write_text(json.dumps(facts, indent=2) + "\n")
     return facts
+
+
+def check_target(video, folder, options: Options, *, force: bool) -> None:
+    """Refuse to write over what is there, unless asked to, and over the video ever."""
+    folder = Path(folder).expanduser()
+    check_place(folder / FACTS)
+    for name in (*_names(options.format).values(), FACTS):
+        path = folder / name
+        if not path.exists():
+            continue
+        for source in (video, options.truth):
+            if source is not None and _is_same(path, source):
+                raise ValueError(f"{path} is what is read; name another folder")
+        if not force:
+            raise FileExistsError(f"{path} is there already; --force replaces it")
+
+
+def _is_same(path: Path, source) -> bool:
+    try:
+        return path.samefile(Path(source).expanduser())
+    except OSError:  # it is not there, which is told when it is read
+        return False
+
+
+def _names(format: str) -> dict[str, str]:
+    """Of the files or folders that are written."""
+    return {n: n if format == "png" else f"{n}.{format}" for n in PARTS}
 
 
 def _selection(video, options: Options) -> Selection:
@@ -303,10 +332,7 @@ def _facts(
         "foreground_share": _number(moving),
         "seconds": seconds,
         "frames_per_second": _number(chosen.length / sum(seconds.values())),
-        "files": {
-            name: name if options.format == "png" else f"{name}.{options.format}"
-            for name in PARTS
-        },
+        "files": _names(options.format),
     }
     if truth is not None:
         found = truth.scores()

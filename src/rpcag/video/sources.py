@@ -176,7 +176,7 @@ class ArchiveSource:
         try:
             if self.path.suffix.lower() == ".npy":
                 with self.path.open("rb") as file:
-                    yield file, *_header(file)
+                    yield file, *_header(file, self.name)
                 return
             with zipfile.ZipFile(self.path) as archive:
                 names = archive.namelist()
@@ -187,7 +187,7 @@ class ArchiveSource:
                         f"{', '.join(n.removesuffix('.npy') for n in names)}"
                     )
                 with archive.open(name) as file:
-                    yield file, *_header(file)
+                    yield file, *_header(file, self.name)
         except (zipfile.BadZipFile, EOFError, IndexError) as error:
             raise ValueError(
                 f"{self.name} is not a NumPy archive, or is cut off ({error})"
@@ -331,7 +331,7 @@ def read_image(path: Path):
         raise ValueError(f"{path} cannot be read as an image{said}") from error
 
 
-def _header(file) -> tuple[tuple[int, ...], np.dtype]:
+def _header(file, name: str) -> tuple[tuple[int, ...], np.dtype]:
     try:
         version = np.lib.format.read_magic(file)
         read = (
@@ -341,9 +341,14 @@ def _header(file) -> tuple[tuple[int, ...], np.dtype]:
         )
         shape, fortran, dtype = read(file)
     except ValueError as error:
-        raise ValueError(f"not an array of NumPy: {error}") from error
-    if fortran or dtype.hasobject:
-        raise ValueError("frames must be an array of numbers in C order")
+        raise ValueError(f"{name} is not an array of NumPy: {error}") from error
+    if dtype.hasobject:
+        raise ValueError(f"{name} must hold numbers, not Python objects")
+    if fortran:
+        raise ValueError(
+            f"{name} stores its frames in the order of Fortran, which cannot be read "
+            "one by one; save np.ascontiguousarray(frames)"
+        )
     return shape, dtype
 
 

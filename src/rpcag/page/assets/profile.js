@@ -36,8 +36,9 @@ function profileView(root, data, valuesOf, lost) {
     });
     const x = (j) => PROFILE.left + (j + 0.5) * wide;
     const shapes = data.panels.map((panel, k) => rows[k].map((value, j) => moved(value, j, panel.kind)));
-    const shared = rangeOf(data.panels.flatMap((panel, k) =>
-      panel.kind === "signed" ? [] : [...shapes[k]].filter((_, j) => !(panel.shows_missing && gone?.[j]))));
+    // Deviations are read from the centre, 0.
+    const shared = rangeOf([own ? 0 : [], data.panels.map((panel, k) =>
+      panel.kind === "signed" ? [] : [...shapes[k]].filter((_, j) => !(panel.shows_missing && gone?.[j])))].flat(2));
     data.panels.forEach((panel, k) => {
       const top = PROFILE.top + k * (PROFILE.tall + PROFILE.between);
       const reach = panel.kind === "signed" ? aroundZero(shapes[k]) : shared;
