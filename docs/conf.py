@@ -92,6 +92,7 @@ MAYBE = (
     "recovery",
     "reproduction",
     "video",
+    "video_results",
 )
 
 

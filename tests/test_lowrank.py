@@ -202,3 +202,20 @@ def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
     assert polished.objective == pytest.approx(plain.objective, rel=2e-6)
     assert polished.lower_bound <= plain.objective
     assert plain.lower_bound <= polished.objective
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
+    X = spoilt(rng, 150, 220, missing=missing) + 20 * rng.random(220)
+    Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
+    lam, gamma = 1 / np.sqrt(220), 0.02
+
+    def solve():
+        return Problem(X, lam, gamma, Phi).solve(tol=1e-5, max_iter=2000)
+
+    ours = solve()
+    monkeypatch.setattr("rpcag.models.problem.FAR", 0.0)
+    from_zero = solve()
+    assert ours.gap <= 1e-5
+    assert ours.objective == pytest.approx(from_zero.objective, rel=2e-5)
+    assert ours.n_iter < 0.8 * from_zero.n_iter
