@@ -161,6 +161,13 @@ def test_orthonormal_columns_are_those_of_lapack_up_to_signs(rng, dtype, conditi
     np.testing.assert_allclose(N @ C / sizes, Y / sizes, atol=200 * eps)
 
 
+def test_orthonormal_columns_of_huge_numbers(rng):
+    Y = 1e200 * rng.standard_normal((40, 3))
+    N, C = orthonormal(Y)
+    np.testing.assert_allclose(N.T @ N, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(N @ C, Y, rtol=1e-12)
+
+
 def test_orthonormal_columns_of_nothing_and_of_zeros():
     N, C = orthonormal(np.empty((5, 0)))
     assert N.shape == (5, 0)

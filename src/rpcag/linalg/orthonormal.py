@@ -27,7 +27,8 @@ def orthonormal(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _pass(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """N, C and the smallest pivot, zero if there is no factor."""
     double = Y.astype(np.float64, copy=False)
-    square = double.T @ double
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = double.T @ double
     sizes = np.sqrt(np.diag(square))
     if not np.isfinite(sizes).all() or not sizes.min() > 0:
         return Y, square, 0.0
