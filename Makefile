@@ -41,10 +41,11 @@ study: install  ## the paper's evaluation on the real data; resumes, and takes h
 	$(BIN)/rpcag report --store $(STUDY) --page docs/reproduction.md
 
 RECOVERY := results/recovery.jsonl
-recovery: install  ## phase diagrams, faces and directions; resumes, and makes docs/recovery.md
+recovery: install  ## phase diagrams, faces, directions, videos; resumes, and makes docs/recovery.md
 	$(BIN)/rpcag reproduce phase --size 400 --store $(RECOVERY)
 	$(BIN)/rpcag reproduce faces --store $(RECOVERY)
 	$(BIN)/rpcag reproduce directions --store $(RECOVERY)
+	$(BIN)/rpcag reproduce video --store $(RECOVERY)
 	$(BIN)/rpcag report --store $(RECOVERY) --recovery docs/recovery.md
 
 docs: $(VENV)/docs  ## the site, in build/docs; runs the gallery, a warning is an error

@@ -92,7 +92,6 @@ MAYBE = (
     "recovery",
     "reproduction",
     "video",
-    "video_results",
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rpcag.study.experiments import video
 from rpcag.study.experiments.task import of_experiment
 from rpcag.study.page import EXPERIMENTS, save, save_figure, with_title
 
@@ -73,7 +74,12 @@ the paper's complete graph, black as data.""",
             ),
         ),
     ),
-    # Section("video", ...) goes here; its module into EXPERIMENTS of page.py.
+    Section(
+        "video",
+        "Videos",
+        f"`rpcag reproduce video`; [video.md](video.md) has the details. {video.HOW}",
+        (("video", "where RPCA and RPCAG differ most, of every clip one frame"),),
+    ),
 )
 
 

@@ -302,30 +302,58 @@ def tables(records: Iterable[dict]) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def page(records: list[dict], picture: str | None = None) -> str:
-    """The page docs/video_results.md, from the store."""
-    found = list(scores(records).values())
-    thin = sorted({r["run"]["every"] for r in found})
-    frames = {r["run"]["clip"]: (r["frames"], r["masks"]) for r in found}
-    clips = ", ".join(f"{c} ({n} frames, {m} masks)" for c, (n, m) in frames.items())
-    gaps = [r["facts"]["gap"] for r in found if "gap" in r["facts"]]
-    sections = [
-        "# Six videos, by every method",
-        "Written by `rpcag reproduce video --page` from the stored results; "
-        "[video.md](video.md) says how backgrounds and masks are made.",
-        f"Clips: {clips}."
-        + ("" if thin == [1] else f" Of the frames without masks every {thin[-1]}th."),
-        "RPCAG is the default of `rpcag background`: lam = 1 / (sqrt(n) + sqrt(p)), "
-        "our graph between frames, gamma from the noise of the video. RPCA has the "
-        'same lam. "gamma 10" is the paper\'s gamma and its lam = 1 / sqrt(max(n, p)) '
-        'on our graph, "paper" that on the paper\'s complete graph, or without one. '
-        "MOG2 and KNN are OpenCV's, in a second pass, without their detection of "
-        'shadows and with our clean-up; "as it comes" is with the detection and '
-        "without the clean-up. All others share one rule from background "
-        "to mask.",
-    ]
+HOW = """\
+RPCAG is the default of `rpcag background`: lam = 1 / (sqrt(n) + sqrt(p)), our graph
+between frames, gamma from the noise of the video. RPCA has the same lam. "gamma 10" is
+the paper's gamma and its lam = 1 / sqrt(max(n, p)) on our graph, "paper" that on the
+paper's complete graph, or without one. MOG2 and KNN are OpenCV's, in a second pass,
+without their detection of shadows and with our clean-up; "as it comes" is with the
+detection and without the clean-up. All others share one rule from background to mask.
+No parameter is chosen by the masks."""
+
+
+def says(records: Iterable[dict]) -> str:
+    """What was run, and how RPCAG fares, in sentences."""
+    found = scores(records)
+    frames = {r["run"]["clip"]: (r["frames"], r["masks"]) for r in found.values()}
+    clips = [clip for clip in CLIPS if clip in frames]
+    clips += sorted(set(frames) - set(CLIPS))
+    named = ", ".join(
+        f"{c} ({frames[c][0]} frames, {frames[c][1]} masks)" for c in clips
+    )
+    lines = [f"Clips: {named}."]
+    thin = max((r["run"]["every"] for r in found.values()), default=1)
+    if thin > 1:
+        lines.append(f"Of the frames without masks at most every {thin}th was taken.")
+    gaps = [r["facts"]["gap"] for r in found.values() if "gap" in r["facts"]]
     if gaps:
-        sections.append(f"The largest certified gap of a fit is {max(gaps):.1e}.")
+        lines.append(f"The largest certified gap of a fit is {max(gaps):.1e}.")
+    pairs = [(found.get((c, "RPCAG")), found.get((c, "RPCA"))) for c in clips]
+    apart = [ours["f"] - theirs["f"] for ours, theirs in pairs if ours and theirs]
+    if apart:
+        lines.append(
+            f"F of RPCAG minus that of RPCA: {np.mean(apart):+.3f} on average, from "
+            f"{min(apart):+.3f} to {max(apart):+.3f}."
+        )
+    means = {
+        model: np.mean([found[c, model]["f"] for c in clips])
+        for model in METHODS
+        if all((c, model) in found for c in clips)
+    }
+    if means:
+        best = max(means, key=lambda model: means[model])
+        lines.append(f"The best on average is {best}.")
+    return " ".join(lines)
+
+
+def page(records: list[dict], picture: str | None = None) -> str:
+    """All of it as one page, from the store."""
+    sections = [
+        "# Videos, by every method",
+        "Written by `rpcag reproduce video --page` from the stored results.",
+        HOW,
+        says(records),
+    ]
     for table in tables(records):
         sections.append(f"**{table.title}**\n\n{table.markdown().strip()}")
     if picture is not None:
