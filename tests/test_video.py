@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from rpcag import RPCAG
+from rpcag import RPCA, RPCAG
 from rpcag.metrics import foreground_scores
 from rpcag.video import open_source, separate
-from rpcag.video.background import automatic_gamma, pixel_graph
+from rpcag.video.background import (
+    automatic_gamma,
+    pixel_graph,
+    resolve_lam,
+    weight_of_noise,
+)
 from rpcag.video.files import frames_that_fit, without_colour
 from rpcag.video.graph import FrameGraph, pixel_noise
 from rpcag.video.masks import MaskEstimate, clean, lit_differently, otsu
@@ -209,6 +214,17 @@ def test_the_clean_up_closes_fills_and_drops():
     assert cleaned.sum() < 20 * 30 + 25 + 10
     for full in (True, False):
         assert (clean(np.full((30, 30), full)) == full).all()
+
+
+def test_noise_alone_has_a_background_only_with_the_papers_lam(rng):
+    shape = 80, 400
+    noise = rng.standard_normal(shape)
+    ours = RPCA(lam=0.97 * weight_of_noise(shape), tol=1e-6).fit(noise)
+    paper = RPCA(lam=resolve_lam("paper", shape), tol=1e-6).fit(noise)
+    assert ours.rank_ == 0
+    assert paper.rank_ > 10
+    with pytest.raises(ValueError, match="lam must be a number, 'auto' or 'paper'"):
+        resolve_lam("candes", shape)
 
 
 # -- sources and sizes -----------------------------------------------------------------

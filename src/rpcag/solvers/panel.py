@@ -74,18 +74,19 @@ class Panel:
             self.R = self.Q
 
     def begin(self, penalties: tuple[float, ...], width: int) -> None:
-        """All rows of V at the centre; a basis of random directions, once refined."""
+        """The first V, and a basis of random directions, once refined."""
         self.zero(penalties[0])
         if self._centre is not None:
-            np.copyto(self.V, self._centre)
-            self.reflect(penalties[0])
             self._centre_graph(self._centre, penalties)
         self._widen(width, seed=0)
         self.Q, _ = np.linalg.qr(self.E.T @ (self.E @ self.Q))
         self.Y = self.E @ self.Q
 
     def zero(self, penalty: float) -> None:
+        """All rows of V at zero, or at the centre."""
         self.V = np.zeros(self.shape, self.dtype)
+        if self._centre is not None:
+            self.V += self._centre.astype(self.dtype)
         self.E = np.empty(self.shape, self.dtype)
         self.reflect(penalty)
 
