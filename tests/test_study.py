@@ -19,9 +19,11 @@ from rpcag.study import CORRUPTIONS, DATASETS, Store, Study, missing, run
 from rpcag.study.case import Case, Sample
 from rpcag.study.kmeans import _lloyd, _spread, errors, kmeans
 from rpcag.study.methods import METHODS, PRINTED
+from rpcag.study.plan import IMAGES
 from rpcag.study.printed import clustering_errors, times
 from rpcag.study.report import Report
-from rpcag.study.results import fair, oracle, ranks, trials, winners
+from rpcag.study.results import fair, oracle, ranks, ties, trials, winners
+from rpcag.study.standing import by_dataset, oracle_means
 
 
 def blobs(seed, n=40, p=24, k=4):
@@ -418,11 +420,90 @@ def test_the_report_counts_and_compares():
     assert wins.rows[0][:3] == ["the paper", "72", "65"]
     assert wins.rows[1][:3] == ["oracle, the paper's graph, zeros as data", "1", "1"]
     table = report.beside("ORL", report.oracle("complete", "zeros"), "oracle")
-    assert ["RPCAG", "20.0 (24.7)"] in table.rows
+    assert ["RPCAG", "20.0 (24.7, -4.7)"] in table.rows
     assert table.rows[-1] == ["rank of RPCAG", "1"]
-    assert table.bold == {(table.rows.index(["RPCAG", "20.0 (24.7)"]), 1)}
+    assert table.bold == {(table.rows.index(["RPCAG", "20.0 (24.7, -4.7)"]), 1)}
     (_, _, pairs, mean, deviation, lower) = report.paired().rows[0]
     assert (pairs, mean, deviation, lower) == ("2", "-20.0", "14.1", "100 %")
     for text in (table.markdown(), table.csv(), table.latex()):
-        assert "20.0 (24.7)" in text
+        assert "20.0 (24.7, -4.7)" in text
     assert r"occluded 25 \%" in table.latex()
+
+
+def test_ties_are_counted_apart():
+    cells = {
+        ("ORL", "none", "RPCAG"): 0.2,
+        ("ORL", "none", "RPCA"): 0.2,
+        ("ORL", "missing15", "RPCAG"): 0.1,
+        ("ORL", "missing15", "RPCA"): 0.2,
+        ("ORL", "missing25", "RPCAG"): 0.3,
+        ("ORL", "missing25", "RPCA"): 0.2,
+        ("ORL", "missing25", "PCA"): 0.2,
+    }
+    assert ties(cells) == 1
+    assert list(winners(cells).values()) == ["RPCAG", "RPCAG", "RPCA"]
+
+
+def test_the_fair_table_shows_the_spread_over_seeds():
+    grid = {"lam": [1.0], "gamma": ["auto"], "components": ["k"]}
+    report = Report(
+        line("RPCAG", [error], "knn", "fair", seed, **grid)
+        for seed, error in ((1, 0.1), (2, 0.3))
+    )
+    cells, spread = report.fair("knn", "zeros"), report.spreads("knn", "zeros")
+    (row, _) = report.beside("ORL", cells, "fair", spread).rows
+    assert row == ["RPCAG", "30.0 ± 14.1 (24.7, +5.3)"]
+
+
+def everywhere(model, error, protocol="fair", graph=None, **grid):
+    """A line for every column of the image sets."""
+    for dataset, corruption, name in clustering_errors():
+        if dataset in IMAGES and name == "RPCAG":
+            record = line(model, [error, error / 2], graph, protocol, 1, **grid)
+            mask = "known" if protocol == "fair" and corruption != "none" else "zeros"
+            record["run"] |= {
+                "dataset": dataset,
+                "corruption": corruption,
+                "mask": mask,
+            }
+            yield record
+
+
+def test_the_standing_by_data_set_and_under_the_oracle():
+    grid = {"components": ["all", "k"]}
+    report = Report(
+        [
+            *everywhere("RPCA", 0.4, **grid),
+            *everywhere("NCuts", 0.5, graph="knn", **grid),
+            *everywhere("RPCAG", 0.2, graph="robust", gamma=["auto"], **grid),
+            *everywhere("RPCA", 0.4, "oracle", **grid),
+            *everywhere("RPCAG", 0.2, "oracle", graph="complete", **grid),
+            *everywhere("RPCAG", 0.3, "oracle", graph="uniform", **grid),
+        ]
+    )
+    table = by_dataset(report)
+    assert [row[0] for row in table.rows] == list(IMAGES)
+    # At k components, by the mean error, which is 0.1 above the least.
+    assert table.rows[0][2:] == [
+        "30.0",
+        "35.0",
+        "20.0",
+        "-",
+        "RPCA 30.0",
+        "-10.0",
+        "10",
+        "1",
+    ]
+    found = oracle_means(report)
+    at = {name: j for j, name in enumerate(found.header)}
+    rows = {row[0]: row for row in found.rows}
+    assert set(rows) == {"RPCA", "RPCAG"}
+    graph = "the paper's graph, zeros as data"
+    assert rows["RPCA"][at[graph]] == "40.0"
+    assert rows["RPCAG"][at[graph]] == "20.0"
+    assert rows["RPCAG"][at[f"{graph}, by majority"]] == "19.0"
+    assert rows["RPCAG"][at[f"{graph}, k components"]] == "10.0"
+    assert rows["RPCAG"][at["uniform graph, zeros as data"]] == "30.0"
+    assert (
+        rows["RPCAG"][at["10 nearest neighbours (masked distances), mask known"]] == "-"
+    )

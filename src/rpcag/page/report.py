@@ -13,6 +13,8 @@ from rpcag.study.experiments.task import of_experiment
 from rpcag.study.page import EXPERIMENTS, coverage
 from rpcag.study.plan import SETUPS
 from rpcag.study.report import SETUP_NAMES, Report
+from rpcag.study.standing import by_dataset, oracle_means
+from rpcag.study.tables import Table
 
 TITLES = {
     "components": "Components of a few classes",
@@ -60,7 +62,12 @@ def _glance(report: Report) -> list[str]:
         f'<ul class="hint">{covered}</ul>',
         table_html(turned(report.wins())),
         hint("Click a heading to sort."),
+        *_tables(oracle_means(report)),
     ]
+
+
+def _tables(*tables: Table) -> list[str]:
+    return [table_html(table) for table in tables if table.rows]
 
 
 def _fair(report: Report) -> list[str]:
@@ -69,7 +76,7 @@ def _fair(report: Report) -> list[str]:
         return [empty("Nothing has been run by the fair protocol yet.")]
     return [
         hint("Parameters are chosen without labels. The lowest is underlined."),
-        table_html(means) if means.rows else "",
+        *_tables(means, by_dataset(report)),
         f'<div class="charts">{"".join(map(table_html, pairs))}</div>',
     ]
 
@@ -83,12 +90,15 @@ def _beside(report: Report) -> list[str]:
             if not cells:
                 continue
             key = "_".join((protocol, *setup))
+            spread = report.spreads(*setup) if protocol == "fair" else {}
             names[key] = f"{protocol}, {SETUP_NAMES[setup]}"
             parts.append(_part(ranks_html(report, cells), setup=key))
             for dataset in report.datasets:
                 there = any(name == dataset for name, _, _ in cells)
                 nothing = empty(f"{dataset} has not been run in this setup yet.")
-                shown = beside_html(report, dataset, cells) if there else nothing
+                shown = (
+                    beside_html(report, dataset, cells, spread) if there else nothing
+                )
                 parts.append(_part(shown, setup=key, dataset=dataset))
             if protocol == "oracle":
                 apart = table_html(report.deviations(cells, names[key]))

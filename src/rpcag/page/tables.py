@@ -76,7 +76,7 @@ def scrolled(caption: str, header, rows: list[str], foot: str = "") -> str:
     )
 
 
-def beside_html(report: Report, dataset: str, cells: Cell) -> str:
+def beside_html(report: Report, dataset: str, cells: Cell, spread: Cell) -> str:
     """One data set: our errors, and small the printed ones, coloured by either."""
     columns = [c for c in CORRUPTIONS if any(k[:2] == (dataset, c) for k in cells)]
     models = {model for name, _, model in cells if name == dataset}
@@ -90,7 +90,12 @@ def beside_html(report: Report, dataset: str, cells: Cell) -> str:
         for corruption in columns:
             key = dataset, corruption, model
             line.append(
-                _pair(cells.get(key), report.printed.get(key), best[corruption])
+                _pair(
+                    cells.get(key),
+                    report.printed.get(key),
+                    best[corruption],
+                    spread.get(key),
+                )
             )
         rows.append(_row(model, line))
     title = f"{dataset}: clustering error in %, small the paper’s"
@@ -98,10 +103,14 @@ def beside_html(report: Report, dataset: str, cells: Cell) -> str:
     return scrolled(title, header, rows)
 
 
-def _pair(ours: float | None, printed: float | None, best: float) -> str:
+def _pair(
+    ours: float | None, printed: float | None, best: float, spread: float | None
+) -> str:
     if ours is None:
         return "<td>–</td>"
-    kinds, styles, title = [], [f"--e:{ours:.3f}"], ""
+    kinds, styles, notes = [], [f"--e:{ours:.3f}"], []
+    if spread is not None:
+        notes.append(f"± {percent(spread)} over seeds")
     shown = f"<b>{percent(ours)}</b>"
     if ours <= best:
         kinds.append("best")
@@ -110,7 +119,8 @@ def _pair(ours: float | None, printed: float | None, best: float) -> str:
         kinds.append("lower" if apart < 0 else "higher")
         styles.append(f"--d:{min(abs(apart) / FULL, 1):.3f}")
         shown += f" <small>{percent(printed)}</small>"
-        title = f' title="{signed(apart)} points to the paper’s"'
+        notes.append(f"{signed(apart)} points to the paper’s")
+    title = f' title="{"; ".join(notes)}"' if notes else ""
     return (
         f'<td class="{" ".join(kinds)}" style="{";".join(styles)}" '
         f'data-value="{100 * ours:.4f}"{title}>{shown}</td>'

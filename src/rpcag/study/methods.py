@@ -259,13 +259,13 @@ def thinned(grid: Grid, data: Data) -> Grid:
     k = data.n_classes
     kept = {
         "d": lambda d: k / 2 <= d <= 4 * k,
-        "lam": lambda lam: 0.45 <= lam <= 1.5,
+        "lam": lambda lam: 0.45 <= lam <= 1.1,
     }
     thin = {}
     for name, values in grid.items():
         if name in kept:
             values = [value for value in values if kept[name](value)] or values[:1]
-        elif name in ("gamma", "beta"):
+        if name in ("lam", "gamma", "beta"):
             values = values[::2]
         thin[name] = values
     return thin

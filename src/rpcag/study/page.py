@@ -20,6 +20,7 @@ from rpcag.study.experiments import (
 from rpcag.study.experiments.task import of_experiment
 from rpcag.study.plan import SETUPS
 from rpcag.study.report import SETUP_NAMES, Report
+from rpcag.study.standing import by_dataset, oracle_means
 from rpcag.study.tables import Table
 
 EXPERIMENTS: dict[str, ModuleType] = {
@@ -56,7 +57,9 @@ def _named(report: Report) -> Iterator[tuple[str, Table]]:
     summary = {
         "wins": report.wins(),
         "fair_means": report.means(),
+        "fair_by_dataset": by_dataset(report),
         "rpcag_minus_rpca": report.paired(),
+        "oracle_means": oracle_means(report),
     }
     for name, table in summary.items():
         if table.rows:
@@ -72,7 +75,8 @@ def _named(report: Report) -> Iterator[tuple[str, Table]]:
             for dataset in report.datasets:
                 if any(key[0] == dataset for key in cells):
                     name = f"{protocol}, {SETUP_NAMES[setup]}"
-                    table = report.beside(dataset, cells, name)
+                    spread = report.spreads(*setup) if protocol == "fair" else None
+                    table = report.beside(dataset, cells, name, spread)
                     yield f"{protocol}_{'_'.join(setup)}_{dataset}", table
 
 
@@ -90,6 +94,7 @@ def reproduction(report: Report, records: list[dict]) -> str:
         "oracle labels choose parameters and the run of k-means, for every model; "
         "models with larger grids gain more by that.",
         "## Ours beside the printed numbers",
+        with_title(oracle_means(report)),
     ]
     for setup in SETUPS["oracle"]:
         cells = report.oracle(*setup)
@@ -99,6 +104,7 @@ def reproduction(report: Report, records: list[dict]) -> str:
     sections += [
         "## Without labels",
         with_title(report.means()),
+        with_title(by_dataset(report)),
         with_title(report.paired()),
         "## Every column",
     ]

@@ -1,7 +1,8 @@
 """What a store says about the paper's tables."""
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from rpcag.study.results import (
     Cell,
     Trial,
     fair,
+    mean_over,
     oracle,
     over_seeds,
     ranks,
+    spreads,
+    ties,
     trials,
     winners,
 )
@@ -36,6 +40,7 @@ SETUP_NAMES = {
     ("uniform", "known"): "uniform graph, mask known",
     ("robust", "known"): "neighbours in the low-rank part of RPCA, mask known",
 }
+TIED = "tied, of these"
 AS_IT_COMES = "mask known, RPCAG with its default graph"
 
 
@@ -55,7 +60,11 @@ class Report:
     def fair(self, graph: str, mask: str, **options) -> Cell:
         return over_seeds(fair(self.trials, graph, mask, **options))
 
-    def _defaults(self) -> dict[tuple[str, str, str], dict[int, float]]:
+    def spreads(self, graph: str, mask: str) -> Cell:
+        """Of the fair protocol."""
+        return spreads(fair(self.trials, graph, mask))
+
+    def defaults(self) -> dict[tuple[str, str, str], dict[int, float]]:
         """Every model as it comes, by seed: RPCAG with its own graph."""
         ours = fair(self.trials, *DEFAULT)
         others = fair(self.trials, "knn", "known")
@@ -65,8 +74,10 @@ class Report:
 
     # -- beside the paper --------------------------------------------------------------
 
-    def beside(self, dataset: str, cells: Cell, name: str) -> Table:
-        """One data set: ours, and in brackets the printed number."""
+    def beside(
+        self, dataset: str, cells: Cell, name: str, spread: Cell | None = None
+    ) -> Table:
+        """One data set: ours, and in brackets the printed number and the difference."""
         columns = [c for c in CORRUPTIONS if any(k[:2] == (dataset, c) for k in cells)]
         models = _models(cells, dataset)
         rows, bold = [], set()
@@ -84,20 +95,30 @@ class Report:
             row = [model]
             for corruption in columns:
                 key = dataset, corruption, model
-                ours, theirs = cells.get(key), self.printed.get(key)
-                row.append(
-                    percent(ours)
-                    + (f" ({percent(theirs)})" if theirs is not None else "")
-                )
+                row.append(self._beside(key, cells, spread or {}))
             rows.append(row)
         if dataset in DATASETS and "RPCAG" in models:
             place = ranks(cells)
             rows.append(
                 ["rank of RPCAG"] + [str(place.get((dataset, c), "-")) for c in columns]
             )
-        title = f"{dataset}, {name}: clustering error in %, in brackets the paper's"
+        deviation = " ± deviation over seeds" if spread else ""
+        title = (
+            f"{dataset}, {name}: clustering error{deviation} in %, in brackets the "
+            "paper's and ours minus it"
+        )
         header = ["model", *(SHORT.get(c, c) for c in columns)]
         return Table(title, header, rows, frozenset(bold))
+
+    def _beside(self, key: tuple[str, str, str], cells: Cell, spread: Cell) -> str:
+        ours, theirs = cells.get(key), self.printed.get(key)
+        text = percent(ours)
+        if key in spread:
+            text += f" ± {percent(spread[key])}"
+        if theirs is not None:
+            apart = "" if ours is None else f", {signed(100 * (ours - theirs))}"
+            text += f" ({percent(theirs)}{apart})"
+        return text
 
     def deviations(self, cells: Cell, name: str) -> Table:
         """Ours minus the paper's, by model."""
@@ -133,22 +154,29 @@ class Report:
             counted[f"oracle, {SETUP_NAMES[setup]}"] = self._wins(cells)
         for setup in SETUPS["fair"]:
             counted[f"fair, {SETUP_NAMES[setup]}"] = self._wins(self.fair(*setup))
-        counted[f"fair, {AS_IT_COMES}"] = self._wins(over_seeds(self._defaults()))
+        counted[f"fair, {AS_IT_COMES}"] = self._wins(over_seeds(self.defaults()))
         counted = {name: count for name, count in counted.items() if count}
         models = [m for m in METHODS if any(m in c for c in counted.values())]
         models = ["RPCAG", *(m for m in models if m != "RPCAG")]
         rows = [
-            [name, str(sum(count.values())), *(str(count[m]) for m in models)]
+            [
+                name,
+                str(count.total() - count[TIED]),
+                *(str(count[m]) for m in (models[0], TIED, *models[1:])),
+            ]
             for name, count in counted.items()
         ]
         title = "columns in which a model has the lowest error (ties count for RPCAG)"
-        return Table(title, ["", "columns", *models], rows)
+        return Table(title, ["", "columns", models[0], TIED, *models[1:]], rows)
 
     def _wins(self, cells: Cell) -> Counter:
         """Of the columns that RPCAG has been run on."""
         columns = ranks(cells)
         best = winners(cells)
-        return Counter(best[column] for column in columns)
+        count = Counter(best[column] for column in columns)
+        if count:
+            count[TIED] = ties(cells)
+        return count
 
     # -- without labels ----------------------------------------------------------------
 
@@ -166,7 +194,8 @@ class Report:
                 row = [name]
                 for datasets in (IMAGES, [d for d in IMAGES if d != "PIE"]):
                     for corruptions in groups.values():
-                        row.append(percent(_mean(cells, model, datasets, corruptions)))
+                        columns = itertools.product(datasets, corruptions)
+                        row.append(percent(mean_over(cells, model, columns)))
                 if set(row[1:]) != {"-"}:
                     rows.append(row)
         header = ["model", *groups, *(f"{g}, no PIE" for g in groups)]
@@ -197,7 +226,7 @@ class Report:
         """RPCAG minus RPCA on the same seeds."""
         rows = []
         found = {SETUP_NAMES[s]: fair(self.trials, *s) for s in SETUPS["fair"]}
-        for setup, cells in (found | {AS_IT_COMES: self._defaults()}).items():
+        for setup, cells in (found | {AS_IT_COMES: self.defaults()}).items():
             by_group = defaultdict(list)
             for (dataset, corruption, model), by_seed in cells.items():
                 if model != "RPCAG":
@@ -227,13 +256,3 @@ class Report:
 def _models(cells: Cell, dataset: str) -> list[str]:
     present = {model for name, _, model in cells if name == dataset}
     return [m for m in METHODS if m in present] + sorted(present - set(METHODS))
-
-
-def _mean(
-    cells: Cell, model: str, datasets: Sequence[str], corruptions: Sequence[str]
-) -> float | None:
-    """None unless every cell is there."""
-    found = [cells.get((d, c, model)) for d in datasets for c in corruptions]
-    if any(error is None for error in found):
-        return None
-    return float(np.mean([error for error in found if error is not None]))

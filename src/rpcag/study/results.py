@@ -116,30 +116,58 @@ def over_seeds(cells: dict[tuple[str, str, str], dict[int, float]]) -> Cell:
     return {key: float(np.mean(list(by.values()))) for key, by in cells.items()}
 
 
+def mean_over(
+    cells: Cell, model: str, columns: Iterable[tuple[str, str]]
+) -> float | None:
+    """None unless every cell is there."""
+    found = [cells.get((*column, model)) for column in columns]
+    known = [error for error in found if error is not None]
+    return float(np.mean(known)) if known and len(known) == len(found) else None
+
+
+def spreads(cells: dict[tuple[str, str, str], dict[int, float]]) -> Cell:
+    """The standard deviation over seeds, where there are several."""
+    return {
+        key: float(np.std(list(by.values()), ddof=1))
+        for key, by in cells.items()
+        if len(by) > 1
+    }
+
+
 def _fits(trial: Trial, graph: str, mask: str) -> bool:
     if trial.graph not in (None, graph):
         return False
     return trial.mask == ("zeros" if trial.corruption == "none" else mask)
 
 
-def ranks(cells: Cell, model: str = "RPCAG") -> dict[tuple[str, str], int]:
-    """One for the lowest error of a column; ties share the better rank."""
+def _columns(cells: Cell) -> dict[tuple[str, str], dict[str, float]]:
+    """The errors of every column, by model, to what can be told apart."""
     columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for (dataset, corruption, name), error in cells.items():
-        columns[dataset, corruption][name] = error
+        columns[dataset, corruption][name] = round(error, 9)
+    return columns
+
+
+def ranks(cells: Cell, model: str = "RPCAG") -> dict[tuple[str, str], int]:
+    """One for the lowest error of a column; ties share the better rank."""
     return {
-        column: 1 + sum(error < by[model] - 1e-9 for error in by.values())
-        for column, by in columns.items()
+        column: 1 + sum(error < by[model] for error in by.values())
+        for column, by in _columns(cells).items()
         if model in by
     }
 
 
 def winners(cells: Cell) -> dict[tuple[str, str], str]:
     """The model of the lowest error of every column; RPCAG where it ties."""
-    columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for (dataset, corruption, name), error in cells.items():
-        columns[dataset, corruption][name] = error
     return {
-        column: min(by, key=lambda name: (round(by[name], 9), name != "RPCAG"))
-        for column, by in columns.items()
+        column: min(by, key=lambda name: (by[name], name != "RPCAG"))
+        for column, by in _columns(cells).items()
     }
+
+
+def ties(cells: Cell, model: str = "RPCAG") -> int:
+    """Columns where a model shares the lowest error with another."""
+    return sum(
+        by.get(model) == min(by.values()) and list(by.values()).count(by[model]) > 1
+        for by in _columns(cells).values()
+    )
