@@ -16,6 +16,9 @@ from rpcag.solvers.result import Distances, Progress, Result, State, Status
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
 # and digits: docs/notation.md.
 WITH_GRAPH = (0.5, 0.7)
+# After so many iterations the first of them is doubled: a small penalty finds the rank
+# sooner, a larger one the rest.
+DOUBLED = 20
 # Without one the penalty starts small, so that the first iterates have a low rank,
 # grows by RAMP in every iteration, and settles.
 FIRST, RAMP, SETTLED = 0.2, 1.6, 3.0
@@ -49,7 +52,7 @@ LOOK, LOOKS, PATIENT = 5, 60, 100
 GROSS, IMBALANCE = 50.0, 10.0
 # What a checkpoint holds beside the certificates and the arrays.
 TUPLES = ("penalties", "residuals")
-SAVED = (*TUPLES, "ranks", "may_grow", "grown", "looks", "next_check")
+SAVED = (*TUPLES, "ranks", "is_warm", "may_grow", "grown", "looks", "next_check")
 
 
 class HandOver(Exception):
@@ -122,6 +125,7 @@ class _Solve:
         share = SHARE if panel.can_hand_over else 1.0
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
+        self.is_warm = False
         # A smaller gap takes longer.
         self.next_check = 10 + int(7.5 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
@@ -139,6 +143,7 @@ class _Solve:
                 units = (SETTLED,)  # the penalty has grown for another lam
             self.penalties = tuple(c * self.ratio for c in units)
             self.panel.resume(start, units, self.ratio)
+            self.is_warm = True
             self.next_check = 1
 
     def save(self) -> Saved:
@@ -203,6 +208,8 @@ class _Solve:
         )
 
     def iterate(self, n_iter: int, measure: bool) -> list[Distances]:
+        if self.has_graph and n_iter == DOUBLED and not self.is_warm:
+            self.rescale([2.0, 1.0])
         total = sum(self.penalties)
         weights = tuple(r / total for r in self.penalties)
         self.threshold(weights, 1 / total, n_iter)

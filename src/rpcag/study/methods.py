@@ -249,9 +249,7 @@ def _cut(Q: np.ndarray, components: str, case: Case) -> np.ndarray:
 # lam over 1 / sqrt(max(n, p)). The paper's grid begins at a quarter of that (halved, as
 # its algorithm solves the model at lam / 2) and goes on to ten times as much: there L
 # has nearly the full rank, and k-means on its singular vectors fails.
-PENALTIES = [0.25, 0.35, 0.5, 0.6, 0.7, 0.85, 1.0, 1.4]
-# Components of the models that iterate for every number of them.
-MOST = 64
+PENALTIES = [0.25, 0.35, 0.5, 0.7, 1.0, 1.4]
 
 
 def thinned(grid: Grid, data: Data) -> Grid:
@@ -265,15 +263,15 @@ def thinned(grid: Grid, data: Data) -> Grid:
     for name, values in grid.items():
         if name in kept:
             values = [value for value in values if kept[name](value)] or values[:1]
-        if name in ("lam", "gamma", "beta"):
+        elif name in ("gamma", "beta"):
             values = values[::2]
         thin[name] = values
     return thin
 
 
-# A quarter of the paper's, and smaller: most of the best ones are. The largest first:
-# on the way down the rank grows, and low ranks are cheap.
-GAMMAS = [*(gamma / 4 for gamma in reversed(POWERS)), 0.0156, 0.004, 0.001]
+# A quarter of the paper's, and a smaller one. The largest first: on the way down the
+# rank grows, and low ranks are cheap.
+GAMMAS = [*(gamma / 4 for gamma in reversed(POWERS)), 0.01]
 BOTH = ["all", "k"]
 
 
@@ -285,7 +283,8 @@ def _methods() -> Iterator[Method]:
         return {"d": dimensions(data)}
 
     def few(data: Data) -> Grid:
-        return {"d": [d for d in dimensions(data) if d <= max(MOST, data.n_classes)]}
+        # These iterate for every d, and the best are about one per class.
+        return {"d": [d for d in dimensions(data) if d <= 2 * data.n_classes]}
 
     def beta(data: Data) -> Grid:
         return components(data) | {"beta": BETAS}
