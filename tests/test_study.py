@@ -17,6 +17,7 @@ from sklearn.decomposition import FastICA
 from rpcag.datasets import Data
 from rpcag.study import CORRUPTIONS, DATASETS, Store, Study, missing, run
 from rpcag.study.case import Case, Sample
+from rpcag.study.findings import findings
 from rpcag.study.kmeans import _lloyd, _spread, errors, kmeans
 from rpcag.study.methods import METHODS, PRINTED
 from rpcag.study.plan import IMAGES
@@ -469,9 +470,11 @@ def everywhere(model, error, protocol="fair", graph=None, **grid):
             yield record
 
 
-def test_the_standing_by_data_set_and_under_the_oracle():
+@pytest.fixture(scope="module")
+def whole():
+    """A report on all image sets, with errors that one can add up."""
     grid = {"components": ["all", "k"]}
-    report = Report(
+    return Report(
         [
             *everywhere("RPCA", 0.4, **grid),
             *everywhere("NCuts", 0.5, graph="knn", **grid),
@@ -481,6 +484,10 @@ def test_the_standing_by_data_set_and_under_the_oracle():
             *everywhere("RPCAG", 0.3, "oracle", graph="uniform", **grid),
         ]
     )
+
+
+def test_the_standing_by_data_set_and_under_the_oracle(whole):
+    report = whole
     table = by_dataset(report)
     assert [row[0] for row in table.rows] == list(IMAGES)
     # At k components, by the mean error, which is 0.1 above the least.
@@ -507,3 +514,22 @@ def test_the_standing_by_data_set_and_under_the_oracle():
     assert (
         rows["RPCAG"][at["10 nearest neighbours (masked distances), mask known"]] == "-"
     )
+
+
+def test_findings_are_sentences_with_the_numbers_of_the_store(whole):
+    text = "\n".join(findings(whole))
+    assert "lowest error in 60 of 60 columns with the paper's graph" in text
+    assert "below RPCA in 60 of 60 columns" in text
+    assert "mean error of 30.0 %, with the paper's graph 20.0 %, on 60" in text
+    assert "in all six groups" in text
+    assert "none 20.0 (RPCA, one seed)" in text
+    # RPCA 30, NCuts 35, RPCAG 20: nowhere behind either.
+    assert "it is -10.0 points on average, -10.0 at worst" in text
+    assert "Behind one of them it is on none" in text
+    assert "What helps" not in text  # not all of its runs are there
+
+
+def test_findings_say_nothing_about_what_was_not_run():
+    assert findings(Report([])) == []
+    few = Report([line("PCA", [0.3], graph=None, d=[2])])
+    assert findings(few) == []

@@ -1,5 +1,7 @@
 """The page of a study: ``rpcag report --html``."""
 
+import re
+
 from rpcag.page.document import Page, empty, escape, hint, section
 from rpcag.page.drawings import DRAWINGS, draw_figure
 from rpcag.page.tables import (
@@ -10,6 +12,7 @@ from rpcag.page.tables import (
     turned,
 )
 from rpcag.study.experiments.task import of_experiment
+from rpcag.study.findings import findings
 from rpcag.study.page import EXPERIMENTS, coverage
 from rpcag.study.plan import SETUPS
 from rpcag.study.report import SETUP_NAMES, Report
@@ -60,10 +63,15 @@ def _glance(report: Report) -> list[str]:
     covered = "".join(f"<li>{escape(line)}</li>" for line in coverage(report))
     return [
         f'<ul class="hint">{covered}</ul>',
+        *(f"<p>{_bold(sentence)}</p>" for sentence in findings(report)),
         table_html(turned(report.wins())),
         hint("Click a heading to sort."),
         *_tables(oracle_means(report)),
     ]
+
+
+def _bold(sentence: str) -> str:
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(sentence))
 
 
 def _tables(*tables: Table) -> list[str]:

@@ -195,7 +195,10 @@ def _frpcag(case: Case, d: int) -> np.ndarray:
 
 
 def _rpca(case: Case, grid: Grid) -> Trials:
-    """lam in units of 1 / sqrt(max(n, p)); "components" are all, or one per class."""
+    """lam in units of 1 / sqrt(max(n, p)); "components" are all, or one per class.
+
+    A grid goes from the smallest lam and the largest gamma on to higher ranks.
+    """
     X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
     for lam in grid["lam"]:
@@ -204,6 +207,8 @@ def _rpca(case: Case, grid: Grid) -> Trials:
         Q = _left_vectors(result.x, result.basis)
         for chosen in grid["components"]:
             yield {"lam": lam, "components": chosen}, _cut(Q, chosen, case)
+        if _is_full(Q, X):
+            break
 
 
 def _rpcag(case: Case, grid: Grid) -> Trials:
@@ -223,6 +228,17 @@ def _rpcag(case: Case, grid: Grid) -> Trials:
             for chosen in grid["components"]:
                 values = {"lam": lam, "gamma": gamma, "components": chosen}
                 yield values, _cut(Q, chosen, case)
+            if _is_full(Q, X):
+                break
+
+
+def _is_full(Q: np.ndarray, X: np.ndarray) -> bool:
+    """Whether a larger lam or smaller gamma has nothing to say.
+
+    The rank only grows from here, and the nearer it is to the full one, the nearer the
+    rows of Q are to an orthonormal basis: all at the same distance of each other.
+    """
+    return Q.shape[1] > min(X.shape) / 2
 
 
 def _single(X: np.ndarray) -> np.ndarray:
@@ -246,10 +262,11 @@ def _cut(Q: np.ndarray, components: str, case: Case) -> np.ndarray:
 # -- their grids -----------------------------------------------------------------------
 
 
-# lam over 1 / sqrt(max(n, p)). The paper's grid begins at a quarter of that (halved, as
-# its algorithm solves the model at lam / 2) and goes on to ten times as much: there L
-# has nearly the full rank, and k-means on its singular vectors fails.
-PENALTIES = [0.25, 0.35, 0.5, 0.7, 1.0, 1.4]
+# lam over 1 / sqrt(max(n, p)): the paper's, halved as its algorithm solves the model at
+# lam / 2. Its grid begins lower, where L is zero or has rank one.
+PENALTIES = [0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.8, 5.6, 11.2]
+# Components that GNMF is tried with at most; it is as slow as they are many.
+MOST = 64
 
 
 def thinned(grid: Grid, data: Data) -> Grid:
@@ -269,9 +286,9 @@ def thinned(grid: Grid, data: Data) -> Grid:
     return thin
 
 
-# A quarter of the paper's, and a smaller one. The largest first: on the way down the
+# A quarter of the paper's, and smaller ones. The largest first: on the way down the
 # rank grows, and low ranks are cheap.
-GAMMAS = [*(gamma / 4 for gamma in reversed(POWERS)), 0.01]
+GAMMAS = [*(gamma / 4 for gamma in reversed(POWERS)), 0.01, 0.001]
 BOTH = ["all", "k"]
 
 
@@ -282,9 +299,9 @@ def _methods() -> Iterator[Method]:
     def components(data: Data) -> Grid:
         return {"d": dimensions(data)}
 
-    def few(data: Data) -> Grid:
-        # These iterate for every d, and the best are about one per class.
-        return {"d": [d for d in dimensions(data) if d <= 2 * data.n_classes]}
+    def at_most(most: int, data: Data) -> Grid:
+        """Of models that iterate for every d: see benchmarks/grids.py."""
+        return {"d": [d for d in dimensions(data) if d <= most]}
 
     def beta(data: Data) -> Grid:
         return components(data) | {"beta": BETAS}
@@ -308,14 +325,14 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "RGLPCA",
         each(_rglpca),
-        lambda data: few(data) | {"beta": BETAS},
+        lambda data: at_most(2 * data.n_classes, data) | {"beta": BETAS},
         fixed(beta=0.5),
     )
     yield Method("MMF", nested(_mmf), gamma, fixed(gamma=2.0))
     yield Method(
         "NMF",
         each(_nmf),
-        few,
+        components,
         k_components,
         uses_graph=False,
         suits=nonnegative,
@@ -323,7 +340,7 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "GNMF",
         each(_gnmf),
-        lambda data: few(data) | {"gamma": POWERS},
+        lambda data: at_most(MOST, data) | {"gamma": POWERS},
         fixed(gamma=1.0),
         suits=nonnegative,
     )

@@ -18,6 +18,7 @@ from rpcag.study.experiments import (
     video,
 )
 from rpcag.study.experiments.task import of_experiment
+from rpcag.study.findings import findings
 from rpcag.study.plan import SETUPS
 from rpcag.study.report import SETUP_NAMES, Report
 from rpcag.study.standing import by_dataset, oracle_means
@@ -88,6 +89,7 @@ def reproduction(report: Report, records: list[dict]) -> str:
         "[study.md](study.md) says how they were made. Errors are in per cent, by "
         "one-to-one matching of clusters and classes.",
         "\n".join(f"- {line}" for line in coverage(report)),
+        *findings(report),
         "## In how many columns RPCAG is best",
         with_title(report.wins()),
         "The paper's RPCAG has the lowest error in 65 of its 72 columns. Under the "

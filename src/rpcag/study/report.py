@@ -40,6 +40,12 @@ SETUP_NAMES = {
     ("uniform", "known"): "uniform graph, mask known",
     ("robust", "known"): "neighbours in the low-rank part of RPCA, mask known",
 }
+# Kinds of corruption that errors are averaged over.
+GROUPS = {
+    "none": ["none"],
+    "occluded": ["occlusion15", "occlusion25", "occlusion40"],
+    "missing": ["missing15", "missing25", "missing35", "missing50"],
+}
 TIED = "tied, of these"
 AS_IT_COMES = "mask known, RPCAG with its default graph"
 
@@ -182,23 +188,18 @@ class Report:
 
     def means(self) -> Table:
         """Mean error over the image sets, with and without PIE."""
-        groups = {
-            "none": ["none"],
-            "occluded": ["occlusion15", "occlusion25", "occlusion40"],
-            "missing": ["missing15", "missing25", "missing35", "missing50"],
-        }
         rows = []
         for (graph, mask), models, options in self._lines():
             cells = self.fair(graph, mask, **options)
             for model, name in models:
                 row = [name]
                 for datasets in (IMAGES, [d for d in IMAGES if d != "PIE"]):
-                    for corruptions in groups.values():
+                    for corruptions in GROUPS.values():
                         columns = itertools.product(datasets, corruptions)
                         row.append(percent(mean_over(cells, model, columns)))
                 if set(row[1:]) != {"-"}:
                     rows.append(row)
-        header = ["model", *groups, *(f"{g}, no PIE" for g in groups)]
+        header = ["model", *GROUPS, *(f"{g}, no PIE" for g in GROUPS)]
         bold = set()
         for j in range(1, len(header)):
             numbers = [float(row[j]) if row[j] != "-" else np.inf for row in rows]
