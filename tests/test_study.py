@@ -533,3 +533,19 @@ def test_findings_say_nothing_about_what_was_not_run():
     assert findings(Report([])) == []
     few = Report([line("PCA", [0.3], graph=None, d=[2])])
     assert findings(few) == []
+
+
+def test_the_oracle_ends_a_sweep_where_the_rank_is_half_the_full_one():
+    case = Case(Sample(blobs(0), "none", 0), "knn", "zeros")
+    grid = {"lam": [1.0], "gamma": [1.0, 1e-3, 1e-4, 1e-5], "components": ["all"]}
+    method = METHODS["RPCAG"]
+    every = list(method.trials(case, grid, "fair"))
+    ranks_of = [Q.shape[1] for _, Q in every]
+    assert len(every) == 4
+    ended = list(method.trials(case, grid, "oracle"))
+    above = [rank > 12 for rank in ranks_of]  # half of 24
+    assert above.index(True) == len(ended) - 1 < 3
+    # What was tried is the same.
+    for (values, Q), (same, R) in zip(ended, every, strict=False):
+        assert values == same
+        assert Q.shape == R.shape

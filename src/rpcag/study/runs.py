@@ -67,7 +67,7 @@ class Task:
             case = Case(sample, run.graph or "uniform", run.mask)
             repeats, starts = KMEANS[run.protocol]
             found = {}
-            for values, Q in self.method.sweep(case, run.grid):
+            for values, Q in self.method.trials(case, run.grid, run.protocol):
                 seed = _seed(run, values)
                 found[_order(values, run)] = _trial(
                     errors(Q, case.y, case.n_classes, repeats, starts, seed), Q
