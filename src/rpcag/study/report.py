@@ -228,30 +228,41 @@ class Report:
         rows = []
         found = {SETUP_NAMES[s]: fair(self.trials, *s) for s in SETUPS["fair"]}
         for setup, cells in (found | {AS_IT_COMES: self.defaults()}).items():
-            by_group = defaultdict(list)
+            apart: dict[str, dict[int, list[float]]] = defaultdict(
+                lambda: defaultdict(list)
+            )
             for (dataset, corruption, model), by_seed in cells.items():
                 if model != "RPCAG":
                     continue
                 other = cells.get((dataset, corruption, "RPCA"), {})
                 for seed in by_seed.keys() & other.keys():
                     difference = 100 * (by_seed[seed] - other[seed])
-                    by_group[dataset].append(difference)
-                    by_group["all"].append(difference)
+                    apart[dataset][seed].append(difference)
+                    apart["all"][seed].append(difference)
             for name in [*self.datasets, "all"]:
-                values = by_group.get(name)
-                if values:
-                    rows.append(
-                        [
-                            setup,
-                            name,
-                            str(len(values)),
-                            signed(float(np.mean(values))),
-                            f"{np.std(values, ddof=1):.1f}" if len(values) > 1 else "-",
-                            f"{100 * np.mean(np.array(values) < 0):.0f} %",
-                        ]
-                    )
-        header = ["", "data", "pairs", "mean", "deviation", "RPCAG lower"]
-        return Table("fair protocol: RPCAG minus RPCA, points", header, rows)
+                if name in apart:
+                    rows.append([setup, name, *_paired(apart[name])])
+        header = [
+            *("", "data", "pairs", "mean", "over seeds", "over pairs", "RPCAG lower")
+        ]
+        title = "fair protocol: RPCAG minus RPCA, points, with standard deviations"
+        return Table(title, header, rows)
+
+
+def _paired(by_seed: dict[int, list[float]]) -> list[str]:
+    values = np.concatenate([np.array(v) for v in by_seed.values()])
+    seeds = [float(np.mean(v)) for v in by_seed.values()]
+
+    def deviation(numbers) -> str:
+        return f"{np.std(numbers, ddof=1):.1f}" if len(numbers) > 1 else "-"
+
+    return [
+        str(len(values)),
+        signed(float(values.mean())),
+        deviation(seeds),
+        deviation(values),
+        f"{100 * np.mean(values < 0):.0f} %",
+    ]
 
 
 def _models(cells: Cell, dataset: str) -> list[str]:
