@@ -63,10 +63,8 @@ def _first_place(report: Report, cells: Cell) -> Iterator[str]:
         f"**First place.** RPCAG has the lowest error in {first} of {len(place)} "
         f"columns with the paper's graph (the paper: {printed})"
     )
-    for setup, name in zip(
-        SETUPS["oracle"][1:], ("neighbours", "neighbours and the mask"), strict=True
-    ):
-        other = ranks(report.oracle(*setup))
+    for mask, name in (("zeros", "neighbours"), ("known", "neighbours and the mask")):
+        other = ranks(report.oracle("knn", mask))
         if other:
             best = sum(rank == 1 for rank in other.values())
             text += f", in {best} of {len(other)} with {name}"
