@@ -194,6 +194,23 @@ def test_models_without_a_graph_run_once():
     }
 
 
+def test_the_papers_protocol_is_called_oracle_and_setups_follow_each_other():
+    study = Study()
+    study.add_dataset("blobs", blobs)
+    tasks = study.plan(protocols=["Paper"], datasets=["blobs"], models=["PCA", "RPCAG"])
+    assert {task.run.protocol for task in tasks} == {"oracle"}
+    masked = [task.run for task in tasks if task.run.corruption != "none"]
+    setups = [(r.graph, r.mask) for r in masked if r.model == "RPCAG"]
+    assert list(dict.fromkeys(setups)) == [
+        ("complete", "zeros"),
+        ("knn", "known"),
+        ("knn", "zeros"),
+        ("uniform", "zeros"),
+    ]
+    changes = sum(a != b for a, b in zip(setups, setups[1:], strict=False))
+    assert changes == 3
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

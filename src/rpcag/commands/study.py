@@ -105,7 +105,7 @@ def clustering(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="oracle (as printed: labels choose) or fair; both if not said."
+            help="paper, called oracle (labels choose), or fair; both if not said."
         ),
     ] = None,
     datasets: Annotated[
