@@ -1,5 +1,6 @@
 """The study: what is run, kept, resumed and counted."""
 
+import itertools
 import json
 import os
 import random
@@ -207,7 +208,7 @@ def test_the_papers_protocol_is_called_oracle_and_setups_follow_each_other():
         ("knn", "zeros"),
         ("uniform", "zeros"),
     ]
-    changes = sum(a != b for a, b in zip(setups, setups[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(setups))
     assert changes == 3
 
 
