@@ -92,7 +92,24 @@ def test_depth_does_not_matter(rng):
     for other in (sixteen, floats):
         assert (other.mask != eight.mask).mean() < 1e-3
     assert sixteen.background.dtype == np.uint16
+    swapped = separate((frames.astype(np.uint16) * 257).astype(">u2"))
+    np.testing.assert_array_equal(swapped.background, sixteen.background)
     np.testing.assert_allclose(floats.background * 255, eight.background, atol=0.6)
+
+
+def test_frames_may_come_one_by_one(rng):
+    frames, _ = scene(rng, n=12)
+    expected = separate(frames).mask
+    for given in (list(frames), iter(frames)):
+        np.testing.assert_array_equal(separate(given).mask, expected)
+
+
+def test_black_and_white_stays_so(rng):
+    _, truth = scene(rng)
+    found = separate(truth | (np.arange(44) < 5))  # with a white edge
+    assert found.background.dtype == bool
+    assert found.background[:, :, :5].all()
+    assert not found.background[:, :, 5:].any()
 
 
 @pytest.mark.parametrize(
@@ -103,6 +120,12 @@ def test_depth_does_not_matter(rng):
         (np.zeros((4, 4)), {}, r"shape \(frames, height, width\)"),
         (np.zeros((4, 4, 4, 2)), {}, r"\(frames, height, width, 3\), got float64"),
         (np.zeros((4, 4, 4), complex), {}, "must hold numbers"),
+        (np.zeros((4, 0, 4)), {}, r"got float64 of shape \(4, 0, 4\)"),
+        (np.zeros((4, 4, 4), int), {}, r"got int\d+, .* take .astype\(np.uint8\)"),
+        (np.full((4, 4, 4), 99.0), {}, "frame 0 must have values between 0 and 1, got"),
+        (np.full((4, 4, 4), np.nan), {}, "frame 0 has values that are not finite"),
+        ([np.zeros((4, 4)), np.zeros((4, 5))], {}, "frames must all have one shape"),
+        ("clip.mp4", {}, "rpcag.video.separate_file takes files"),
         (np.zeros((4, 4, 4)), {"model": "pca"}, "model must be one of rpcag, rpca"),
         (np.zeros((4, 4, 4)), {"max_frames": 1}, "max_frames must be at least 2"),
         (np.zeros((4, 4, 4)), {"gamma": -1.0}, "gamma"),
@@ -291,8 +314,10 @@ def test_grey_is_told_from_colour(rng):
     frames, _ = scene(rng, n=3)
     grey = np.repeat(frames[..., None], 3, axis=3)
     assert without_colour(grey)
+    assert without_colour(grey / 255)
     grey[1, 20, 20, 0] //= 2
     assert not without_colour(grey)
+    assert not without_colour(grey / 255)
 
 
 def test_memory_is_a_budget():

@@ -36,6 +36,8 @@ BASE = 300e6
 FEWEST, MOST = 20, 1000
 # Pixels of a frame when no size is given: beyond, details cost more than they tell.
 PIXELS = 320 * 240
+# Between red, green and blue of what was grey: two steps of the encoded colours.
+TINT = 6.5 / 255
 
 Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
 
@@ -193,7 +195,7 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
 
 def without_colour(frames: np.ndarray) -> bool:
     """Whether red, green and blue are the same, up to what encoders change."""
-    return all(np.ptp(f[::4, ::4].astype(int), axis=2).max() <= 3 for f in frames)
+    return all(np.ptp(scaled(f[::4, ::4]), axis=2).max() <= TINT for f in frames)
 
 
 def _too_few(source: Selection, n: int) -> str:

@@ -18,6 +18,7 @@ from rpcag.video.plugin import pyav
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 RATE = Fraction(25)  # of sources that do not tell
 Size = tuple[int, int]  # height, width
+BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
 
 
 class Source(Protocol):
@@ -169,6 +170,7 @@ class ArchiveSource:
                 if len(data) < size:
                     raise ValueError(f"{self.name} is cut off after frame {i - 1}")
                 frame = np.frombuffer(data, dtype).reshape(shape[1:])
+                check_values(frame, f"frame {i} of {self.name}")
                 yield self._format.convert(frame)
 
     @contextmanager
@@ -200,14 +202,16 @@ class ArraySource:
     name = "frames"
 
     def __init__(self, frames, *, size: Size | None = None, grey: bool = False) -> None:
-        self.frames = np.asarray(frames)
+        self.frames = _in_memory(frames)
         self._format = PixelFormat(size, grey)
         self._format.check_array(self.frames.shape, self.frames.dtype, "frames")
         self.length: int | None = len(self.frames)
         self.rate = RATE
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return map(self._format.convert, self.frames)
+        for i, frame in enumerate(self.frames):
+            check_values(frame, f"frame {i}")
+            yield self._format.convert(frame)
 
 
 @dataclass
@@ -271,10 +275,17 @@ class PixelFormat:
 
     def check_array(self, shape, dtype: np.dtype, name: str) -> None:
         colour = len(shape) == 4 and shape[3] == 3
-        if not (len(shape) == 3 or colour) or dtype.kind not in "uifb":
+        pixels = (len(shape) == 3 or colour) and 0 not in shape[1:]
+        if not pixels or dtype.kind not in "uifb":
             raise ValueError(
                 f"{name} must hold numbers of shape (frames, height, width) or "
-                f"(frames, height, width, 3), got {dtype} of shape {shape}"
+                f"(frames, height, width, 3), got {dtype} of shape {tuple(shape)}"
+            )
+        if dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize > 2):
+            raise ValueError(
+                f"{name} must hold uint8 (white is 255), uint16 (65535) or numbers "
+                f"with a point between 0 and 1, got {dtype}, which does not tell what "
+                "is white; with values up to 255 take .astype(np.uint8)"
             )
 
     def pixels(self, frame) -> np.ndarray:
@@ -298,6 +309,34 @@ class PixelFormat:
             return frame
         resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
         return np.rint(resized).astype(frame.dtype) if _whole(frame) else resized
+
+
+def check_values(frame: np.ndarray, name: str) -> None:
+    """Whole numbers tell what is white by their type; of others it must be one."""
+    if frame.dtype.kind != "f":
+        return
+    low, high = float(frame.min()), float(frame.max())
+    if not math.isfinite(low + high):
+        raise ValueError(f"{name} has values that are not finite numbers")
+    if low < -BEYOND or high > 1 + BEYOND:
+        raise ValueError(
+            f"{name} must have values between 0 and 1, got {low:g} to {high:g}; divide "
+            "by the value of white"
+        )
+
+
+def _in_memory(frames) -> np.ndarray:
+    if isinstance(frames, str | Path):
+        raise ValueError(
+            f"frames must be an array, got the name {str(frames)!r}; "
+            "rpcag.video.separate_file takes files"
+        )
+    if isinstance(frames, Iterator):
+        frames = list(frames)
+    try:
+        return np.asarray(frames)
+    except ValueError as error:  # NumPy tells of axes, not of frames
+        raise ValueError("frames must all have one shape") from error
 
 
 def as_grey(frame: np.ndarray) -> np.ndarray:
