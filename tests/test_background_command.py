@@ -96,6 +96,24 @@ def test_masks_are_scored_by_the_truth(clip, tmp_path):
     assert scores == {"masks": 30, "precision": 1, "recall": 1, "f": 1}
 
 
+def test_masks_of_ones_and_of_white_mean_the_same(clip, tmp_path):
+    with np.load(clip.with_suffix(".npz")) as archive:
+        frames, index, masks = (archive[k] for k in ("frames", "mask_index", "masks"))
+    np.save(tmp_path / "video.npy", frames[index])
+    number = np.arange(len(masks))
+    words = [tmp_path / "video.npy", "--json", "--force", "-o", tmp_path / "o"]
+    found = []
+    for i, values in enumerate((masks, masks.astype(np.uint8), masks * np.uint8(255))):
+        np.save(tmp_path / f"{i}.npy", values)
+        found.append(tmp_path / f"{i}.npy")
+    valid = np.full(masks.shape, 254, np.uint8)  # true, whatever the bits
+    found.append(tmp_path / "valid.npz")
+    np.savez(found[-1], masks=masks, mask_index=number, valid=valid)
+    scores = [json.loads(command(*words, "--truth", f).stdout)["scores"] for f in found]
+    assert scores[0]["f"] > 0.9
+    assert all(score == scores[0] for score in scores)
+
+
 def test_colours_and_sizes_are_as_asked(tmp_path, rng):
     frames, _ = scene(rng, n=20)
     colours = np.stack([frames, frames // 2, 255 - frames], axis=3)
@@ -322,6 +340,50 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
     assert result.output.count("\n") == 1
     assert "Traceback" not in result.output
     assert listed(tmp_path) == ["in"]
+
+
+MASKS = np.zeros((30, 32, 44), bool)
+NUMBERS = np.arange(30)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"masks": MASKS}, "truth.npz has no array mask_index"),
+        ({"masks": MASKS[0], "mask_index": NUMBERS}, "must have the shape (masks, h"),
+        ({"masks": MASKS[:9], "mask_index": NUMBERS}, "frame numbers of the 9 masks"),
+        ({"masks": MASKS, "mask_index": NUMBERS / 2}, "of the 30 masks, got float64"),
+        (
+            {"masks": MASKS, "mask_index": NUMBERS, "valid": MASKS[0]},
+            "valid of truth.npz must have the shape (30, 32, 44)",
+        ),
+        ({"masks": MASKS, "mask_index": NUMBERS + 99}, "no mask for any frame that"),
+        (
+            {"masks": MASKS[:, :20, :20], "mask_index": NUMBERS},
+            "truth.npz has masks of 20x20, but the frames are 44x32",
+        ),
+        (MASKS[:7], "must have a mask for every frame up to 29, got 7"),
+        (b"no archive", "truth.npz is not a NumPy archive, or is cut off"),
+    ],
+)
+def test_a_truth_of_other_frames_is_refused(arrays, said, clip, tmp_path, monkeypatch):
+    def too_late(*_):
+        raise AssertionError("refuse before the work")
+
+    monkeypatch.setattr("rpcag.video.files._fit", too_late)
+    path = tmp_path / "truth.npz"
+    if isinstance(arrays, bytes):
+        path.write_bytes(arrays)
+    elif isinstance(arrays, dict):
+        np.savez(path, **arrays)
+    else:
+        path = path.with_suffix(".npy")
+        np.save(path, arrays)
+    result = command(clip, "-o", tmp_path / "out", "--truth", path)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert result.output.count("\n") == 1
+    assert listed(tmp_path) == [path.name]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,10 @@ def separate_file(
         clock = _Clock()
         truth = None if options.truth is None else Truth(options.truth)
         chosen, source = _read(video, options, watch)
+        if truth is not None:
+            end = source.start + chosen.length * source.every
+            numbers = range(source.start, end, source.every)
+            truth.check(numbers, *next(iter(open_source(video))).shape[:2])
         clock.stage("read")
         model = _fit(chosen.frames, options, watch)
         clock.stage("fit")
