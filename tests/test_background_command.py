@@ -1,8 +1,10 @@
 """``rpcag background``: what it writes, and what it says of bad input."""
 
 import json
+import os
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,6 +193,37 @@ def test_what_is_there_is_only_replaced_if_asked(clip, tmp_path):
     assert (tmp_path / "mask.mp4").stat().st_size > 100
 
 
+@pytest.mark.parametrize("name", ["a:b", "p%03d", "[1] *", "ü 日本"])
+def test_any_name_will_do(name, clip, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # to FFmpeg, a:b would be a place of protocol a
+    Path(f"{name}.mp4").write_bytes(clip.read_bytes())
+    result = command(f"{name}.mp4", "-o", name, "--frames", ":8", "--model", "rpca")
+    assert result.exit_code == 0, result.output
+    assert f"wrote {name}/mask.mp4\n" in result.output
+    assert len(list(open_source(f"{name}/mask.mp4"))) == 8
+
+
+@pytest.mark.parametrize("ending", ["mkv", "ts", "mp4"])
+def test_videos_last_as_long_as_their_frames(ending, clip, tmp_path):
+    import av
+
+    path = tmp_path / f"steps.{ending}"
+    frames = list(open_source(clip, grey=True))[:12]
+    times = [0, 100, 150, 500, 700, 800, 1200, 1300, 1500, 1600, 2000, 2200]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=30)  # so it says, wrongly
+        stream.width, stream.height, stream.pix_fmt = 44, 32, "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 1000)
+        for time, frame in zip(times, frames, strict=True):
+            picture = av.VideoFrame.from_ndarray(frame, format="gray")
+            picture.pts, picture.time_base = time, Fraction(1, 1000)
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))
+    facts = separate_file(path, tmp_path / "out", Options(model="rpca"))
+    assert facts["frames"] == 12
+    assert 12 / facts["frames_per_second_of_video"] == pytest.approx(2.4, rel=0.1)
+
+
 # -- all or nothing --------------------------------------------------------------------
 
 
@@ -269,6 +302,19 @@ def _cut_head(folder, clip):
     return path
 
 
+def _cut_webm(folder, clip):
+    """Its header tells a time, but no number of frames."""
+    path = write(folder / "cut", np.stack(list(open_source(clip))), "webm")
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 6 // 10])
+    return path
+
+
+def _pipe(folder, clip):
+    os.mkfifo(folder / "pipe.mp4")
+    return folder / "pipe.mp4"
+
+
 def _cut_archive(folder, clip):
     path = folder / "cut.npz"
     path.write_bytes(clip.with_suffix(".npz").read_bytes()[:5000])
@@ -319,6 +365,8 @@ def _objects(folder, clip):
         (_one_frame, "one.mp4 has only one frame; at least 2 are needed"),
         (_sizes, "000003.png is 20x16 but the first is 16x16: --size WIDTHxHEIGHT"),
         (_cut_off, "--frames 0:"),
+        (_cut_webm, "of 3.0 seconds: the file is cut off. --frames 0:"),
+        (_pipe, "pipe.mp4 is a pipe or a device, but the video is read twice"),
         (_cut_head, "cut.mp4 has no video in it: it holds other things, or is cut off"),
         (_cut_archive, "cut.npz is not a NumPy archive, or is cut off"),
         (_no_images, "has no images in it"),
@@ -397,6 +445,8 @@ def test_a_truth_of_other_frames_is_refused(arrays, said, clip, tmp_path, monkey
         (["--frames", "7"], "--frames must be A:B in whole numbers, got '7'"),
         (["--frames", "7:3"], "frames must be A:B with 0 <= A < B, got 7:3"),
         (["--frames", "99:"], "has no frames in what was chosen of it"),
+        (["--frames", f"{10**20}:"], "has no frames in what was chosen of it"),
+        (["--every", f"{10**20}"], "has only one frame in what was chosen of it"),
         (["--every", "99"], "has only one frame in what was chosen of it"),
         (["--memory", "lots"], "--memory must be a size such as 800MB or 1.5GB"),
         (["--memory", "1kB"], "memory must be at least 0.30 GB"),

@@ -365,7 +365,7 @@ def test_images_are_in_the_order_of_their_numbers(rng, tmp_path):
         for frame in frames:
             writer.write(frame)
     for i, path in enumerate(sorted((tmp_path / "f").iterdir())):
-        path.rename(path.with_name(f"frame{i}.png"))
+        path.rename(path.with_name(f"²{i}.png"))  # a digit, but no number
     (tmp_path / "f" / "notes.txt").write_text("no image")
     read = np.stack(list(open_source(tmp_path / "f")))
     np.testing.assert_array_equal(read, frames)

@@ -191,9 +191,8 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
         raise ValueError(_too_few(source, chosen.length))
     if chosen.frames.ndim == 4 and without_colour(chosen.frames):
         # Most grey videos are stored as if they had colours: three times the work.
-        source = _selection(video, replace(options, grey=True))
         grey = np.stack([as_grey(frame) for frame in chosen.frames])
-        return replace(chosen, frames=grey), source
+        return replace(chosen, frames=grey), replace(source, grey=True)
     return chosen.thinned(most), source
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from rpcag.video.plugin import pyav
+from rpcag.video.plugin import pyav, url
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
+MOST = sys.maxsize
 RATE = Fraction(25)  # of sources that do not tell
 Size = tuple[int, int]  # height, width
 BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
@@ -29,8 +31,10 @@ class Source(Protocol):
     """
 
     name: str
-    rate: Fraction  # frames per second
     length: int | None
+
+    @property
+    def rate(self) -> Fraction: ...  # frames per second
 
     def __iter__(self) -> Iterator[np.ndarray]: ...
 
@@ -52,6 +56,11 @@ def open_source(path, *, size: Size | None = None, grey: bool = False) -> Source
         return FolderSource(path, size=size, grey=grey)
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there")
+    if not path.is_file():
+        raise ValueError(
+            f"{path} is a pipe or a device, but the video is read twice; save it as a "
+            "file first"
+        )
     if path.suffix.lower() in (".npz", ".npy"):
         return ArchiveSource(path, size=size, grey=grey)
     return FileSource(path, size=size, grey=grey)
@@ -66,18 +75,34 @@ class FileSource:
         self.path, self.name = path, path.name
         self._format = PixelFormat(size, grey)
         with self._opened() as (_, stream):
-            self.rate = Fraction(stream.average_rate or stream.guessed_rate or RATE)
+            self._told = stream.average_rate or stream.guessed_rate
             self.length = stream.frames or None
+            self._seconds = _seconds(stream)
+        self._measured: float | None = None
+
+    @property
+    def rate(self) -> Fraction:
+        """As the header says, unless the frames that were read tell another."""
+        told, measured = self._told, self._measured
+        if measured is None or (told and abs(measured / told - 1) < 0.1):
+            return Fraction(told or RATE)
+        return Fraction(measured).limit_denominator(1001)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         av = pyav()
-        read, first = 0, None
+        read, first, start, end = 0, None, None, 0.0
         with self._opened() as (container, stream):
             stream.thread_type = "AUTO"
             try:
                 for frame in container.decode(stream):
                     first = first or (frame.height, frame.width)
                     self._format.check(frame, first, f"frame {read} of {self.name}")
+                    if frame.time is not None:
+                        start = frame.time if start is None else start
+                        if read > 1 and frame.time > start:
+                            self._measured = read / (frame.time - start)
+                        shown = getattr(frame, "duration", None) or 0
+                        end = frame.time - start + float(shown * frame.time_base)
                     yield self._format.pixels(frame)
                     read += 1
             except av.error.FFmpegError as error:
@@ -87,18 +112,28 @@ class FileSource:
                     if read
                     else f"{self.name} has no frame that can be read ({_said(error)})"
                 ) from error
-        # Headers count some frames that are never shown, but not many.
-        if self.length is not None and read < 0.95 * self.length - 2:
+        self._check_end(read, end)
+
+    def _check_end(self, read: int, end: float) -> None:
+        """Headers count some frames that are never shown, or tell only a time."""
+        few = self.length is None or read < 0.95 * self.length - 2
+        early = self._seconds is None or end < 0.95 * self._seconds - 2 / self.rate
+        if few and early and not self.length is self._seconds is None:
+            of = (
+                f"{end:.1f} of {self._seconds:.1f} seconds"
+                if self.length is None
+                else f"{read} of {self.length} frames"
+            )
             raise ValueError(
-                f"{self.name} ends after {read} of {self.length} frames: the file is "
-                f"cut off. --frames 0:{read} takes what is there"
+                f"{self.name} ends after {of}: the file is cut off. --frames 0:{read} "
+                "takes what is there"
             )
 
     @contextmanager
     def _opened(self):
         av = pyav()
         try:
-            container = av.open(str(self.path))
+            container = av.open(url(self.path))
         except av.error.FFmpegError as error:
             if isinstance(error, PermissionError):
                 raise
@@ -223,14 +258,15 @@ class Selection:
     source : Source
     start, stop : int, optional
     every : int, default=1
+    grey : bool, default=False
     """
 
     source: Source
     start: int = 0
     stop: int | None = None
     every: int = 1
+    grey: bool = False
     length: int | None = field(init=False)
-    rate: Fraction = field(init=False)
 
     def __post_init__(self):
         if self.every < 1:
@@ -240,7 +276,9 @@ class Selection:
                 "frames must be A:B with 0 <= A < B, got "
                 f"{self.start}:{'' if self.stop is None else self.stop}"
             )
-        self.rate = self.source.rate / self.every
+        # Beyond what can be counted there is nothing, whatever was said.
+        self.start, self.every = min(self.start, MOST), min(self.every, MOST)
+        self.stop = None if self.stop is None else min(self.stop, MOST)
         ends = [n for n in (self.source.length, self.stop) if n is not None]
         # Without a length of the source, the stop is a hope.
         known = self.source.length is not None
@@ -250,12 +288,17 @@ class Selection:
     def name(self) -> str:
         return self.source.name
 
+    @property
+    def rate(self) -> Fraction:
+        return self.source.rate / self.every
+
     def numbers(self) -> Iterator[int]:
         """In the source, of the frames that are chosen."""
         return count(self.start, self.every)
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return islice(self.source, self.start, self.stop, self.every)
+        frames = islice(self.source, self.start, self.stop, self.every)
+        return map(as_grey, frames) if self.grey else frames
 
 
 class PixelFormat:
@@ -363,7 +406,7 @@ def read_image(path: Path):
     """The first frame of an image file, of PyAV."""
     av = pyav()
     try:
-        with av.open(str(path)) as container:
+        with av.open(url(path)) as container:
             return next(container.decode(video=0))
     except (av.error.FFmpegError, StopIteration, IndexError) as error:
         said = f" ({_said(error)})" if str(error) else ""
@@ -395,10 +438,21 @@ def _whole(frame: np.ndarray) -> bool:
     return frame.dtype.kind in "ui"
 
 
-def _natural(path: Path) -> list:
+def _natural(path: Path) -> tuple[list, str]:
     """frame9 comes before frame10."""
     parts = re.split(r"(\d+)", path.name.lower())
-    return [(int(p), "") if p.isdigit() else (-1, p) for p in parts]
+    return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], path.name
+
+
+def _seconds(stream) -> float | None:
+    """What the header says of the length; Matroska and WebM have it as a tag."""
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    found = re.match(r"(\d+):(\d+):([\d.]+)$", stream.metadata.get("DURATION", ""))
+    if found is None:
+        return None
+    hours, minutes, seconds = map(float, found.groups())
+    return 3600 * hours + 60 * minutes + seconds
 
 
 def _said(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.video.plugin import pyav
+from rpcag.video.plugin import pyav, url
 
 # Ending -> encoder and its options. H.264 and VP9 in 4:2:0 is what browsers play; with
 # the index in front (faststart) an mp4 starts before all of it is there.
@@ -40,7 +40,7 @@ class Writer:
     """
 
     def __init__(self, path: Path, rate: Fraction, format: str = "mp4") -> None:
-        self.rate = rate.limit_denominator(1001)
+        self.rate = max(rate.limit_denominator(1001), Fraction(1, 1001))
         self.format = check_format(format)
         self.count = 0
         self._container: Any = None
@@ -76,7 +76,7 @@ class Writer:
 
     def _open(self, width: int, height: int) -> None:
         codec, options, container_options = CODECS[self.format]
-        self._container = pyav().open(str(self.path), "w", options=container_options)
+        self._container = pyav().open(url(self.path), "w", options=container_options)
         stream = self._container.add_stream(codec, rate=self.rate, options=options)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.thread_type = "AUTO"
