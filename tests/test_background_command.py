@@ -183,6 +183,29 @@ def test_the_video_itself_is_never_replaced(name, clip, tmp_path):
     assert listed(tmp_path) == [name]
 
 
+def test_a_video_inside_what_is_replaced_is_left_alone(clip, tmp_path):
+    inside = tmp_path / "mask" / "clip.mp4"
+    inside.parent.mkdir()
+    inside.write_bytes(clip.read_bytes())
+    result = command(inside, "-o", tmp_path, "--format", "png", "--force")
+    assert result.exit_code == 2
+    assert "mask is what is read; name another folder" in result.output
+    assert inside.read_bytes() == clip.read_bytes()
+
+
+@pytest.mark.parametrize(("format", "kind"), [("mp4", "folder"), ("png", "file")])
+def test_force_does_not_take_folders_for_files(format, kind, clip, tmp_path):
+    path = tmp_path / ("mask.mp4" if format == "mp4" else "mask")
+    if kind == "folder":
+        (path / "mine").mkdir(parents=True)
+    else:
+        path.touch()
+    result = command(clip, "-o", tmp_path, "--format", format, "--force")
+    assert result.exit_code == 2
+    assert f"is a {kind}, which is not replaced" in result.output
+    assert listed(tmp_path) == [path.name]
+
+
 def test_what_is_there_is_only_replaced_if_asked(clip, tmp_path):
     (tmp_path / "mask.mp4").write_text("of an earlier run")
     result = command(clip, "-o", tmp_path, "--frames", ":8")

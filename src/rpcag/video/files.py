@@ -134,15 +134,22 @@ def check_target(video, folder, options: Options, *, force: bool) -> None:
         if not path.exists():
             continue
         for source in (video, options.truth):
-            if source is not None and _is_same(path, source):
+            if source is not None and _holds(path, source):
                 raise ValueError(f"{path} is what is read; name another folder")
         if not force:
             raise FileExistsError(f"{path} is there already; --force replaces it")
+        if path.is_dir() != (options.format == "png" and name != FACTS):
+            raise FileExistsError(
+                f"{path} is a {'folder' if path.is_dir() else 'file'}, which is not "
+                "replaced; name another folder"
+            )
 
 
-def _is_same(path: Path, source) -> bool:
+def _holds(path: Path, source) -> bool:
+    """Whether the source is there, or inside."""
+    source = Path(source).expanduser().resolve()
     try:
-        return path.samefile(Path(source).expanduser())
+        return any(path.samefile(p) for p in (source, *source.parents))
     except OSError:  # it is not there, which is told when it is read
         return False
 
