@@ -85,6 +85,17 @@ def test_json_is_all_that_is_printed(clip, tmp_path):
     assert quiet.output == ""
 
 
+def test_the_papers_weights_can_be_asked_for(clip, tmp_path):
+    words = [clip, "-o", tmp_path, "--json", "--force", "--grey", "--gamma", "10"]
+    facts = json.loads(command(*words, "--lam", "paper").stdout)
+    assert facts["gamma"] == 10
+    assert facts["lam"] == pytest.approx(1 / np.sqrt(32 * 44), rel=1e-4)
+    result = command(*words, "--lam", "0.03", "--max-iter", 3)
+    assert json.loads(result.stdout)["lam"] == 0.03
+    assert result.exit_code == 1
+    assert "More than --max-iter 3, or a larger --tol, would do" in result.stderr
+
+
 def test_masks_are_scored_by_the_truth(clip, tmp_path):
     archive = clip.with_suffix(".npz")
     words = [archive, "-o", tmp_path, "--format", "png", "--json"]
@@ -350,6 +361,14 @@ def _no_images(folder, clip):
     return path
 
 
+def _mixed(folder, clip):
+    path = write(folder / "mixed", np.full((3, 16, 16), 90, np.uint8), "png")
+    other = write(folder / "other", np.full((1, 16, 16, 3), 90, np.uint8), "png")
+    (other / "000000.png").rename(path / "000003.png")
+    other.rmdir()
+    return path
+
+
 def _broken_image(folder, clip):
     path = write(folder / "broken", np.full((3, 16, 16), 90, np.uint8), "png")
     (path / "000001.png").write_text("no image")
@@ -394,6 +413,7 @@ def _objects(folder, clip):
         (_cut_archive, "cut.npz is not a NumPy archive, or is cut off"),
         (_no_images, "has no images in it"),
         (_broken_image, "000001.png cannot be read as an image"),
+        (_mixed, "the first (16, 16): all must have one; --grey leaves colours out"),
         (_other_arrays, "arrays.npz has no array called frames, but X, y"),
         (_fortran, "f.npz stores its frames in the order of Fortran"),
         (_objects, "objects.npy must hold numbers, not Python objects"),
@@ -462,6 +482,12 @@ def test_a_truth_of_other_frames_is_refused(arrays, said, clip, tmp_path, monkey
     [
         (["--model", "pca"], "model must be one of rpcag, rpca, frpcag, got 'pca'"),
         (["--gamma", "much"], "--gamma must be auto or a number from 0 on"),
+        (["--gamma", "5", "--model", "rpca"], "which rpca does not have, got 5.0"),
+        (["--lam", "candes"], "--lam must be auto, paper or a number from 0 on"),
+        (["--size", "90000x90000"], "GB for 20 frames of 8100000000 values"),
+        (["--size", "6000x2"], "mp4 takes sides up to 16384 pixels, but side by side"),
+        (["--memory", "900b"], "got 9e-07 GB"),
+        (["--max-iter", "0"], "'--max-iter'"),
         (["--gamma", "-1"], "--gamma must be auto or a number from 0 on"),
         (["--size", "big"], "--size must be WIDTHxHEIGHT or full, got 'big'"),
         (["--size", "1x9"], "size must be at least 2 x 2 pixels"),
@@ -472,7 +498,7 @@ def test_a_truth_of_other_frames_is_refused(arrays, said, clip, tmp_path, monkey
         (["--every", f"{10**20}"], "has only one frame in what was chosen of it"),
         (["--every", "99"], "has only one frame in what was chosen of it"),
         (["--memory", "lots"], "--memory must be a size such as 800MB or 1.5GB"),
-        (["--memory", "1kB"], "memory must be at least 0.30 GB"),
+        (["--memory", "1kB"], "memory must be at least 0.31 GB"),
         (["--format", "avi"], "format must be one of mp4, webm, png, got 'avi'"),
         (["--tol", "0"], "--tol must lie between 0 and 1"),
         (["--truth", "nowhere.npz"], "nowhere.npz is not there"),

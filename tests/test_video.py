@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import ndimage
+from scipy import ndimage, sparse
 
 from rpcag import RPCA, RPCAG
 from rpcag.metrics import foreground_scores
-from rpcag.video import open_source, separate
+from rpcag.video import Options, open_source, separate
 from rpcag.video.background import (
     automatic_gamma,
     pixel_graph,
@@ -44,6 +44,33 @@ def test_new_frames_have_the_background_of_fitted_ones(rng):
     apart = np.abs(every.background.astype(int) - some.background)[~truth]
     assert apart.mean() < 1
     assert foreground_scores(some.mask, truth).f > 0.93
+
+
+def test_a_graph_of_ones_own_is_of_the_fitted_frames(rng):
+    frames, truth = scene(rng)
+    everyone = np.ones((20, 20)) - np.eye(20)
+    for graph in (everyone, sparse.csr_array(everyone)):
+        found = separate(frames, graph=graph, max_frames=20)
+        assert foreground_scores(found.mask, truth).f > 0.93
+    with pytest.raises(
+        ValueError, match=r"of shape \(32, 44\), as in fit, got \(9, 44\)"
+    ):
+        found.model.background(frames[:, :9])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": "320x240"}, r"size must be a tuple \(height, width\) or 'full'"),
+        ({"size": [240, 320]}, r"size must be a tuple"),
+        ({"size": (1, 9)}, "size must be at least 2 x 2 pixels, got 9x1"),
+        ({"tol": 1.0}, "tol must lie between 0 and 1, got 1.0"),
+        ({"gamma": "much"}, "gamma must be a number or 'auto', got 'much'"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Options(**options)
 
 
 def test_lights_that_go_on_are_background(rng):
@@ -129,6 +156,9 @@ def test_black_and_white_stays_so(rng):
         (np.zeros((4, 4, 4)), {"model": "pca"}, "model must be one of rpcag, rpca"),
         (np.zeros((4, 4, 4)), {"max_frames": 1}, "max_frames must be at least 2"),
         (np.zeros((4, 4, 4)), {"gamma": -1.0}, "gamma"),
+        (np.zeros((4, 4, 4)), {"gamma": "10"}, "gamma must be a number or 'auto'"),
+        (np.zeros((4, 4, 4)), {"gamma": 1, "model": "rpca"}, "rpca does not have"),
+        (np.zeros((4, 4, 4)), {"lam": 1, "model": "frpcag"}, "lam of frpcag is one"),
     ],
 )
 def test_wrong_arguments_are_named(frames, options, message):

@@ -1,6 +1,7 @@
 """Split a video of any length into files, within a budget of memory."""
 
 import json
+import math
 import platform
 import time
 import warnings
@@ -18,14 +19,20 @@ from sklearn.exceptions import ConvergenceWarning
 import rpcag
 from rpcag.files.place import check_place
 from rpcag.solvers import Progress
-from rpcag.video.background import BLOCK, BackgroundModel, check_model, scaled
+from rpcag.video.background import (
+    BLOCK,
+    BackgroundModel,
+    check_model,
+    check_weights,
+    scaled,
+)
 from rpcag.video.output import all_or_nothing
 from rpcag.video.plugin import pyav
 from rpcag.video.separation import backgrounds, in_unit_of
-from rpcag.video.sources import Selection, Size, as_grey, open_source
+from rpcag.video.sources import Selection, Size, as_grey, check_size, open_source
 from rpcag.video.spread import Spread, spread
 from rpcag.video.truth import Truth
-from rpcag.video.writers import Writer, check_format
+from rpcag.video.writers import Writer, check_format, check_sides
 
 PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
@@ -62,7 +69,17 @@ class Options:
 
     def __post_init__(self):
         check_model(self.model)
+        check_weights(self.model, self.gamma, self.lam)
         check_format(self.format)
+        if not 0 < self.tol < 1:
+            raise ValueError(f"tol must lie between 0 and 1, got {self.tol}")
+        if self.size in (None, "full"):
+            return
+        if not (isinstance(self.size, tuple) and len(self.size) == 2):
+            raise ValueError(
+                f"size must be a tuple (height, width) or 'full', got {self.size!r}"
+            )
+        check_size(self.size)
 
 
 @dataclass
@@ -161,7 +178,9 @@ def _names(format: str) -> dict[str, str]:
 
 def _selection(video, options: Options) -> Selection:
     size = options.size
-    if not isinstance(size, tuple):
+    if isinstance(size, tuple):  # before a frame of this size is made
+        frames_that_fit(options.memory, math.prod(size), options.model)
+    else:
         size = _fitting_size(video, keep=size == "full")
     source = open_source(video, size=size, grey=options.grey)
     return Selection(source, options.start, options.stop, options.every)
@@ -188,6 +207,7 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
     first = next(iter(source), None)
     if first is None:
         raise ValueError(_too_few(source, 0))
+    check_sides(3 * first.shape[1], first.shape[0], options.format)
     most = frames_that_fit(options.memory, first.size, options.model)
     # Until it is known whether there are colours, as many as without: bytes are small.
     pixels = first.shape[0] * first.shape[1]
@@ -222,9 +242,9 @@ def frames_that_fit(memory: float, pixels: int, model: str) -> int:
     count = int((memory - BASE) / each)
     if count < FEWEST:
         raise ValueError(
-            f"memory must be at least {(BASE + FEWEST * each) / 1e9:.2f} GB for "
-            f"{FEWEST} frames of {pixels} values, got {memory / 1e9:.2f} GB; give "
-            "more, or a smaller size"
+            f"memory must be at least {math.ceil((BASE + FEWEST * each) / 1e7) / 100} "
+            f"GB for {FEWEST} frames of {pixels} values, got {memory / 1e9:.4g} GB; "
+            "give more, or a smaller size"
         )
     return min(count, MOST)
 

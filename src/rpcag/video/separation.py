@@ -65,6 +65,7 @@ def separate(
         Weights of the smoothness between frames and of the sparse part, for values
         between 0 and 1; see `BackgroundModel`. lam may also be "paper".
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
+        An adjacency is of the frames that are fitted; others then have no neighbours.
     max_frames : int, default=1000
         Of more frames than this, an even spread is fitted and the others are projected
         (`transform`).

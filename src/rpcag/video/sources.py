@@ -305,8 +305,8 @@ class PixelFormat:
     """Frames in the size and colours that are wanted."""
 
     def __init__(self, size: Size | None, grey: bool) -> None:
-        if size is not None and min(size) < 2:
-            raise ValueError(f"size must be at least 2 x 2 pixels, got {size}")
+        if size is not None:
+            check_size(size)
         self.size, self.grey = size, grey
 
     def check(self, frame, first: Size, name: str) -> None:
@@ -352,6 +352,14 @@ class PixelFormat:
             return frame
         resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
         return np.rint(resized).astype(frame.dtype) if _whole(frame) else resized
+
+
+def check_size(size: Size) -> None:
+    if min(size) < 2 or any(side != int(side) for side in size):
+        raise ValueError(
+            f"size must be at least 2 x 2 pixels, got {size[1]}x{size[0]} (width x "
+            "height)"
+        )
 
 
 def check_values(frame: np.ndarray, name: str) -> None:

@@ -1,5 +1,6 @@
 """Write frames as a video browsers play, or as a folder of lossless images."""
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,21 @@ CODECS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     ),
 }
 FORMATS = (*CODECS, "png")
+LONGEST = {"mp4": 16384, "webm": 65535}  # side that the encoder takes
 
 
 def check_format(name: str) -> str:
     if name not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name!r}")
     return name
+
+
+def check_sides(width: int, height: int, format: str) -> None:
+    if max(width, height) > LONGEST.get(format, math.inf):
+        raise ValueError(
+            f"{format} takes sides up to {LONGEST[format]} pixels, but side by side "
+            f"there are {width}x{height}; give a smaller size, or format png"
+        )
 
 
 class Writer:
