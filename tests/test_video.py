@@ -327,6 +327,11 @@ def test_an_archive_is_read_frame_by_frame(rng, tmp_path):
         for _ in range(2):  # again and again
             np.testing.assert_array_equal(np.stack(list(source)), frames)
         assert source.length == 6
+    np.save(tmp_path / "c.npy", frames / 255)
+    for size in (None, (16, 22)):  # as many bytes as the budget counts
+        assert (
+            next(iter(open_source(tmp_path / "c.npy", size=size))).dtype == np.float32
+        )
     small = open_source(tmp_path / "a.npz", size=(16, 22))
     expected = frames.reshape(6, 16, 2, 22, 2).mean(axis=(2, 4))
     np.testing.assert_allclose(np.stack(list(small)), expected, atol=0.5)

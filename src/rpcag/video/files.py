@@ -290,7 +290,7 @@ def _write(
             for name in PARTS
         }
         watch("separating", 0, chosen.length)
-        for frames in _batches(source):
+        for frames in _batches(source, min(BLOCK, len(chosen.frames))):
             L = backgrounds(model, chosen.places, frames, done)
             masks = model.mask(frames, L)
             behind = in_unit_of(L, np.dtype(np.uint8))
@@ -315,11 +315,12 @@ def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
     writers["side_by_side"].write(np.concatenate([frame, back, white], axis=1))
 
 
-def _batches(source: Selection) -> Iterator[np.ndarray]:
+def _batches(source: Selection, size: int) -> Iterator[np.ndarray]:
+    """So many frames at a time: no more than were fitted, or they set the memory."""
     batch: list[np.ndarray] = []
     for frame in source:
         batch.append(frame)
-        if len(batch) == BLOCK:
+        if len(batch) == size:
             yield np.stack(batch)
             batch = []
     if batch:

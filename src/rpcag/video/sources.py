@@ -345,13 +345,17 @@ class PixelFormat:
         return as_grey(pixels) if self.grey else pixels
 
     def convert(self, frame: np.ndarray) -> np.ndarray:
-        """Of an array."""
+        """Of an array; numbers with a point in single precision."""
+        if frame.dtype.kind == "f":
+            frame = frame.astype(np.float32, copy=False)
         if self.grey:
             frame = as_grey(frame)
         if self.size is None or frame.shape[:2] == self.size:
             return frame
         resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
-        return np.rint(resized).astype(frame.dtype) if _whole(frame) else resized
+        if _whole(frame):
+            return np.rint(resized).astype(frame.dtype)
+        return resized.astype(np.float32)
 
 
 def check_size(size: Size) -> None:
