@@ -115,18 +115,21 @@ class FileSource:
         self._check_end(read, end)
 
     def _check_end(self, read: int, end: float) -> None:
-        """Headers count some frames that are never shown, or tell only a time."""
-        few = self.length is None or read < 0.95 * self.length - 2
-        early = self._seconds is None or end < 0.95 * self._seconds - 2 / self.rate
-        if few and early and not self.length is self._seconds is None:
-            of = (
-                f"{end:.1f} of {self._seconds:.1f} seconds"
-                if self.length is None
-                else f"{read} of {self.length} frames"
-            )
+        """All that the header tells, frames or seconds, must say that some are missing.
+
+        Headers count frames that are never shown; some tell a time alone, or nothing.
+        """
+        missing = {}
+        if self.length is not None:
+            few = read < 0.95 * self.length - 2
+            missing[f"{read} of {self.length} frames"] = few
+        if self._seconds is not None and end > 0:
+            early = end < 0.95 * self._seconds - 2 / self.rate
+            missing[f"{end:.1f} of {self._seconds:.1f} seconds"] = early
+        if missing and all(missing.values()):
             raise ValueError(
-                f"{self.name} ends after {of}: the file is cut off. --frames 0:{read} "
-                "takes what is there"
+                f"{self.name} ends after {next(iter(missing))}: the file is cut off. "
+                f"--frames 0:{read} takes what is there"
             )
 
     @contextmanager
