@@ -1,8 +1,10 @@
 """``rpcag background``: what it writes, and what it says of bad input."""
 
 import json
+import os
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -83,6 +85,17 @@ def test_json_is_all_that_is_printed(clip, tmp_path):
     assert quiet.output == ""
 
 
+def test_the_papers_weights_can_be_asked_for(clip, tmp_path):
+    words = [clip, "-o", tmp_path, "--json", "--force", "--grey", "--gamma", "10"]
+    facts = json.loads(command(*words, "--lam", "paper").stdout)
+    assert facts["gamma"] == 10
+    assert facts["lam"] == pytest.approx(1 / np.sqrt(32 * 44), rel=1e-4)
+    result = command(*words, "--lam", "0.03", "--max-iter", 3)
+    assert json.loads(result.stdout)["lam"] == 0.03
+    assert result.exit_code == 1
+    assert "More than --max-iter 3, or a larger --tol, would do" in result.stderr
+
+
 def test_masks_are_scored_by_the_truth(clip, tmp_path):
     archive = clip.with_suffix(".npz")
     words = [archive, "-o", tmp_path, "--format", "png", "--json"]
@@ -94,6 +107,24 @@ def test_masks_are_scored_by_the_truth(clip, tmp_path):
     again = [archive, "-o", tmp_path / "again", "--truth", tmp_path / "own", "--json"]
     scores = json.loads(command(*again).stdout)["scores"]
     assert scores == {"masks": 30, "precision": 1, "recall": 1, "f": 1}
+
+
+def test_masks_of_ones_and_of_white_mean_the_same(clip, tmp_path):
+    with np.load(clip.with_suffix(".npz")) as archive:
+        frames, index, masks = (archive[k] for k in ("frames", "mask_index", "masks"))
+    np.save(tmp_path / "video.npy", frames[index])
+    number = np.arange(len(masks))
+    words = [tmp_path / "video.npy", "--json", "--force", "-o", tmp_path / "o"]
+    found = []
+    for i, values in enumerate((masks, masks.astype(np.uint8), masks * np.uint8(255))):
+        np.save(tmp_path / f"{i}.npy", values)
+        found.append(tmp_path / f"{i}.npy")
+    valid = np.full(masks.shape, 254, np.uint8)  # true, whatever the bits
+    found.append(tmp_path / "valid.npz")
+    np.savez(found[-1], masks=masks, mask_index=number, valid=valid)
+    scores = [json.loads(command(*words, "--truth", f).stdout)["scores"] for f in found]
+    assert scores[0]["f"] > 0.9
+    assert all(score == scores[0] for score in scores)
 
 
 def test_colours_and_sizes_are_as_asked(tmp_path, rng):
@@ -163,6 +194,29 @@ def test_the_video_itself_is_never_replaced(name, clip, tmp_path):
     assert listed(tmp_path) == [name]
 
 
+def test_a_video_inside_what_is_replaced_is_left_alone(clip, tmp_path):
+    inside = tmp_path / "mask" / "clip.mp4"
+    inside.parent.mkdir()
+    inside.write_bytes(clip.read_bytes())
+    result = command(inside, "-o", tmp_path, "--format", "png", "--force")
+    assert result.exit_code == 2
+    assert "mask is what is read; name another folder" in result.output
+    assert inside.read_bytes() == clip.read_bytes()
+
+
+@pytest.mark.parametrize(("format", "kind"), [("mp4", "folder"), ("png", "file")])
+def test_force_does_not_take_folders_for_files(format, kind, clip, tmp_path):
+    path = tmp_path / ("mask.mp4" if format == "mp4" else "mask")
+    if kind == "folder":
+        (path / "mine").mkdir(parents=True)
+    else:
+        path.touch()
+    result = command(clip, "-o", tmp_path, "--format", format, "--force")
+    assert result.exit_code == 2
+    assert f"is a {kind}, which is not replaced" in result.output
+    assert listed(tmp_path) == [path.name]
+
+
 def test_what_is_there_is_only_replaced_if_asked(clip, tmp_path):
     (tmp_path / "mask.mp4").write_text("of an earlier run")
     result = command(clip, "-o", tmp_path, "--frames", ":8")
@@ -171,6 +225,37 @@ def test_what_is_there_is_only_replaced_if_asked(clip, tmp_path):
     assert listed(tmp_path) == ["mask.mp4"]
     assert command(clip, "-o", tmp_path, "--frames", ":8", "--force").exit_code == 0
     assert (tmp_path / "mask.mp4").stat().st_size > 100
+
+
+@pytest.mark.parametrize("name", ["a:b", "p%03d", "[1] *", "ü 日本"])
+def test_any_name_will_do(name, clip, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # to FFmpeg, a:b would be a place of protocol a
+    Path(f"{name}.mp4").write_bytes(clip.read_bytes())
+    result = command(f"{name}.mp4", "-o", name, "--frames", ":8", "--model", "rpca")
+    assert result.exit_code == 0, result.output
+    assert f"wrote {name}/mask.mp4\n" in result.output
+    assert len(list(open_source(f"{name}/mask.mp4"))) == 8
+
+
+@pytest.mark.parametrize("ending", ["mkv", "ts", "mp4"])
+def test_videos_last_as_long_as_their_frames(ending, clip, tmp_path):
+    import av
+
+    path = tmp_path / f"steps.{ending}"
+    frames = list(open_source(clip, grey=True))[:12]
+    times = [0, 100, 150, 500, 700, 800, 1200, 1300, 1500, 1600, 2000, 2200]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=30)  # so it says, wrongly
+        stream.width, stream.height, stream.pix_fmt = 44, 32, "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 1000)
+        for time, frame in zip(times, frames, strict=True):
+            picture = av.VideoFrame.from_ndarray(frame, format="gray")
+            picture.pts, picture.time_base = time, Fraction(1, 1000)
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))
+    facts = separate_file(path, tmp_path / "out", Options(model="rpca"))
+    assert facts["frames"] == 12
+    assert 12 / facts["frames_per_second_of_video"] == pytest.approx(2.4, rel=0.1)
 
 
 # -- all or nothing --------------------------------------------------------------------
@@ -251,6 +336,19 @@ def _cut_head(folder, clip):
     return path
 
 
+def _cut_webm(folder, clip):
+    """Its header tells a time, but no number of frames."""
+    path = write(folder / "cut", np.stack(list(open_source(clip))), "webm")
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 6 // 10])
+    return path
+
+
+def _pipe(folder, clip):
+    os.mkfifo(folder / "pipe.mp4")
+    return folder / "pipe.mp4"
+
+
 def _cut_archive(folder, clip):
     path = folder / "cut.npz"
     path.write_bytes(clip.with_suffix(".npz").read_bytes()[:5000])
@@ -260,6 +358,14 @@ def _cut_archive(folder, clip):
 def _no_images(folder, clip):
     path = folder / "images"
     path.mkdir()
+    return path
+
+
+def _mixed(folder, clip):
+    path = write(folder / "mixed", np.full((3, 16, 16), 90, np.uint8), "png")
+    other = write(folder / "other", np.full((1, 16, 16, 3), 90, np.uint8), "png")
+    (other / "000000.png").rename(path / "000003.png")
+    other.rmdir()
     return path
 
 
@@ -301,10 +407,13 @@ def _objects(folder, clip):
         (_one_frame, "one.mp4 has only one frame; at least 2 are needed"),
         (_sizes, "000003.png is 20x16 but the first is 16x16: --size WIDTHxHEIGHT"),
         (_cut_off, "--frames 0:"),
+        (_cut_webm, "of 3.0 seconds: the file is cut off. --frames 0:"),
+        (_pipe, "pipe.mp4 is a pipe or a device, but the video is read twice"),
         (_cut_head, "cut.mp4 has no video in it: it holds other things, or is cut off"),
         (_cut_archive, "cut.npz is not a NumPy archive, or is cut off"),
         (_no_images, "has no images in it"),
         (_broken_image, "000001.png cannot be read as an image"),
+        (_mixed, "the first (16, 16): all must have one; --grey leaves colours out"),
         (_other_arrays, "arrays.npz has no array called frames, but X, y"),
         (_fortran, "f.npz stores its frames in the order of Fortran"),
         (_objects, "objects.npy must hold numbers, not Python objects"),
@@ -324,20 +433,72 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
     assert listed(tmp_path) == ["in"]
 
 
+MASKS = np.zeros((30, 32, 44), bool)
+NUMBERS = np.arange(30)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"masks": MASKS}, "truth.npz has no array mask_index"),
+        ({"masks": MASKS[0], "mask_index": NUMBERS}, "must have the shape (masks, h"),
+        ({"masks": MASKS[:9], "mask_index": NUMBERS}, "frame numbers of the 9 masks"),
+        ({"masks": MASKS, "mask_index": NUMBERS / 2}, "of the 30 masks, got float64"),
+        (
+            {"masks": MASKS, "mask_index": NUMBERS, "valid": MASKS[0]},
+            "valid of truth.npz must have the shape (30, 32, 44)",
+        ),
+        ({"masks": MASKS, "mask_index": NUMBERS + 99}, "no mask for any frame that"),
+        (
+            {"masks": MASKS[:, :20, :20], "mask_index": NUMBERS},
+            "truth.npz has masks of 20x20, but the frames are 44x32",
+        ),
+        (MASKS[:7], "must have a mask for every frame up to 29, got 7"),
+        (b"no archive", "truth.npz is not a NumPy archive, or is cut off"),
+    ],
+)
+def test_a_truth_of_other_frames_is_refused(arrays, said, clip, tmp_path, monkeypatch):
+    def too_late(*_):
+        raise AssertionError("refuse before the work")
+
+    monkeypatch.setattr("rpcag.video.files._fit", too_late)
+    path = tmp_path / "truth.npz"
+    if isinstance(arrays, bytes):
+        path.write_bytes(arrays)
+    elif isinstance(arrays, dict):
+        np.savez(path, **arrays)
+    else:
+        path = path.with_suffix(".npy")
+        np.save(path, arrays)
+    result = command(clip, "-o", tmp_path / "out", "--truth", path)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert result.output.count("\n") == 1
+    assert listed(tmp_path) == [path.name]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--model", "pca"], "model must be one of rpcag, rpca, frpcag, got 'pca'"),
         (["--gamma", "much"], "--gamma must be auto or a number from 0 on"),
+        (["--gamma", "5", "--model", "rpca"], "which rpca does not have, got 5.0"),
+        (["--lam", "candes"], "--lam must be auto, paper or a number from 0 on"),
+        (["--size", "90000x90000"], "GB for 20 frames of 8100000000 values"),
+        (["--size", "6000x2"], "mp4 takes sides up to 16384 pixels, but side by side"),
+        (["--memory", "900b"], "got 9e-07 GB"),
+        (["--max-iter", "0"], "'--max-iter'"),
         (["--gamma", "-1"], "--gamma must be auto or a number from 0 on"),
         (["--size", "big"], "--size must be WIDTHxHEIGHT or full, got 'big'"),
         (["--size", "1x9"], "size must be at least 2 x 2 pixels"),
         (["--frames", "7"], "--frames must be A:B in whole numbers, got '7'"),
         (["--frames", "7:3"], "frames must be A:B with 0 <= A < B, got 7:3"),
         (["--frames", "99:"], "has no frames in what was chosen of it"),
+        (["--frames", f"{10**20}:"], "has no frames in what was chosen of it"),
+        (["--every", f"{10**20}"], "has only one frame in what was chosen of it"),
         (["--every", "99"], "has only one frame in what was chosen of it"),
         (["--memory", "lots"], "--memory must be a size such as 800MB or 1.5GB"),
-        (["--memory", "1kB"], "memory must be at least 0.30 GB"),
+        (["--memory", "1kB"], "memory must be at least 0.31 GB"),
         (["--format", "avi"], "format must be one of mp4, webm, png, got 'avi'"),
         (["--tol", "0"], "--tol must lie between 0 and 1"),
         (["--truth", "nowhere.npz"], "nowhere.npz is not there"),

@@ -126,6 +126,18 @@ def test_the_report_for_scripts(store):
         (["report", "-s", "prose.txt"], "line 1 is not a record of a study"),
         (["reproduce", "clustering", "--models", "PCAA"], "unknown model 'PCAA'"),
         (
+            ["reproduce", "video", "--clips", "hall,Hal"],
+            "unknown clip 'Hal'; there are",
+        ),
+        (
+            ["reproduce", "faces", "--subjects", "0"],
+            "subjects must be 1 or more, got 0",
+        ),
+        (
+            ["reproduce", "phase", "--quick", "--seeds", "-1"],
+            "--seeds must be whole numbers with commas between, got '-1'",
+        ),
+        (
             ["reproduce", "clustering", "--seeds", "one"],
             "--seeds must be whole numbers",
         ),

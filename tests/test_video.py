@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import ndimage
+from scipy import ndimage, sparse
 
 from rpcag import RPCA, RPCAG
 from rpcag.metrics import foreground_scores
-from rpcag.video import open_source, separate
+from rpcag.video import Options, open_source, separate
 from rpcag.video.background import (
     automatic_gamma,
     pixel_graph,
@@ -44,6 +44,33 @@ def test_new_frames_have_the_background_of_fitted_ones(rng):
     apart = np.abs(every.background.astype(int) - some.background)[~truth]
     assert apart.mean() < 1
     assert foreground_scores(some.mask, truth).f > 0.93
+
+
+def test_a_graph_of_ones_own_is_of_the_fitted_frames(rng):
+    frames, truth = scene(rng)
+    everyone = np.ones((20, 20)) - np.eye(20)
+    for graph in (everyone, sparse.csr_array(everyone)):
+        found = separate(frames, graph=graph, max_frames=20)
+        assert foreground_scores(found.mask, truth).f > 0.93
+    with pytest.raises(
+        ValueError, match=r"of shape \(32, 44\), as in fit, got \(9, 44\)"
+    ):
+        found.model.background(frames[:, :9])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": "320x240"}, r"size must be a tuple \(height, width\) or 'full'"),
+        ({"size": [240, 320]}, r"size must be a tuple"),
+        ({"size": (1, 9)}, "size must be at least 2 x 2 pixels, got 9x1"),
+        ({"tol": 1.0}, "tol must lie between 0 and 1, got 1.0"),
+        ({"gamma": "much"}, "gamma must be a number or 'auto', got 'much'"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Options(**options)
 
 
 def test_lights_that_go_on_are_background(rng):
@@ -92,7 +119,24 @@ def test_depth_does_not_matter(rng):
     for other in (sixteen, floats):
         assert (other.mask != eight.mask).mean() < 1e-3
     assert sixteen.background.dtype == np.uint16
+    swapped = separate((frames.astype(np.uint16) * 257).astype(">u2"))
+    np.testing.assert_array_equal(swapped.background, sixteen.background)
     np.testing.assert_allclose(floats.background * 255, eight.background, atol=0.6)
+
+
+def test_frames_may_come_one_by_one(rng):
+    frames, _ = scene(rng, n=12)
+    expected = separate(frames).mask
+    for given in (list(frames), iter(frames)):
+        np.testing.assert_array_equal(separate(given).mask, expected)
+
+
+def test_black_and_white_stays_so(rng):
+    _, truth = scene(rng)
+    found = separate(truth | (np.arange(44) < 5))  # with a white edge
+    assert found.background.dtype == bool
+    assert found.background[:, :, :5].all()
+    assert not found.background[:, :, 5:].any()
 
 
 @pytest.mark.parametrize(
@@ -103,9 +147,18 @@ def test_depth_does_not_matter(rng):
         (np.zeros((4, 4)), {}, r"shape \(frames, height, width\)"),
         (np.zeros((4, 4, 4, 2)), {}, r"\(frames, height, width, 3\), got float64"),
         (np.zeros((4, 4, 4), complex), {}, "must hold numbers"),
+        (np.zeros((4, 0, 4)), {}, r"got float64 of shape \(4, 0, 4\)"),
+        (np.zeros((4, 4, 4), int), {}, r"got int\d+, .* take .astype\(np.uint8\)"),
+        (np.full((4, 4, 4), 99.0), {}, "frame 0 must have values between 0 and 1, got"),
+        (np.full((4, 4, 4), np.nan), {}, "frame 0 has values that are not finite"),
+        ([np.zeros((4, 4)), np.zeros((4, 5))], {}, "frames must all have one shape"),
+        ("clip.mp4", {}, "rpcag.video.separate_file takes files"),
         (np.zeros((4, 4, 4)), {"model": "pca"}, "model must be one of rpcag, rpca"),
         (np.zeros((4, 4, 4)), {"max_frames": 1}, "max_frames must be at least 2"),
         (np.zeros((4, 4, 4)), {"gamma": -1.0}, "gamma"),
+        (np.zeros((4, 4, 4)), {"gamma": "10"}, "gamma must be a number or 'auto'"),
+        (np.zeros((4, 4, 4)), {"gamma": 1, "model": "rpca"}, "rpca does not have"),
+        (np.zeros((4, 4, 4)), {"lam": 1, "model": "frpcag"}, "lam of frpcag is one"),
     ],
 )
 def test_wrong_arguments_are_named(frames, options, message):
@@ -274,6 +327,11 @@ def test_an_archive_is_read_frame_by_frame(rng, tmp_path):
         for _ in range(2):  # again and again
             np.testing.assert_array_equal(np.stack(list(source)), frames)
         assert source.length == 6
+    np.save(tmp_path / "c.npy", frames / 255)
+    for size in (None, (16, 22)):  # as many bytes as the budget counts
+        assert (
+            next(iter(open_source(tmp_path / "c.npy", size=size))).dtype == np.float32
+        )
     small = open_source(tmp_path / "a.npz", size=(16, 22))
     expected = frames.reshape(6, 16, 2, 22, 2).mean(axis=(2, 4))
     np.testing.assert_allclose(np.stack(list(small)), expected, atol=0.5)
@@ -291,8 +349,10 @@ def test_grey_is_told_from_colour(rng):
     frames, _ = scene(rng, n=3)
     grey = np.repeat(frames[..., None], 3, axis=3)
     assert without_colour(grey)
+    assert without_colour(grey / 255)
     grey[1, 20, 20, 0] //= 2
     assert not without_colour(grey)
+    assert not without_colour(grey / 255)
 
 
 def test_memory_is_a_budget():
@@ -340,7 +400,7 @@ def test_images_are_in_the_order_of_their_numbers(rng, tmp_path):
         for frame in frames:
             writer.write(frame)
     for i, path in enumerate(sorted((tmp_path / "f").iterdir())):
-        path.rename(path.with_name(f"frame{i}.png"))
+        path.rename(path.with_name(f"²{i}.png"))  # a digit, but no number
     (tmp_path / "f" / "notes.txt").write_text("no image")
     read = np.stack(list(open_source(tmp_path / "f")))
     np.testing.assert_array_equal(read, frames)

@@ -28,13 +28,15 @@ from rpcag.commands.output import (
     say,
 )
 
-UNITS = {"": 1e9, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+UNITS = {"": 1e9, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
 def background(
     video: Annotated[
         Path,
-        typer.Argument(help="A video FFmpeg reads, a folder of images, or a .npz."),
+        typer.Argument(
+            metavar="VIDEO", help="A file FFmpeg reads, a folder of images, or a .npz."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the videos.")
@@ -52,6 +54,13 @@ def background(
             metavar="NUMBER|auto",
             help="Weight of the smoothness between frames, for values from 0 to 1; "
             "auto follows the noise of the video.",
+        ),
+    ] = "auto",
+    lam: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|auto|paper",
+            help="Weight of the sparse part; paper is 1 / sqrt(max(frames, values)).",
         ),
     ] = "auto",
     size: Annotated[
@@ -83,6 +92,9 @@ def background(
     ] = "1.5GB",
     grey: Annotated[bool, typer.Option("--grey", help="Leave colours out.")] = False,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-3,
+    max_iter: Annotated[
+        int, typer.Option(min=1, help="Iterations at the most.")
+    ] = 1000,
     force: Force = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -104,7 +116,9 @@ def background(
         start, stop = _range(frames)
         options = Options(
             model=model.lower(),
-            gamma=_gamma(gamma),
+            gamma=_weight("gamma", gamma, "auto"),
+            lam=_weight("lam", lam, "auto", "paper"),
+            max_iter=max_iter,
             tol=_positive("tol", tol),
             size=_size(size),
             start=start,
@@ -128,7 +142,8 @@ def background(
     if facts["status"] != "converged":
         raise fail(
             f"the fit stopped at a certified gap of {facts['certified_gap']:.1e} "
-            f"({facts['status']}), not {tol:.1e}; the files are written all the same",
+            f"({facts['status']}), not {tol:.1e}; the files are written all the same. "
+            f"More than --max-iter {max_iter}, or a larger --tol, would do",
             INCOMPLETE,
         )
 
@@ -205,7 +220,7 @@ def _size(text: str | None) -> tuple[int, int] | str | None:
 
 
 def _bytes(text: str) -> float:
-    found = re.fullmatch(r"([\d.]+)\s*([kmgt]?)i?b?", text.strip().lower())
+    found = re.fullmatch(r"([\d.]+)\s*(b|[kmgt]?)(?:i?b)?", text.strip().lower())
     try:
         return float(found.group(1)) * UNITS[found.group(2)]  # type: ignore[union-attr]
     except (AttributeError, ValueError):
@@ -214,15 +229,17 @@ def _bytes(text: str) -> float:
         ) from None
 
 
-def _gamma(text: str) -> float | str:
-    if text.lower() == "auto":
-        return "auto"
+def _weight(name: str, text: str, *words: str) -> float | str:
+    if text.lower() in words:
+        return text.lower()
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise ValueError(f"--gamma must be auto or a number from 0 on, got {text!r}")
+        raise ValueError(
+            f"--{name} must be {', '.join(words)} or a number from 0 on, got {text!r}"
+        )
     return number
 
 

@@ -108,7 +108,7 @@ def _row(parameter: Any) -> str:
     default = parameter.default
     # How many processes there may be depends on the machine.
     if isinstance(default, (str, Path)) or (
-        type(default) is int and "--jobs" not in names
+        type(default) in (int, float) and "--jobs" not in names
     ):
         told += f" Default: `{default}`."
     return f"| {words} | {told.replace('|', '/')} |"

@@ -62,12 +62,14 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _numbers(text: str | None, option: str = "--seeds") -> list[int] | None:
-    try:
-        return None if text is None else [int(part) for part in text.split(",")]
-    except ValueError:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
         raise ValueError(
             f"{option} must be whole numbers with commas between, got {text!r}"
-        ) from None
+        )
+    return list(dict.fromkeys(map(int, parts)))
 
 
 def datasets(json: Json = False) -> None:

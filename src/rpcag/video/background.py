@@ -47,6 +47,19 @@ def resolve_lam(lam: float | str, shape: tuple[int, int]) -> float:
     return rules[lam](shape)
 
 
+def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
+    """Refuse what the model would not look at."""
+    if model == "frpcag" and lam != "auto":
+        raise ValueError(f"lam of frpcag is one, got {lam}; gamma weighs against it")
+    if isinstance(gamma, str) and gamma != "auto":
+        raise ValueError(f"gamma must be a number or 'auto', got {gamma!r}")
+    if model == "rpca" and gamma != "auto":
+        raise ValueError(
+            f"gamma is the weight of a graph, which rpca does not have, got {gamma}; "
+            "take the model rpcag"
+        )
+
+
 def automatic_gamma(weight: float, reach: float) -> float:
     """The gamma that lets backgrounds depart from their neighbours by no more.
 
@@ -97,6 +110,7 @@ class BackgroundModel:
         callback: Callable[[Progress], bool | None] | None = None,
     ) -> None:
         self.model = check_model(model)
+        check_weights(model, gamma, lam)
         self.gamma, self.lam, self.graph = gamma, lam, graph
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
 
@@ -122,7 +136,7 @@ class BackgroundModel:
         """Of frames that need not be those of `fit`, between 0 and 1."""
         X = self._rows(frames)
         ties = {}
-        if self.model != "rpca" and self.graph == "frames":
+        if self.model != "rpca" and self._on_frames:
             ties = {"adjacency": self._graph.connect(X)}
         Z = self.estimator_.transform(X, **ties)
         return self._images(Z @ self.estimator_.components_)
@@ -144,7 +158,7 @@ class BackgroundModel:
         lam = resolve_lam(self.lam, shape)
         if self.model == "rpca":
             return RPCA(lam=lam, **options)
-        if isinstance(self.graph, str) and self.graph == "frames":
+        if self._on_frames:
             options |= {
                 "graph": self._graph.adjacency_,
                 "laplacian": "combinatorial",
@@ -169,7 +183,16 @@ class BackgroundModel:
             estimate.add(self._images(S))
         return estimate.rule()
 
+    @property
+    def _on_frames(self) -> bool:
+        return isinstance(self.graph, str) and self.graph == "frames"
+
     def _rows(self, frames: np.ndarray) -> np.ndarray:
+        if frames.shape[1:] != self.shape_:
+            raise ValueError(
+                f"frames must be of shape {self.shape_}, as in fit, got "
+                f"{frames.shape[1:]}"
+            )
         return scaled(frames).reshape(len(frames), math.prod(self.shape_))
 
     def _images(self, X: np.ndarray) -> np.ndarray:

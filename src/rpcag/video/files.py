@@ -1,6 +1,7 @@
 """Split a video of any length into files, within a budget of memory."""
 
 import json
+import math
 import platform
 import time
 import warnings
@@ -18,14 +19,20 @@ from sklearn.exceptions import ConvergenceWarning
 import rpcag
 from rpcag.files.place import check_place
 from rpcag.solvers import Progress
-from rpcag.video.background import BLOCK, BackgroundModel, check_model, scaled
+from rpcag.video.background import (
+    BLOCK,
+    BackgroundModel,
+    check_model,
+    check_weights,
+    scaled,
+)
 from rpcag.video.output import all_or_nothing
 from rpcag.video.plugin import pyav
 from rpcag.video.separation import backgrounds, in_unit_of
-from rpcag.video.sources import Selection, Size, as_grey, open_source
+from rpcag.video.sources import Selection, Size, as_grey, check_size, open_source
 from rpcag.video.spread import Spread, spread
 from rpcag.video.truth import Truth
-from rpcag.video.writers import Writer, check_format
+from rpcag.video.writers import Writer, check_format, check_sides
 
 PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
@@ -36,6 +43,8 @@ BASE = 300e6
 FEWEST, MOST = 20, 1000
 # Pixels of a frame when no size is given: beyond, details cost more than they tell.
 PIXELS = 320 * 240
+# Between red, green and blue of what was grey: two steps of the encoded colours.
+TINT = 6.5 / 255
 
 Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
 
@@ -60,7 +69,17 @@ class Options:
 
     def __post_init__(self):
         check_model(self.model)
+        check_weights(self.model, self.gamma, self.lam)
         check_format(self.format)
+        if not 0 < self.tol < 1:
+            raise ValueError(f"tol must lie between 0 and 1, got {self.tol}")
+        if self.size in (None, "full"):
+            return
+        if not (isinstance(self.size, tuple) and len(self.size) == 2):
+            raise ValueError(
+                f"size must be a tuple (height, width) or 'full', got {self.size!r}"
+            )
+        check_size(self.size)
 
 
 @dataclass
@@ -109,6 +128,10 @@ def separate_file(
         clock = _Clock()
         truth = None if options.truth is None else Truth(options.truth)
         chosen, source = _read(video, options, watch)
+        if truth is not None:
+            end = source.start + chosen.length * source.every
+            numbers = range(source.start, end, source.every)
+            truth.check(numbers, *next(iter(open_source(video))).shape[:2])
         clock.stage("read")
         model = _fit(chosen.frames, options, watch)
         clock.stage("fit")
@@ -128,15 +151,22 @@ def check_target(video, folder, options: Options, *, force: bool) -> None:
         if not path.exists():
             continue
         for source in (video, options.truth):
-            if source is not None and _is_same(path, source):
+            if source is not None and _holds(path, source):
                 raise ValueError(f"{path} is what is read; name another folder")
         if not force:
             raise FileExistsError(f"{path} is there already; --force replaces it")
+        if path.is_dir() != (options.format == "png" and name != FACTS):
+            raise FileExistsError(
+                f"{path} is a {'folder' if path.is_dir() else 'file'}, which is not "
+                "replaced; name another folder"
+            )
 
 
-def _is_same(path: Path, source) -> bool:
+def _holds(path: Path, source) -> bool:
+    """Whether the source is there, or inside."""
+    source = Path(source).expanduser().resolve()
     try:
-        return path.samefile(Path(source).expanduser())
+        return any(path.samefile(p) for p in (source, *source.parents))
     except OSError:  # it is not there, which is told when it is read
         return False
 
@@ -148,7 +178,9 @@ def _names(format: str) -> dict[str, str]:
 
 def _selection(video, options: Options) -> Selection:
     size = options.size
-    if not isinstance(size, tuple):
+    if isinstance(size, tuple):  # before a frame of this size is made
+        frames_that_fit(options.memory, math.prod(size), options.model)
+    else:
         size = _fitting_size(video, keep=size == "full")
     source = open_source(video, size=size, grey=options.grey)
     return Selection(source, options.start, options.stop, options.every)
@@ -175,6 +207,7 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
     first = next(iter(source), None)
     if first is None:
         raise ValueError(_too_few(source, 0))
+    check_sides(3 * first.shape[1], first.shape[0], options.format)
     most = frames_that_fit(options.memory, first.size, options.model)
     # Until it is known whether there are colours, as many as without: bytes are small.
     pixels = first.shape[0] * first.shape[1]
@@ -185,15 +218,14 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
         raise ValueError(_too_few(source, chosen.length))
     if chosen.frames.ndim == 4 and without_colour(chosen.frames):
         # Most grey videos are stored as if they had colours: three times the work.
-        source = _selection(video, replace(options, grey=True))
         grey = np.stack([as_grey(frame) for frame in chosen.frames])
-        return replace(chosen, frames=grey), source
+        return replace(chosen, frames=grey), replace(source, grey=True)
     return chosen.thinned(most), source
 
 
 def without_colour(frames: np.ndarray) -> bool:
     """Whether red, green and blue are the same, up to what encoders change."""
-    return all(np.ptp(f[::4, ::4].astype(int), axis=2).max() <= 3 for f in frames)
+    return all(np.ptp(scaled(f[::4, ::4]), axis=2).max() <= TINT for f in frames)
 
 
 def _too_few(source: Selection, n: int) -> str:
@@ -210,9 +242,9 @@ def frames_that_fit(memory: float, pixels: int, model: str) -> int:
     count = int((memory - BASE) / each)
     if count < FEWEST:
         raise ValueError(
-            f"memory must be at least {(BASE + FEWEST * each) / 1e9:.2f} GB for "
-            f"{FEWEST} frames of {pixels} values, got {memory / 1e9:.2f} GB; give "
-            "more, or a smaller size"
+            f"memory must be at least {math.ceil((BASE + FEWEST * each) / 1e7) / 100} "
+            f"GB for {FEWEST} frames of {pixels} values, got {memory / 1e9:.4g} GB; "
+            "give more, or a smaller size"
         )
     return min(count, MOST)
 
@@ -258,7 +290,7 @@ def _write(
             for name in PARTS
         }
         watch("separating", 0, chosen.length)
-        for frames in _batches(source):
+        for frames in _batches(source, min(BLOCK, len(chosen.frames))):
             L = backgrounds(model, chosen.places, frames, done)
             masks = model.mask(frames, L)
             behind = in_unit_of(L, np.dtype(np.uint8))
@@ -283,11 +315,12 @@ def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
     writers["side_by_side"].write(np.concatenate([frame, back, white], axis=1))
 
 
-def _batches(source: Selection) -> Iterator[np.ndarray]:
+def _batches(source: Selection, size: int) -> Iterator[np.ndarray]:
+    """So many frames at a time: no more than were fitted, or they set the memory."""
     batch: list[np.ndarray] = []
     for frame in source:
         batch.append(frame)
-        if len(batch) == BLOCK:
+        if len(batch) == size:
             yield np.stack(batch)
             batch = []
     if batch:

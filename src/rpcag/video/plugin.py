@@ -1,5 +1,6 @@
 """PyAV, which brings FFmpeg (the extra ``rpcag[video]``), imported when needed."""
 
+from pathlib import Path
 from types import ModuleType
 
 
@@ -14,3 +15,8 @@ def pyav() -> ModuleType:
     # PyAV is silent unless asked, and what is wrong is said by exceptions. Asking, even
     # for little, lets threads of FFmpeg wait for Python's lock, and decoders hang.
     return av
+
+
+def url(path: Path) -> str:
+    """For FFmpeg, to which a:b.mp4 is the place b.mp4 of a protocol called a."""
+    return f"file:{path}"

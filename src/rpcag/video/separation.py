@@ -58,12 +58,14 @@ def separate(
     Parameters
     ----------
     frames : array of shape (n, height, width) or (n, height, width, 3)
-        Whole numbers of any depth, or numbers with a point between 0 and 1.
+        uint8 (white is 255), uint16 (65535), or numbers with a point between 0 and 1;
+        also a list or generator of such frames.
     model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
     gamma, lam : float or "auto", default="auto"
         Weights of the smoothness between frames and of the sparse part, for values
         between 0 and 1; see `BackgroundModel`. lam may also be "paper".
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
+        An adjacency is of the frames that are fitted; others then have no neighbours.
     max_frames : int, default=1000
         Of more frames than this, an even spread is fitted and the others are projected
         (`transform`).
@@ -125,6 +127,8 @@ def backgrounds(
 
 def in_unit_of(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The inverse of `scaled`, within the range of the type."""
+    if dtype.kind == "b":
+        return values > 0.5
     if dtype.kind not in "ui":
         return values.astype(dtype)
     top = np.iinfo(dtype).max

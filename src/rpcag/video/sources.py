@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
-from rpcag.video.plugin import pyav
+from rpcag.video.plugin import pyav, url
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
+MOST = sys.maxsize
 RATE = Fraction(25)  # of sources that do not tell
 Size = tuple[int, int]  # height, width
+BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
 
 
 class Source(Protocol):
@@ -28,8 +31,10 @@ class Source(Protocol):
     """
 
     name: str
-    rate: Fraction  # frames per second
     length: int | None
+
+    @property
+    def rate(self) -> Fraction: ...  # frames per second
 
     def __iter__(self) -> Iterator[np.ndarray]: ...
 
@@ -51,6 +56,11 @@ def open_source(path, *, size: Size | None = None, grey: bool = False) -> Source
         return FolderSource(path, size=size, grey=grey)
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there")
+    if not path.is_file():
+        raise ValueError(
+            f"{path} is a pipe or a device, but the video is read twice; save it as a "
+            "file first"
+        )
     if path.suffix.lower() in (".npz", ".npy"):
         return ArchiveSource(path, size=size, grey=grey)
     return FileSource(path, size=size, grey=grey)
@@ -65,18 +75,34 @@ class FileSource:
         self.path, self.name = path, path.name
         self._format = PixelFormat(size, grey)
         with self._opened() as (_, stream):
-            self.rate = Fraction(stream.average_rate or stream.guessed_rate or RATE)
+            self._told = stream.average_rate or stream.guessed_rate
             self.length = stream.frames or None
+            self._seconds = _seconds(stream)
+        self._measured: float | None = None
+
+    @property
+    def rate(self) -> Fraction:
+        """As the header says, unless the frames that were read tell another."""
+        told, measured = self._told, self._measured
+        if measured is None or (told and abs(measured / told - 1) < 0.1):
+            return Fraction(told or RATE)
+        return Fraction(measured).limit_denominator(1001)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         av = pyav()
-        read, first = 0, None
+        read, first, start, end = 0, None, None, 0.0
         with self._opened() as (container, stream):
             stream.thread_type = "AUTO"
             try:
                 for frame in container.decode(stream):
                     first = first or (frame.height, frame.width)
                     self._format.check(frame, first, f"frame {read} of {self.name}")
+                    if frame.time is not None:
+                        start = frame.time if start is None else start
+                        if read > 1 and frame.time > start:
+                            self._measured = read / (frame.time - start)
+                        shown = getattr(frame, "duration", None) or 0
+                        end = frame.time - start + float(shown * frame.time_base)
                     yield self._format.pixels(frame)
                     read += 1
             except av.error.FFmpegError as error:
@@ -86,18 +112,31 @@ class FileSource:
                     if read
                     else f"{self.name} has no frame that can be read ({_said(error)})"
                 ) from error
-        # Headers count some frames that are never shown, but not many.
-        if self.length is not None and read < 0.95 * self.length - 2:
+        self._check_end(read, end)
+
+    def _check_end(self, read: int, end: float) -> None:
+        """All that the header tells, frames or seconds, must say that some are missing.
+
+        Headers count frames that are never shown; some tell a time alone, or nothing.
+        """
+        missing = {}
+        if self.length is not None:
+            few = read < 0.95 * self.length - 2
+            missing[f"{read} of {self.length} frames"] = few
+        if self._seconds is not None and end > 0:
+            early = end < 0.95 * self._seconds - 2 / self.rate
+            missing[f"{end:.1f} of {self._seconds:.1f} seconds"] = early
+        if missing and all(missing.values()):
             raise ValueError(
-                f"{self.name} ends after {read} of {self.length} frames: the file is "
-                f"cut off. --frames 0:{read} takes what is there"
+                f"{self.name} ends after {next(iter(missing))}: the file is cut off. "
+                f"--frames 0:{read} takes what is there"
             )
 
     @contextmanager
     def _opened(self):
         av = pyav()
         try:
-            container = av.open(str(self.path))
+            container = av.open(url(self.path))
         except av.error.FFmpegError as error:
             if isinstance(error, PermissionError):
                 raise
@@ -169,6 +208,7 @@ class ArchiveSource:
                 if len(data) < size:
                     raise ValueError(f"{self.name} is cut off after frame {i - 1}")
                 frame = np.frombuffer(data, dtype).reshape(shape[1:])
+                check_values(frame, f"frame {i} of {self.name}")
                 yield self._format.convert(frame)
 
     @contextmanager
@@ -200,14 +240,16 @@ class ArraySource:
     name = "frames"
 
     def __init__(self, frames, *, size: Size | None = None, grey: bool = False) -> None:
-        self.frames = np.asarray(frames)
+        self.frames = _in_memory(frames)
         self._format = PixelFormat(size, grey)
         self._format.check_array(self.frames.shape, self.frames.dtype, "frames")
         self.length: int | None = len(self.frames)
         self.rate = RATE
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return map(self._format.convert, self.frames)
+        for i, frame in enumerate(self.frames):
+            check_values(frame, f"frame {i}")
+            yield self._format.convert(frame)
 
 
 @dataclass
@@ -219,14 +261,15 @@ class Selection:
     source : Source
     start, stop : int, optional
     every : int, default=1
+    grey : bool, default=False
     """
 
     source: Source
     start: int = 0
     stop: int | None = None
     every: int = 1
+    grey: bool = False
     length: int | None = field(init=False)
-    rate: Fraction = field(init=False)
 
     def __post_init__(self):
         if self.every < 1:
@@ -236,7 +279,9 @@ class Selection:
                 "frames must be A:B with 0 <= A < B, got "
                 f"{self.start}:{'' if self.stop is None else self.stop}"
             )
-        self.rate = self.source.rate / self.every
+        # Beyond what can be counted there is nothing, whatever was said.
+        self.start, self.every = min(self.start, MOST), min(self.every, MOST)
+        self.stop = None if self.stop is None else min(self.stop, MOST)
         ends = [n for n in (self.source.length, self.stop) if n is not None]
         # Without a length of the source, the stop is a hope.
         known = self.source.length is not None
@@ -246,20 +291,25 @@ class Selection:
     def name(self) -> str:
         return self.source.name
 
+    @property
+    def rate(self) -> Fraction:
+        return self.source.rate / self.every
+
     def numbers(self) -> Iterator[int]:
         """In the source, of the frames that are chosen."""
         return count(self.start, self.every)
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return islice(self.source, self.start, self.stop, self.every)
+        frames = islice(self.source, self.start, self.stop, self.every)
+        return map(as_grey, frames) if self.grey else frames
 
 
 class PixelFormat:
     """Frames in the size and colours that are wanted."""
 
     def __init__(self, size: Size | None, grey: bool) -> None:
-        if size is not None and min(size) < 2:
-            raise ValueError(f"size must be at least 2 x 2 pixels, got {size}")
+        if size is not None:
+            check_size(size)
         self.size, self.grey = size, grey
 
     def check(self, frame, first: Size, name: str) -> None:
@@ -271,10 +321,17 @@ class PixelFormat:
 
     def check_array(self, shape, dtype: np.dtype, name: str) -> None:
         colour = len(shape) == 4 and shape[3] == 3
-        if not (len(shape) == 3 or colour) or dtype.kind not in "uifb":
+        pixels = (len(shape) == 3 or colour) and 0 not in shape[1:]
+        if not pixels or dtype.kind not in "uifb":
             raise ValueError(
                 f"{name} must hold numbers of shape (frames, height, width) or "
-                f"(frames, height, width, 3), got {dtype} of shape {shape}"
+                f"(frames, height, width, 3), got {dtype} of shape {tuple(shape)}"
+            )
+        if dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize > 2):
+            raise ValueError(
+                f"{name} must hold uint8 (white is 255), uint16 (65535) or numbers "
+                f"with a point between 0 and 1, got {dtype}, which does not tell what "
+                "is white; with values up to 255 take .astype(np.uint8)"
             )
 
     def pixels(self, frame) -> np.ndarray:
@@ -291,13 +348,53 @@ class PixelFormat:
         return as_grey(pixels) if self.grey else pixels
 
     def convert(self, frame: np.ndarray) -> np.ndarray:
-        """Of an array."""
+        """Of an array; numbers with a point in single precision."""
+        if frame.dtype.kind == "f":
+            frame = frame.astype(np.float32, copy=False)
         if self.grey:
             frame = as_grey(frame)
         if self.size is None or frame.shape[:2] == self.size:
             return frame
         resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
-        return np.rint(resized).astype(frame.dtype) if _whole(frame) else resized
+        if _whole(frame):
+            return np.rint(resized).astype(frame.dtype)
+        return resized.astype(np.float32)
+
+
+def check_size(size: Size) -> None:
+    if min(size) < 2 or any(side != int(side) for side in size):
+        raise ValueError(
+            f"size must be at least 2 x 2 pixels, got {size[1]}x{size[0]} (width x "
+            "height)"
+        )
+
+
+def check_values(frame: np.ndarray, name: str) -> None:
+    """Whole numbers tell what is white by their type; of others it must be one."""
+    if frame.dtype.kind != "f":
+        return
+    low, high = float(frame.min()), float(frame.max())
+    if not math.isfinite(low + high):
+        raise ValueError(f"{name} has values that are not finite numbers")
+    if low < -BEYOND or high > 1 + BEYOND:
+        raise ValueError(
+            f"{name} must have values between 0 and 1, got {low:g} to {high:g}; divide "
+            "by the value of white"
+        )
+
+
+def _in_memory(frames) -> np.ndarray:
+    if isinstance(frames, str | Path):
+        raise ValueError(
+            f"frames must be an array, got the name {str(frames)!r}; "
+            "rpcag.video.separate_file takes files"
+        )
+    if isinstance(frames, Iterator):
+        frames = list(frames)
+    try:
+        return np.asarray(frames)
+    except ValueError as error:  # NumPy tells of axes, not of frames
+        raise ValueError("frames must all have one shape") from error
 
 
 def as_grey(frame: np.ndarray) -> np.ndarray:
@@ -324,7 +421,7 @@ def read_image(path: Path):
     """The first frame of an image file, of PyAV."""
     av = pyav()
     try:
-        with av.open(str(path)) as container:
+        with av.open(url(path)) as container:
             return next(container.decode(video=0))
     except (av.error.FFmpegError, StopIteration, IndexError) as error:
         said = f" ({_said(error)})" if str(error) else ""
@@ -356,10 +453,21 @@ def _whole(frame: np.ndarray) -> bool:
     return frame.dtype.kind in "ui"
 
 
-def _natural(path: Path) -> list:
+def _natural(path: Path) -> tuple[list, str]:
     """frame9 comes before frame10."""
     parts = re.split(r"(\d+)", path.name.lower())
-    return [(int(p), "") if p.isdigit() else (-1, p) for p in parts]
+    return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], path.name
+
+
+def _seconds(stream) -> float | None:
+    """What the header says of the length; Matroska and WebM have it as a tag."""
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    found = re.match(r"(\d+):(\d+):([\d.]+)$", stream.metadata.get("DURATION", ""))
+    if found is None:
+        return None
+    hours, minutes, seconds = map(float, found.groups())
+    return 3600 * hours + 60 * minutes + seconds
 
 
 def _said(error: BaseException) -> str:

@@ -43,9 +43,10 @@ def spread(
     step, length = 1, 0
     for frame in stream:
         if kept and frame.shape != kept[0].shape:
+            mixed = frame.ndim != kept[0].ndim
             raise ValueError(
                 f"frame {length} has shape {frame.shape}, the first {kept[0].shape}: "
-                "all must have one"
+                f"all must have one{'; --grey leaves colours out' if mixed else ''}"
             )
         if length % step == 0:
             kept.append(frame.copy())

@@ -1,7 +1,7 @@
 """Masks made by hand, to score those that were found."""
 
+import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from rpcag.video.sources import open_source
 # Grey values of change detection benchmarks (CDnet); shadow counts as background.
 KNOWN = {0: False, 50: False, 255: True}
 UNKNOWN = (85, 170)
+SKEW = 0.05  # between ratios of height and width; 4:3 and 16:9 are 0.25 apart
 
 
 class Truth:
@@ -23,15 +24,18 @@ class Truth:
         and optionally ``valid``; or a folder of images or a video with one mask per
         frame: bright is foreground, and where a frame has no other grey values than
         CDnet's 0, 50, 85, 170, 255 these are read as there: 85 and 170 are unknown.
+        Where it has none but 0 and 1, 1 is foreground.
     """
 
     def __init__(self, path) -> None:
         self.path = Path(path).expanduser()
-        self._masks: dict[int, Any] | None = None
+        self._masks: dict[int, tuple[np.ndarray, np.ndarray | None]] | None = None
         if self.path.suffix.lower() == ".npz":
             self._read_archive()
         else:
-            self._source = iter(open_source(self.path, grey=True))
+            source = open_source(self.path, grey=True)
+            self._length = source.length
+            self._source = iter(source)
             self._next = 0
         self._right = self._found = self._there = 0
         self.n_masks = 0
@@ -39,21 +43,73 @@ class Truth:
     def _read_archive(self) -> None:
         if not self.path.exists():
             raise FileNotFoundError(f"{self.path} is not there")
+        name = self.path.name
         try:
-            with np.load(self.path) as file:
-                missing = {"masks", "mask_index"} - set(file.files)
-                if missing:
-                    raise ValueError(
-                        f"{self.path.name} has no array {' nor '.join(sorted(missing))}"
-                    )
-                masks, index = file["masks"], file["mask_index"]
-                valid = file["valid"] if "valid" in file.files else None
-        except (OSError, EOFError) as error:
-            raise ValueError(f"{self.path.name} is not a NumPy archive") from error
+            with zipfile.ZipFile(self.path) as archive:  # closed, whatever is in it
+                arrays = {
+                    file.removesuffix(".npy"): _array(archive, file, name)
+                    for file in archive.namelist()
+                    if file in ("masks.npy", "mask_index.npy", "valid.npy")
+                }
+        except (OSError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"{name} is not a NumPy archive, or is cut off ({error})"
+            ) from error
+        missing = {"masks", "mask_index"} - set(arrays)
+        if missing:
+            raise ValueError(f"{name} has no array {' nor '.join(sorted(missing))}")
+        masks, index = arrays["masks"], arrays["mask_index"]
+        valid = arrays.get("valid")
+        if masks.ndim != 3 or masks.dtype.kind not in "biuf":
+            raise ValueError(
+                f"masks of {name} must have the shape (masks, height, width), got "
+                f"{masks.dtype} of shape {masks.shape}"
+            )
+        if index.shape != masks.shape[:1] or index.dtype.kind not in "iu":
+            raise ValueError(
+                f"mask_index of {name} must be the frame numbers of the {len(masks)} "
+                f"masks, got {index.dtype} of shape {index.shape}"
+            )
+        if valid is not None and valid.shape != masks.shape:
+            raise ValueError(
+                f"valid of {name} must have the shape {masks.shape} of masks, got "
+                f"{valid.shape}"
+            )
         self._masks = {
-            int(n): (masks[i].astype(bool), None if valid is None else valid[i])
+            int(n): (
+                masks[i].astype(bool),
+                None if valid is None else valid[i].astype(bool),
+            )
             for i, n in enumerate(index)
         }
+
+    def check(self, numbers: range, height: int, width: int) -> None:
+        """Refuse what cannot be of the frames of these numbers, before the work."""
+        if self._masks is not None:
+            if not any(n in self._masks for n in numbers):
+                raise ValueError(
+                    f"{self.path.name} has no mask for any frame that was chosen"
+                )
+        # Headers of videos are a few frames off.
+        elif self._length is not None and self._length < 0.95 * numbers[-1] - 2:
+            raise ValueError(
+                f"{self.path.name} must have a mask for every frame up to "
+                f"{numbers[-1]}, got {self._length}; an archive with mask_index can "
+                "have them for some"
+            )
+        size = self._size()
+        # Masks may be of any size, but of the same picture.
+        if size is not None and abs(size[0] * width / (size[1] * height) - 1) > SKEW:
+            raise ValueError(
+                f"{self.path.name} has masks of {size[1]}x{size[0]}, but the frames "
+                f"are {width}x{height}: of another video, or another part of it"
+            )
+
+    def _size(self) -> tuple[int, ...] | None:
+        if self._masks is not None:
+            return next((m.shape for m, _ in self._masks.values()), None)
+        first = next(iter(open_source(self.path, grey=True)), None)
+        return None if first is None else first.shape
 
     def add(self, number: int, mask: np.ndarray) -> None:
         """Compare what was found in the frame of that number of the video."""
@@ -91,8 +147,18 @@ class Truth:
         return None if image is None else _meaning(image)
 
 
+def _array(archive: zipfile.ZipFile, file: str, name: str) -> np.ndarray:
+    with archive.open(file) as data:
+        try:
+            return np.lib.format.read_array(data, allow_pickle=False)
+        except ValueError as error:
+            raise ValueError(f"{file} of {name} cannot be read: {error}") from error
+
+
 def _meaning(image: np.ndarray):
     values = np.unique(image)
+    if values[-1] <= 1:
+        return image > 0.5, None
     if np.isin(values, [*KNOWN, *UNKNOWN]).all():
         return image == 255, ~np.isin(image, UNKNOWN)
     return image >= 128, None

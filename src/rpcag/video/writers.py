@@ -1,12 +1,13 @@
 """Write frames as a video browsers play, or as a folder of lossless images."""
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rpcag.video.plugin import pyav
+from rpcag.video.plugin import pyav, url
 
 # Ending -> encoder and its options. H.264 and VP9 in 4:2:0 is what browsers play; with
 # the index in front (faststart) an mp4 starts before all of it is there.
@@ -19,12 +20,21 @@ CODECS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     ),
 }
 FORMATS = (*CODECS, "png")
+LONGEST = {"mp4": 16384, "webm": 65535}  # side that the encoder takes
 
 
 def check_format(name: str) -> str:
     if name not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name!r}")
     return name
+
+
+def check_sides(width: int, height: int, format: str) -> None:
+    if max(width, height) > LONGEST.get(format, math.inf):
+        raise ValueError(
+            f"{format} takes sides up to {LONGEST[format]} pixels, but side by side "
+            f"there are {width}x{height}; give a smaller size, or format png"
+        )
 
 
 class Writer:
@@ -40,7 +50,7 @@ class Writer:
     """
 
     def __init__(self, path: Path, rate: Fraction, format: str = "mp4") -> None:
-        self.rate = rate.limit_denominator(1001)
+        self.rate = max(rate.limit_denominator(1001), Fraction(1, 1001))
         self.format = check_format(format)
         self.count = 0
         self._container: Any = None
@@ -76,7 +86,7 @@ class Writer:
 
     def _open(self, width: int, height: int) -> None:
         codec, options, container_options = CODECS[self.format]
-        self._container = pyav().open(str(self.path), "w", options=container_options)
+        self._container = pyav().open(url(self.path), "w", options=container_options)
         stream = self._container.add_stream(codec, rate=self.rate, options=options)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.thread_type = "AUTO"

@@ -80,6 +80,8 @@ def plan(
     load: Callable[[FacesRun], Data] = faces,
 ) -> list[Task]:
     """Every model with and without the mask; `load` makes other images from a run."""
+    if min(subjects, default=1) < 1:
+        raise ValueError(f"subjects must be 1 or more, got {min(subjects)}")
     return [
         Task(
             FacesRun(model, mask, count, images, corruption, seed, dataset),

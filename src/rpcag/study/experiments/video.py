@@ -138,7 +138,7 @@ def plan(
     clips: Sequence[str] = CLIPS,
     models: Sequence[str] = tuple(METHODS),
     every: int = 1,
-    load: Callable[[VideoRun], Any] = lambda run: load_video(run.clip),
+    load: Callable[[VideoRun], Any] | None = None,
     pictures: Path | None = None,
 ) -> list[Task]:
     """Every method on every clip; `load` makes other videos from a run.
@@ -146,6 +146,11 @@ def plan(
     What is needed for pictures is put into a folder, in the user's cache if none is
     given: the store has numbers only, since the videos are not ours to give away.
     """
+    if load is None:
+        for clip in clips:
+            if clip not in CLIPS:
+                raise ValueError(f"unknown clip {clip!r}; there are {', '.join(CLIPS)}")
+        load = _clip
     folder = cache_folder() / "video" if pictures is None else pictures
 
     def work(run: VideoRun, video: Any) -> dict:
@@ -156,6 +161,10 @@ def plan(
         for clip in clips
         for model in check_models(models, METHODS)
     ]
+
+
+def _clip(run: VideoRun) -> Any:
+    return load_video(run.clip)
 
 
 def measure(run: VideoRun, video: Video, pictures: Path) -> dict:
