@@ -37,7 +37,7 @@ def test_data_sets_are_listed():
 def test_the_report_is_printed_and_written(store, tmp_path):
     result = call("report", "--store", store)
     assert result.exit_code == 0, result.output
-    assert "20.0 (24.7)" in result.stdout
+    assert "20.0 (24.7, -4.7)" in result.stdout
     folder, page = tmp_path / "report", tmp_path / "page.md"
     result = call("report", "-s", store, "-o", folder, "--page", page)
     assert result.exit_code == 0, result.output
@@ -48,7 +48,7 @@ def test_the_report_is_printed_and_written(store, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = page.read_text()
     assert "oracle, the paper's graph, zeros as data: 1 of 72 columns, 1 seed" in text
-    assert "| RPCAG | **20.0 (24.7)** |" in text
+    assert "| RPCAG | **20.0 (24.7, -4.7)** |" in text
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_report_for_scripts(store):
     titles = [table["title"] for table in told["tables"]]
     assert any("ORL" in title for title in titles)
     cells = [c for table in told["tables"] for row in table["rows"] for c in row]
-    assert "20.0 (24.7)" in cells
+    assert "20.0 (24.7, -4.7)" in cells
     assert call("report", "--store", store, "--quiet").output == ""
 
 
