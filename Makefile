@@ -37,6 +37,11 @@ bench-models: install  ## every model of the paper's comparison on occluded face
 
 STUDY := results/clustering.jsonl
 study: install  ## the paper's evaluation on the real data; resumes, and takes hours
+	$(BIN)/rpcag reproduce timing --store $(STUDY)
+	$(BIN)/rpcag reproduce components --store $(STUDY)
+	$(BIN)/rpcag reproduce directions --store $(STUDY)
+	$(BIN)/rpcag reproduce graph-quality --store $(STUDY)
+	$(BIN)/rpcag reproduce parameters --store $(STUDY)
 	$(BIN)/rpcag reproduce clustering --store $(STUDY)
 	$(BIN)/rpcag report --store $(STUDY) --page docs/reproduction.md
 
