@@ -2,7 +2,7 @@
 
     RPCAG_DATA=... python benchmarks/grids.py
 
-The paper's lam goes on to six times the largest one of the study, and its d to the
+The paper's lam goes on to two to ten times the largest of the study, and its d to the
 shorter side for every model, also for those that iterate for every d. Here both are
 tried where the study leaves them out.
 """
