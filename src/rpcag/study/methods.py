@@ -264,8 +264,8 @@ def _cut(Q: np.ndarray, components: str, case: Case) -> np.ndarray:
 
 
 # lam over 1 / sqrt(max(n, p)): the paper's, halved as its algorithm solves the model at
-# lam / 2. Its grid begins lower, where L is zero or has rank one, and goes on to two to ten
-# times as much, which gains less than a point: benchmarks/grids.py.
+# lam / 2. Its grid begins lower, where L is zero or has rank one, and goes on to two to
+# ten times as much, which gains less than a point: benchmarks/grids.py.
 PENALTIES = [0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0]
 
 
