@@ -234,6 +234,14 @@ def test_too_few_iterations_are_told_and_the_rest_is_written(folder):
     assert Decomposition.load("r").facts["status"] == "max_iter"
 
 
+@pytest.fixture
+def listening():
+    """What a shell starts in the background ignores Ctrl-C, also these tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_at(monkeypatch, iteration):
     """As if Ctrl-C were typed in this iteration."""
     ask = GapBar.__call__
@@ -246,6 +254,7 @@ def interrupt_at(monkeypatch, iteration):
     monkeypatch.setattr(GapBar, "__call__", watch)
 
 
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_is_one_line_and_leaves_nothing(folder, monkeypatch):
     before = sorted(os.listdir())
     interrupt_at(monkeypatch, 4)
@@ -255,6 +264,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder, monkeypatch):
     assert sorted(os.listdir()) == before
 
 
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(folder, monkeypatch):
     words = ("decompose", "sensors.csv", "--tol", "1e-6", "--checkpoint", "state.npz")
     assert call(*words, "-o", "whole").exit_code == 0
