@@ -39,7 +39,6 @@ STUDY := results/clustering.jsonl
 study: install  ## the paper's evaluation on the real data; resumes, and takes hours
 	$(BIN)/rpcag reproduce timing --store $(STUDY)
 	$(BIN)/rpcag reproduce components --store $(STUDY)
-	$(BIN)/rpcag reproduce directions --store $(STUDY)
 	$(BIN)/rpcag reproduce graph-quality --store $(STUDY)
 	$(BIN)/rpcag reproduce parameters --store $(STUDY)
 	$(BIN)/rpcag reproduce clustering --store $(STUDY)

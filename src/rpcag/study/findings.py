@@ -68,13 +68,14 @@ def _first_place(report: Report, cells: Cell) -> Iterator[str]:
         if other:
             best = sum(rank == 1 for rank in other.values())
             text += f", in {best} of {len(other)} with {name}"
-    fair = ranks(over_seeds(report.defaults()))
+    defaults = over_seeds(report.defaults())
+    fair = ranks(defaults)
     if fair:
         best = sum(rank == 1 for rank in fair.values())
         text += (
             f", and in {best} of {len(fair)} without labels, where its rank is "
             f"{np.mean(list(fair.values())):.1f} on average among "
-            f"{len({key[2] for key in over_seeds(report.defaults())})} models"
+            f"{len({key[2] for key in defaults})} models"
         )
     yield text + "."
 
