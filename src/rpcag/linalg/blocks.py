@@ -25,12 +25,11 @@ def blocks(*arrays: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
 
 def column_blocks(
     shape: tuple[int, ...], piece: int = PIECE, most: int = COLUMNS
-) -> Iterator[slice]:
+) -> list[slice]:
     """Slices that cover the columns of an array of this shape."""
     height, width = shape
     step = max(8, min(most, piece // max(height, 1)))
-    for start in range(0, width, step):
-        yield slice(start, min(start + step, width))
+    return _slices(width, step)
 
 
 def inner(A: np.ndarray, B: np.ndarray) -> float:
@@ -38,9 +37,11 @@ def inner(A: np.ndarray, B: np.ndarray) -> float:
     return sum(float(np.dot(a, b)) for a, b in blocks(A, B))
 
 
-def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+def row_blocks(shape: tuple[int, ...]) -> list[slice]:
     """Slices that cover the rows of an array, tall enough for fast products."""
     height, width = shape
-    step = max(64, ROWS // max(width, 1))
-    for start in range(0, height, step):
-        yield slice(start, min(start + step, height))
+    return _slices(height, max(64, ROWS // max(width, 1)))
+
+
+def _slices(length: int, step: int) -> list[slice]:
+    return [slice(i, min(i + step, length)) for i in range(0, length, step)]

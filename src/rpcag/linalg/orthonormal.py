@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import linalg
 
+from rpcag.linalg.threads import gram, product
+
 # Smallest pivot of a Gram matrix with unit diagonal from which one pass is as exact as
 # reflections, and from which two are; else its rounding is too large.
 ONE_PASS, TWO_PASSES = 0.1, 1e-6
@@ -26,9 +28,8 @@ def orthonormal(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _pass(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """N, C and the smallest pivot, zero if there is no factor."""
-    double = Y.astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        square = double.T @ double
+        square = gram(Y)
     sizes = np.sqrt(np.diag(square))
     if not np.isfinite(sizes).all() or not sizes.min() > 0:
         return Y, square, 0.0
@@ -37,5 +38,5 @@ def _pass(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     except linalg.LinAlgError:
         return Y, square, 0.0
     inverse, _ = linalg.lapack.dtrtri(C)
-    N = Y @ (inverse / sizes[:, None]).astype(Y.dtype)
+    N = product(Y, (inverse / sizes[:, None]).astype(Y.dtype))
     return N, (C * sizes).astype(Y.dtype), float(np.diag(C).min())

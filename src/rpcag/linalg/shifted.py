@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.threads import product
 
 Laplacian = Any  # an ndarray or a SciPy sparse array
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -101,7 +102,7 @@ class ShiftedLaplacian:
         for i in range(1, self.size):  # LAPACK filled the lower triangle only
             inverse[:i, i] = inverse[i, :i]
         inverse = inverse.astype(dtype, copy=False)
-        return lambda Y, out: np.matmul(inverse, Y, out=out)
+        return lambda Y, out: product(inverse, Y, out=out)
 
     def _factor(self, shift: float, dtype: np.dtype) -> Solve:
         if self._order is None:

@@ -15,8 +15,8 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import check_components
-from rpcag.models.problem import blas_threads
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -114,7 +114,7 @@ class FactorModel(MatrixModel):
             )
         scaled = X.astype(np.float64) / unit
         try:
-            with blas_threads(min(X.shape)):
+            with one_blas_thread_each():
                 self._fit(X, scaled, d, unit)
         except linalg.LinAlgError as error:
             raise ValueError(
@@ -144,7 +144,7 @@ class FactorModel(MatrixModel):
         """
         check_is_fitted(self, "components_")
         X = self._validate(X, reset=False)
-        with blas_threads(min(X.shape)), np.errstate(over="ignore", invalid="ignore"):
+        with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
             scaled = X.astype(np.float64) / self._unit
             Z = self._embed(X, scaled, adjacency).astype(X.dtype, copy=False)
         if not np.isfinite(Z).all():

@@ -16,6 +16,7 @@ from dask.sizeof import sizeof
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
+from rpcag.linalg.threads import gram
 from rpcag.models.problem import (
     SAFE,
     automatic_gamma,
@@ -27,7 +28,7 @@ from rpcag.models.problem import (
 from rpcag.solvers import Progress, Result, lowrank
 from rpcag.solvers.graph_copy import GraphCopy, compression, no_copy
 from rpcag.solvers.lowrank import orthonormaliser
-from rpcag.solvers.panel import Dual, Objective, Panel, gram, mean_square
+from rpcag.solvers.panel import Dual, Objective, Panel, mean_square
 from rpcag.solvers.result import Distances
 
 # Columns of a chunk are chosen so that it has about this many bytes, unless the array

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.laplacian import degree
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import power_of_two
 from rpcag.models.checks import (
     check_auto_or_number,
@@ -17,7 +18,7 @@ from rpcag.models.checks import (
 )
 from rpcag.models.decomposition import Decomposition
 from rpcag.models.graph import ModelGraph
-from rpcag.models.problem import blas_threads, typical_size
+from rpcag.models.problem import typical_size
 from rpcag.models.table import About
 from rpcag.solvers.fista import bounding_box, fista, fista_rows
 from rpcag.terms import L1Loss, TwoGraphSmoothness
@@ -168,7 +169,7 @@ class FRPCAG(Decomposition):
                 f"gamma_samples={gammas[0]:.3g} or gamma_features={gammas[1]:.3g} is "
                 f"out of range for X, whose entries reach {unit:.3g}; rescale X"
             )
-        with blas_threads(min(X.shape)):
+        with one_blas_thread_each():
             result = self._solve(X, graph, features, gammas, unit)
         self._graph, self._features = graph, features
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
@@ -254,7 +255,7 @@ class FRPCAG(Decomposition):
         if ties is None:
             ties = np.zeros(len(X)), np.zeros(X.shape)
         a, b = (g * self._unit for g in (self.gamma_samples_, self.gamma_features_))
-        with blas_threads(min(X.shape)), np.errstate(over="ignore", invalid="ignore"):
+        with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
             L = fista_rows(
                 X.astype(np.float64) / self._unit,
                 a * ties[0],

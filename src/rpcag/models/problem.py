@@ -4,26 +4,21 @@ import hashlib
 import math
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 from scipy import linalg, sparse
-from threadpoolctl import ThreadpoolController
 
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.solvers import Progress, Result, State, admm, lowrank
 from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.lowrank import PRECISE, HandOver
 from rpcag.solvers.panel import Panel
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
-# Up to this size of the shorter side, one BLAS thread is faster than two: the solver
-# alternates between libraries whose waiting threads take each other's cores.
-ONE_THREAD = 1000
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
 # Share of the shorter side below which the rank of L is low enough for them to pay also
@@ -119,7 +114,7 @@ class Problem:
         size = self.scale * (self.spread / self.scale) ** share / self.unit
         relay = callback and (lambda progress: callback(self._in_units(progress)))
         try:
-            with blas_threads(min(self.X.shape)):
+            with one_blas_thread_each():
                 result = self._iterate(
                     has_graph,
                     start,
@@ -307,15 +302,3 @@ def typical_spread(X: np.ndarray, size: float, centre: np.ndarray) -> float:
 
 def some_rows(X: np.ndarray) -> np.ndarray:
     return X[:: max(1, len(X) // 64)]
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def blas_threads(size: int):
-    """A context with one BLAS thread where more would only wait for each other."""
-    if size > ONE_THREAD:
-        return nullcontext()
-    return _threads().limit(limits=1, user_api="blas")

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import (
     check_auto_or_number,
     check_callback,
@@ -22,7 +23,6 @@ from rpcag.models.problem import (
     Problem,
     automatic_gamma,
     automatic_lam,
-    blas_threads,
     observed_share,
     typical_size,
 )
@@ -186,7 +186,7 @@ class RPCA(Decomposition):
         if np.isnan(X).any():
             observed = ~np.isnan(X)
             scaled[~observed] = 0
-        with blas_threads(min(X.shape)), np.errstate(over="ignore", invalid="ignore"):
+        with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
             Z = project(
                 scaled,
                 observed,

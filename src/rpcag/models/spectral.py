@@ -4,10 +4,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.laplacian import degree, inverse_sqrt
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
 from rpcag.models.checks import check_components, check_flag, check_observed
 from rpcag.models.graph import ModelGraph
-from rpcag.models.problem import blas_threads
 from rpcag.models.table import About
 from rpcag.solvers.spectral import smoothest
 
@@ -95,7 +95,7 @@ class NCuts(Embedding):
         Phi = graph.laplacian
         if not used.all():
             Phi = Phi[used][:, used]
-        with blas_threads(len(X)):
+        with one_blas_thread_each():
             values, V = smoothest(Phi, root[used], d + first)
         Q = np.zeros((len(X), d))
         Q[used] = V[:, first:]

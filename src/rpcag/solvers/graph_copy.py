@@ -8,7 +8,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.solvers.result import Distances
 
 # Share of a step that the compression may lose.
-TAIL = 0.05
+TAIL = 0.1
 # Share of a first guess's residual that conjugate gradients may leave in the solution.
 REDUCTION = 0.03
 

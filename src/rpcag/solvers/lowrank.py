@@ -249,7 +249,7 @@ class _Solve:
             self.hand_over(n_iter - 1)
         still = self.is_still()
         width = rank + (
-            max(GUARDS_STILL, rank // 6) if still else max(GUARDS, rank // 2)
+            max(GUARDS_STILL, rank // 6) if still else max(GUARDS, rank // 4)
         )
         if rank and rank >= 0.9 * len(sigma):  # perhaps more are above the threshold
             width = max(width, 2 * len(sigma))

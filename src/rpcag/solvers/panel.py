@@ -1,15 +1,16 @@
 """All that is as large as the data, and what one iteration does to it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
 
-from rpcag.linalg.blocks import ROWS, column_blocks, row_blocks
+from rpcag.linalg.blocks import column_blocks, row_blocks
 from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
+from rpcag.linalg.threads import gram, in_shares, product
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
 from rpcag.solvers.polish import NEAR, Factors, Tangent
 from rpcag.solvers.result import Distances, State
@@ -32,6 +33,10 @@ class Dual(NamedTuple):
     norm: float  # proven to be at least ||D||_2
 
 
+# Entries of a piece of the dual point: its square is added to another of that size.
+PIECE = 2**19
+# Longer side over shorter one from which every thread may have such a square.
+WIDE = 4
 # What a polished multiplier adds: M o (left right^T).
 Change = tuple[np.ndarray, Factors]
 
@@ -105,19 +110,19 @@ class Panel:
         self.Y *= self.dtype.type(-2 * weights[0])
         if self.graph is not None:
             self._A2 = self.graph.reflected(weights[1])
-            self.Y += self._A2 @ (self.R.T @ self.Q)
+            self.Y += self._A2 @ product(self.R.T, self.Q)
         return gram(self.Y)
 
     def compress(self, to_orthonormal: np.ndarray, weights) -> np.ndarray:
         """B = U^T A with orthonormal U = Y T; returns B B^T."""
-        self._U = self.Y @ to_orthonormal.astype(self.dtype)
+        self._U = product(self.Y, to_orthonormal.astype(self.dtype))
         self._B = self.project(self._U, weights[0])
         if self.graph is not None:
-            self._B += (self._U.T @ self._A2) @ self.R.T
+            self._B += product(self._U.T @ self._A2, self.R.T)
         return gram(self._B.T)
 
     def project(self, U: np.ndarray, weight: float) -> np.ndarray:
-        B = U.T @ self.E
+        B = product(U.T, self.E)
         B *= self.dtype.type(-2 * weight)
         return B
 
@@ -131,8 +136,8 @@ class Panel:
     ) -> None:
         """The singular vectors of U B are U T and B^T T / sigma; L = F Q^T."""
         rotation = rotation.astype(self.dtype)
-        self.Q = self._B.T @ (rotation / sigma.astype(self.dtype))
-        self.F = self._U @ rotation[:, : len(shrunk)]
+        self.Q = product(self._B.T, rotation / sigma.astype(self.dtype))
+        self.F = product(self._U, rotation[:, : len(shrunk)])
         self.F *= shrunk.astype(self.dtype)
         del self._B, self._U
         self._widen(width, seed)
@@ -145,7 +150,7 @@ class Panel:
         new = np.random.default_rng(seed).standard_normal((p, width - k))
         new = new.astype(self.dtype)
         for _ in range(2):
-            new -= self.Q @ (self.Q.T @ new)
+            new -= product(self.Q, product(self.Q.T, new))
             new, _ = np.linalg.qr(new)
         self.Q = np.hstack([self.Q, new])
 
@@ -167,56 +172,54 @@ class Panel:
         if self.graph is not None:
             # L in the basis R of the graph copy and what of Q is orthogonal to it.
             QL = self.Q[:, : self.F.shape[1]]
-            inside = self.R.T @ QL
-            outside = QL - self.R @ inside
-            again = self.R.T @ outside  # once is not enough, twice is
-            outside -= self.R @ again
+            inside = product(self.R.T, QL)
+            outside = QL - product(self.R, inside)
+            again = product(self.R.T, outside)  # once is not enough, twice is
+            outside -= product(self.R, again)
             new, coefficients = orthonormal(outside)
             self.graph, T, moved = self.graph.advance(
                 self.F, inside + again, coefficients, penalties[1], relaxation
             )
-            self.R = np.hstack([self.R, new]) @ T.astype(self.dtype)
+            self.R = product(np.hstack([self.R, new]), T.astype(self.dtype))
             distances.append(moved)
         return distances
 
     def advance_loss(
         self, penalty: float, relaxation: float, growth: float, measure: bool
     ) -> Distances:
-        number = self.dtype.type
-        gemm, axpy = get_blas_funcs(("gemm", "axpy"), dtype=self.dtype)
         right = np.ascontiguousarray(self.Q[:, : self.F.shape[1]].T)
-        sums = np.zeros(4)
         self.Y = np.empty((self.shape[0], self.Q.shape[1]), self.dtype)
-        for rows in row_blocks(self.shape):
-            v, e, left = self.V[rows], self.E[rows], self.F[rows]
-            if measure:
-                P = number(0.5) * v - e
-                step = left @ right - P
-                sums[0] += np.vdot(step, step)
-            # With P = V / 2 - E: V + c (L - P) = (1 - c / 2) V + c L + c E.
-            if len(right):
-                gemm(
-                    relaxation,
-                    right.T,
-                    left.T,
-                    beta=1 - relaxation / 2,
-                    c=v.T,
-                    overwrite_c=1,
-                )
-            else:
+
+        def advance(share: Sequence[slice]) -> np.ndarray:
+            """The sums that the distances are made of."""
+            number = self.dtype.type
+            sums = np.zeros(4)
+            product = np.empty_like(self.V[share[0]])
+            for rows in share:
+                v, e, left = self.V[rows], self.E[rows], self.F[rows]
+                step = np.matmul(left, right, out=product[: len(v)])
+                if measure:
+                    P = number(0.5) * v - e
+                    apart = step - P
+                    sums[0] += np.vdot(apart, apart)
+                # With P = V / 2 - E: V + c (L - P) = (1 - c / 2) V + c (L + E).
+                step += e
+                step *= number(relaxation)
                 v *= number(1 - relaxation / 2)
-            axpy(e.reshape(-1), v.reshape(-1), a=relaxation)
-            self._reflect_rows(rows, penalty, growth)
-            np.matmul(e, self.Q, out=self.Y[rows])
-            if measure:
-                np.multiply(v, number(0.5), out=step)
-                step -= e
-                P -= step
-                sums[1] += np.vdot(P, P)
-                sums[2] += np.vdot(step, step)
-                step -= v
-                sums[3] += np.vdot(step, step) * growth**2
-        return Distances(*sums.tolist())
+                v += step
+                self._reflect_rows(rows, penalty, growth)
+                np.matmul(e, self.Q, out=self.Y[rows])
+                if measure:
+                    np.multiply(v, number(0.5), out=step)
+                    step -= e
+                    P -= step
+                    sums[1] += np.vdot(P, P)
+                    sums[2] += np.vdot(step, step)
+                    step -= v
+                    sums[3] += np.vdot(step, step) * growth**2
+            return sums
+
+        return Distances(*sum(in_shares(advance, row_blocks(self.shape))).tolist())
 
     def reflect(self, penalty: float, growth: float = 1.0) -> None:
         for rows in row_blocks(self.shape):
@@ -224,17 +227,17 @@ class Panel:
 
     def _reflect_rows(self, rows: slice, penalty: float, growth: float = 1.0) -> None:
         """U = clip(V - X), and from it E = U - V / 2; after growth V = P + U too."""
-        (axpy,) = get_blas_funcs(("axpy",), dtype=self.dtype)
-        bound = self.dtype.type(self.lam / penalty)
+        number = self.dtype.type
+        bound = number(self.lam / penalty)
         v, e = self.V[rows], self.E[rows]
         np.subtract(v, self._x[rows], out=e)
         np.clip(e, -bound, bound, out=e)
         if self.has_missing:
             np.copyto(e, 0, where=np.isnan(e))
         if growth != 1.0:
-            axpy(e.reshape(-1), v.reshape(-1), a=1 / growth - 1)
-            e *= self.dtype.type(1 / growth)
-        axpy(v.reshape(-1), e.reshape(-1), a=-0.5)
+            v += e * number(1 / growth - 1)
+            e *= number(1 / growth)
+        e -= v * number(0.5)
 
     def rescale(self, factors: list[float], penalties: tuple[float, ...]) -> None:
         """Multiply penalties by factors; the multipliers r U stay."""
@@ -254,15 +257,19 @@ class Panel:
         """lam ||M o (X - F Q^T)||_1."""
         F = F.astype(np.float64)
         right = self.Q[:, : F.shape[1]].T.astype(np.float64)
-        total = 0.0
-        for rows in row_blocks(self.shape):
-            distance = F[rows] @ right
-            distance -= self.X[rows]
-            np.abs(distance, out=distance)
-            if self.has_missing:
-                np.copyto(distance, 0, where=np.isnan(distance))
-            total += float(distance.sum())
-        return self.lam * total
+
+        def sizes(share: Sequence[slice]) -> float:
+            total = 0.0
+            for rows in share:
+                distance = F[rows] @ right
+                distance -= self.X[rows]
+                np.abs(distance, out=distance)
+                if self.has_missing:
+                    np.copyto(distance, 0, where=np.isnan(distance))
+                total += float(distance.sum())
+            return total
+
+        return self.lam * sum(in_shares(sizes, row_blocks(self.shape)))
 
     def dual(
         self,
@@ -274,23 +281,33 @@ class Panel:
         n, p = self.shape
         quadratic, graph = 0.0, None
         if self.graph is not None:
-            left, square = self.graph.dual()
+            left, rough = self.graph.dual()
             R = self.R.astype(np.float64)
-            quadratic = max(float(np.sum(square * gram(R))), 0.0)
+            quadratic = max(float(np.sum(rough * gram(R))), 0.0)
             graph = left, R
         size = min(n, p)
-        K = np.zeros((size, size))
-        linear = 0.0
-        everything = slice(None)
-        wide = column_blocks(self.shape, ROWS, most=p)
-        for piece in row_blocks(self.shape) if p <= n else wide:
-            at = (piece, everything) if p <= n else (everything, piece)
-            D, product = self.dual_piece(at, penalties[0], change)
-            linear += product
-            if graph is not None:
-                D += graph[0][at[0]] @ graph[1][at[1]].T
-            K += D.T @ D if p <= n else D @ D.T
-        return Dual(linear, quadratic, proven_norm(K, accuracy))
+
+        def square(share: Sequence[slice]) -> tuple[np.ndarray, float]:
+            """Of some of D on its shorter side, and its product with X."""
+            K, linear = np.zeros((size, size)), 0.0
+            for piece in share:
+                at = np.s_[piece, :] if p <= n else np.s_[:, piece]
+                D, along = self.dual_piece(at, penalties[0], change)
+                linear += along
+                if graph is not None:
+                    D += graph[0][at[0]] @ graph[1][at[1]].T
+                K += D.T @ D if p <= n else D @ D.T
+            return K, linear
+
+        wide = column_blocks(self.shape, PIECE, most=p)
+        pieces = row_blocks(self.shape) if p <= n else wide
+        # Every thread has a square of its own: small beside X, or only one.
+        small = WIDE * size <= max(n, p)
+        found = in_shares(square, pieces) if small else [square(pieces)]
+        K = found[0][0]
+        for more, _ in found[1:]:
+            K += more
+        return Dual(sum(a for _, a in found), quadratic, proven_norm(K, accuracy))
 
     def dual_piece(
         self, at: Any, penalty: float, change: Change | None = None
@@ -411,12 +428,6 @@ class Panel:
         thin = right if self.shape[1] < self.shape[0] else F
         basis, _ = orthonormal(thin)
         return F @ right.T, basis
-
-
-def gram(Y: np.ndarray) -> np.ndarray:
-    """Y^T Y in double precision."""
-    Y = Y.astype(np.float64, copy=False)
-    return Y.T @ Y
 
 
 def mean_square(F: np.ndarray) -> float:

@@ -1,0 +1,118 @@
+"""Work in shares gives what one thread gives, and leaves BLAS as it was."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from rpcag import RPCAG
+from rpcag.linalg import threads
+from rpcag.linalg.threads import gram, in_shares, one_blas_thread_each, product
+
+
+def blas_threads():
+    return [
+        library["num_threads"]
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
+
+
+@pytest.fixture(params=[1, 2, 3])
+def crew(request, monkeypatch):
+    """So many threads, whatever the machine has."""
+    monkeypatch.setattr(threads, "_cores", lambda: request.param)
+    monkeypatch.setattr(threads, "LARGE", 1)
+    with threadpool_limits(3, user_api="blas"), one_blas_thread_each():
+        yield request.param
+
+
+def test_every_piece_is_in_one_share(crew):
+    for count in (0, 1, 2, 5, 64):
+        shares = in_shares(list, range(count))
+        assert [i for share in shares for i in share] == list(range(count))
+        assert len(shares) == max(min(crew, count), 1)
+
+
+@pytest.mark.parametrize("m", [1, 7, 60])
+@pytest.mark.parametrize("k", [1, 7, 200])
+@pytest.mark.parametrize("n", [1, 7, 60])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_product_is_the_product(rng, crew, m, k, n, dtype):
+    A = rng.standard_normal((m, k)).astype(dtype)
+    B = rng.standard_normal((n, k)).astype(dtype).T
+    wanted, atol = A.astype(float) @ B, 1000 * float(np.finfo(dtype).eps)
+    out = np.empty((m, n), dtype)
+    for found in (product(A, B), product(A, B, out)):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, wanted, atol=atol)
+    assert product(A, B, out) is out
+    np.testing.assert_allclose(gram(A), A.T.astype(float) @ A, atol=1e-12)
+
+
+def test_work_is_done_by_so_many_threads(crew):
+    together = threading.Barrier(crew, timeout=10)
+    # A barrier opens when all are there at once: no thread takes two shares in turn.
+    found = in_shares(lambda share: together.wait(), range(crew))
+    assert sorted(found) == list(range(crew))
+
+
+def test_a_thread_at_work_does_not_share_again(crew):
+    shares = in_shares(lambda share: in_shares(list, range(4)), range(2))
+    if crew > 1:
+        assert shares[1] == [[0, 1, 2, 3]]
+
+
+def test_errors_come_out(crew):
+    with pytest.raises(ZeroDivisionError):
+        in_shares(lambda share: 1 / (3 - share[-1]), range(4))
+
+
+def test_blas_has_one_thread_inside_and_all_again_outside():
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread_each():
+            assert set(blas_threads()) == {1}
+            with one_blas_thread_each():
+                assert set(blas_threads()) == {1}
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {2}
+        with pytest.raises(RuntimeError), one_blas_thread_each():
+            raise RuntimeError
+        assert set(blas_threads()) == {2}
+
+
+def test_who_gave_blas_one_thread_gets_one(monkeypatch):
+    monkeypatch.setattr(threads, "_cores", lambda: 8)
+    with threadpool_limits(1, user_api="blas"), one_blas_thread_each():
+        assert len(in_shares(list, range(8))) == 1
+
+
+def test_the_answer_does_not_depend_on_the_threads(rng, monkeypatch):
+    X = rng.standard_normal((150, 5)) @ rng.standard_normal((5, 400))
+    X[rng.random(X.shape) < 0.1] += 5
+    X[rng.random(X.shape) < 0.1] = np.nan
+    answers = []
+    for count in (1, 3):
+        monkeypatch.setattr(threads, "_cores", lambda count=count: count)
+        monkeypatch.setattr(threads, "LARGE", 1)
+        monkeypatch.setattr("rpcag.linalg.blocks.ROWS", 2**12)
+        with threadpool_limits(3, user_api="blas"):
+            answers.append(RPCAG(tol=1e-6).fit(X))
+    one, three = answers
+    assert one.gap_ <= 1e-6
+    assert three.gap_ <= 1e-6
+    difference = np.linalg.norm(one.low_rank_ - three.low_rank_)
+    assert difference <= 1e-3 * np.linalg.norm(one.low_rank_)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(crew):
+    in_shares(list, range(8))
+    child = os.fork()
+    if child == 0:  # would wait for ever for threads that did not come along
+        os._exit(0 if len(in_shares(list, range(8))) == crew else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
