@@ -66,6 +66,8 @@ class Method:
         Whether the answer differs from graph to graph.
     oracle_sweep : callable, optional
         Another sweep for the oracle's larger grid, which may leave out what cannot win.
+    rest : callable, optional
+        From the data to the part of the paper's grid that `oracle` leaves out, coarser.
     suits : callable
         Whether the model takes this data.
     """
@@ -76,6 +78,7 @@ class Method:
     fair: Callable[[Data], Grid]
     uses_graph: bool = True
     oracle_sweep: Callable[[Case, Grid], Trials] | None = None
+    rest: Callable[[Data], Grid] | None = None
     suits: Callable[[Data], bool] = lambda data: True
 
     def trials(self, case: Case, grid: Grid, protocol: str) -> Trials:
@@ -239,6 +242,8 @@ def _rpcag(case: Case, grid: Grid, most: float = 1.0) -> Trials:
                 values = {"lam": lam, "gamma": gamma, "components": chosen}
                 yield values, _cut(Q, chosen, case)
             if Q.shape[1] > most * min(X.shape):
+                if gamma == grid["gamma"][0]:
+                    return  # the ranks grow with lam
                 break
 
 
@@ -264,9 +269,25 @@ def _cut(Q: np.ndarray, components: str, case: Case) -> np.ndarray:
 
 
 # lam over 1 / sqrt(max(n, p)): the paper's, halved as its algorithm solves the model at
-# lam / 2. Its grid begins lower, where L is zero or has rank one, and goes on to two to
-# ten times as much, which gains less than a point: benchmarks/grids.py.
+# lam / 2. Its grid begins lower and goes on to two to ten times as much: see below.
 PENALTIES = [0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0]
+
+
+def _rest_of_lam(data: Data) -> list[float]:
+    """Of the paper's lam what PENALTIES leaves out: both ends, and 4 on the way.
+
+    The paper's go from 2^-3 to 2^3 over sqrt(min(n, p)); halved, as above.
+    """
+    unit = math.sqrt(max(data.X.shape) / min(data.X.shape))
+    first, last = round(unit / 16, 3), round(4 * unit, 3)
+    low, high = PENALTIES[0], PENALTIES[-1]
+    values = sorted({first, min(2 * high, last), last})
+    return [value for value in values if not low <= value <= high]
+
+
+def _rest_of_d(data: Data) -> list[int]:
+    most = min(data.X.shape)
+    return sorted(d for d in {*dimensions(data), most} if d > 2 * data.n_classes)
 
 
 def thinned(grid: Grid, data: Data) -> Grid:
@@ -300,7 +321,7 @@ def _methods() -> Iterator[Method]:
         return {"d": dimensions(data)}
 
     def few(data: Data) -> Grid:
-        """For models that iterate for every d: benchmarks/grids.py tries more."""
+        """For models that iterate for every d; more of them are in their rest."""
         return {"d": [d for d in dimensions(data) if d <= 2 * data.n_classes]}
 
     def beta(data: Data) -> Grid:
@@ -327,6 +348,7 @@ def _methods() -> Iterator[Method]:
         each(_rglpca),
         lambda data: few(data) | {"beta": BETAS},
         fixed(beta=0.5),
+        rest=lambda data: {"d": _rest_of_d(data), "beta": BETAS[::4]},
     )
     yield Method("MMF", nested(_mmf), gamma, fixed(gamma=2.0))
     yield Method(
@@ -335,6 +357,7 @@ def _methods() -> Iterator[Method]:
         few,
         k_components,
         uses_graph=False,
+        rest=lambda data: {"d": _rest_of_d(data)},
         suits=nonnegative,
     )
     yield Method(
@@ -342,6 +365,7 @@ def _methods() -> Iterator[Method]:
         each(_gnmf),
         lambda data: few(data) | {"gamma": POWERS},
         fixed(gamma=1.0),
+        rest=lambda data: {"d": _rest_of_d(data), "gamma": POWERS[::6]},
         suits=nonnegative,
     )
     yield Method(
@@ -351,6 +375,7 @@ def _methods() -> Iterator[Method]:
         lambda data: {"lam": ["auto"], "components": BOTH},
         uses_graph=False,
         oracle_sweep=partial(_rpca, most=0.5),
+        rest=lambda data: {"lam": _rest_of_lam(data), "components": BOTH},
     )
     yield Method(
         "RPCAG",
@@ -366,6 +391,11 @@ def _methods() -> Iterator[Method]:
             "components": BOTH,
         },
         oracle_sweep=partial(_rpcag, most=0.5),
+        rest=lambda data: {
+            "lam": _rest_of_lam(data),
+            "gamma": GAMMAS[::4],
+            "components": BOTH,
+        },
     )
     # Not in the paper's tables: in the fair protocol only.
     yield Method("MMMF", each(_mmmf), nothing, fixed(gamma=2.0), uses_graph=False)
