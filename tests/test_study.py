@@ -552,6 +552,41 @@ def test_findings_say_nothing_about_what_was_not_run():
     assert findings(few) == []
 
 
+def test_what_the_grids_leave_out_counts_in_whatever_order_it_was_run():
+    own = line("RPCAG", [0.3, 0.2], lam=[0.5, 1.0])
+    rest = line("RPCAG", [0.19], lam=[4.0])
+    few, many = line("NMF", [0.2], graph=None, d=[2]), line("NMF", [0.5], d=[64])
+    many["run"]["graph"] = None
+    for records in ([own, few, rest, many], [rest, many, own, few]):
+        report = Report(records)
+        assert report.oracle("complete", "zeros")["ORL", "occlusion25", "RPCAG"] == 0.19
+        text = "\n".join(findings(report))
+        assert "RPCAG 1 of 1 columns, 1.0 points at most, 1.00 on average" in text
+        assert "NMF 0 of 1 columns, 0.0 points at most" in text
+
+
+@pytest.mark.parametrize("shape", [(40, 24), (24, 400), (60, 60)])
+def test_the_oracle_reaches_the_ends_of_the_papers_grids(shape):
+    n, p = shape
+    data = blobs(0, n, p)
+    unit = np.sqrt(max(shape) / min(shape))  # of 1 / sqrt(max), in 1 / sqrt(min)
+    for name in PRINTED:
+        method = METHODS[name]
+        both = [method.oracle(data), method.rest(data) if method.rest else {}]
+        if any("d" in grid for grid in both):
+            d = [d for grid in both for d in grid.get("d", [])]
+            assert len(set(d)) == len(d)
+            assert min(d) == 2
+            assert max(d) >= 2 ** int(np.log2(min(shape)))
+        if any("lam" in grid for grid in both):
+            lam = [lam for grid in both for lam in grid.get("lam", [])]
+            assert len(set(lam)) == len(lam)
+            # The paper's, from 2^-3 to 2^3 of its unit, at half of which its
+            # algorithm solves the model.
+            assert min(lam) <= unit / 16 + 1e-3
+            assert max(lam) >= 4 * unit - 1e-3
+
+
 def test_the_oracle_ends_a_sweep_where_the_rank_is_half_the_full_one():
     case = Case(Sample(blobs(0), "none", 0), "knn", "zeros")
     grid = {"lam": [1.0], "gamma": [1.0, 1e-3, 1e-4, 1e-5], "components": ["all"]}

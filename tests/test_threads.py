@@ -31,7 +31,7 @@ def crew(request, monkeypatch):
 
 def test_every_piece_is_in_one_share(crew):
     for count in (0, 1, 2, 5, 64):
-        shares = in_shares(list, range(count))
+        shares = in_shares(list, range(count), 1)
         assert [i for share in shares for i in share] == list(range(count))
         assert len(shares) == max(min(crew, count), 1)
 
@@ -55,19 +55,19 @@ def test_a_product_is_the_product(rng, crew, m, k, n, dtype):
 def test_work_is_done_by_so_many_threads(crew):
     together = threading.Barrier(crew, timeout=10)
     # A barrier opens when all are there at once: no thread takes two shares in turn.
-    found = in_shares(lambda share: together.wait(), range(crew))
+    found = in_shares(lambda share: together.wait(), range(crew), 1)
     assert sorted(found) == list(range(crew))
 
 
 def test_a_thread_at_work_does_not_share_again(crew):
-    shares = in_shares(lambda share: in_shares(list, range(4)), range(2))
+    shares = in_shares(lambda share: in_shares(list, range(4), 1), range(2), 1)
     if crew > 1:
         assert shares[1] == [[0, 1, 2, 3]]
 
 
 def test_errors_come_out(crew):
     with pytest.raises(ZeroDivisionError):
-        in_shares(lambda share: 1 / (3 - share[-1]), range(4))
+        in_shares(lambda share: 1 / (3 - share[-1]), range(4), 1)
 
 
 def test_blas_has_one_thread_inside_and_all_again_outside():
@@ -86,7 +86,14 @@ def test_blas_has_one_thread_inside_and_all_again_outside():
 def test_who_gave_blas_one_thread_gets_one(monkeypatch):
     monkeypatch.setattr(threads, "_cores", lambda: 8)
     with threadpool_limits(1, user_api="blas"), one_blas_thread_each():
-        assert len(in_shares(list, range(8))) == 1
+        assert len(in_shares(list, range(8), threads.LARGE)) == 1
+
+
+def test_little_work_is_done_by_one(monkeypatch):
+    monkeypatch.setattr(threads, "_cores", lambda: 2)
+    with threadpool_limits(2, user_api="blas"), one_blas_thread_each():
+        assert len(in_shares(list, range(8), threads.LARGE - 1)) == 1
+        assert len(in_shares(list, range(8), threads.LARGE)) == 2
 
 
 def test_the_answer_does_not_depend_on_the_threads(rng, monkeypatch):
@@ -110,9 +117,9 @@ def test_the_answer_does_not_depend_on_the_threads(rng, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(crew):
-    in_shares(list, range(8))
+    in_shares(list, range(8), 1)
     child = os.fork()
     if child == 0:  # would wait for ever for threads that did not come along
-        os._exit(0 if len(in_shares(list, range(8))) == crew else 1)
+        os._exit(0 if len(in_shares(list, range(8), 1)) == crew else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0

@@ -8,6 +8,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.orthonormal import orthonormal
+from rpcag.linalg.threads import product
 
 # A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
 # moves a singular value at the threshold t by eps * top^2 / (2 t), that is by
@@ -226,11 +227,11 @@ def factorise(
         B = basis.astype(A.dtype, copy=False)
         # The SVD of a thin matrix: that of its triangle.
         if A.shape[0] <= A.shape[1]:
-            N, C = orthonormal(A.T @ B)
+            N, C = orthonormal(product(A.T, B))
             right, s, small = _svd(C)
-            P, Qt = B @ small.T, (N @ right).T
+            P, Qt = B @ small.T, product(N, right).T
         else:
-            N, C = orthonormal(A @ B)
+            N, C = orthonormal(product(A, B))
             left, s, small = _svd(C)
             P, Qt = N @ left, small @ B.T
     kept = s > s[:1].sum() * max(A.shape) * np.finfo(A.dtype).eps

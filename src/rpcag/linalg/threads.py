@@ -18,8 +18,8 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Multiplications below which a product is not worth a second thread.
-LARGE = 2e7
+# Multiplications, a few milliseconds of them, below which a second thread does not pay.
+LARGE = 1e8
 
 
 class _Here(threading.local):
@@ -48,10 +48,15 @@ def one_blas_thread_each() -> Iterator[None]:
             _here.crew, _here.is_open = 1, False
 
 
-def in_shares(function: Callable[[Sequence], Any], pieces: Sequence) -> list:
-    """`function` of every share of the pieces: neighbours, one share per thread."""
+def in_shares(
+    function: Callable[[Sequence], Any], pieces: Sequence, work: float
+) -> list:
+    """`function` of every share of the pieces: neighbours, one share per thread.
+
+    `work` is the number of multiplications in all of them: few are done here.
+    """
     count = min(_here.crew, len(pieces))
-    if count < 2:
+    if count < 2 or work < LARGE:
         return [function(pieces)]
     edges = [len(pieces) * i // count for i in range(count + 1)]
     shares = [pieces[a:b] for a, b in itertools.pairwise(edges)]
@@ -63,19 +68,21 @@ def in_shares(function: Callable[[Sequence], Any], pieces: Sequence) -> list:
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """A @ B, cut along its longest side."""
     (m, k), n = A.shape, B.shape[1]
-    if _here.crew < 2 or m * k * n < LARGE:
+    work = m * k * n
+    if _here.crew < 2 or work < LARGE:
         return np.matmul(A, B, out=out)
-    longest = max(m, k, n)
-    if longest == k and k > 2 * max(m, n) and out is None:
-        return sum(in_shares(lambda s: A[:, _span(s)] @ B[_span(s)], range(k)))
+    if k > 2 * max(m, n) and out is None:
+        return sum(in_shares(lambda s: A[:, _span(s)] @ B[_span(s)], range(k), work))
     if out is None:
         out = np.empty((m, n), np.result_type(A, B))
-    if m >= n:
-        in_shares(lambda s: np.matmul(A[_span(s)], B, out=out[_span(s)]), range(m))
-    else:
-        in_shares(
-            lambda s: np.matmul(A, B[:, _span(s)], out=out[:, _span(s)]), range(n)
-        )
+
+    def rows(share: Sequence[int]) -> None:
+        np.matmul(A[_span(share)], B, out=out[_span(share)])
+
+    def columns(share: Sequence[int]) -> None:
+        np.matmul(A, B[:, _span(share)], out=out[:, _span(share)])
+
+    in_shares(rows if m >= n else columns, range(max(m, n)), work)
     return out
 
 
@@ -86,10 +93,7 @@ def gram(Y: np.ndarray) -> np.ndarray:
         some = Y[_span(rows)].astype(np.float64, copy=False)
         return some.T @ some
 
-    rows = range(len(Y))
-    if Y.size * Y.shape[1] < LARGE:
-        return of_share(rows)
-    return sum(in_shares(of_share, rows))
+    return sum(in_shares(of_share, range(len(Y)), Y.size * Y.shape[1]))
 
 
 def _span(indices: Sequence[int]) -> slice:

@@ -147,7 +147,8 @@ class RPCA(Decomposition):
         X = self._validate(X, reset=True)
         check_options(self)
         check_observed(X)
-        self._fit(X)
+        with one_blas_thread_each():
+            self._fit(X)
         return self
 
     def transform(self, X, *, adjacency=None):

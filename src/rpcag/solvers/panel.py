@@ -219,7 +219,9 @@ class Panel:
                     sums[3] += np.vdot(step, step) * growth**2
             return sums
 
-        return Distances(*sum(in_shares(advance, row_blocks(self.shape))).tolist())
+        work = self.V.size * (len(right) + self.Q.shape[1])
+        sums = sum(in_shares(advance, row_blocks(self.shape), work))
+        return Distances(*sums.tolist())
 
     def reflect(self, penalty: float, growth: float = 1.0) -> None:
         for rows in row_blocks(self.shape):
@@ -269,7 +271,8 @@ class Panel:
                 total += float(distance.sum())
             return total
 
-        return self.lam * sum(in_shares(sizes, row_blocks(self.shape)))
+        work = self.X.size * len(right)
+        return self.lam * sum(in_shares(sizes, row_blocks(self.shape), work))
 
     def dual(
         self,
@@ -303,7 +306,7 @@ class Panel:
         pieces = row_blocks(self.shape) if p <= n else wide
         # Every thread has a square of its own: small beside X, or only one.
         small = WIDE * size <= max(n, p)
-        found = in_shares(square, pieces) if small else [square(pieces)]
+        found = in_shares(square, pieces, n * p * size) if small else [square(pieces)]
         K = found[0][0]
         for more, _ in found[1:]:
             K += more
@@ -427,7 +430,7 @@ class Panel:
         right = self.Q[:, : F.shape[1]].astype(self.X.dtype)
         thin = right if self.shape[1] < self.shape[0] else F
         basis, _ = orthonormal(thin)
-        return F @ right.T, basis
+        return product(F, right.T), basis
 
 
 def mean_square(F: np.ndarray) -> float:

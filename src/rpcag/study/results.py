@@ -35,6 +35,7 @@ class Trial:
     mask: str
     values: dict[str, Any]
     errors: Errors
+    run: int = 0  # which line of the store
 
     @property
     def column(self) -> tuple[str, str]:
@@ -43,7 +44,7 @@ class Trial:
 
 def trials(records: Iterable[dict]) -> list[Trial]:
     found = []
-    for record in records:
+    for line, record in enumerate(records):
         run = dict(record["run"])
         if "protocol" not in run:  # of another experiment
             continue
@@ -54,7 +55,9 @@ def trials(records: Iterable[dict]) -> list[Trial]:
         ):
             if numbers is not None:
                 assigned = dict(zip(names, values, strict=True))
-                found.append(Trial(**run, values=assigned, errors=Errors(*numbers)))
+                found.append(
+                    Trial(**run, values=assigned, errors=Errors(*numbers), run=line)
+                )
     return found
 
 
