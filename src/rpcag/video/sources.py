@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -311,6 +311,7 @@ class PixelFormat:
         if size is not None:
             check_size(size)
         self.size, self.grey = size, grey
+        self._reformatter: Any = None
 
     def check(self, frame, first: Size, name: str) -> None:
         if self.size is None and (frame.height, frame.width) != first:
@@ -341,10 +342,12 @@ class PixelFormat:
         if self.size is not None and turns % 2:
             height, width = width, height
         kind = "gray" if frame.format.name.startswith(("gray", "mono")) else "rgb24"
-        pixels = frame.to_ndarray(
-            format=kind, width=width, height=height, interpolation="AREA"
+        if self._reformatter is None:  # one for all: making it takes longer than a use
+            self._reformatter = pyav().video.reformatter.VideoReformatter()
+        wanted = self._reformatter.reformat(
+            frame, width, height, format=kind, interpolation="AREA"
         )
-        pixels = np.ascontiguousarray(np.rot90(pixels, turns))
+        pixels = np.ascontiguousarray(np.rot90(wanted.to_ndarray(), turns))
         return as_grey(pixels) if self.grey else pixels
 
     def convert(self, frame: np.ndarray) -> np.ndarray:
