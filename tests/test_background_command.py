@@ -2,7 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -568,3 +571,23 @@ def test_videos_play_to_the_end_in_a_browser(format, clip, tmp_path):
         (tmp_path / "broken.mp4").write_text("not a video")
         with pytest.raises(Exception, match=r"supported|DEMUXER"):
             page.evaluate(PLAY, "broken.mp4")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_process_that_is_told_to_end_leaves_nothing_behind(tmp_path):
+    frames, _ = scene(np.random.default_rng(2), n=200)
+    path = write(tmp_path / "clip", frames)
+    words = ["-m", "rpcag", "background", str(path), "-o", str(tmp_path / "out")]
+    options = ["--max-iter", "100000", "--tol", "1e-12"]  # it would go on for long
+    with subprocess.Popen(
+        [sys.executable, *words, *options], stderr=subprocess.PIPE, text=True
+    ) as process:
+        until = time.monotonic() + 60
+        while not (tmp_path / "out").exists() and process.poll() is None:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)
+    assert listed(tmp_path) == [path.name]
+    assert process.returncode == 130
+    assert "Traceback" not in told

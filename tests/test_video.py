@@ -5,11 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import ndimage, sparse
+from sklearn.exceptions import NotFittedError
 
 from rpcag import RPCA, RPCAG
 from rpcag.metrics import foreground_scores
 from rpcag.video import Options, open_source, separate
 from rpcag.video.background import (
+    BackgroundModel,
     automatic_gamma,
     pixel_graph,
     resolve_lam,
@@ -428,3 +430,8 @@ def test_videos_are_held_as_they_were_taken(degrees, tmp_path):
     assert np.abs(read.astype(int) - upright).mean() < 5
     (small,) = open_source(path, size=(10, 20), grey=True)
     assert small.shape == (10, 20)
+
+
+def test_a_model_without_frames_says_so():
+    with pytest.raises(NotFittedError, match="call fit"):
+        BackgroundModel().background(np.zeros((2, 4, 4), np.uint8))

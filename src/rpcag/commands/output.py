@@ -19,7 +19,7 @@ EXIT_CODES = {
     INCOMPLETE: "not all of it could be done; what was is written, and one line "
     "says what is missing",
     MISTAKE: "a mistake in the command or in its input; nothing was written",
-    INTERRUPTED: "stopped by Ctrl-C; nothing is left half-written",
+    INTERRUPTED: "stopped by Ctrl-C or SIGTERM; nothing is left half-written",
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.image import grid_to_graph
 
 from rpcag.models import FRPCAG, RPCA, RPCAG
@@ -134,6 +135,8 @@ class BackgroundModel:
 
     def background(self, frames: np.ndarray) -> np.ndarray:
         """Of frames that need not be those of `fit`, between 0 and 1."""
+        if not hasattr(self, "estimator_"):
+            raise NotFittedError("this BackgroundModel has seen no frames: call fit")
         X = self._rows(frames)
         ties = {}
         if self.model != "rpca" and self._on_frames:
