@@ -1,7 +1,10 @@
 """Work in shares gives what one thread gives, and leaves BLAS as it was."""
 
 import os
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -112,6 +115,71 @@ def test_the_answer_does_not_depend_on_the_threads(rng, monkeypatch):
     assert three.gap_ <= 1e-6
     difference = np.linalg.norm(one.low_rank_ - three.low_rank_)
     assert difference <= 1e-3 * np.linalg.norm(one.low_rank_)
+
+
+def test_threads_of_a_user_leave_blas_as_it_was():
+    """The first to come in is the first to leave."""
+    inside, may_leave = threading.Event(), threading.Event()
+
+    def first():
+        with one_blas_thread_each():
+            inside.set()
+            may_leave.wait(10)
+
+    # Not as a context: those of one thread keep others from limiting anything.
+    limits = threadpool_limits(2, user_api="blas")
+    thread = threading.Thread(target=first)
+    thread.start()
+    inside.wait(10)
+    with one_blas_thread_each():
+        may_leave.set()
+        thread.join()
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {2}
+    limits.restore_original_limits()
+
+
+def test_nobody_writes_on_after_an_interruption(crew):
+    written = []
+
+    def slowly(share):
+        if share[0] == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.2)
+        written.append(share)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_shares(slowly, range(6), 1)
+    before = list(written)
+    time.sleep(0.5)
+    assert written == before
+
+
+def test_a_fit_goes_on_while_the_interpreter_ends(tmp_path):
+    script = """
+import threading, time
+from rpcag.linalg import threads
+threads._cores = lambda: 2
+from threadpoolctl import threadpool_limits
+threadpool_limits(2, user_api="blas")
+
+def late():
+    with threads.one_blas_thread_each():
+        time.sleep(0.5)  # the main thread is at its end
+        print(threads.in_shares(sum, range(4), threads.LARGE))
+
+threading.Thread(target=late).start()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() == "[1, 5]"
+
+
+def test_there_are_no_more_shares_than_may_be(crew):
+    assert len(in_shares(list, range(8), 1, most=1)) == 1
+    assert len(in_shares(list, range(8), 1, most=2)) == min(crew, 2)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

@@ -5,11 +5,12 @@ cores, or between two copies of the library (NumPy's and SciPy's), that makes tw
 threads many times slower than one: docs/notation.md. Python's threads wait asleep.
 """
 
+import contextlib
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -29,7 +30,35 @@ class _Here(threading.local):
     is_open = False
 
 
+class _Limit:
+    """One BLAS thread while anybody in this process wants that."""
+
+    def __init__(self, users: int = 0) -> None:
+        self.lock = threading.Lock()
+        self.users, self.had = users, 1
+        self.limiter: Any = None
+
+    def enter(self) -> int:
+        """How many threads BLAS had."""
+        with self.lock:
+            if not self.users:
+                blas = _controller().select(user_api="blas")
+                self.had = _most(blas)
+                self.limiter = blas.limit(limits=1)
+                if _most(blas) > 1:  # another thread has limited it, and goes on
+                    self.had = 1
+            self.users += 1
+            return self.had
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users and self.limiter is not None:
+                self.limiter.restore_original_limits()
+
+
 _here = _Here()
+_limit = _Limit()
 
 
 @contextmanager
@@ -38,31 +67,44 @@ def one_blas_thread_each() -> Iterator[None]:
     if _here.is_open:
         yield
         return
-    blas = _controller().select(user_api="blas")
-    had = max((library.num_threads or 1 for library in blas.lib_controllers), default=1)
-    with blas.limit(limits=1):
-        _here.crew, _here.is_open = min(had, _cores()), True
-        try:
-            yield
-        finally:
-            _here.crew, _here.is_open = 1, False
+    limit = _limit
+    _here.crew, _here.is_open = min(limit.enter(), _cores()), True
+    try:
+        yield
+    finally:
+        _here.crew, _here.is_open = 1, False
+        limit.leave()
 
 
 def in_shares(
-    function: Callable[[Sequence], Any], pieces: Sequence, work: float
+    function: Callable[[Sequence], Any],
+    pieces: Sequence,
+    work: float,
+    most: int | None = None,
 ) -> list:
     """`function` of every share of the pieces: neighbours, one share per thread.
 
-    `work` is the number of multiplications in all of them: few are done here.
+    `work` is the number of multiplications in all of them: few are done here. There are
+    no more than `most` shares.
     """
-    count = min(_here.crew, len(pieces))
+    count = min(_here.crew, len(pieces), most or len(pieces))
     if count < 2 or work < LARGE:
         return [function(pieces)]
     edges = [len(pieces) * i // count for i in range(count + 1)]
     shares = [pieces[a:b] for a, b in itertools.pairwise(edges)]
-    others = [_pool(count - 1).submit(function, share) for share in shares[1:]]
-    first = function(shares[0])
-    return [first, *(other.result() for other in others)]
+    others: list[Future] = []
+    with contextlib.suppress(RuntimeError):  # no new work while the interpreter ends
+        for share in shares[1:]:
+            others.append(_pool(_here.crew - 1).submit(function, share))
+    try:
+        here = [function(share) for share in (shares[0], *shares[1 + len(others) :])]
+    except BaseException:  # also after Ctrl-C nobody goes on writing
+        for other in others:
+            other.cancel()
+        wait(others)
+        raise
+    first, *rest = here
+    return [first, *(other.result() for other in others), *rest]
 
 
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -100,6 +142,12 @@ def _span(indices: Sequence[int]) -> slice:
     return slice(indices[0], indices[-1] + 1) if indices else slice(0)
 
 
+def _most(blas: ThreadpoolController) -> int:
+    """Threads of the BLAS that has the most."""
+    counts = (library.num_threads or 1 for library in blas.lib_controllers)
+    return max(counts, default=1)
+
+
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
@@ -115,5 +163,12 @@ def _pool(size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, thread_name_prefix="rpcag")
 
 
-if hasattr(os, "register_at_fork"):  # threads do not come along
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+def _after_fork() -> None:
+    """Threads do not come along, and nobody but this thread is at work."""
+    global _limit
+    _pool.cache_clear()
+    _limit = _Limit(users=int(_here.is_open))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

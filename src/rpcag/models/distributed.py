@@ -160,6 +160,7 @@ class DaskPanel:
 
     can_hand_over = False
     can_polish = False
+    can_average = False
     is_rounded = False
 
     def __init__(

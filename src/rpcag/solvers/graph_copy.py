@@ -25,6 +25,7 @@ class GraphCopy:
     gamma: float
     G: np.ndarray
     H: np.ndarray
+    mean: np.ndarray | None = None  # of H over some iterations
 
     @property
     def dtype(self) -> np.dtype:
@@ -76,7 +77,17 @@ class GraphCopy:
     def turned(self, V: np.ndarray, T: np.ndarray) -> "GraphCopy":
         """A new V, and the old W, in the basis [R N] T."""
         T = T.astype(self.dtype)
-        return replace(self, G=V @ T, H=self.H @ T[: self.H.shape[1]])
+        old = T[: self.H.shape[1]]
+        mean = None if self.mean is None else self.mean @ old
+        return replace(self, G=V @ T, H=self.H @ old, mean=mean)
+
+    def averaged(self, share: float) -> "GraphCopy":
+        """With H as a share of the mean; all of it where there is none yet."""
+        if self.mean is None:
+            return replace(self, mean=self.H)
+        return replace(
+            self, mean=self.mean + self.dtype.type(share) * (self.H - self.mean)
+        )
 
     def distances(self, before: "GraphCopy", apart: float) -> Distances:
         U, change = self.G - self.H, self.H - before.H
@@ -97,7 +108,7 @@ class GraphCopy:
     def dual(self) -> tuple[np.ndarray, np.ndarray]:
         """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""
         assert self.laplacian is not None
-        H = self.H.astype(np.float64)
+        H = (self.H if self.mean is None else self.mean).astype(np.float64)
         rough = self.gamma * (self.laplacian.laplacian @ H)
         return 2 * rough, H.T @ rough
 

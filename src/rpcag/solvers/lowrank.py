@@ -32,6 +32,8 @@ WINDOW, PROMISE = 8, 0.7
 # Without a graph the multiplier is polished before it certifies: while the penalty
 # grows, and where the last gap was no more than this multiple of the wanted one.
 CLOSE = 15.0
+# With a graph the certificate is made from a mean of the last multipliers.
+AVERAGED = 8
 RELAXATION = 1.7
 # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with c
 # the relaxation and a the angle between the tangent spaces: the smaller c wins.
@@ -223,7 +225,12 @@ class _Solve:
                 self.grown += 1
                 if self.panel.is_rounded and self.penalties[0] > GROWN * self.ratio:
                     self.panel.precise(self.penalties)
-        distances = self.panel.advance(self.penalties, relaxation, growth, measure)
+        options = {}
+        if self.has_graph and self.panel.can_average:
+            options["average"] = n_iter > self.next_check - AVERAGED
+        distances = self.panel.advance(
+            self.penalties, relaxation, growth, measure, **options
+        )
         self.penalties = (self.penalties[0] * growth, *self.penalties[1:])
         return distances
 

@@ -33,9 +33,11 @@ class Dual(NamedTuple):
     norm: float  # proven to be at least ||D||_2
 
 
+# Share of the last iteration in the mean of the multipliers.
+SHARE = 0.3
 # Entries of a piece of the dual point: its square is added to another of that size.
 PIECE = 2**19
-# Longer side over shorter one from which every thread may have such a square.
+# Size of X over that of all such squares, one per thread.
 WIDE = 4
 # What a polished multiplier adds: M o (left right^T).
 Change = tuple[np.ndarray, Factors]
@@ -53,6 +55,7 @@ class Panel:
 
     can_hand_over = True
     can_polish = True
+    can_average = True
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class Panel:
         n, p = self.shape
         self.Q = np.empty((p, 0), self.dtype)
         self.F = np.empty((n, 0), self.dtype)
+        self.mean: np.ndarray | None = None  # of the multiplier r U
         self.graph: GraphCopy | None = None
         if laplacian is not None:
             self.graph = no_copy(laplacian, gamma, n, self.dtype)
@@ -162,14 +166,26 @@ class Panel:
         relaxation: float,
         growth: float = 1.0,
         measure: bool = False,
+        average: bool = False,
     ) -> list[Distances]:
         """V += relaxation (L - P), then P and U of the new V, for every copy.
 
         `growth` multiplies the penalty of the l1 copy afterwards: its multiplier r U
-        stays, so U is divided by it.
+        stays, so U is divided by it. `average` adds the new multiplier and W to their
+        means, from which the certificate is then made; without it they are forgotten.
         """
-        distances = [self.advance_loss(penalties[0], relaxation, growth, measure)]
+        first = average and self.mean is None
+        if first:
+            self.mean = np.empty(self.shape, self.dtype)
+        elif not average:
+            self.mean = None
+        share = 1.0 if first else SHARE
+        distances = [
+            self.advance_loss(penalties[0], relaxation, growth, measure, share)
+        ]
         if self.graph is not None:
+            if not average:
+                self.graph = replace(self.graph, mean=None)
             # L in the basis R of the graph copy and what of Q is orthogonal to it.
             QL = self.Q[:, : self.F.shape[1]]
             inside = product(self.R.T, QL)
@@ -181,21 +197,28 @@ class Panel:
                 self.F, inside + again, coefficients, penalties[1], relaxation
             )
             self.R = product(np.hstack([self.R, new]), T.astype(self.dtype))
+            if average:
+                self.graph = self.graph.averaged(SHARE)
             distances.append(moved)
         return distances
 
     def advance_loss(
-        self, penalty: float, relaxation: float, growth: float, measure: bool
+        self,
+        penalty: float,
+        relaxation: float,
+        growth: float,
+        measure: bool,
+        share: float = 0.0,
     ) -> Distances:
         right = np.ascontiguousarray(self.Q[:, : self.F.shape[1]].T)
         self.Y = np.empty((self.shape[0], self.Q.shape[1]), self.dtype)
 
-        def advance(share: Sequence[slice]) -> np.ndarray:
+        def advance(some: Sequence[slice]) -> np.ndarray:
             """The sums that the distances are made of."""
             number = self.dtype.type
             sums = np.zeros(4)
-            product = np.empty_like(self.V[share[0]])
-            for rows in share:
+            product = np.empty_like(self.V[some[0]])
+            for rows in some:
                 v, e, left = self.V[rows], self.E[rows], self.F[rows]
                 step = np.matmul(left, right, out=product[: len(v)])
                 if measure:
@@ -217,6 +240,15 @@ class Panel:
                     sums[2] += np.vdot(step, step)
                     step -= v
                     sums[3] += np.vdot(step, step) * growth**2
+                if self.mean is not None:
+                    np.multiply(v, number(0.5), out=step)
+                    step += e  # U
+                    step *= number(share * penalty)
+                    if share < 1:
+                        self.mean[rows] *= number(1 - share)
+                        self.mean[rows] += step
+                    else:
+                        self.mean[rows] = step
             return sums
 
         work = self.V.size * (len(right) + self.Q.shape[1])
@@ -304,9 +336,9 @@ class Panel:
 
         wide = column_blocks(self.shape, PIECE, most=p)
         pieces = row_blocks(self.shape) if p <= n else wide
-        # Every thread has a square of its own: small beside X, or only one.
-        small = WIDE * size <= max(n, p)
-        found = in_shares(square, pieces, n * p * size) if small else [square(pieces)]
+        # Every thread has a square of its own; all of them are small beside X.
+        most = max(1, max(n, p) // (WIDE * size))
+        found = in_shares(square, pieces, n * p * size, most)
         K = found[0][0]
         for more, _ in found[1:]:
             K += more
@@ -316,9 +348,12 @@ class Panel:
         self, at: Any, penalty: float, change: Change | None = None
     ) -> tuple[np.ndarray, float]:
         """Some of D_1, and its product with X."""
-        D = np.multiply(self.V[at], 0.5, dtype=np.float64)
-        D += self.E[at]  # U
-        D *= penalty
+        if self.mean is not None:
+            D = self.mean[at].astype(np.float64)
+        else:
+            D = np.multiply(self.V[at], 0.5, dtype=np.float64)
+            D += self.E[at]  # U
+            D *= penalty
         if change is not None:
             mask, (left, right) = change
             step = left[at[0]] @ right[at[1]].T
@@ -378,7 +413,10 @@ class Panel:
 
     def save(self) -> dict[str, np.ndarray]:
         """All that `recall` needs to go on from here, bit by bit."""
-        return {**self.arrays(), "E": self.E, "Y": self.Y}
+        arrays = {**self.arrays(), "E": self.E, "Y": self.Y}
+        if self.mean is not None and self.graph is not None:
+            arrays |= {"mean": self.mean, "mean_H": self.graph.mean}
+        return arrays
 
     def recall(self, arrays: dict[str, np.ndarray]) -> None:
         self.dtype = arrays["V"].dtype
@@ -409,11 +447,13 @@ class Panel:
         self.E = np.empty(self.shape, self.dtype)
 
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        for name in set(arrays) - {"G", "H"}:
+        self.mean = None
+        for name in set(arrays) - {"G", "H", "mean_H"}:
             setattr(self, name, np.ascontiguousarray(arrays[name]))
         if self.graph is not None:
             laplacian, gamma = self.graph.laplacian, self.graph.gamma
-            self.graph = GraphCopy(laplacian, gamma, arrays["G"], arrays["H"])
+            mean = arrays.get("mean_H")
+            self.graph = GraphCopy(laplacian, gamma, arrays["G"], arrays["H"], mean)
 
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The copies of L and their scaled multipliers as full matrices."""

@@ -1,5 +1,6 @@
 """Results of a study: a file with one line of JSON per run, only ever appended to."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ try:
     import fcntl
 except ImportError:  # not on Windows, where two writers are not told apart
     fcntl: Any = None  # type: ignore[no-redef]
+
+
+BEGINNING = b'{"run":'
 
 
 class Store:
@@ -27,17 +31,24 @@ class Store:
         """All whole lines; of two with the same key the later."""
         lines: dict[str, dict] = {}
         if self.path.exists():
-            text = self.path.read_bytes()
-            for number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines()):
-                try:
-                    record = json.loads(line)
-                    lines[key_of(record["run"])] = record
-                except (ValueError, TypeError, KeyError):
+            text = self._text()
+            whole = len(text) - len(_torn(text))
+            for number, line in enumerate(text[:whole].splitlines()):
+                record = _record(line)
+                if record is None:
                     raise ValueError(
                         f"{self.path}, line {number + 1} is not a record of a study; "
                         "name another file or delete the line"
-                    ) from None
+                    )
+                lines[key_of(record["run"])] = record
         yield from lines.values()
+
+    def _text(self) -> bytes:
+        if not self.path.is_file():
+            raise ValueError(
+                f"the store must be a file, but {self.path} is none; name another"
+            )
+        return self.path.read_bytes()
 
     def keys(self) -> set[str]:
         return {key_of(record["run"]) for record in self.read()}
@@ -45,19 +56,55 @@ class Store:
     @contextmanager
     def appending(self) -> Iterator["Writer"]:
         """Write access, for one process at a time."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as file:
-            try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RuntimeError(
-                    f"{self.path} is being written by another run; wait for it, or "
-                    "name another file"
-                ) from None
-            file.seek(0)
-            file.truncate(file.read().rfind(b"\n") + 1)
-            yield Writer(file.fileno())
+        list(self.read())  # whatever else it is, it is not written to
+        made = [p for p in (self.path, *self.path.parents) if not p.exists()]
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab+") as file:
+                self._lock(file)
+                text = self._text()
+                file.truncate(len(text) - len(_torn(text)))
+                if text and not _torn(text) and not text.endswith(b"\n"):
+                    file.write(b"\n")
+                    file.flush()
+                yield Writer(file.fileno())
+        finally:
+            self._forget(made)
+
+    def _lock(self, file: Any) -> None:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RuntimeError(
+                f"{self.path} is being written by another run; wait for it, or "
+                "name another file"
+            ) from None
+
+    def _forget(self, made: list[Path]) -> None:
+        """A store that was made for nothing, and its folders."""
+        with contextlib.suppress(OSError):
+            if self.path in made and not self.path.stat().st_size:
+                self.path.unlink()
+                for folder in made[1:]:
+                    folder.rmdir()
+
+
+def _record(line: bytes) -> dict | None:
+    try:
+        record = json.loads(line)
+        run = record["run"]
+        known = "protocol" in run or "experiment" in run
+    except (ValueError, TypeError, KeyError):
+        return None
+    return record if isinstance(run, dict) and known else None
+
+
+def _torn(text: bytes) -> bytes:
+    """The beginning of a record that a killed process left at the end."""
+    last = text[text.rfind(b"\n") + 1 :]
+    begins = last.startswith(BEGINNING) or BEGINNING.startswith(last)
+    return last if begins and _record(last) is None else b""
 
 
 class Writer:
