@@ -126,17 +126,35 @@ def test_threads_of_a_user_leave_blas_as_it_was():
             inside.set()
             may_leave.wait(10)
 
-    # Not as a context: those of one thread keep others from limiting anything.
-    limits = threadpool_limits(2, user_api="blas")
+    before = blas_threads()
     thread = threading.Thread(target=first)
     thread.start()
     inside.wait(10)
+    assert set(blas_threads()) == {1}
     with one_blas_thread_each():
         may_leave.set()
         thread.join()
+    assert blas_threads() == before
+    with one_blas_thread_each():
         assert set(blas_threads()) == {1}
-    assert set(blas_threads()) == {2}
-    limits.restore_original_limits()
+    assert blas_threads() == before
+
+
+def test_limits_that_another_thread_has_set_are_left_alone(monkeypatch):
+    monkeypatch.setattr(threads, "_cores", lambda: 2)
+    shares = []
+
+    def fit():
+        with one_blas_thread_each():
+            shares.append(len(in_shares(list, range(8), threads.LARGE)))
+
+    with threadpool_limits(2, user_api="blas"):
+        thread = threading.Thread(target=fit)
+        thread.start()
+        thread.join()
+        # Some versions of threadpoolctl let the thread set its own, others do not.
+        assert shares in ([1], [2])
+        assert set(blas_threads()) == {2}
 
 
 def test_nobody_writes_on_after_an_interruption(crew):

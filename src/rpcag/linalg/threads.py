@@ -31,30 +31,40 @@ class _Here(threading.local):
 
 
 class _Limit:
-    """One BLAS thread while anybody in this process wants that."""
+    """One BLAS thread for the process, set and lifted by the thread that came first.
 
-    def __init__(self, users: int = 0) -> None:
+    Others, coming while it is there, leave it alone: they could not lift it in order.
+    """
+
+    def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.users, self.had = users, 1
+        self.owner: int | None = None
+        self.had = 1
         self.limiter: Any = None
 
     def enter(self) -> int:
         """How many threads BLAS had."""
         with self.lock:
-            if not self.users:
+            if self.owner is None:
                 blas = _controller().select(user_api="blas")
                 self.had = _most(blas)
-                self.limiter = blas.limit(limits=1)
-                if _most(blas) > 1:  # another thread has limited it, and goes on
+                self.limiter = blas.limit(limits=1).__enter__()
+                self.owner = threading.get_ident()
+                if _most(blas) > 1:  # a thread of the user's has limits of its own
                     self.had = 1
-            self.users += 1
             return self.had
 
     def leave(self) -> None:
         with self.lock:
-            self.users -= 1
-            if not self.users and self.limiter is not None:
-                self.limiter.restore_original_limits()
+            if self.owner == threading.get_ident():
+                self.limiter.__exit__(None, None, None)
+                self.owner = None
+
+    def after_fork(self) -> None:
+        """Other threads did not come along."""
+        self.lock = threading.Lock()
+        if self.owner != threading.get_ident():
+            self.owner = None
 
 
 _here = _Here()
@@ -67,13 +77,12 @@ def one_blas_thread_each() -> Iterator[None]:
     if _here.is_open:
         yield
         return
-    limit = _limit
-    _here.crew, _here.is_open = min(limit.enter(), _cores()), True
+    _here.crew, _here.is_open = min(_limit.enter(), _cores()), True
     try:
         yield
     finally:
         _here.crew, _here.is_open = 1, False
-        limit.leave()
+        _limit.leave()
 
 
 def in_shares(
@@ -163,12 +172,6 @@ def _pool(size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, thread_name_prefix="rpcag")
 
 
-def _after_fork() -> None:
-    """Threads do not come along, and nobody but this thread is at work."""
-    global _limit
-    _pool.cache_clear()
-    _limit = _Limit(users=int(_here.is_open))
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_limit.after_fork)
