@@ -174,7 +174,10 @@ def test_every_model_answers_every_combination(name, mask):
 def test_the_plan_has_all_columns_of_the_paper():
     tasks = Study().plan(protocols=["oracle"], models=["RPCAG"])
     paper = [t.run for t in tasks if t.run.graph == "complete"]
-    assert len({(r.dataset, r.corruption) for r in paper}) == len(paper) == 72
+    columns = {(r.dataset, r.corruption) for r in paper}
+    assert len(columns) == 72
+    # Three of every set, two where there are no images, also on the rest of the grid.
+    assert len(paper) == 72 + 6 * 3 + 2 * 2
     assert {r.mask for r in paper} == {"zeros"}
     assert {(t.run.graph, t.run.mask) for t in tasks} == {
         ("complete", "zeros"),
@@ -244,7 +247,7 @@ def test_a_line_that_was_cut_off_is_done_again(tmp_path):
 
 def test_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "results.jsonl"
-    path.write_text('{"run": 1}\nhello\n')
+    path.write_text('{"run": {"experiment": "phase"}}\nhello\n')
     with pytest.raises(ValueError, match="line 2 is not a record of a study"):
         list(Store(path).read())
 
@@ -537,7 +540,7 @@ def test_findings_are_sentences_with_the_numbers_of_the_store(whole):
     text = "\n".join(findings(whole))
     assert "lowest error in 60 of 60 columns with the paper's graph" in text
     assert "below RPCA in 60 of 60 columns" in text
-    assert "mean error of 30.0 %, with the paper's graph 20.0 %, on 60" in text
+    assert "mean error of 30.0 %, with the paper's graph 20.0 %, on 60 col" in text
     assert "in all six groups" in text
     assert "none 20.0 (RPCA, one seed)" in text
     # RPCA 30, NCuts 35, RPCAG 20: nowhere behind either.
@@ -585,6 +588,109 @@ def test_the_oracle_reaches_the_ends_of_the_papers_grids(shape):
             # algorithm solves the model.
             assert min(lam) <= unit / 16 + 1e-3
             assert max(lam) >= 4 * unit - 1e-3
+
+
+def test_a_mistake_in_a_study_of_ones_own_is_told():
+    study = Study()
+    with pytest.raises(ValueError, match="there is a data set 'orl' already"):
+        study.add_dataset("orl", blobs)
+    for values in (10, "abc", []):
+        with pytest.raises(ValueError, match="d of mine must be a list of values"):
+            study.add_model("mine", lambda case, d: case.X, d=values)
+    study.add_model("mine", lambda case, d: case.X[:, :d], d=np.array([3, 4]))
+    whole = blobs(0)
+    bad = {
+        "tuple": (
+            lambda seed: (whole.X, whole.y),
+            "must be loaded as a rpcag.datasets",
+        ),
+        "bare": (lambda seed: Data("bare", whole.X), "no classes"),
+        "holes": (lambda seed: Data("holes", whole.X * np.nan, whole.y), "NaN"),
+    }
+    for name, (load, told) in bad.items():
+        study.add_dataset(name, load)
+        with pytest.raises(ValueError, match=told):
+            study.plan(datasets=[name])
+    with pytest.raises(ValueError, match="between 1 and 99, got 150"):
+        study.plan(corruptions=["missing150"])
+
+
+@pytest.mark.parametrize(
+    ("fit", "told"),
+    [
+        (lambda case: case.X * np.nan, "got NaN or infinity"),
+        (lambda case: case.X[:3], "got float64 of shape (3, 24)"),
+        (lambda case: case.X[0], "got float64 of shape (24,)"),
+        (lambda case: None, "got object of shape ()"),
+    ],
+)
+def test_what_is_no_embedding_is_not_stored(tmp_path, fit, told):
+    study = Study()
+    study.add_dataset("blobs", blobs)
+    study.add_model("mine", fit)
+    chosen = {"datasets": ["blobs"], "models": ["mine"], "corruptions": ["none"]}
+    tasks = study.plan(protocols=["fair"], seeds=[1], **chosen)
+    (failed, *_) = run(tasks, Store(tmp_path / "s.jsonl"))
+    assert told in failed["error"]
+    assert not (tmp_path / "s.jsonl").exists()
+
+
+def test_names_said_twice_are_run_once():
+    study = Study()
+    study.add_dataset("blobs", blobs)
+    chosen = {"datasets": ["blobs", "Blobs"], "models": ["PCA", "pca"]}
+    tasks = study.plan(
+        protocols=["paper", "oracle"], corruptions=["none", "none"], **chosen
+    )
+    assert len(tasks) == 1
+
+
+def test_a_name_with_another_loader_is_other_data(tmp_path):
+    found = []
+    for p in (24, 32):
+        study = Study()
+        study.add_dataset("mine", lambda seed, p=p: blobs(seed, p=p))
+        tasks = study.plan(
+            datasets=["mine"],
+            models=["k-means"],
+            corruptions=["none"],
+            protocols=["fair"],
+            seeds=[1],
+        )
+        store = Store(tmp_path / f"{p}.jsonl")
+        assert run(tasks, store) == []
+        ((trial,),) = results(store).values()
+        found.append(trial[0])
+    assert found == [24, 32]  # columns of what k-means got
+
+
+@pytest.mark.parametrize(
+    "text", ['{"precious": 1}', "hello", '{"run":1}\n', '{"run":{}}\n']
+)
+def test_what_is_no_store_is_left_as_it_is(tmp_path, text):
+    path = tmp_path / "conf.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="line 1 is not a record of a study"):
+        run(small_study(["PCA"]), Store(path))
+    assert path.read_text() == text
+
+
+def test_a_last_line_without_its_end_is_kept(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(line("PCA", [0.3], graph=None, d=[2])))
+    store = Store(path)
+    assert len(list(store.read())) == 1
+    with store.appending() as writer:
+        writer.add(line("NMF", [0.3], graph=None, d=[2]))
+    assert [record["run"]["model"] for record in store.read()] == ["PCA", "NMF"]
+
+
+@pytest.mark.parametrize(
+    "run_of", [{"protocol": "fair"}, {"protocol": "fair", "parameters": []}]
+)
+def test_a_record_that_is_not_whole_is_told(run_of):
+    with pytest.raises(ValueError, match="not whole"):
+        Report([{"run": run_of, "trials": []}])
 
 
 def test_the_oracle_ends_a_sweep_where_the_rank_is_half_the_full_one():

@@ -174,3 +174,71 @@ def test_a_cell_of_the_study_and_what_is_there_is_not_run_again(tmp_path):
     before = store.read_bytes()
     assert "2 runs, 2 of them in" in call(*words).output
     assert store.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--page", "--recovery"])
+def test_a_report_writes_over_nothing_but_reports(store, tmp_path, option):
+    before = store.read_bytes()
+    notes, folder = tmp_path / "notes.md", tmp_path / "folder"
+    notes.write_text("mine\n")
+    folder.mkdir()
+    for target, told in (
+        (store, "which is no page of a report"),
+        (notes, "which is no page of a report"),
+        (folder, f"{option} must name a file"),
+    ):
+        result = call("report", "-s", store, option, target)
+        assert result.exit_code == 2
+        assert told in result.output
+        assert len(result.output.strip().splitlines()) == 1
+    assert store.read_bytes() == before
+    assert notes.read_text() == "mine\n"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "folder",
+        "notes.md",
+        "results.jsonl",
+    ]
+
+
+def test_all_places_are_checked_before_anything_is_written(store, tmp_path):
+    page, taken = tmp_path / "page.md", tmp_path / "taken"
+    taken.write_text("mine")
+    result = call("report", "-s", store, "--page", page, "-o", taken)
+    assert result.exit_code == 2
+    assert "--output must name a folder" in result.output
+    assert not page.exists()
+
+
+def test_a_page_is_written_anew_and_into_new_folders(store, tmp_path):
+    page = tmp_path / "new" / "page.md"
+    for _ in range(2):
+        result = call("report", "-s", store, "--page", page)
+        assert result.exit_code == 0, result.output
+    assert page.read_bytes().decode("utf-8").startswith("# What was reproduced")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:1", ""])
+def test_an_address_that_is_none_is_one_line_and_leaves_nothing(tmp_path, address):
+    pytest.importorskip("distributed", reason="needs the extra rpcag[dask]")
+    store = tmp_path / "new" / "results.jsonl"
+    words = ["phase", "--quick", "--size", 20, "--seeds", 1, "-s", store]
+    result = call("reproduce", *words, "--dask", address)
+    assert result.exit_code == 2
+    assert "dask must be the address of a scheduler" in result.output
+    assert not store.parent.exists()
+
+
+def test_a_store_that_is_a_folder_is_refused(tmp_path):
+    result = call("reproduce", "phase", "--quick", "-s", tmp_path)
+    assert result.exit_code == 2
+    assert "the store must be a file" in result.output
+
+
+@pytest.mark.data
+def test_a_choice_that_leaves_nothing_is_told(tmp_path):
+    store = tmp_path / "results.jsonl"
+    words = ["--datasets", "BCI", "--corruptions", "occlusion25", "-s", store]
+    result = call("reproduce", "clustering", *words)
+    assert result.exit_code == 2
+    assert "nothing to run" in result.output
+    assert not store.exists()

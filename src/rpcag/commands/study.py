@@ -152,6 +152,11 @@ def clustering(
             }
             chosen |= {k: v for k, v in QUICK.items() if given[k] is None}
         tasks = Study().plan(**chosen)
+        if not tasks:
+            raise ValueError(
+                "nothing to run: blocks (occlusion) need images, NMF and GNMF no "
+                "negative values; FRPCAG, MMMF and MHMF are in the fair protocol only"
+            )
     done = _carry_out(
         "clustering", tasks, store, jobs, dask, told=COLUMN, quiet=quiet or json
     )
@@ -342,8 +347,11 @@ def video(
     """
     from rpcag.study import Store
     from rpcag.study.experiments import video as experiment
-    from rpcag.study.page import save
+    from rpcag.study.page import check_page, save
 
+    if page is not None:
+        with mistakes():
+            check_page(page, "--page")
     chosen = {"every": every, "clips": _names(clips)}
     told = ("clip", "model")
     _experiment(
@@ -382,6 +390,7 @@ def _experiment(
     given = {key: value for key, value in (chosen or {}).items() if value is not None}
     with mistakes():
         tasks = experiment.plan(**((experiment.QUICK if quick else {}) | given))
+        tasks[0].load(tasks[0].run)  # data that are not here are missed now
     done = _carry_out(name, tasks, store, jobs, dask, told=told, quiet=quiet or json)
     with mistakes():
         wanted = {key_of(task.run.record()) for task in tasks}
@@ -478,7 +487,14 @@ def report(
     rpcag report --store results.jsonl --html study.html
     """
     from rpcag.study import Store
-    from rpcag.study.page import all_tables, reproduction, save, write
+    from rpcag.study.page import (
+        all_tables,
+        check_folder,
+        check_page,
+        reproduction,
+        save,
+        write,
+    )
     from rpcag.study.recovery import write_recovery
     from rpcag.study.report import Report
 
@@ -488,6 +504,16 @@ def report(
         records = list(Store(store).read())
         if not records:
             raise fail(f"{store} has no results yet")
+        for target, option in ((page, "--page"), (recovery, "--recovery")):
+            if target is not None:
+                check_page(target, option)
+        if output is not None:
+            check_folder(output, "--output")
+        if html is not None:
+            from rpcag.page.document import check_target, write_page
+            from rpcag.page.report import report_page
+
+            check_target(html, force=True)
         found = Report(records)
         written = []
         if page is not None:
@@ -496,10 +522,6 @@ def report(
         if output is not None:
             written += write(found, records, output)
         if html is not None:
-            from rpcag.page.document import check_target, write_page
-            from rpcag.page.report import report_page
-
-            check_target(html, force=True)
             write_page(html, report_page(found, records))
             written.append(html)
         if recovery is not None:

@@ -35,6 +35,11 @@ def check_corruption(name: str) -> str:
             f"unknown corruption {name!r}: none, occlusion25, missing25 (any per cent) "
             "or samples25_occlusion25, to hit a quarter of the samples"
         )
+    for share in re.findall(r"\d+", name):
+        if not 0 < int(share) < 100:
+            raise ValueError(
+                f"corruption {name!r}: per cents must lie between 1 and 99, got {share}"
+            )
     return name
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rpcag.files.place import check_place
 from rpcag.study.experiments import (
     components,
     directions,
@@ -34,6 +35,10 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "faces": faces,
     "video": video,
 }
+# First lines of the pages that are written from a store.
+REPRODUCTION = "# What was reproduced, and what was not"
+RECOVERY = "# Low-rank recovery"
+TITLES = (REPRODUCTION, RECOVERY, "# Videos, by every method")
 # Those with other figures than one of their own name.
 FIGURES = {"phase": ("phase", "phase_difference")}
 
@@ -50,7 +55,14 @@ def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
     """Tables of the other experiments that are in the store."""
     for name, experiment in EXPERIMENTS.items():
         if of_experiment(name.replace("_", "-"), records):
-            for number, table in enumerate(experiment.tables(records)):
+            try:
+                found = list(experiment.tables(records))
+            except (KeyError, TypeError, IndexError) as error:
+                raise ValueError(
+                    f"the store has records of {name} that are not whole ({error!r}); "
+                    "delete their lines"
+                ) from error
+            for number, table in enumerate(found):
                 yield f"{name}_{number + 1}", table
 
 
@@ -84,7 +96,7 @@ def _named(report: Report) -> Iterator[tuple[str, Table]]:
 def reproduction(report: Report, records: list[dict]) -> str:
     """The page docs/reproduction.md: what came out, in numbers from the store."""
     sections = [
-        "# What was reproduced, and what was not",
+        REPRODUCTION,
         "Written by `rpcag report --page` from the stored results; "
         "[study.md](study.md) says how they were made. Errors are in per cent, by "
         "one-to-one matching of clusters and classes.",
@@ -195,13 +207,43 @@ def _figures(report: Report, records: list[dict], folder: Path) -> Iterator[Path
 
 def save_figure(path: Path, figure: Any, dpi: int = 120) -> None:
     """The whole file or none."""
-    partial = path.with_name(path.name + ".part")
-    figure.savefig(partial, format="png", dpi=dpi)
-    partial.replace(path)
+    with _whole(path) as partial:
+        figure.savefig(partial, format="png", dpi=dpi)
 
 
 def save(path: Path, text: str) -> None:
     """The whole file or none."""
+    with _whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
-    partial.write_text(text)
-    partial.replace(path)
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def check_page(path: Path, option: str) -> None:
+    """Refuse to write a page over anything but an earlier one."""
+    if not path.name or path.is_dir():
+        raise ValueError(f"{option} must name a file such as page.md, got {path}")
+    check_place(path)
+    if path.exists():
+        with path.open("rb") as file:
+            first = file.readline().decode(errors="replace").strip()
+        if first and first not in TITLES:
+            raise ValueError(
+                f"{option} would write over {path}, which is no page of a report; name "
+                "another file"
+            )
+
+
+def check_folder(path: Path, option: str) -> None:
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{option} must name a folder, but {path} is a file")
+    check_place(path)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rpcag.datasets import Data, load
 from rpcag.study.corruptions import CORRUPTIONS, check_corruption, suits
 from rpcag.study.methods import METHODS, PRINTED, Grid, Method, simple, thinned
@@ -48,15 +50,22 @@ class Study:
 
     def add_dataset(self, name: str, load: Callable[[int], Data]) -> None:
         """`load` makes the data from a seed; a set of one form may ignore it."""
-        if name in self.datasets:
-            raise ValueError(f"there is a data set {name!r} already")
+        _new("data set", name, self.datasets)
         self.datasets[name] = load
 
     def add_model(self, name: str, fit: Callable, **grid: list) -> None:
         """`fit(case, **values)` gives an embedding; `grid` lists the values."""
-        if name in self.models:
-            raise ValueError(f"there is a model {name!r} already")
-        self.models[name] = simple(name, fit, **grid)
+        _new("model", name, self.models)
+        for key, values in grid.items():
+            if not isinstance(values, list | tuple | np.ndarray) or not len(values):
+                raise ValueError(
+                    f"{key} of {name} must be a list of values to try, got {values!r}"
+                )
+        plain = {
+            key: [v.item() if isinstance(v, np.generic) else v for v in values]
+            for key, values in grid.items()
+        }
+        self.models[name] = simple(name, fit, **plain)
 
     def plan(
         self,
@@ -75,15 +84,14 @@ class Study:
             "oracle" if name.lower() == "paper" else name for name in protocols
         ]
         protocols = _known("protocol", protocols, PROTOCOLS)
-        for corruption in corruptions:
-            check_corruption(corruption)
+        corruptions = list(dict.fromkeys(map(check_corruption, corruptions)))
         plan: list[Task] = []
         for protocol in protocols:
             tasks: list[Task] = []
             chosen = SEEDS[protocol] if seeds is None else seeds
             for seed, name in itertools.product(chosen, datasets):
                 load = self.datasets[name]
-                data = load(seed)
+                data = _labelled(load(seed), name)
                 for corruption in corruptions:
                     if not suits(corruption, data):
                         continue
@@ -153,4 +161,27 @@ def _known(kind: str, names: Iterable[str] | None, known) -> list[str]:
             raise ValueError(
                 f"unknown {kind} {name!r}; there are {', '.join(by_lower.values())}"
             )
-    return [by_lower[name.lower()] for name in names]
+    return list(dict.fromkeys(by_lower[name.lower()] for name in names))
+
+
+def _new(kind: str, name: str, known: Iterable[str]) -> None:
+    if name.lower() in {other.lower() for other in known}:
+        raise ValueError(f"there is a {kind} {name!r} already; give it another name")
+
+
+def _labelled(data: Any, name: str) -> Data:
+    if not isinstance(data, Data):
+        raise ValueError(
+            f"the data set {name!r} must be loaded as a rpcag.datasets.Data, got "
+            f"{type(data).__name__}"
+        )
+    if data.y is None:
+        raise ValueError(
+            f"the data set {name!r} has no classes to compare with: give y"
+        )
+    if not np.isfinite(data.X).all():
+        raise ValueError(
+            f"the data set {name!r} has NaN or infinity in X; the study takes entries "
+            "away itself, from data that are whole"
+        )
+    return data

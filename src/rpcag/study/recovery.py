@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rpcag.study.experiments import video
 from rpcag.study.experiments.task import of_experiment
-from rpcag.study.page import EXPERIMENTS, save, save_figure, with_title
+from rpcag.study.page import EXPERIMENTS, RECOVERY, save, save_figure, with_title
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def write_recovery(records: list[dict], path: Path) -> Iterator[Path]:
         wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in SECTIONS)
         raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
     parts = [
-        "# Low-rank recovery",
+        RECOVERY,
         "Written by `rpcag report --recovery` from the stored results: everything "
         "below comes out of them, also where it disagrees with the paper.",
     ]

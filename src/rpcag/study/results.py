@@ -2,7 +2,7 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,22 +43,28 @@ class Trial:
 
 
 def trials(records: Iterable[dict]) -> list[Trial]:
-    found = []
+    found: list[Trial] = []
     for line, record in enumerate(records):
-        run = dict(record["run"])
-        if "protocol" not in run:  # of another experiment
+        if "protocol" not in record["run"]:  # of another experiment
             continue
-        names = [name for name, _ in run["parameters"]]
-        grid = [values for _, values in run.pop("parameters")]
-        for values, numbers in zip(
-            itertools.product(*grid), record["trials"], strict=True
-        ):
-            if numbers is not None:
-                assigned = dict(zip(names, values, strict=True))
-                found.append(
-                    Trial(**run, values=assigned, errors=Errors(*numbers), run=line)
-                )
+        try:
+            found += _trials(record, line)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the store has a record that is not whole ({error!r}): "
+                f"{str(record['run'])[:100]}; delete its line"
+            ) from error
     return found
+
+
+def _trials(record: dict, line: int) -> Iterator[Trial]:
+    run = dict(record["run"])
+    names = [name for name, _ in run["parameters"]]
+    grid = [values for _, values in run.pop("parameters")]
+    for values, numbers in zip(itertools.product(*grid), record["trials"], strict=True):
+        if numbers is not None:
+            assigned = dict(zip(names, values, strict=True))
+            yield Trial(**run, values=assigned, errors=Errors(*numbers), run=line)
 
 
 Cell = dict[tuple[str, str, str], float]  # by data set, corruption and model

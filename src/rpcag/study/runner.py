@@ -38,7 +38,7 @@ def run(
     failed = []
     todo = missing(tasks, store)
     with store.appending() as writer:
-        records = _on_dask(todo, dask) if dask else _here(todo, jobs)
+        records = _here(todo, jobs) if dask is None else _on_dask(todo, dask)
         for record in records:
             if "error" in record:
                 failed.append(record)
@@ -65,7 +65,14 @@ def _here(tasks: list[Task], jobs: int) -> Iterator[dict]:
 def _on_dask(tasks: list[Task], address: str) -> Iterator[dict]:
     from distributed import Client, as_completed
 
-    with Client(address, timeout="10s") as client:
+    try:
+        connected = Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            "dask must be the address of a scheduler that is running, such as "
+            f"tcp://host:8786, got {address!r} ({error})"
+        ) from error
+    with connected as client:
         futures = [client.submit(_attempt, task, pure=False) for task in tasks]
         for future in as_completed(futures):
             yield future.result()

@@ -68,6 +68,7 @@ class Task:
             repeats, starts = KMEANS[run.protocol]
             found = {}
             for values, Q in self.method.trials(case, run.grid, run.protocol):
+                Q = _checked(Q, run.model, len(case.y))
                 seed = _seed(run, values)
                 found[_order(values, run)] = _trial(
                     errors(Q, case.y, case.n_classes, repeats, starts, seed), Q
@@ -82,12 +83,26 @@ _samples: dict[tuple, Sample] = {}
 
 def _sample(dataset: str, corruption: str, seed: int, load) -> Sample:
     """Shared by all runs of a process on the same column; the last few are kept."""
-    key = dataset, corruption, seed
+    key = dataset, corruption, seed, load  # a name may get another loader
     if key not in _samples:
         while len(_samples) >= 3:
             _samples.pop(next(iter(_samples)))
         _samples[key] = Sample(load(seed), corruption, seed)
     return _samples[key]
+
+
+def _checked(Q: Any, model: str, n: int) -> np.ndarray:
+    Q = np.asarray(Q)
+    if Q.ndim != 2 or len(Q) != n or Q.dtype.kind not in "fiu":
+        got = f"{Q.dtype} of shape {Q.shape}"
+    elif not np.isfinite(Q).all():
+        got = "NaN or infinity"
+    else:
+        return Q
+    raise ValueError(
+        f"{model} must give an embedding of finite numbers with {n} rows, one per "
+        f"sample, got {got}"
+    )
 
 
 def _order(values: dict[str, Any], run: Run) -> tuple:

@@ -98,7 +98,7 @@ def check_models(names: Iterable[str], known: Iterable[str] = METHODS) -> list[s
             raise ValueError(
                 f"unknown model {name!r}; there are {', '.join(spelled.values())}"
             )
-    return [spelled[name.lower()] for name in names]
+    return list(dict.fromkeys(spelled[name.lower()] for name in names))
 
 
 def fixed(method: Method, data: Data) -> Grid:
