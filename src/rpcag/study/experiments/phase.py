@@ -15,7 +15,7 @@ region of exact recovery, and narrows it the more the rougher L is on the graph.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -243,7 +243,7 @@ def says(records: Iterable[dict]) -> str:
     rpca = total(found[RPCA])
     seeds = {seed for by_seed in found[RPCA].values() for seed in by_seed}
     lines = [
-        f"On {len(rpca)} matrices of size {n} (seeds {_listed(seeds)}) RPCA finds L in "
+        f"On {len(rpca)} matrices of size {n} ({_seeds(seeds)}) RPCA finds L in "
         f"{np.count_nonzero(rpca < FOUND)}. The paper has RPCAG nearer to L than RPCA "
         "for every rank and share of errors. Here:"
     ]
@@ -252,12 +252,13 @@ def says(records: Iterable[dict]) -> str:
         if setup == RPCA or not len(apart):
             continue
         count = np.count_nonzero(total(values) < FOUND)
+        nearer, farther = apart < -EVEN, apart > EVEN
+        lower = f" (log10 lower by at most {-apart.min():.2f})" if nearer.any() else ""
+        higher = f" (higher by up to {apart.max():.2f})" if farther.any() else ""
         lines.append(
             f"- {name_of(setup)}: finds L in {count} of {len(apart)}; nearer than RPCA "
-            f"in {np.count_nonzero(apart < -EVEN)} (log10 lower by at most "
-            f"{max(0.0, -apart.min()):.2f}), farther in "
-            f"{np.count_nonzero(apart > EVEN)} (higher by up to "
-            f"{max(0.0, apart.max()):.2f})."
+            f"in {np.count_nonzero(nearer)}{lower}, farther in "
+            f"{np.count_nonzero(farther)}{higher}."
         )
     certified = sum(record["gap"] <= record["run"]["tol"] for record in records)
     tol = max(record["run"]["tol"] for record in records)
@@ -267,8 +268,9 @@ def says(records: Iterable[dict]) -> str:
     return "\n".join([lines[0], "", *lines[1:]])
 
 
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(str(number) for number in sorted(numbers))
+def _seeds(numbers: Collection[int]) -> str:
+    listed = ", ".join(str(number) for number in sorted(numbers))
+    return f"{'seed' if len(numbers) == 1 else 'seeds'} {listed}"
 
 
 # -- tables ----------------------------------------------------------------------------
