@@ -85,9 +85,9 @@ def _larger_grids(report: Report) -> Iterator[str]:
             for model, found in gains.items()
         )
         yield (
-            "**What the grids leave out** of the paper's (λ from 2 on and below 0.25, "
-            "d above twice the number of classes) was tried too, coarser, on every "
-            "data set clean, occluded and with missing entries. It is better for: "
+            "**What the grids leave out** of the paper's was tried too, coarser: d "
+            "above twice the number of classes; λ above 2 and below 0.25, on every data "
+            "set clean, occluded and with missing entries. It is better for: "
             f"{each}. Where it is, it counts above and below."
         )
 

@@ -23,7 +23,7 @@ SETUPS = {
 CONTROL = {"oracle": ("uniform", "zeros"), "fair": ("uniform", "known")}
 # RPCAG as it comes, where it needs no labels.
 DEFAULT = ("robust", "known")
-# Where the oracle also tries what its grids leave out of the paper's.
+# Where the oracle also tries what its grids of lam leave out of the paper's.
 RESTED = ("none", "occlusion25", "missing25")
 # The oracle takes the settled subset; the fair protocol draws its own.
 SEEDS = {"oracle": (0,), "fair": (1, 2, 3, 4, 5)}
@@ -141,8 +141,9 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
         if graph == DEFAULT[0]:
             grid = grid | {"gamma": ["auto"]}
         grids = [grid]
-        if as_printed and method.rest is not None and corruption in RESTED:
-            grids.append(method.rest(data))
+        rest = method.rest(data) if as_printed and method.rest is not None else {}
+        if rest and ("lam" not in rest or corruption in RESTED):
+            grids.append(rest)
         for grid in grids:
             if not all(grid.values()):
                 continue
