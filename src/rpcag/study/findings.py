@@ -86,8 +86,8 @@ def _larger_grids(report: Report) -> Iterator[str]:
         )
         yield (
             "**What the grids leave out** of the paper's was tried too, coarser: d "
-            "above twice the number of classes; λ above 2 and below 0.25, on every data "
-            "set clean, occluded and with missing entries. It is better for: "
+            "above twice the number of classes; λ above 2 and below 0.25, on all data "
+            "sets clean, occluded and with missing entries. It is better for: "
             f"{each}. Where it is, it counts above and below."
         )
 
