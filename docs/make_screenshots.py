@@ -1,6 +1,6 @@
 """Pictures of the pages, for the documentation: ``python docs/make_screenshots.py``.
 
-Data come with scikit-learn, and from results/clustering.jsonl where that is there.
+Data come with scikit-learn, and from results/clustering.jsonl.
 Needs Chromium, and the dependency group "dev".
 """
 
@@ -15,10 +15,6 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from rpcag.corruption import occlude_blocks
-from rpcag.datasets import Data
-from rpcag.study import Store, run
-from rpcag.study.experiments import components, graph_quality, parameters
-from rpcag.study.experiments.task import first_classes
 
 HERE = Path(__file__).parent
 STORE = HERE.parent / "results" / "clustering.jsonl"
@@ -83,46 +79,10 @@ def _explored(folder: Path, name: str) -> Path:
     return page
 
 
-def few_digits(of) -> Data:
-    X, y = load_digits(return_X_y=True)
-    rng = np.random.default_rng(of.seed)
-    rows = np.concatenate(
-        [
-            rng.choice(np.flatnonzero(y == k), of.images, replace=False)
-            for k in range(10)
-        ]
-    )
-    return first_classes(Data("digits", X[rows], y[rows], (8, 8)), of.subjects)
-
-
-def all_digits(of) -> Data:
-    X, y = load_digits(return_X_y=True)
-    return Data("digits", X[:300], y[:300], (8, 8))
-
-
 def study(folder: Path) -> Path:
-    """The stored study, and experiments on digits."""
-    store = folder / "study.jsonl"
-    store.write_bytes(STORE.read_bytes() if STORE.exists() else b"")
-    of = {"dataset": "digits", "load": few_digits}
-    tasks = [
-        *components.plan(subjects=4, images=15, **of),
-        *parameters.plan(
-            subjects=5,
-            images=[12, 24],
-            occlusions=[10, 25],
-            n=60,
-            ranks=[0.05],
-            shares=[5, 15],
-            **of,
-        ),
-        *graph_quality.plan(seeds=[1], dataset="digits", load=all_digits),
-    ]
-    failed = run(tasks, Store(store), jobs=1)
-    if failed:
-        raise RuntimeError(failed[0]["error"])
+    """The stored study."""
     page = folder / "study.html"
-    rpcag("report", "--store", store, "--html", page, "--quiet")
+    rpcag("report", "--store", STORE, "--html", page, "--quiet")
     return page
 
 
