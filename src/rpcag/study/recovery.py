@@ -52,7 +52,8 @@ graph only ever lengthens it, the more the rougher L is.""",
         "Faces behind blocks",
         """\
 `rpcag reproduce faces`, and `--subjects 1 --seeds 4,5` for more draws of one person.
-Every image of a few people of CMU PIE has a black block over 10 % of its area. Models get what they get in the clustering study (standardised
+Every image of a few people of CMU PIE has a black block over 10 % of its area. Models
+get what they get in the clustering study (standardised
 features; unit norms for MMF, NMF and GNMF), and their low-rank matrix is brought back
 to grey values. "Mask unknown": black is data like any other, for the model and for
 its graph. "Mask known": `RPCA`, `RPCAG` and `FRPCAG` get blocks as missing, the
