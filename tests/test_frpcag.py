@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from descent import random_graph
+from problems import least
 from rpcag import FRPCAG
 from rpcag.graphs import KNNGraph, laplacian
 
@@ -51,21 +52,19 @@ def optimum(X, Phi1, Phi2, a, b):
     objective = cp.sum(cp.abs(errors))
     objective += a * cp.sum_squares(root(Phi1) @ L)
     objective += b * cp.sum_squares(L @ root(Phi2))
-    task = cp.Problem(cp.Minimize(objective))
-    task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
-    assert task.status == "optimal"
-    return task.value
+    return least(objective)
 
 
 @pytest.mark.parametrize("k", range(24))
 def test_objective_and_bound_agree_with_an_interior_point_method(k):
     X, rows, columns, kind, a, b = small(k)
-    best = optimum(X, laplacian(rows, kind), laplacian(columns, kind), a, b)
+    Phi1, Phi2 = laplacian(rows, kind), laplacian(columns, kind)
+    best, accuracy = optimum(X, Phi1, Phi2, a, b)
     model = small_model(k, tol=1e-6, max_iter=200_000).fit(X)
     scale = max(best, 1e-3)
     assert model.gap_ <= 1e-6
     assert model.objective_ == pytest.approx(best, abs=1e-5 * scale)
-    assert model.lower_bound_ <= best + 1e-8 * scale
+    assert model.lower_bound_ <= best + 10 * accuracy * scale
 
 
 def test_objective_is_the_formula_at_the_answer():
@@ -83,7 +82,7 @@ def test_objective_is_the_formula_at_the_answer():
 
 def test_every_bound_on_the_way_is_a_bound():
     X, rows, columns, kind, a, b = small(7)  # with missing entries
-    best = optimum(X, laplacian(rows, kind), laplacian(columns, kind), a, b)
+    best, _ = optimum(X, laplacian(rows, kind), laplacian(columns, kind), a, b)
     model = small_model(7, tol=1e-9, max_iter=100_000).fit(X)
     bounds, objectives = (
         model.history_["lower_bound"],

@@ -100,8 +100,8 @@ class FRPCAG(Decomposition):
     >>> X = np.outer(np.repeat([1.0, 2.0], 20), np.repeat([1.0, -1.0], 15))
     >>> X[3, 4] = 50.0
     >>> model = FRPCAG().fit(X)
-    >>> round(float(model.sparse_[3, 4])), bool(model.gap_ <= 1e-3)
-    (48, True)
+    >>> bool(model.sparse_[3, 4] > 45), bool(model.gap_ <= 1e-3)
+    (True, True)
     """
 
     _about = About(convex=True, factors=False, solution="FISTA, certified gap")
