@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -260,6 +261,46 @@ def test_two_runs_cannot_write_one_store(tmp_path):
         store.appending(),
     ):
         pass
+
+
+def test_a_run_that_was_refused_takes_no_store_away(tmp_path):
+    path = tmp_path / "new" / "results.jsonl"
+    with Store(path).appending() as writer:  # made, and still empty
+        with pytest.raises(RuntimeError, match="another run"), Store(path).appending():
+            pass
+        writer.add(line("PCA", [0.3], graph=None, d=[2]))
+    assert len(list(Store(path).read())) == 1
+
+
+def _add(path, together, told, name):
+    together.wait()
+    try:
+        with Store(path).appending() as writer:
+            if name != "idle":
+                writer.add(line(name, [0.3], graph=None, d=[2]))
+        told.put(name != "idle")
+    except RuntimeError:
+        told.put(False)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_was_written_stays_whoever_else_starts_and_ends(tmp_path):
+    """Three processes at once on a store that is not there: one has nothing to add."""
+    context = multiprocessing.get_context("fork")
+    for round_ in range(20):
+        path = tmp_path / str(round_) / "results.jsonl"
+        together, told = context.Barrier(3), context.Queue()
+        processes = [
+            context.Process(target=_add, args=(path, together, told, name))
+            for name in ("PCA", "NMF", "idle")
+        ]
+        for process in processes:
+            process.start()
+        written = sum(told.get(timeout=30) for _ in processes)
+        for process in processes:
+            process.join()
+        assert len(list(Store(path).read())) == written
 
 
 def test_two_processes_give_the_answers_of_one(tmp_path):
@@ -665,7 +706,8 @@ def test_a_name_with_another_loader_is_other_data(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ['{"precious": 1}', "hello", '{"run":1}\n', '{"run":{}}\n']
+    "text",
+    ['{"precious": 1}', "hello", '{"run":1}\n', '{"run":{}}\n', '{"run":{"id":3}}'],
 )
 def test_what_is_no_store_is_left_as_it_is(tmp_path, text):
     path = tmp_path / "conf.json"

@@ -59,17 +59,43 @@ class Store:
         list(self.read())  # whatever else it is, it is not written to
         made = [p for p in (self.path, *self.path.parents) if not p.exists()]
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab+") as file:
-                self._lock(file)
+            with self._locked() as file:
                 text = self._text()
                 file.truncate(len(text) - len(_torn(text)))
                 if text and not _torn(text) and not text.endswith(b"\n"):
                     file.write(b"\n")
                     file.flush()
-                yield Writer(file.fileno())
+                try:
+                    yield Writer(file.fileno())
+                finally:  # who made it for nothing takes it away, while it is locked
+                    if self.path in made and not os.fstat(file.fileno()).st_size:
+                        with contextlib.suppress(OSError):
+                            self.path.unlink()
         finally:
-            self._forget(made)
+            with contextlib.suppress(OSError):  # folders with something in them stay
+                for folder in made[1:]:
+                    folder.rmdir()
+
+    @contextmanager
+    def _locked(self) -> Iterator[Any]:
+        """The file, open and locked, and still the one of this name."""
+        while True:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                file = self.path.open("ab+")
+            except FileNotFoundError:  # its folder went: another run was for nothing
+                continue
+            with file:
+                self._lock(file)
+                if self._is(file):
+                    yield file
+                    return
+
+    def _is(self, file: Any) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def _lock(self, file: Any) -> None:
         try:
@@ -80,14 +106,6 @@ class Store:
                 f"{self.path} is being written by another run; wait for it, or "
                 "name another file"
             ) from None
-
-    def _forget(self, made: list[Path]) -> None:
-        """A store that was made for nothing, and its folders."""
-        with contextlib.suppress(OSError):
-            if self.path in made and not self.path.stat().st_size:
-                self.path.unlink()
-                for folder in made[1:]:
-                    folder.rmdir()
 
 
 def _record(line: bytes) -> dict | None:
@@ -101,10 +119,18 @@ def _record(line: bytes) -> dict | None:
 
 
 def _torn(text: bytes) -> bytes:
-    """The beginning of a record that a killed process left at the end."""
+    """The beginning of a record that a killed process left at the end.
+
+    No beginning of an object is JSON itself: what is whole is never cut.
+    """
     last = text[text.rfind(b"\n") + 1 :]
-    begins = last.startswith(BEGINNING) or BEGINNING.startswith(last)
-    return last if begins and _record(last) is None else b""
+    if not (last.startswith(BEGINNING) or BEGINNING.startswith(last)):
+        return b""
+    try:
+        json.loads(last)
+    except ValueError:
+        return last
+    return b""
 
 
 class Writer:
