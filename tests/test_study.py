@@ -147,9 +147,9 @@ def test_fewer_components_are_the_first_of_more(name):
     method = METHODS[name]
     grid = {key: values[:2] for key, values in method.oracle(case.sample.data).items()}
     grid["d"] = [2, 5]
-    for values, Q in method.sweep(case, grid):
+    for values, Q, _ in method.sweep(case, grid):
         alone = {key: [value] for key, value in values.items()}
-        ((_, expected),) = method.sweep(case, alone)
+        ((_, expected, _),) = method.sweep(case, alone)
         overlap = np.linalg.svd(
             np.linalg.qr(Q)[0].T @ np.linalg.qr(expected)[0], compute_uv=False
         )
@@ -163,7 +163,7 @@ def test_fewer_components_are_the_first_of_more(name):
 def test_every_model_answers_every_combination(name, mask):
     case = Case(Sample(blobs(0), "missing25", 0), "knn", mask)
     grid = METHODS[name].fair(case.sample.data)
-    found = [tuple(values.items()) for values, Q in METHODS[name].sweep(case, grid)]
+    found = [tuple(found.values.items()) for found in METHODS[name].sweep(case, grid)]
     expected = int(np.prod([len(values) for values in grid.values()]))
     assert len(found) == len(set(found)) == expected
 
@@ -616,7 +616,7 @@ def test_the_oracle_reaches_the_ends_of_the_papers_grids(shape):
     unit = np.sqrt(max(shape) / min(shape))  # of 1 / sqrt(max), in 1 / sqrt(min)
     for name in PRINTED:
         method = METHODS[name]
-        both = [method.oracle(data), method.rest(data) if method.rest else {}]
+        both = [method.oracle(data), *(rest(data) for rest in method.rests)]
         if any("d" in grid for grid in both):
             d = [d for grid in both for d in grid.get("d", [])]
             assert len(set(d)) == len(d)
@@ -740,12 +740,12 @@ def test_the_oracle_ends_a_sweep_where_the_rank_is_half_the_full_one():
     grid = {"lam": [1.0], "gamma": [1.0, 1e-3, 1e-4, 1e-5], "components": ["all"]}
     method = METHODS["RPCAG"]
     every = list(method.trials(case, grid, "fair"))
-    ranks_of = [Q.shape[1] for _, Q in every]
+    ranks_of = [Q.shape[1] for _, Q, _ in every]
     assert len(every) == 4
     ended = list(method.trials(case, grid, "oracle"))
     above = [rank > 12 for rank in ranks_of]  # half of 24
     assert above.index(True) == len(ended) - 1 < 3
     # What was tried is the same.
-    for (values, Q), (same, R) in zip(ended, every, strict=False):
+    for (values, Q, _), (same, R, _) in zip(ended, every, strict=False):
         assert values == same
         assert Q.shape == R.shape

@@ -11,6 +11,8 @@ from rpcag.models.rpca import RPCA
 
 # Enough to tell neighbours.
 TOL = 1e-2
+# Rows shorter than this share of the longest are as good as zero: all equally far.
+SHORT = 1e-3
 
 
 class RobustGraph(GraphBuilder):
@@ -21,9 +23,14 @@ class RobustGraph(GraphBuilder):
     errors off first, and needs no graph for it; what it costs is one more fit. New rows
     are projected on the low-rank part likewise before they are connected.
 
+    With L = P diag(s) V^T, a row is seen as h = P diag(s)^1/2: its square is what the
+    row has of the nuclear norm, and directions with most of the variance, such as light
+    in faces, do not choose the neighbours alone. Distances are relative to ||h||, as
+    Euclidean ones between the pairs (h / ||h||, log ||h||) are.
+
     Parameters
     ----------
-    n_neighbors : int, default=10
+    n_neighbors : int, default=7
 
     Examples
     --------
@@ -37,7 +44,7 @@ class RobustGraph(GraphBuilder):
 
     image_shape = None
 
-    def __init__(self, n_neighbors=10):
+    def __init__(self, n_neighbors=7):
         self.n_neighbors = n_neighbors
 
     def _build(self, rows):
@@ -45,15 +52,26 @@ class RobustGraph(GraphBuilder):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # enough for a graph
             self._model.fit(_with_nan(rows))
-        self._graph = KNNGraph(self.n_neighbors)
-        self._graph.fit(_seen(rows, self._model.low_rank_))
         # As large as X each, and new rows need neither.
         del self._model.low_rank_, self._model.sparse_
+        h = self._halfway(self._model.embedding_)
+        self._short = SHORT * np.linalg.norm(h, axis=1).max()
+        self._graph = KNNGraph(self.n_neighbors).fit(_seen(rows, self._relative(h)))
         return self._graph.adjacency_
 
     def _connect(self, rows):
-        L = self._model.transform(_with_nan(rows)) @ self._model.components_
-        return self._graph.connect(_seen(rows, L))
+        h = self._halfway(self._model.transform(_with_nan(rows)))
+        return self._graph.connect(_seen(rows, self._relative(h)))
+
+    def _halfway(self, Z: np.ndarray) -> np.ndarray:
+        """P diag(s)^1/2, from P diag(s)."""
+        return Z.astype(np.float64) / np.sqrt(self._model.singular_values_)
+
+    def _relative(self, h: np.ndarray) -> np.ndarray:
+        # The map h -> (h / ||h||, log ||h||) divides all lengths around h by ||h||.
+        sizes = np.maximum(np.linalg.norm(h, axis=1, keepdims=True), self._short)
+        sizes[sizes == 0] = 1.0  # all rows are zero
+        return np.hstack([h / sizes, np.log(sizes)])
 
 
 def _with_nan(rows) -> np.ndarray:
@@ -61,9 +79,9 @@ def _with_nan(rows) -> np.ndarray:
     return X if mask is None else np.where(mask, X, np.nan)
 
 
-def _seen(rows, L: np.ndarray) -> np.ndarray:
-    """L, but nothing for rows that have no observed entry: they have no neighbours."""
+def _seen(rows, values: np.ndarray) -> np.ndarray:
+    """Nothing for rows that have no observed entry: they have no neighbours."""
     _, mask = rows
     if mask is None or mask.any(axis=1).all():
-        return L
-    return np.where(mask.any(axis=1)[:, None], L, np.nan)
+        return values
+    return np.where(mask.any(axis=1)[:, None], values, np.nan)

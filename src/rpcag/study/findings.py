@@ -13,7 +13,7 @@ from rpcag.study.results import CHOSEN, Cell, Trial, mean_over, over_seeds, rank
 from rpcag.study.tables import percent, signed
 
 # Models that have such a part: of the paper's grids what their own leaves out.
-RESTS = {name for name, method in METHODS.items() if method.rest is not None}
+RESTS = {name for name, method in METHODS.items() if method.rests}
 # Points: a model whose errors are this near to the printed ones is reproduced.
 NEAR = 5.0
 

@@ -9,7 +9,15 @@ import numpy as np
 
 from rpcag.datasets import Data, load
 from rpcag.study.corruptions import CORRUPTIONS, check_corruption, suits
-from rpcag.study.methods import METHODS, PRINTED, Grid, Method, simple, thinned
+from rpcag.study.methods import (
+    METHODS,
+    PENALTIES,
+    PRINTED,
+    Grid,
+    Method,
+    simple,
+    thinned,
+)
 from rpcag.study.runs import PROTOCOLS, Run, Task
 
 DATASETS = ("PIE", "ORL", "YALE", "COIL20", "MNIST", "USPS", "MFeat", "BCI")
@@ -21,7 +29,7 @@ SETUPS = {
 }
 # What RPCAG does with a graph that knows nothing.
 CONTROL = {"oracle": ("uniform", "zeros"), "fair": ("uniform", "known")}
-# RPCAG as it comes, where it needs no labels.
+# RPCAG as it comes, where it needs no labels; the others get its graph too.
 DEFAULT = ("robust", "known")
 # Where the oracle also tries what its grids of lam leave out of the paper's.
 RESTED = ("none", "occlusion25", "missing25")
@@ -124,8 +132,8 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
     setups = list(SETUPS[protocol])
     if method.name == "RPCAG":
         setups.append(CONTROL[protocol])
-        if protocol == "fair":
-            setups.append(DEFAULT)
+    if protocol == "fair" and method.uses_graph:
+        setups.append(DEFAULT)
     seen = set()
     for graph, mask in setups:
         if corruption == "none":
@@ -138,18 +146,23 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
         as_printed = protocol == "oracle" and (graph, mask) == SETUPS["oracle"][0]
         if protocol == "oracle" and not as_printed:
             grid = thinned(grid, data)
-        if graph == DEFAULT[0]:
+        if graph == DEFAULT[0] and method.name == "RPCAG":
             grid = grid | {"gamma": ["auto"]}
         grids = [grid]
-        rest = method.rest(data) if as_printed and method.rest is not None else {}
-        if rest and ("lam" not in rest or corruption in RESTED):
-            grids.append(rest)
+        if as_printed:
+            rests = [rest(data) for rest in method.rests]
+            grids += [g for g in rests if corruption in RESTED or not _beyond(g)]
         for grid in grids:
             if not all(grid.values()):
                 continue
             values = tuple((name, tuple(values)) for name, values in grid.items())
             run = Run(protocol, dataset, corruption, seed, method.name, *setup, values)
             yield Task(run, method, load)
+
+
+def _beyond(grid: Grid) -> bool:
+    """Whether it has lam beyond the usual ones, which takes long and gains nothing."""
+    return max(grid.get("lam", [0])) > max(PENALTIES)
 
 
 def _known(kind: str, names: Iterable[str] | None, known) -> list[str]:

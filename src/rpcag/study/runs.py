@@ -57,7 +57,7 @@ class Task:
 
         A trial is [columns of the embedding, least and mean error by matching, least
         and mean error by majority], over the runs of k-means; None where the model
-        has no answer for these values.
+        has no answer for these values. "gap" is the worst certified one of its solves.
         """
         run = self.run
         start = time.perf_counter()
@@ -66,8 +66,9 @@ class Task:
             sample = _sample(run.dataset, run.corruption, run.seed, self.load)
             case = Case(sample, run.graph or "uniform", run.mask)
             repeats, starts = KMEANS[run.protocol]
-            found = {}
-            for values, Q in self.method.trials(case, run.grid, run.protocol):
+            found, gaps = {}, []
+            for values, Q, gap in self.method.trials(case, run.grid, run.protocol):
+                gaps += [gap] if gap is not None else []
                 Q = _checked(Q, run.model, len(case.y))
                 seed = _seed(run, values)
                 found[_order(values, run)] = _trial(
@@ -75,7 +76,8 @@ class Task:
                 )
         trials = [found.get(key) for key in itertools.product(*run.grid.values())]
         seconds = round(time.perf_counter() - start, 2)
-        return {"run": run.record(), "trials": trials, "seconds": seconds}
+        record = {"run": run.record(), "trials": trials, "seconds": seconds}
+        return record | {"gap": float(f"{max(gaps):.3g}")} if gaps else record
 
 
 _samples: dict[tuple, Sample] = {}

@@ -160,7 +160,7 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
         "components": list(COMPONENTS),
     }
     of = run.record() | {"lam": None, "gamma": None}
-    for values, Q in METHODS["RPCAG"].sweep(case, grid):
+    for values, Q, _ in METHODS["RPCAG"].sweep(case, grid):
         at = run.lam.index(values["lam"]), run.gamma.index(values["gamma"])
         chosen = values["components"]
         pair = fair_errors(Q, case, of, values)

@@ -113,7 +113,7 @@ def embed(model: str, case: Case) -> tuple[dict[str, Any], np.ndarray]:
     """These values, and the embedding at them: its rows are what k-means gets."""
     method = METHODS[model]
     (found,) = method.sweep(case, fixed(method, case.sample.data))
-    return found
+    return found.values, found.Q
 
 
 def fair_errors(Q: np.ndarray, case: Case, *seeds_of: Any) -> list[float]:
