@@ -59,11 +59,12 @@ def test_light_does_not_choose_the_neighbours_of_faces(rng):
     """Kinds of faint shapes under strong light: most of the variance is the light."""
     kind = np.arange(120) % 6
     shapes = rng.standard_normal((6, 40))
-    lights = 8 * rng.standard_normal((120, 2)) @ rng.standard_normal((2, 40))
-    X = lights + 2 * shapes[kind] + 0.05 * rng.standard_normal((120, 40))
+    lights = 4 * rng.standard_normal((120, 2)) @ rng.standard_normal((2, 40))
+    clean = lights + 2 * shapes[kind]
+    X = clean + 0.05 * rng.standard_normal((120, 40))
     X[rng.random(X.shape) < 0.02] = 100.0
-    assert share_within(RobustGraph()(X), kind) > 0.9
-    assert share_within(KNNGraph(7)(lights + 2 * shapes[kind]), kind) < 0.8
+    assert share_within(RobustGraph()(X), kind) > 0.7
+    assert share_within(KNNGraph(7)(clean), kind) < 0.5
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
