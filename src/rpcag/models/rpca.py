@@ -304,7 +304,7 @@ class RPCAG(RPCA):
         unit of X: about 0.125 for standardised data of 1000 features. It is multiplied
         by the share of entries that are observed.
     graph : "robust", "knn", "complete", builder or adjacency, default="robust"
-        "robust" is `rpcag.models.RobustGraph()`: nearest neighbours in
+        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbours in
         the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
         more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbours in X, for clean
         data and errors that are marked by NaN. "complete" is the graph of the paper,
