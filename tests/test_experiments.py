@@ -26,6 +26,7 @@ from rpcag.study.experiments.task import first_classes, fixed
 from rpcag.study.methods import METHODS, PRINTED
 from rpcag.study.printed import times
 from rpcag.study.results import trials
+from rpcag.study.verdicts import verdicts
 
 
 def blobs(run):
@@ -159,6 +160,53 @@ def test_the_first_classes_are_kept():
     assert some.n_classes == 2
     with pytest.raises(ValueError, match="subjects must lie between 1 and 4, got 5"):
         first_classes(data, 5)
+
+
+# -- what they say -------------------------------------------------------------------
+
+
+def test_every_experiment_says_whether_it_reproduces(stores):
+    everything = [record for store in stores.values() for record in store.read()]
+    said = verdicts(everything)
+    assert set(said) == {"components", "graph_quality", "parameters", "timing"}
+    for name, text in said.items():
+        assert "reproduced" in text or "separation" in text or "printed" in text, name
+    for name in ("components", "graph_quality", "timing"):
+        with pytest.raises(ValueError, match=f"records of {name} that are not whole"):
+            verdicts([{"run": {"experiment": name.replace("_", "-")}}])
+
+
+def test_verdicts_follow_the_numbers():
+    def grid(with_graph, without):
+        run = {"experiment": "parameters", "lam": [0.25, 0.5], "gamma": [1.0, 0.0]}
+        return {"run": run, "log10": [[0.0, 0.0], [with_graph, without]]}
+
+    text = verdicts([grid(-1.0, -2.0), grid(-7.0, -6.0), grid(-2.0, -1.0)])
+    assert "beats that of RPCAG in 1 of 3 grids and is level in 1" in text["parameters"]
+    assert "keeps to the rule in 3" in text["parameters"]
+
+    def cloud(model, error):
+        run = {"experiment": "components", "graph": "knn", "mask": "known"}
+        found = {"errors": [error, error], "classes": [0, 1, 2]}
+        return {"run": run | {"model": model}} | found
+
+    for error, told in ((0.0, "is seen, so"), (0.5, "is not seen, so")):
+        text = verdicts([cloud("RPCAG", error), cloud("RPCA", 0.4)])["components"]
+        assert "3 people, 1 draw" in text
+        assert f"RPCAG {100 * error:.1f} %, RPCA 40.0 %" in text
+        assert told in text
+
+    def quality(knowledge, error):
+        run = {"experiment": "graph-quality", "knowledge": knowledge, "seed": 1}
+        return {"run": run, "errors": {"knn": {"NCuts": [error, error]}}}
+
+    for known, told in ((0.2, "is reproduced"), (0.5, "is not reproduced")):
+        records = [quality("masked", known), quality("unknown", 0.4)]
+        assert f"better for it {told}" in verdicts(records)["graph_quality"]
+
+    text = verdicts([timed("RPCAG"), timed("RPCA")])["timing"]
+    assert "without its graph" in text
+    assert "10 nearest neighbours (masked distances), zeros as data" in text
 
 
 # -- timing ----------------------------------------------------------------------------

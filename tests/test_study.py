@@ -1,5 +1,6 @@
 """The study: what is run, kept, resumed and counted."""
 
+import csv
 import itertools
 import json
 import multiprocessing
@@ -21,12 +22,16 @@ from rpcag.study import CORRUPTIONS, DATASETS, Store, Study, missing, run
 from rpcag.study.case import Case, Sample
 from rpcag.study.findings import findings
 from rpcag.study.kmeans import _lloyd, _spread, errors, kmeans
+from rpcag.study.losses import losses
 from rpcag.study.methods import METHODS, PRINTED
+from rpcag.study.page import reproduction
 from rpcag.study.plan import IMAGES
 from rpcag.study.printed import clustering_errors, times
-from rpcag.study.report import Report
+from rpcag.study.report import Report, short
 from rpcag.study.results import fair, oracle, ranks, ties, trials, winners
-from rpcag.study.standing import by_dataset, oracle_means
+from rpcag.study.standing import by_dataset, comparisons, leads, oracle_means
+from rpcag.study.tidy import errors_csv
+from rpcag.study.verdicts import verdicts
 
 
 def blobs(seed, n=40, p=24, k=4):
@@ -582,8 +587,16 @@ def test_findings_are_sentences_with_the_numbers_of_the_store(whole):
     assert "lowest error in 60 of 60 columns with the paper's graph" in text
     assert "below RPCA in 60 of 60 columns" in text
     assert "mean error of 30.0 %, with the paper's graph 20.0 %, on 60 col" in text
-    assert "in all six groups" in text
-    assert "none 20.0 (RPCA, one seed)" in text
+    # Both graphs are below RPCA everywhere: the control takes the claim away.
+    assert "which knows nothing, is below RPCA in 60 of 60 as well" in text
+    assert "neither confirmed nor refuted" in text
+    assert (
+        "RPCAG as it comes, the others with 10 neighbours: 6 of 6, 0 of these" in text
+    )
+    assert "so the target is met" in text
+    assert "all with 10 neighbours" not in text  # RPCAG has not been run there
+    assert "not all been run on its graph" in text
+    assert "None of the 300 records keeps" in text
     # RPCA 30, NCuts 35, RPCAG 20: nowhere behind either.
     assert "it is -10.0 points on average, -10.0 at worst" in text
     assert "Behind one of them it is on none" in text
@@ -592,8 +605,9 @@ def test_findings_are_sentences_with_the_numbers_of_the_store(whole):
 
 def test_findings_say_nothing_about_what_was_not_run():
     assert findings(Report([])) == []
-    few = Report([line("PCA", [0.3], graph=None, d=[2])])
-    assert findings(few) == []
+    few = [line("PCA", [0.3], graph=None, d=[2])]
+    assert findings(Report(few)) == []
+    assert verdicts(few) == {}
 
 
 def test_what_the_grids_leave_out_counts_in_whatever_order_it_was_run():
@@ -605,8 +619,184 @@ def test_what_the_grids_leave_out_counts_in_whatever_order_it_was_run():
         report = Report(records)
         assert report.oracle("complete", "zeros")["ORL", "occlusion25", "RPCAG"] == 0.19
         text = "\n".join(findings(report))
-        assert "RPCAG 1 of 1 columns, 1.0 points at most, 1.00 on average" in text
-        assert "NMF 0 of 1 columns, 0.0 points at most" in text
+        assert "RPCAG on 1 of 1 columns, better in 1 of them, by 1.0 points" in text
+        assert "NMF on 1 of 1 columns, better in 0 of them, by 0.0 points" in text
+        assert "by column, RPCAG 3." in text
+
+
+def test_more_runs_of_the_grid_count_and_coverage_is_told():
+    own = line("RPCA", [0.3, 0.2], graph=None, lam=[0.5, 1.0])
+    finer = [
+        line("RPCA", [0.25, 0.18], graph=None, lam=[0.6, 0.8]),
+        line("RPCA", [0.4], graph=None, lam=[4.0]),
+    ]
+    elsewhere = line("RPCA", [0.3, 0.2], graph=None, lam=[0.5, 1.0])
+    elsewhere["run"]["dataset"] = "YALE"
+    ours = line("RPCAG", [0.1], lam=[1.0], gamma=[1.0])
+    text = "\n".join(findings(Report([*finer, own, elsewhere, ours])))
+    assert "RPCA on 1 of 2 columns, better in 1 of them, by 2.0 points" in text
+    assert "RPCA 3.5 (2 to 5) and RPCAG 1." in text
+
+
+def oracle_of(graph, error, gamma=(1.0, 0.01), dataset="ORL"):
+    """Runs of RPCAG on ten columns: `error` is a number or one by column."""
+    for k, share in enumerate(range(10, 60, 5)):
+        at = error[k] if isinstance(error, list) else error
+        model = "RPCA" if graph is None else "RPCAG"
+        grid = {"lam": [1.0]} | ({} if graph is None else {"gamma": list(gamma)})
+        errors = [at] * (1 if graph is None else len(gamma))
+        record = line(model, errors, graph, **grid)
+        record["run"] |= {"dataset": dataset, "corruption": f"missing{share}"}
+        yield record
+
+
+def test_the_claim_holds_only_where_the_control_does_not_do_the_same():
+    rpca = list(oracle_of(None, 0.3))
+    ours = list(oracle_of("complete", 0.2))
+    same, worse = oracle_of("uniform", 0.25), oracle_of("uniform", 0.4)
+    printed = line("RPCAG", [0.2], lam=[1.0], gamma=[1.0])  # a column of the paper
+    for control, told in (
+        (same, "neither confirmed nor refuted"),
+        (worse, "the direction of the claim holds"),
+        ((), "There is no control"),
+    ):
+        text = "\n".join(findings(Report([printed, *rpca, *ours, *control])))
+        assert "RPCAG is below RPCA in 10 of 10 columns" in text
+        assert told in text
+    assert "2 for RPCAG and 1 for RPCA" in text
+    # Smaller gammas than the paper's are left out where it is said.
+    small = [line("RPCAG", [0.4, 0.1], lam=[1.0], gamma=[1.0, 0.01])]
+    small.append(line("RPCA", [0.3], graph=None, lam=[1.0]))
+    text = "\n".join(findings(Report(small)))
+    assert "below RPCA in 1 of 1 columns with the paper's graph" in text
+    assert "below RPCA in 0 of 1, and first in 0" in text
+
+
+def test_gaps_are_counted_where_records_keep_them():
+    kept = [line("RPCA", [0.3], graph=None, lam=[1.0]) for _ in range(3)]
+    for record, gap in zip(kept, (5e-4, 2e-3, None), strict=True):
+        record["gap"] = gap
+    del kept[2]["gap"]
+    kept.append(line("PCA", [0.3], graph=None, d=[2]) | {"gap": 1.0})
+    (text,) = findings(Report(kept))
+    assert "in 1 of 2 records that keep their worst gap (RPCA 1 of 2), of 3" in text
+    assert "the largest is 2.0e-03" in text
+
+
+def test_the_three_comparisons_have_a_graph_each():
+    forms = {"components": ["all", "k"]}
+    rpcag = {"gamma": ["auto"], **forms}
+
+    def seeds(model, errors, **options):
+        for seed, error in enumerate(errors, start=1):
+            for record in everywhere(model, error, **options):
+                record["run"]["seed"] = seed
+                yield record
+
+    records = [
+        *seeds("RPCA", (0.4, 0.42), **forms),
+        *seeds("NCuts", (0.3, 0.3), graph="knn", **forms),
+        *seeds("RPCAG", (0.32, 0.3), graph="knn", **rpcag),
+        *seeds("RPCAG", (0.2, 0.22), graph="robust", **rpcag),
+    ]
+    assert len(comparisons(Report(records))) == 2
+    records += seeds("NCuts", (0.1, 0.1), graph="robust", **forms)
+    report = Report(records)
+    default, knn, robust = comparisons(report).values()
+    # At k components, half of these, by the mean error, which is 0.1 above the least.
+    assert default[0].best == knn[0].best == robust[0].best == "NCuts"
+    assert default[0].difference == pytest.approx(-4.5)
+    assert default[0].deviation == pytest.approx(0.5)
+    assert default[0].is_clear
+    assert knn[0].difference == pytest.approx(0.5)
+    assert robust[0].difference == pytest.approx(5.5)
+    table = leads(report)
+    assert len(table.rows) == 8
+    assert table.rows[0][1:] == [
+        *("20.5", "NCuts -4.50 ± 0.50"),
+        *("25.5", "NCuts +0.50 ± 0.50"),
+        *("20.5", "NCuts +5.50 ± 0.50"),
+    ]
+    assert table.rows[-2][1::2] == ["6 of 6", "0 of 6", "0 of 6"]
+    text = "\n".join(findings(report))
+    assert "all with the graph of RPCAG: 0 of 6, 0 of these" in text
+    assert text.count("so the target is not met") == 2
+    assert "draws 11 to 13" in text
+    names = [row[0] for row in report.means().rows]
+    assert "NCuts, graph of RPCAG" in names
+    # A rival that is not whole might be the best: nothing is said.
+    records = [r for r in records if r["run"]["model"] != "NCuts"]
+    assert len(comparisons(Report(records))) == 3
+    part = list(everywhere("LE", 0.1, graph="knn", **forms))[:5]
+    assert len(comparisons(Report([*records, *part]))) == 0
+
+
+def test_losses_tell_what_a_change_of_the_graph_would_do(whole):
+    assert losses(whole).rows == []  # it loses nowhere
+    records = [
+        line("RPCAG", [0.3, 0.25], lam=[1.0], components=["all", "k"]),
+        line("NCuts", [0.2], d=[2]),
+        line("RPCAG", [0.2], graph="knn", lam=[1.0]),
+    ]
+    rows = losses(Report(records)).rows
+    assert [row[1:] for row in rows] == [
+        ["graph: 10 neighbours", "1", "+10.0", "+0.0", "1", "1"],
+        ["components: one per class", "1", "+10.0", "+5.0", "1", "0"],
+    ]
+    text = "\n".join(findings(Report(records)))
+    assert "models that look at the graph alone in 1" in text
+    assert "these help: graph: 10 neighbours (+10.0 becomes +0.0" in text
+
+
+def test_other_corruptions_and_models_of_ones_own_are_in_the_tables():
+    records = []
+    for corruption in ("none", "missing25", "missing9", "occlusion33"):
+        for model, error in (("ICA", 0.1), ("RPCAG", 0.2)):
+            grid = {"gamma": ["auto"]} if model == "RPCAG" else {}
+            record = line(model, [error], "knn", "fair", 1, **grid)
+            mask = "zeros" if corruption == "none" else "known"
+            record["run"] |= {"corruption": corruption, "mask": mask}
+            records.append(record)
+    report = Report(records)
+    cells = report.fair("knn", "known")
+    header = report.beside("ORL", cells, "fair").header
+    assert header[1:] == ["none", "missing 25 %", "missing 9 %", "occluded 33 %"]
+    wins = report.wins()
+    assert wins.header[-1] == "ICA"
+    assert wins.rows[-1][1:3] == ["4", "0"]
+    assert wins.rows[-1][-1] == "4"
+    assert short("samples25_missing25") == "a quarter missing 25 %"
+    assert short("samples10_occlusion5") == "10 % of samples occluded 5 %"
+    page = reproduction(report, records)
+    assert "2 of 72 columns and 2 others" in page
+    assert "occluded 33 %" in page
+    # What there is nothing of has no heading, and clean data are there once.
+    for heading in ("## Ours beside the printed", "## Where RPCAG loses", "## The oth"):
+        assert heading not in page
+    clean = [record for record in records if record["run"]["corruption"] == "none"]
+    assert [setup for setup, _ in Report(clean).setups("fair")] == [("knn", "known")]
+    # Without a graph there is one setup of a mask, whatever the protocol's graphs.
+    alone = Report([line("PCA", [0.3], graph=None, d=[2])])
+    assert [setup for setup, _ in alone.setups("oracle")] == [("complete", "zeros")]
+
+
+def test_all_errors_in_one_tidy_table():
+    grid = {"gamma": ["auto", 0.02], "components": ["k"]}
+    records = [
+        line("RPCAG", [0.3, 0.2], lam=[0.5, 1.0], components=["all"]),
+        line("PCA", [0.4], graph=None, d=[2]),
+        line("RPCAG", [0.1, 0.2], "knn", "fair", 1, **grid),
+        line("RPCAG", [0.3, 0.2], "knn", "fair", 2, **grid),
+    ]
+    rows = list(csv.DictReader(errors_csv(Report(records)).splitlines()))
+    assert len(rows) == 4
+    first, last = rows[0], rows[-1]
+    assert first["parameters"] == "lam=1 components=all"
+    assert float(first["error"]) == 20
+    assert float(first["difference"]) == pytest.approx(20 - float(first["paper"]))
+    assert (rows[1]["graph"], rows[1]["sd"]) == ("none", "")
+    assert last["parameters"] == "gamma=auto components=k"
+    assert (last["error"], last["sd"], last["seeds"]) == ("30.00", "14.14", "2")
 
 
 @pytest.mark.parametrize("shape", [(40, 24), (24, 400), (60, 60)])

@@ -42,7 +42,7 @@ def test_the_report_is_printed_and_written(store, tmp_path):
     result = call("report", "-s", store, "-o", folder, "--page", page)
     assert result.exit_code == 0, result.output
     names = {path.name for path in folder.iterdir()}
-    assert {"wins.csv", "oracle_complete_zeros_ORL.tex"} <= names
+    assert {"errors.csv", "wins.csv", "oracle_complete_zeros_ORL.tex"} <= names
     assert not any(name.endswith(".part") for name in names)
     picture = folder / "bars_oracle_complete_zeros.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -232,6 +232,18 @@ def test_a_store_that_is_a_folder_is_refused(tmp_path):
     result = call("reproduce", "phase", "--quick", "-s", tmp_path)
     assert result.exit_code == 2
     assert "the store must be a file" in result.output
+
+
+@pytest.mark.data
+def test_a_corruption_of_ones_own_is_a_column(tmp_path):
+    store = tmp_path / "results.jsonl"
+    words = ["--datasets", "USPS", "--models", "PCA", "--corruptions", "occlusion33"]
+    words += ["--protocol", "fair", "--seeds", 1, "-s", store, "-j", 1]
+    assert call("reproduce", "clustering", *words).exit_code == 0
+    told = json.loads(call("report", "-s", store, "--json").stdout)
+    assert [table["header"] for table in told["tables"]] == 2 * [
+        ["model", "occluded 33 %"]
+    ]
 
 
 @pytest.mark.data

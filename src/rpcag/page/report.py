@@ -13,11 +13,13 @@ from rpcag.page.tables import (
 )
 from rpcag.study.experiments.task import of_experiment
 from rpcag.study.findings import findings
+from rpcag.study.losses import losses
 from rpcag.study.page import EXPERIMENTS, coverage
 from rpcag.study.plan import SETUPS
 from rpcag.study.report import SETUP_NAMES, Report
-from rpcag.study.standing import by_dataset, oracle_means
+from rpcag.study.standing import by_dataset, leads, oracle_means
 from rpcag.study.tables import Table
+from rpcag.study.verdicts import verdicts
 
 TITLES = {
     "components": "Components of a few classes",
@@ -36,11 +38,15 @@ def report_page(report: Report, records: list[dict]) -> str:
     if report.trials:
         sections.append(("glance", "At a glance", _glance(report)))
         sections.append(("beside", "Ours beside the paper’s", _beside(report)))
-        sections.append(("fair", "Without labels", _fair(report)))
+        fair = _fair(report)
+        if fair:
+            sections.append(("fair", "Without labels", fair))
+    told = verdicts(records)
     for name in dict.fromkeys([*EXPERIMENTS, *DRAWINGS]):
         parts = _experiment(page, name, records)
         if parts:
-            sections.append((name, TITLES.get(name, _title(name)), parts))
+            said = [f"<p>{_bold(told[name])}</p>"] if name in told else []
+            sections.append((name, TITLES.get(name, _title(name)), [*said, *parts]))
     links = "".join(f'<li><a href="#{n}">{escape(t)}</a></li>' for n, t, _ in sections)
     page.lead = (
         '<p class="lead">The experiments of Shahid, Kalofolias, Bresson, Bronstein and '
@@ -64,9 +70,9 @@ def _glance(report: Report) -> list[str]:
     return [
         f'<ul class="hint">{covered}</ul>',
         *(f"<p>{_bold(sentence)}</p>" for sentence in findings(report)),
-        table_html(turned(report.wins())),
+        *(table_html(turned(table)) for table in (report.wins(),) if table.rows),
         hint("Click a heading to sort."),
-        *_tables(oracle_means(report)),
+        *_tables(oracle_means(report), losses(report)),
     ]
 
 
@@ -81,10 +87,10 @@ def _tables(*tables: Table) -> list[str]:
 def _fair(report: Report) -> list[str]:
     means, pairs = report.means(), by_first_column(report.paired())
     if not means.rows and not pairs:
-        return [empty("Nothing has been run by the fair protocol yet.")]
+        return []
     return [
         hint("Parameters are chosen without labels. The lowest is underlined."),
-        *_tables(means, by_dataset(report)),
+        *_tables(leads(report), means, by_dataset(report)),
         f'<div class="charts">{"".join(map(table_html, pairs))}</div>',
     ]
 
@@ -92,11 +98,8 @@ def _fair(report: Report) -> list[str]:
 def _beside(report: Report) -> list[str]:
     """Every data set under every setup; two lists choose what is seen."""
     names, parts = {}, []
-    for protocol, setups in SETUPS.items():
-        for setup in setups:
-            cells = getattr(report, protocol)(*setup)
-            if not cells:
-                continue
+    for protocol in SETUPS:
+        for setup, cells in report.setups(protocol):
             key = "_".join((protocol, *setup))
             spread = report.spreads(*setup) if protocol == "fair" else {}
             names[key] = f"{protocol}, {SETUP_NAMES[setup]}"
@@ -109,8 +112,8 @@ def _beside(report: Report) -> list[str]:
                 )
                 parts.append(_part(shown, setup=key, dataset=dataset))
             if protocol == "oracle":
-                apart = table_html(report.deviations(cells, names[key]))
-                parts.append(_part(apart, setup=key))
+                apart = report.deviations(cells, names[key])
+                parts += [_part(table, setup=key) for table in _tables(apart)]
     controls = (
         '<div class="controls" hidden>'
         + _select("protocol and graph", "setup", names)

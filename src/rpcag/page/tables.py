@@ -3,9 +3,8 @@
 import re
 
 from rpcag.page.document import escape
-from rpcag.study.corruptions import CORRUPTIONS
 from rpcag.study.methods import METHODS
-from rpcag.study.report import SHORT, Report
+from rpcag.study.report import Report, corruptions_of, short
 from rpcag.study.results import Cell, ranks
 from rpcag.study.tables import Table, percent, signed
 
@@ -78,7 +77,7 @@ def scrolled(caption: str, header, rows: list[str], foot: str = "") -> str:
 
 def beside_html(report: Report, dataset: str, cells: Cell, spread: Cell) -> str:
     """One data set: our errors, and small the printed ones, coloured by either."""
-    columns = [c for c in CORRUPTIONS if any(k[:2] == (dataset, c) for k in cells)]
+    columns = corruptions_of(cells, dataset)
     models = {model for name, _, model in cells if name == dataset}
     order = [m for m in METHODS if m in models] + sorted(models - set(METHODS))
     best = {
@@ -99,7 +98,7 @@ def beside_html(report: Report, dataset: str, cells: Cell, spread: Cell) -> str:
             )
         rows.append(_row(model, line))
     title = f"{dataset}: clustering error in %, small the paper’s"
-    header = ["model", *(SHORT.get(c, c) for c in columns)]
+    header = ["model", *(short(c) for c in columns)]
     return scrolled(title, header, rows)
 
 
@@ -130,7 +129,7 @@ def _pair(
 def ranks_html(report: Report, cells: Cell) -> str:
     """The place of RPCAG in every column, and small its place in the paper."""
     place, printed = ranks(cells), ranks(report.printed)
-    columns = [c for c in CORRUPTIONS if any(key[1] == c for key in place)]
+    columns = corruptions_of(place)
     if not columns:
         return ""
     rows = []
@@ -143,7 +142,7 @@ def ranks_html(report: Report, cells: Cell) -> str:
             theirs = printed.get((dataset, corruption))
             line.append(_rank(at, theirs))
         rows.append(_row(dataset, line))
-    header = ["data", *(SHORT.get(c, c) for c in columns)]
+    header = ["data", *(short(c) for c in columns)]
     title = "Rank of RPCAG among the models of a column, small in the paper"
     return scrolled(title, header, rows)
 

@@ -4,6 +4,7 @@ Every function takes the records of a store and returns a figure; nothing is sho
 written, and matplotlib's own state is left alone.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import matplotlib as mpl
@@ -12,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from rpcag.study.corruptions import CORRUPTIONS
 from rpcag.study.experiments import components as components_
 from rpcag.study.experiments import directions as directions_
 from rpcag.study.experiments import graph_quality as graph_quality_
@@ -24,7 +24,7 @@ from rpcag.study.methods import METHODS
 from rpcag.study.plan import DATASETS
 from rpcag.study.printed import times
 from rpcag.study.recovery_figures import faces, phase, phase_difference
-from rpcag.study.report import SETUP_NAMES, SHORT
+from rpcag.study.report import SETUP_NAMES, corruptions_of, short
 
 __all__ = [
     "bars",
@@ -55,6 +55,7 @@ COLOURS = {
     "MHMF": "#c49c94",
     "FRPCAG": "#ff9f40",
 }
+OWN = ("#17becf", "#393b79", "#b5cf6b")  # models of one's own
 SMALL = 8
 
 
@@ -66,31 +67,28 @@ def bars(cells: dict[tuple[str, str, str], float], title: str) -> Figure:
     present = {key[0] for key in cells}
     datasets = [name for name in DATASETS if name in present]
     datasets += sorted(present - set(DATASETS))
-    figure = Figure(figsize=(11, 2.1 * len(datasets) + 0.8), layout="constrained")
-    figure.suptitle(title)
+    most = max(len(corruptions_of(cells, dataset)) for dataset in datasets)
+    size = float(np.clip(1.1 * most, 6.5, 11)), 2.1 * len(datasets) + 0.8
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle(title, fontsize=10)
     axes = figure.subplots(len(datasets), 1, squeeze=False)[:, 0]
-    models = [m for m in METHODS if any(key[2] == m for key in cells)]
-    width = 0.85 / max(len(models), 1)
+    found = {key[2] for key in cells}
+    models = [m for m in METHODS if m in found] + sorted(found - set(METHODS))
+    width = min(0.85 / len(models), 0.2)
+    colours = _colours(models)
     for dataset, ax in zip(datasets, axes, strict=True):
-        columns = [c for c in CORRUPTIONS if any(k[:2] == (dataset, c) for k in cells)]
+        columns = corruptions_of(cells, dataset)
         for i, model in enumerate(models):
             heights = [100 * cells.get((dataset, c, model), np.nan) for c in columns]
             places = np.arange(len(columns)) + width * (i - (len(models) - 1) / 2)
-            colour = COLOURS.get(model, "#c7c7c7")
-            ax.bar(places, heights, width, color=colour, label=model)
-        labels = [SHORT.get(c, c).replace("quarter ", "quarter\n") for c in columns]
+            ax.bar(places, heights, width, color=colours[model])
+        labels = [short(c).replace("quarter ", "quarter\n") for c in columns]
         ax.set_xticks(range(len(columns)), labels, fontsize=SMALL)
         ax.set_ylabel(f"{dataset}, error in %", fontsize=SMALL)
+        ax.set_xlim(-0.6, len(columns) - 0.4)
         ax.grid(axis="y", alpha=0.3)
         ax.set_axisbelow(True)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=min(len(labels), 14),
-        fontsize=SMALL,
-    )
+    _legend(figure, models)
     return figure
 
 
@@ -363,7 +361,7 @@ def timing(records: Iterable[dict]) -> Figure:
         for axis, mine, paper in (
             (
                 left,
-                [r["seconds"]["fit"] + r["seconds"]["graph"] for _, r in ours],
+                [r["seconds"]["fit"] for _, r in ours],
                 [seconds for _, (seconds, _) in theirs],
             ),
             (
@@ -383,7 +381,7 @@ def timing(records: Iterable[dict]) -> Figure:
                 linewidth=0.9,
             )
     left.set_yscale("log")
-    left.set_title("seconds of one fit with its graph", fontsize=10)
+    left.set_title("seconds of one fit without its graph", fontsize=10)
     right.set_title("clustering error, %", fontsize=10)
     right.set_ylim(0, 100)
     for axis in (left, right):
@@ -404,13 +402,22 @@ def timing(records: Iterable[dict]) -> Figure:
 # -- shared ----------------------------------------------------------------------------
 
 
+def _colours(models: Sequence[str]) -> dict[str, str]:
+    own = [model for model in models if model not in COLOURS]
+    more = dict(zip(own, itertools.cycle(OWN), strict=False))
+    return {model: COLOURS.get(model) or more[model] for model in models}
+
+
 def _legend(figure: Figure, models: Sequence[str], more: dict | None = None) -> None:
     handles = [
-        Line2D([], [], color=COLOURS[m], marker="s", linestyle="", markersize=8)
-        for m in models
+        Line2D([], [], color=colour, marker="s", linestyle="", markersize=8)
+        for colour in _colours(models).values()
     ]
     labels = [*models, *(more or {})]
-    lines = -(-len(labels) // 7)
+    # As many beside each other as fit, in inches: the sign, and letters.
+    room = 0.55 + 0.075 * max(map(len, labels))
+    beside = max(1, int(figure.get_figwidth() / room))
+    lines = -(-len(labels) // beside)
     handles += list((more or {}).values())
     figure.legend(
         handles,

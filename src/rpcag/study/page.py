@@ -20,10 +20,14 @@ from rpcag.study.experiments import (
 )
 from rpcag.study.experiments.task import of_experiment
 from rpcag.study.findings import findings
+from rpcag.study.losses import losses
 from rpcag.study.plan import SETUPS
 from rpcag.study.report import SETUP_NAMES, Report
-from rpcag.study.standing import by_dataset, oracle_means
+from rpcag.study.results import fits
+from rpcag.study.standing import by_dataset, leads, oracle_means
 from rpcag.study.tables import Table
+from rpcag.study.tidy import errors_csv
+from rpcag.study.verdicts import verdicts
 
 EXPERIMENTS: dict[str, ModuleType] = {
     "components": components,
@@ -35,6 +39,8 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "faces": faces,
     "video": video,
 }
+# Tables of means, whose names begin as those of single columns do.
+MEANS = ("oracle_means", "fair_leads", "fair_means", "fair_by_dataset")
 # First lines of the pages that are written from a store.
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
@@ -69,66 +75,104 @@ def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
 def _named(report: Report) -> Iterator[tuple[str, Table]]:
     summary = {
         "wins": report.wins(),
+        "fair_leads": leads(report),
         "fair_means": report.means(),
         "fair_by_dataset": by_dataset(report),
         "rpcag_minus_rpca": report.paired(),
+        "losses": losses(report),
         "oracle_means": oracle_means(report),
     }
     for name, table in summary.items():
         if table.rows:
             yield name, table
-    for setup in SETUPS["oracle"]:
-        cells = report.oracle(*setup)
-        if cells:
-            name = f"oracle, {SETUP_NAMES[setup]}"
-            yield f"deviations_{'_'.join(setup)}", report.deviations(cells, name)
-    for protocol, cells_of in (("oracle", report.oracle), ("fair", report.fair)):
-        for setup in SETUPS[protocol]:
-            cells = cells_of(*setup)
-            for dataset in report.datasets:
-                if any(key[0] == dataset for key in cells):
-                    name = f"{protocol}, {SETUP_NAMES[setup]}"
-                    spread = report.spreads(*setup) if protocol == "fair" else None
-                    table = report.beside(dataset, cells, name, spread)
-                    yield f"{protocol}_{'_'.join(setup)}_{dataset}", table
+    for setup, cells in report.setups("oracle"):
+        name = f"oracle, {SETUP_NAMES[setup]}"
+        table = report.deviations(cells, name)
+        if table.rows:
+            yield f"deviations_{'_'.join(setup)}", table
+    for protocol in SETUPS:
+        yield from _every_column(report, protocol)
+
+
+def _every_column(report: Report, protocol: str) -> Iterator[tuple[str, Table]]:
+    """One table per setup and data set; clean data once per graph."""
+    graphs = set()
+    for setup, cells in report.setups(protocol):
+        if setup[0] in graphs:
+            cells = {key: error for key, error in cells.items() if key[1] != "none"}
+        graphs.add(setup[0])
+        for dataset in report.datasets:
+            if any(key[0] == dataset for key in cells):
+                name = f"{protocol}, {SETUP_NAMES[setup]}"
+                spread = report.spreads(*setup) if protocol == "fair" else None
+                table = report.beside(dataset, cells, name, spread)
+                yield f"{protocol}_{'_'.join(setup)}_{dataset}", table
 
 
 def reproduction(report: Report, records: list[dict]) -> str:
     """The page docs/reproduction.md: what came out, in numbers from the store."""
-    sections = [
-        REPRODUCTION,
-        "Written by `rpcag report --page` from the stored results; "
-        "[study.md](study.md) says how they were made. Errors are in per cent, by "
-        "one-to-one matching of clusters and classes.",
-        "\n".join(f"- {line}" for line in coverage(report)),
-        *findings(report),
-        "## In how many columns RPCAG is best",
-        with_title(report.wins()),
-        "The paper's RPCAG has the lowest error in 65 of its 72 columns. Under the "
-        "oracle labels choose parameters and the run of k-means, for every model; "
-        "models with larger grids gain more by that.",
-        "## Ours beside the printed numbers",
-        with_title(oracle_means(report)),
+    tables = dict(_named(report))
+    wins = [tables[name] for name in ("wins",) if name in tables]
+    sections: dict[str, list[str]] = {
+        REPRODUCTION: [
+            "Written by `rpcag report --page` from the stored results; "
+            "[study.md](study.md) says how they were made. Errors are in per cent, by "
+            "one-to-one matching of clusters and classes.",
+            "\n".join(f"- {line}" for line in coverage(report)),
+            *findings(report),
+        ],
+        "## In how many columns RPCAG is best": [
+            *map(with_title, wins),
+            *(HOW_WINS_COUNT for _ in wins),
+        ],
+        "## Ours beside the printed numbers": _sections(
+            tables, "oracle_means", "deviations_"
+        ),
+        "## Without labels": _sections(
+            tables, "fair_leads", "fair_means", "fair_by_dataset", "rpcag_minus_rpca"
+        ),
+        "## Where RPCAG loses": _sections(tables, "losses"),
+        "## Every column": _sections(
+            tables, "oracle_complete", "fair_knn_known", *_only_setups(tables)
+        ),
+        "## The other experiments": [
+            *verdicts(records).values(),
+            *(with_title(table) for _, table in _experiments(records)),
+        ],
+    }
+    parts = []
+    for heading, inside in sections.items():
+        inside = [part for part in inside if part]
+        if inside:
+            parts += [heading, *inside]
+    return "\n\n".join(parts) + "\n"
+
+
+HOW_WINS_COUNT = (
+    "The paper's RPCAG has the lowest error in 65 of its 72 columns. Under the oracle "
+    "labels choose parameters and the run of k-means, for every model; models with "
+    "larger grids gain more by that."
+)
+
+
+def _sections(tables: dict[str, Table], *beginnings: str) -> list[str]:
+    """Tables whose names begin so, with their titles."""
+    return [
+        with_title(table)
+        for beginning in dict.fromkeys(beginnings)
+        for name, table in tables.items()
+        if name.startswith(beginning)
     ]
-    for setup in SETUPS["oracle"]:
-        cells = report.oracle(*setup)
-        if cells:
-            title = f"oracle, {SETUP_NAMES[setup]}"
-            sections.append(with_title(report.deviations(cells, title)))
-    sections += [
-        "## Without labels",
-        with_title(report.means()),
-        with_title(by_dataset(report)),
-        with_title(report.paired()),
-        "## Every column",
-    ]
-    for name, table in _named(report):
-        if name.startswith(("oracle_complete", "fair_knn_known")):
-            sections.append(with_title(table))
-    others = [with_title(table) for _, table in _experiments(records)]
-    if others:
-        sections += ["## The other experiments", *others]
-    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _only_setups(tables: dict[str, Table]) -> list[str]:
+    """Of a store that has not what the page shows of every column, what it has."""
+    shown = []
+    for protocol, first in (("oracle", "complete"), ("fair", "knn_known")):
+        names = [n for n in tables if n.startswith(f"{protocol}_") and n not in MEANS]
+        if not any(name.startswith(f"{protocol}_{first}") for name in names):
+            shown += names
+    return shown
 
 
 def with_title(table: Table) -> str:
@@ -142,20 +186,24 @@ def with_title(table: Table) -> str:
 def coverage(report: Report) -> list[str]:
     """How much of the study is there."""
     lines = []
-    for protocol, setups in SETUPS.items():
-        for setup in setups:
-            cells = getattr(report, protocol)(*setup)
-            columns = len({key[:2] for key in cells if key[2] == "RPCAG"})
+    printed = {key[:2] for key in report.printed}
+    for protocol in SETUPS:
+        for setup, cells in report.setups(protocol):
+            columns = {key[:2] for key in cells}
+            own = len(columns - printed)
+            more = f" and {own} other{'s' if own > 1 else ''}" if own else ""
+            without = len(columns - {key[:2] for key in cells if key[2] == "RPCAG"})
+            missed = f" ({without} without RPCAG)" if without else ""
             seeds = {
-                t.seed
-                for t in report.trials
-                if (t.protocol, t.graph, t.mask) == (protocol, *setup)
+                trial.seed
+                for trial in report.trials
+                if trial.protocol == protocol and fits(trial, *setup)
             }
-            if columns:
-                lines.append(
-                    f"{protocol}, {SETUP_NAMES[setup]}: {columns} of 72 columns, "
-                    f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
-                )
+            lines.append(
+                f"{protocol}, {SETUP_NAMES[setup]}: {len(columns & printed)} of "
+                f"{len(printed)} columns{more}{missed}, "
+                f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+            )
     counts = Counter(t.model for t in report.trials if t.protocol == "oracle")
     if counts:
         tried = ", ".join(f"{model} {count:,}" for model, count in counts.items())
@@ -166,6 +214,9 @@ def coverage(report: Report) -> list[str]:
 def write(report: Report, records: list[dict], folder: Path) -> Iterator[Path]:
     """Every table as CSV, Markdown and LaTeX, and the figures."""
     folder.mkdir(parents=True, exist_ok=True)
+    if report.trials:
+        save(folder / "errors.csv", errors_csv(report))
+        yield folder / "errors.csv"
     for name, table in (*_named(report), *_experiments(records)):
         for ending, text in (
             ("csv", table.csv()),
@@ -192,13 +243,11 @@ def _figures(report: Report, records: list[dict], folder: Path) -> Iterator[Path
                 # Faces and frames are not in the store: no data, no picture.
                 with contextlib.suppress(FileNotFoundError):
                     drawn[name] = getattr(figures, name)(records)
-    for protocol, setups in SETUPS.items():
-        for setup in setups:
-            cells = getattr(report, protocol)(*setup)
-            if cells:
-                title = f"{protocol}, {SETUP_NAMES[setup]}"
-                name = f"bars_{protocol}_{'_'.join(setup)}"
-                drawn[name] = figures.bars(cells, title)
+    for protocol in SETUPS:
+        for setup, cells in report.setups(protocol):
+            title = f"{protocol}, {SETUP_NAMES[setup]}"
+            name = f"bars_{protocol}_{'_'.join(setup)}"
+            drawn[name] = figures.bars(cells, title)
     for name, figure in drawn.items():
         path = folder / f"{name}.png"
         save_figure(path, figure)

@@ -1,12 +1,13 @@
 """What a store says about the paper's tables."""
 
 import itertools
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rpcag.study.corruptions import CORRUPTIONS
+from rpcag.study.corruptions import CORRUPTIONS, PATTERN
 from rpcag.study.methods import METHODS, PRINTED
 from rpcag.study.plan import CONTROL, DATASETS, DEFAULT, IMAGES, SETUPS
 from rpcag.study.printed import clustering_errors
@@ -14,6 +15,8 @@ from rpcag.study.results import (
     Cell,
     Trial,
     fair,
+    fits,
+    gaps,
     mean_over,
     oracle,
     over_seeds,
@@ -25,19 +28,15 @@ from rpcag.study.results import (
 )
 from rpcag.study.tables import Table, percent, signed
 
-SHORT = {
-    "none": "none",
-    "samples25_occlusion25": "a quarter occluded 25 %",
-    "samples25_missing25": "a quarter missing 25 %",
-    **{f"occlusion{s}": f"occluded {s} %" for s in (15, 25, 40)},
-    **{f"missing{s}": f"missing {s} %" for s in (15, 25, 35, 50)},
-}
-SETUP_NAMES = {
+Setup = tuple[str, str]  # graph and knowledge of the mask
+SETUP_NAMES: dict[Setup, str] = {
     ("complete", "zeros"): "the paper's graph, zeros as data",
     ("knn", "zeros"): "10 nearest neighbours (masked distances), zeros as data",
     ("knn", "known"): "10 nearest neighbours (masked distances), mask known",
     ("uniform", "zeros"): "uniform graph, zeros as data",
     ("uniform", "known"): "uniform graph, mask known",
+    ("complete", "known"): "the paper's graph, mask known",
+    ("robust", "zeros"): "neighbours in the low-rank part of RPCA, zeros as data",
     ("robust", "known"): "neighbours in the low-rank part of RPCA, mask known",
 }
 # Kinds of corruption that errors are averaged over.
@@ -50,12 +49,38 @@ TIED = "tied, of these"
 AS_IT_COMES = "mask known, RPCAG with its default graph"
 
 
+def short(corruption: str) -> str:
+    """A corruption, the paper's or another, as the head of a column."""
+    match = PATTERN.fullmatch(corruption)
+    if match is None:
+        return corruption
+    samples, kind, share = match.groups()
+    of = {None: "", "25": "a quarter "}.get(samples, f"{samples} % of samples ")
+    return f"{of}{'occluded' if kind == 'occlusion' else kind} {share} %"
+
+
+def corruptions_of(cells: Iterable[tuple], dataset: str | None = None) -> list[str]:
+    """Those there are, of one data set or of all: the paper's first, then others."""
+    present = {key[1] for key in cells if dataset in (None, key[0])}
+    others = sorted(present - set(CORRUPTIONS), key=_by_share)
+    return [c for c in CORRUPTIONS if c in present] + others
+
+
+def _by_share(corruption: str) -> tuple:
+    """missing9 before missing33."""
+    parts = re.split(r"(\d+)", corruption)
+    return tuple(int(part) if part.isdecimal() else part for part in parts)
+
+
 class Report:
     """All tables of the clustering study, from its records."""
 
     def __init__(self, records: Iterable[dict]) -> None:
+        records = list(records)
         self.trials: list[Trial] = trials(records)
+        self.gaps = gaps(records)
         self.printed = {key: error / 100 for key, error in clustering_errors().items()}
+        self.own_models = sorted({t.model for t in self.trials} - set(METHODS))
         present = {trial.dataset for trial in self.trials}
         self.datasets = [name for name in DATASETS if name in present]
         self.datasets += sorted(present - set(DATASETS))
@@ -65,6 +90,30 @@ class Report:
 
     def fair(self, graph: str, mask: str, **options) -> Cell:
         return over_seeds(fair(self.trials, graph, mask, **options))
+
+    def setups(self, protocol: str) -> Iterator[tuple[Setup, Cell]]:
+        """Every graph and mask that was run, with its errors.
+
+        Without a graph or without corruption several are the same: these come once.
+        """
+        seen: list[set[int]] = []
+        planned: list[Setup] = list(SETUPS[protocol])
+        if protocol == "fair" and self._is_shared(DEFAULT[0]):
+            planned.append(DEFAULT)
+        for setup in dict.fromkeys(planned):
+            runs = {
+                trial.run
+                for trial in self.trials
+                if trial.protocol == protocol and fits(trial, *setup)
+            }
+            cells = getattr(self, protocol)(*setup)
+            if cells and not any(runs <= before for before in seen):
+                seen.append(runs)
+                yield setup, cells
+
+    def _is_shared(self, graph: str) -> bool:
+        """Whether other models than RPCAG have been run on a graph."""
+        return any(t.graph == graph and t.model != "RPCAG" for t in self.trials)
 
     def spreads(self, graph: str, mask: str) -> Cell:
         """Of the fair protocol."""
@@ -84,7 +133,7 @@ class Report:
         self, dataset: str, cells: Cell, name: str, spread: Cell | None = None
     ) -> Table:
         """One data set: ours, and in brackets the printed number and the difference."""
-        columns = [c for c in CORRUPTIONS if any(k[:2] == (dataset, c) for k in cells)]
+        columns = corruptions_of(cells, dataset)
         models = _models(cells, dataset)
         rows, bold = [], set()
         for j, corruption in enumerate(columns):
@@ -113,7 +162,7 @@ class Report:
             f"{dataset}, {name}: clustering error{deviation} in %, in brackets the "
             "paper's and ours minus it"
         )
-        header = ["model", *(SHORT.get(c, c) for c in columns)]
+        header = ["model", *(short(c) for c in columns)]
         return Table(title, header, rows, frozenset(bold))
 
     def _beside(self, key: tuple[str, str, str], cells: Cell, spread: Cell) -> str:
@@ -154,16 +203,16 @@ class Report:
 
     def wins(self) -> Table:
         """In how many columns each model has the lowest error."""
-        counted: dict[str, Counter] = {"the paper": self._wins(self.printed)}
-        for setup in SETUPS["oracle"]:
-            cells = self.oracle(*setup)
-            counted[f"oracle, {SETUP_NAMES[setup]}"] = self._wins(cells)
-        for setup in SETUPS["fair"]:
-            counted[f"fair, {SETUP_NAMES[setup]}"] = self._wins(self.fair(*setup))
+        counted: dict[str, Counter] = {}
+        for protocol in SETUPS:
+            for setup, cells in self.setups(protocol):
+                counted[f"{protocol}, {SETUP_NAMES[setup]}"] = self._wins(cells)
         counted[f"fair, {AS_IT_COMES}"] = self._wins(over_seeds(self.defaults()))
         counted = {name: count for name, count in counted.items() if count}
+        if counted:
+            counted = {"the paper": self._wins(self.printed)} | counted
         models = [m for m in METHODS if any(m in c for c in counted.values())]
-        models = ["RPCAG", *(m for m in models if m != "RPCAG")]
+        models = ["RPCAG", *(m for m in models if m != "RPCAG"), *self.own_models]
         rows = [
             [
                 name,
@@ -188,18 +237,23 @@ class Report:
 
     def means(self) -> Table:
         """Mean error over the image sets, with and without PIE."""
+        groups = GROUPS | {
+            short(c): [c]
+            for c in corruptions_of(t.column for t in self.trials)
+            if c not in CORRUPTIONS and self._is_whole(c)
+        }
         rows = []
         for (graph, mask), models, options in self._lines():
             cells = self.fair(graph, mask, **options)
             for model, name in models:
                 row = [name]
                 for datasets in (IMAGES, [d for d in IMAGES if d != "PIE"]):
-                    for corruptions in GROUPS.values():
+                    for corruptions in groups.values():
                         columns = itertools.product(datasets, corruptions)
                         row.append(percent(mean_over(cells, model, columns)))
                 if set(row[1:]) != {"-"}:
                     rows.append(row)
-        header = ["model", *GROUPS, *(f"{g}, no PIE" for g in GROUPS)]
+        header = ["model", *groups, *(f"{g}, no PIE" for g in groups)]
         bold = set()
         for j in range(1, len(header)):
             numbers = [float(row[j]) if row[j] != "-" else np.inf for row in rows]
@@ -208,11 +262,21 @@ class Report:
         title = "fair protocol: mean error over the image sets, in %"
         return Table(title, header, rows, frozenset(bold))
 
+    def _is_run(self, model: str, graph: str) -> bool:
+        return any((t.model, t.graph) == (model, graph) for t in self.trials)
+
+    def _is_whole(self, corruption: str) -> bool:
+        """Whether all image sets have been corrupted so."""
+        found = {t.dataset for t in self.trials if t.corruption == corruption}
+        return found >= set(IMAGES[1:])
+
     def _lines(self):
         known = ("knn", "known")
-        for model in METHODS:
+        for model in (*METHODS, *self.own_models):
             name = f"{model}, same graph" if model == "RPCAG" else model
             yield known, [(model, name)], {}
+            if model != "RPCAG" and self._is_run(model, DEFAULT[0]):
+                yield DEFAULT, [(model, f"{model}, graph of RPCAG")], {}
             if model == "RPCAG":
                 yield DEFAULT, [(model, "RPCAG (default)")], {}
                 for gamma in (0.02, 0.125, 1.0):
@@ -226,7 +290,11 @@ class Report:
     def paired(self) -> Table:
         """RPCAG minus RPCA on the same seeds."""
         rows = []
-        found = {SETUP_NAMES[s]: fair(self.trials, *s) for s in SETUPS["fair"]}
+        found = {
+            SETUP_NAMES[s]: fair(self.trials, *s)
+            for s, _ in self.setups("fair")
+            if s != DEFAULT  # which RPCAG has in any case
+        }
         for setup, cells in (found | {AS_IT_COMES: self.defaults()}).items():
             apart: dict[str, dict[int, list[float]]] = defaultdict(
                 lambda: defaultdict(list)

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +10,10 @@ import numpy as np
 
 # What the fair protocol takes of a grid; the rest is printed beside it.
 CHOSEN = {"gamma": "auto", "components": "k"}
+
+
+# Models whose solves are certified.
+CERTIFIED = ("RPCA", "RPCAG", "FRPCAG")
 
 
 class Errors(NamedTuple):
@@ -67,34 +71,60 @@ def _trials(record: dict, line: int) -> Iterator[Trial]:
             yield Trial(**run, values=assigned, errors=Errors(*numbers), run=line)
 
 
+def gaps(records: Iterable[dict]) -> dict[str, list[float | None]]:
+    """The worst certified gap of every record of a convex model; None: not kept."""
+    found: dict[str, list[float | None]] = defaultdict(list)
+    for record in records:
+        run = record["run"]
+        if "protocol" in run and run.get("model") in CERTIFIED:
+            found[run["model"]].append(record.get("gap"))
+    return dict(found)
+
+
 Cell = dict[tuple[str, str, str], float]  # by data set, corruption and model
 
 
-def oracle(
+def best(
     found: Iterable[Trial],
     graph: str,
     mask: str,
     *,
     components: str | None = "all",
     majority: bool = False,
-) -> Cell:
-    """The least error over the grid and the runs of k-means: labels choose.
+    where: Callable[[Trial], bool] | None = None,
+) -> dict[tuple[str, str, str], tuple[float, Trial]]:
+    """The least error over the grid and the runs of k-means, and where it is.
 
-    k-means itself is the mean of its runs, as in the paper.
+    `where` leaves out some of the grid. k-means itself is the mean of its runs, as in
+    the paper.
     """
-    cells: Cell = {}
+    cells: dict[tuple[str, str, str], tuple[float, Trial]] = {}
     for trial in found:
-        if trial.protocol != "oracle" or not _fits(trial, graph, mask):
+        if trial.protocol != "oracle" or not fits(trial, graph, mask):
             continue
         if components not in (None, trial.values.get("components", components)):
             continue
-        found_at = trial.errors
-        error = found_at.least_majority if majority else found_at.least
-        if trial.model == "k-means":
-            error = found_at.mean_majority if majority else found_at.mean
+        if where is not None and not where(trial):
+            continue
+        error = least_error(trial, majority)
         key = (*trial.column, trial.model)
-        cells[key] = min(error, cells.get(key, 1.0))
+        if key not in cells or error < cells[key][0]:
+            cells[key] = error, trial
     return cells
+
+
+def least_error(trial: Trial, majority: bool = False) -> float:
+    """What the oracle counts."""
+    errors = trial.errors
+    if trial.model == "k-means":
+        return errors.mean_majority if majority else errors.mean
+    return errors.least_majority if majority else errors.least
+
+
+def oracle(found: Iterable[Trial], graph: str, mask: str, **options: Any) -> Cell:
+    """The least error over the grid and the runs of k-means: labels choose."""
+    cells = best(found, graph, mask, **options)
+    return {key: error for key, (error, _) in cells.items()}
 
 
 def fair(
@@ -108,7 +138,7 @@ def fair(
     """The mean error of k-means by seed, at the values chosen without labels."""
     cells: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
     for trial in found:
-        if trial.protocol != "fair" or not _fits(trial, graph, mask):
+        if trial.protocol != "fair" or not fits(trial, graph, mask):
             continue
         if any(
             trial.values.get(name, value) != value
@@ -143,7 +173,8 @@ def spreads(cells: dict[tuple[str, str, str], dict[int, float]]) -> Cell:
     }
 
 
-def _fits(trial: Trial, graph: str, mask: str) -> bool:
+def fits(trial: Trial, graph: str, mask: str) -> bool:
+    """Whether a trial belongs to a setup: no graph suits all, clean data no mask."""
     if trial.graph not in (None, graph):
         return False
     return trial.mask == ("zeros" if trial.corruption == "none" else mask)
@@ -163,6 +194,16 @@ def ranks(cells: Cell, model: str = "RPCAG") -> dict[tuple[str, str], int]:
         column: 1 + sum(error < by[model] for error in by.values())
         for column, by in _columns(cells).items()
         if model in by
+    }
+
+
+def below(cells: Cell, others: Cell, model: str = "RPCA") -> set[tuple[str, str]]:
+    """The columns in which RPCAG is below another model, which `others` has."""
+    return {
+        key[:2]
+        for key, error in cells.items()
+        if key[2] == "RPCAG"
+        and round(error, 9) < round(others.get((*key[:2], model), -1.0), 9)
     }
 
 

@@ -1,10 +1,127 @@
 """Where RPCAG stands among the models, and why."""
 
-from rpcag.study.methods import PRINTED
-from rpcag.study.plan import CONTROL, IMAGES, SETUPS
-from rpcag.study.report import SETUP_NAMES, Report
-from rpcag.study.results import Cell, mean_over, over_seeds, ranks
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from rpcag.study.methods import METHODS, PRINTED
+from rpcag.study.plan import CONTROL, DEFAULT, IMAGES, SETUPS
+from rpcag.study.report import GROUPS, SETUP_NAMES, Report
+from rpcag.study.results import Cell, fair, mean_over, over_seeds, ranks
 from rpcag.study.tables import Table, percent, signed
+
+BySeed = dict[tuple[str, str, str], dict[int, float]]
+
+
+@dataclass(frozen=True)
+class Lead:
+    """RPCAG beside the best of the other models, over a group of columns."""
+
+    group: str
+    error: float
+    best: str  # of the others
+    difference: float  # points, ours minus its error
+    deviation: float | None  # standard error over seeds; None: there is one seed
+
+    @property
+    def is_clear(self) -> bool:
+        return self.deviation is not None and abs(self.difference) > 2 * self.deviation
+
+    def __str__(self) -> str:
+        over = "" if self.deviation is None else f" ± {self.deviation:.2f}"
+        return f"{self.best} {self.difference:+.2f}{over}"
+
+
+def comparisons(report: Report) -> dict[str, list[Lead]]:
+    """RPCAG beside the others in six groups, by which graph it and they have.
+
+    Models without a graph are as they are, and those of several graphs have their own.
+    """
+    forms: dict[str, BySeed] = {
+        "RPCAG as it comes, the others with 10 neighbours": report.defaults(),
+        "all with 10 neighbours": fair(report.trials, "knn", "known"),
+        "all with the graph of RPCAG": fair(report.trials, *DEFAULT),
+    }
+    # With the graph of RPCAG only its own runs and those without any graph say nothing.
+    models = {
+        graph: {
+            trial.model
+            for trial in report.trials
+            if trial.protocol == "fair" and trial.graph == graph
+        }
+        & set(METHODS)
+        for graph in ("knn", DEFAULT[0])
+    }
+    if not models["knn"] <= models[DEFAULT[0]]:
+        del forms["all with the graph of RPCAG"]
+    found = {name: _leads(cells) for name, cells in forms.items()}
+    return {name: leads for name, leads in found.items() if leads is not None}
+
+
+def _leads(by_seed: BySeed) -> list[Lead] | None:
+    """All six groups, or nothing."""
+    cells = over_seeds(by_seed)
+    leads = []
+    for sets, label in ((IMAGES, ""), (IMAGES[1:], ", no PIE")):
+        for group, corruptions in GROUPS.items():
+            columns = list(product(sets, corruptions))
+            models = {m for *column, m in cells if tuple(column) in columns}
+            means = {m: mean_over(cells, m, columns) for m in sorted(models)}
+            ours = means.pop("RPCAG", None)
+            whole = {m: error for m, error in means.items() if error is not None}
+            # One that is not run everywhere yet might be the best.
+            if ours is None or not whole or len(whole) < len(means):
+                return None
+            best = min(whole, key=lambda m: whole[m])
+            apart = _by_seed(by_seed, best, columns)
+            deviation = None
+            if len(apart) > 1:
+                deviation = float(np.std(apart, ddof=1) / np.sqrt(len(apart)))
+            difference = 100 * (ours - whole[best])
+            leads.append(Lead(group + label, ours, best, difference, deviation))
+    return leads
+
+
+def _by_seed(by_seed: BySeed, model: str, columns: list[tuple[str, str]]) -> list:
+    """RPCAG minus another model, mean over columns, in points."""
+    seeds = set.intersection(
+        *(set(by_seed[*c, m]) for c in columns for m in ("RPCAG", model))
+    )
+    return [
+        100
+        * np.mean([by_seed[*c, "RPCAG"][s] - by_seed[*c, model][s] for c in columns])
+        for s in sorted(seeds)
+    ]
+
+
+def leads(report: Report) -> Table:
+    """The six groups: RPCAG, and what the best of the others is from it."""
+    found = comparisons(report)
+    rows = []
+    for at in zip(*found.values(), strict=True):
+        row = [at[0].group]
+        for lead in at:
+            row += [percent(lead.error), str(lead)]
+        rows.append(row)
+    if rows:
+        for name, test in (
+            ("groups it leads", lambda lead: True),
+            ("by more than two standard errors", lambda lead: lead.is_clear),
+        ):
+            row = [name]
+            for group in found.values():
+                count = sum(lead.difference < 0 and test(lead) for lead in group)
+                row += [f"{count} of {len(group)}", ""]
+            rows.append(row)
+    header = ["group"]
+    for name in found:
+        header += [name, "best other, RPCAG minus it ± s.e."]
+    title = (
+        "fair protocol, mask known: mean error of RPCAG over the image sets, in %, and "
+        "points to the best other model with standard errors over seeds"
+    )
+    return Table(title, header, rows)
 
 
 def by_dataset(report: Report) -> Table:

@@ -58,3 +58,10 @@ def percent(error: float | None) -> str:
 
 def signed(points: float | None) -> str:
     return "-" if points is None else f"{points:+.1f}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """In a sentence."""
+    if not words:
+        return "none"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
