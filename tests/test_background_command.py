@@ -130,6 +130,61 @@ def test_masks_of_ones_and_of_white_mean_the_same(clip, tmp_path):
     assert all(score == scores[0] for score in scores)
 
 
+@pytest.mark.parametrize("format", ["mp4", "webm", "jpg"])
+def test_masks_may_be_compressed(format, clip, tmp_path):
+    with np.load(clip.with_suffix(".npz")) as archive:
+        frames, index, masks = (archive[k] for k in ("frames", "mask_index", "masks"))
+    white = masks * np.uint8(255)
+    np.save(tmp_path / "video.npy", frames[index])
+    np.save(tmp_path / "truth.npy", white)
+    if format == "jpg":
+        import av
+
+        stored = tmp_path / "stored"
+        stored.mkdir()
+        for i, mask in enumerate(white):
+            codec = av.CodecContext.create("mjpeg", "w")
+            codec.height, codec.width, codec.pix_fmt = *mask.shape, "yuvj420p"
+            codec.time_base = Fraction(1, 10)
+            picture = av.VideoFrame.from_ndarray(mask, format="gray")
+            packets = codec.encode(picture.reformat(format="yuvj420p"))
+            (stored / f"{i}.jpg").write_bytes(b"".join(map(bytes, packets)))
+    else:
+        stored = write(tmp_path / "stored", white, format)
+    assert len(np.unique(np.stack(list(open_source(stored, grey=True))))) > 2
+    words = [tmp_path / "video.npy", "--json", "--force", "-o", tmp_path / "o"]
+    exact, coded = (
+        json.loads(command(*words, "--truth", f).stdout)["scores"]["f"]
+        for f in (tmp_path / "truth.npy", stored)
+    )
+    assert coded == pytest.approx(exact, abs=0.02)
+
+
+def test_greys_of_cdnet_are_shadow_and_unknown(clip, tmp_path):
+    """However much of the picture they are, as outside the region of interest."""
+    with np.load(clip.with_suffix(".npz")) as archive:
+        frames, index, masks = (archive[k] for k in ("frames", "mask_index", "masks"))
+    truth = np.where(masks, np.uint8(255), np.uint8(0))
+    truth[:, :10] = 85
+    truth[:, 10:12] = 170
+    truth[:, 28:] = 50
+    np.save(tmp_path / "video.npy", frames[index])
+    path = write(tmp_path / "truth", truth, "png")
+    np.savez(
+        tmp_path / "truth.npz",
+        masks=truth == 255,
+        mask_index=np.arange(len(truth)),
+        valid=~np.isin(truth, (85, 170)),
+    )
+    words = [tmp_path / "video.npy", "--json", "--force", "-o", tmp_path / "o"]
+    greys, known = (
+        json.loads(command(*words, "--truth", f).stdout)["scores"]
+        for f in (path, path.with_suffix(".npz"))
+    )
+    assert greys == known
+    assert greys["f"] > 0.9
+
+
 def test_colours_and_sizes_are_as_asked(tmp_path, rng):
     frames, _ = scene(rng, n=20)
     colours = np.stack([frames, frames // 2, 255 - frames], axis=3)
@@ -347,6 +402,41 @@ def _cut_webm(folder, clip):
     return path
 
 
+def fragmented(path, frames):
+    """As cameras and streams write them: no header tells how many frames there are."""
+    import av
+
+    options = {"movflags": "frag_keyframe+empty_moov"}
+    with av.open(str(path), "w", options=options) as container:
+        stream = container.add_stream("libx264", rate=10, options={"g": "10"})
+        stream.height, stream.width = frames.shape[1:]
+        stream.pix_fmt = "yuv420p"
+        for frame in frames:
+            picture = av.VideoFrame.from_ndarray(frame, format="gray")
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))
+    return path.read_bytes()
+
+
+def places(data, kind):
+    """Where the boxes of a kind start and end."""
+    at, found = 0, []
+    while at < len(data):
+        end = at + int.from_bytes(data[at : at + 4], "big")
+        found += [(at, end)] if data[at + 4 : at + 8] == kind else []
+        at = end
+    return found
+
+
+def _cut_fragment(folder, clip):
+    path = folder / "cut.mp4"
+    frames = np.stack(list(open_source(clip, grey=True)))
+    data = fragmented(path, frames)
+    start, end = places(data, b"mdat")[1]
+    path.write_bytes(data[: (start + end) // 2])
+    return path
+
+
 def _pipe(folder, clip):
     os.mkfifo(folder / "pipe.mp4")
     return folder / "pipe.mp4"
@@ -411,6 +501,7 @@ def _objects(folder, clip):
         (_sizes, "000003.png is 20x16 but the first is 16x16: --size WIDTHxHEIGHT"),
         (_cut_off, "--frames 0:"),
         (_cut_webm, "of 3.0 seconds: the file is cut off. --frames 0:"),
+        (_cut_fragment, "cut.mp4 ends within a fragment, after 1"),
         (_pipe, "pipe.mp4 is a pipe or a device, but the video is read twice"),
         (_cut_head, "cut.mp4 has no video in it: it holds other things, or is cut off"),
         (_cut_archive, "cut.npz is not a NumPy archive, or is cut off"),
@@ -436,7 +527,24 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
     assert listed(tmp_path) == ["in"]
 
 
+def test_fragments_are_cut_off_only_where_they_end_in_one(clip, tmp_path):
+    path = tmp_path / "parts.mp4"
+    data = fragmented(path, np.stack(list(open_source(clip, grey=True))))
+    assert len(list(open_source(path))) == 30
+    path.write_bytes(data + b"\0\0\1\0camera")  # something of its maker's
+    assert len(list(open_source(path))) == 30
+    # Between two fragments there is nothing to see it by.
+    path.write_bytes(data[: places(data, b"mdat")[1][1]])
+    assert len(list(open_source(path))) == 20
+    _, end = places(data, b"mdat")[2]
+    path.write_bytes(data[: end - 1])
+    with pytest.raises(ValueError, match=r"ends within a fragment.* --frames 0:\d+ "):
+        list(open_source(path))
+
+
 MASKS = np.zeros((30, 32, 44), bool)
+GREYS = np.random.default_rng(0).integers(0, 256, MASKS.shape).astype(np.uint8)
+FAINT = np.where(np.arange(44) < 4, 76, MASKS).astype(np.uint8)  # red, in grey
 NUMBERS = np.arange(30)
 
 
@@ -457,6 +565,11 @@ NUMBERS = np.arange(30)
             "truth.npz has masks of 20x20, but the frames are 44x32",
         ),
         (MASKS[:7], "must have a mask for every frame up to 29, got 7"),
+        ({"masks": GREYS, "mask_index": NUMBERS}, "0 and one other value; got more"),
+        (GREYS, "% of its pixels are other greys and 1"),
+        (GREYS / 255, "% of its pixels are other greys and 1"),
+        (GREYS * np.uint16(257), "% of its pixels are other greys and 1"),
+        (FAINT, "but 9.09 % of its pixels are other greys and 0 % are white"),
         (b"no archive", "truth.npz is not a NumPy archive, or is cut off"),
     ],
 )

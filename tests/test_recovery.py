@@ -399,6 +399,7 @@ def test_the_page_is_made_from_the_store(call, store, face_records, tmp_path):
     }
     assert all(f"(images/{name})" in text for name in names)
     assert old.read_bytes() == b"from before"
+    assert f"note: {old} is the one from before: " in result.stderr
     (counts, *_) = phase.tables(store.read())
     assert counts.markdown() in text + "\n"
     before = text

@@ -84,6 +84,85 @@ def test_tables_have_the_mean_and_mark_the_best():
     assert video.tables([]) == []
 
 
+def scored(f, behind=()):
+    """Records with an F for every clip and method, and some errors behind objects."""
+    return [
+        {
+            "run": {"experiment": "video", "clip": c, "model": m, "every": 1},
+            "frames": 9,
+            "masks": 3,
+            "f": value,
+            "precision": 0.5,
+            "recall": 0.5,
+            "behind": dict(behind).get((c, m)),
+            "seconds_per_frame": 0.01,
+            "facts": {},
+        }
+        for m, values in f.items()
+        for c, value in zip(video.CLIPS, values, strict=True)
+    ]
+
+
+def test_clips_that_were_looked_at_are_told_from_the_others():
+    assert set(video.LOOKED_AT) < set(video.CLIPS)
+    # In the order of CLIPS: the third and the last were not looked at.
+    f = {
+        "RPCAG": [0.9, 0.9, 0.5, 0.9, 0.9, 0.7],
+        "RPCA": [0.8, 0.96, 0.5, 0.8, 0.8, 0.75],
+        "KNN": [0.1, 0.1, 0.7, 0.1, 0.1, 0.9],
+    }
+    records = scored(f)
+    table = video.tables(records)[1]
+    assert table.rows == [
+        ["RPCAG", "0.900", "0.600"],
+        ["RPCA", "0.840", "0.625"],
+        ["KNN", "0.100", "0.800"],
+    ]
+    assert table.bold == {(0, 1), (2, 2)}
+    assert table.header[2] == "not: shoppingmall, pedestrians"
+    said = video.says(records)
+    assert "the highest mean F of 3 methods is RPCAG's, 0.900." in said
+    assert (
+        "(shoppingmall and pedestrians) the highest mean F of 3 methods is KNN's, "
+        "0.800; RPCAG is number 3 with 0.600." in said
+    )
+    assert "So few clips rank no methods" in said
+    # A clip without a difference counts for neither.
+    assert "above that of RPCA on 3 (hall, lobby and highway) and below on 2 (" in said
+    assert "6 clips do not tell the two apart" in said
+    assert "chosen by the masks" not in video.HOW
+    assert all(clip in video.HOW for clip in video.LOOKED_AT)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told"),
+    [
+        (6, "These clips tell the two apart (exact sign test, two-sided p = 0.031)"),
+        (5, "6 clips do not tell the two apart (exact sign test, two-sided p = 0.22)"),
+        (3, "6 clips do not tell the two apart (exact sign test, two-sided p = 1)"),
+    ],
+)
+def test_clips_tell_two_methods_apart_only_if_chance_would_not(ahead, told):
+    ours = [0.8] * ahead + [0.6] * (6 - ahead)
+    assert told in video.says(scored({"RPCAG": ours, "RPCA": [0.7] * 6}))
+
+
+def test_a_median_that_is_nearer_to_the_background_is_told():
+    f = {"RPCAG": [0.5] * 6, "median": [0.4] * 6}
+    behind = {
+        ("highway", "RPCAG"): 6.2,
+        ("highway", "median"): 2.0,
+        ("pedestrians", "RPCAG"): 0.3,
+        ("pedestrians", "median"): 0.7,
+    }
+    records = scored(f, behind)
+    (note,) = [table.note for table in video.tables(records) if table.note]
+    assert "RPCAG on highway (2.0 against 6.2). The truth" in note
+    assert note in video.page(records)
+    behind["highway", "median"] = 7.0
+    assert not any(table.note for table in video.tables(scored(f, behind)))
+
+
 def test_the_background_is_judged_where_objects_hide_it():
     n = 120
     frames = np.full((n, 4, 6), 100, np.uint8)
@@ -127,12 +206,42 @@ def test_the_page_and_the_figure_are_made_from_the_store(store, monkeypatch, tmp
         figures.video([])
 
 
+def test_a_page_without_the_picture_says_what_draws_it(store, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
+    from rpcag.study.recovery import write_recovery
+
+    records = list(store.read())
+    page, told = tmp_path / "page.md", []
+    picture = tmp_path / "images" / "recovery_video.png"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    assert list(write_recovery(records, page, told.append)) == [page]
+    assert "*(Not drawn: where RPCA and RPCAG differ most" in page.read_text()
+    assert "`rpcag reproduce video --store new.jsonl`" in page.read_text()
+    assert str(tmp_path / "elsewhere") not in page.read_text()
+    (why,) = told
+    assert why.startswith(f"{picture} is missing: ")
+    assert "rpcag reproduce video --store new.jsonl makes them here" in why
+    # One from before is shown, and that it was not drawn again is told.
+    picture.write_bytes(b"from before")
+    assert list(write_recovery(records, page, told.append)) == [page]
+    assert told[1].startswith(f"{picture} is the one from before: ")
+    assert "Not drawn" not in page.read_text()
+    assert "(images/recovery_video.png)" in page.read_text()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(store.path.parent))
+    assert list(write_recovery(records, page, told.append)) == [picture, page]
+    assert len(told) == 2
+
+
 def test_a_report_without_the_pictures_goes_on(store, monkeypatch, tmp_path):
     from rpcag.study.page import write
     from rpcag.study.report import Report
 
     records = list(store.read())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    names = {path.name for path in write(Report(records), records, tmp_path / "out")}
+    out, told = tmp_path / "out", []
+    names = {p.name for p in write(Report(records), records, out, told.append)}
     assert "video_1.csv" in names
     assert "video.png" not in names
+    (why,) = told
+    assert str(out) in why
+    assert "video.png is not drawn: " in why or "matplotlib" in why

@@ -25,6 +25,7 @@ from rpcag.commands.output import (
     errors,
     fail,
     mistakes,
+    note,
     print_json,
     say,
 )
@@ -515,17 +516,18 @@ def report(
 
             check_target(html, force=True)
         found = Report(records)
+        tell = (lambda text: None) if quiet else note
         written = []
         if page is not None:
             save(page, reproduction(found, records))
             written.append(page)
         if output is not None:
-            written += write(found, records, output)
+            written += write(found, records, output, tell)
         if html is not None:
             write_page(html, report_page(found, records))
             written.append(html)
         if recovery is not None:
-            written += write_recovery(records, recovery)
+            written += write_recovery(records, recovery, tell)
         tables = list(all_tables(found, records))
     if json:
         shown = [_plain(table) for table in tables]

@@ -457,8 +457,8 @@ def video(records: Iterable[dict]) -> Figure:
             if (clip, model) not in kept:
                 raise FileNotFoundError(
                     f"{video_.picture_file(found[clip, model]['run'])} is not there: "
-                    "the pictures were made on another machine; run rpcag reproduce "
-                    "video here, with a new store"
+                    "the pictures were made on another machine; rpcag reproduce video "
+                    "--store new.jsonl makes them here"
                 )
     masks = ("RPCAG", "RPCA", "MOG2", "KNN", "median")
     titles = ["frame", "RPCAG", "RPCA", "by hand", *masks]

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -45,6 +45,7 @@ MEANS = ("oracle_means", "fair_leads", "fair_means", "fair_by_dataset")
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
 TITLES = (REPRODUCTION, RECOVERY, "# Videos, by every method")
+PLOTS = "pictures need matplotlib, `pip install 'rpcag[plots]'`"
 # Those with other figures than one of their own name.
 FIGURES = {"phase": ("phase", "phase_difference")}
 
@@ -178,9 +179,9 @@ def _only_setups(tables: dict[str, Table]) -> list[str]:
 def with_title(table: Table) -> str:
     if not table.rows:
         return ""
-    return (
-        f"**{table.title[0].upper()}{table.title[1:]}**\n\n{table.markdown()}".strip()
-    )
+    title = f"**{table.title[0].upper()}{table.title[1:]}**"
+    parts = (title, table.note, table.markdown().strip())
+    return "\n\n".join(part for part in parts if part)
 
 
 def coverage(report: Report) -> list[str]:
@@ -211,8 +212,16 @@ def coverage(report: Report) -> list[str]:
     return lines
 
 
-def write(report: Report, records: list[dict], folder: Path) -> Iterator[Path]:
-    """Every table as CSV, Markdown and LaTeX, and the figures."""
+def write(
+    report: Report,
+    records: list[dict],
+    folder: Path,
+    tell: Callable[[str], Any] = lambda text: None,
+) -> Iterator[Path]:
+    """Every table as CSV, Markdown and LaTeX, and the figures.
+
+    `tell` is called with every figure that is left out, and why.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if report.trials:
         save(folder / "errors.csv", errors_csv(report))
@@ -227,22 +236,27 @@ def write(report: Report, records: list[dict], folder: Path) -> Iterator[Path]:
             save(path, text)
             yield path
 
-    yield from _figures(report, records, folder)
+    yield from _figures(report, records, folder, tell)
 
 
-def _figures(report: Report, records: list[dict], folder: Path) -> Iterator[Path]:
+def _figures(
+    report: Report, records: list[dict], folder: Path, tell: Callable[[str], Any]
+) -> Iterator[Path]:
     """Those of what is in the store; none without matplotlib."""
     try:
         from rpcag.study import figures
     except ImportError:
+        tell(f"no pictures in {folder}: {PLOTS}")
         return
     drawn = {}
     for experiment in EXPERIMENTS:
         if of_experiment(experiment.replace("_", "-"), records):
             for name in FIGURES.get(experiment, (experiment,)):
                 # Faces and frames are not in the store: no data, no picture.
-                with contextlib.suppress(FileNotFoundError):
+                try:
                     drawn[name] = getattr(figures, name)(records)
+                except FileNotFoundError as error:
+                    tell(f"{folder / name}.png is not drawn: {error}")
     for protocol in SETUPS:
         for setup, cells in report.setups(protocol):
             title = f"{protocol}, {SETUP_NAMES[setup]}"

@@ -1,12 +1,13 @@
 """The page docs/recovery.md: low-rank recovery, in numbers and pictures of a store."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rpcag.study.experiments import video
 from rpcag.study.experiments.task import of_experiment
-from rpcag.study.page import EXPERIMENTS, RECOVERY, save, save_figure, with_title
+from rpcag.study.page import EXPERIMENTS, PLOTS, RECOVERY, save, save_figure, with_title
 
 
 @dataclass(frozen=True)
@@ -15,13 +16,15 @@ class Section:
 
     The experiment is one of `EXPERIMENTS`: its ``says(records)`` is the outcome in
     words and its ``tables(records)`` in numbers. Figures are functions of
-    `rpcag.study.figures`, with what is seen in them.
+    `rpcag.study.figures`, with what is seen in them; `draw` is what it takes to draw
+    them where the store alone does not do.
     """
 
     experiment: str
     title: str
     how: str
     figures: tuple[tuple[str, str], ...]
+    draw: str = ""
 
 
 SECTIONS = (
@@ -61,6 +64,8 @@ others the mean of the pixel. Fixed parameters: nine components per person (the
 dimension of faces under all lights), defaults for λ and γ; `RPCAGCV` chooses γ by
 predicting hidden pixels, 0 among the candidates.""",
         (("faces", "clean, occluded and low-rank images of one person"),),
+        "faces are not in the store; `rpcag report --recovery` draws them where "
+        "`RPCAG_DATA` names the folder of the data",
     ),
     Section(
         "directions",
@@ -80,15 +85,21 @@ the paper's complete graph, black as data.""",
         "Videos",
         f"`rpcag reproduce video`; [video.md](video.md) has the details. {video.HOW}",
         (("video", "where RPCA and RPCAG differ most, of every clip one frame"),),
+        "frames are not in the store; `rpcag reproduce video --store new.jsonl` keeps "
+        "them on the machine it runs on, where `rpcag report --recovery` then draws "
+        "them",
     ),
 )
 
 
-def write_recovery(records: list[dict], path: Path) -> Iterator[Path]:
+def write_recovery(
+    records: list[dict], path: Path, tell: Callable[[str], Any] = lambda text: None
+) -> Iterator[Path]:
     """The page, and its pictures in the folder "images" beside it.
 
-    A picture that cannot be drawn (no matplotlib, or no data: faces are not kept in
-    the store) is left as it is, if it is there from before.
+    A picture that cannot be drawn (no matplotlib, or no data: faces and frames are not
+    kept in the store) is left as it is, if it is there from before, and `tell` is
+    called with why; if it is not there, the page has what it takes to draw it.
     """
     present = [s for s in SECTIONS if of_experiment(s.experiment, records)]
     if not present:
@@ -106,21 +117,31 @@ def write_recovery(records: list[dict], path: Path) -> Iterator[Path]:
         parts += [f"## {section.title}", section.how, experiment.says(records)]
         for name, seen in section.figures:
             picture = images / f"recovery_{name}.png"
-            if _draw(name, records, picture):
+            missing = _draw(name, records, picture)
+            if missing is None:
                 yield picture
+            else:
+                kept = "is the one from before" if picture.exists() else "is missing"
+                tell(f"{picture} {kept}: {missing}")
             if picture.exists():
                 parts.append(f"![{seen}](images/{picture.name})")
+            else:
+                needs = PLOTS if missing == PLOTS else section.draw
+                parts.append(f"*(Not drawn: {seen}; {needs}.)*")
         parts += [with_title(table) for table in experiment.tables(records)]
     save(path, "\n\n".join(part for part in parts if part) + "\n")
     yield path
 
 
-def _draw(name: str, records: list[dict], path: Path) -> bool:
+def _draw(name: str, records: list[dict], path: Path) -> str | None:
+    """Nothing, or why it cannot be."""
     try:
         from rpcag.study import figures
 
         figure = getattr(figures, name)(records)
-    except (ImportError, FileNotFoundError):
-        return False
+    except ImportError:
+        return PLOTS
+    except FileNotFoundError as error:
+        return str(error)
     save_figure(path, figure, dpi=100)
-    return True
+    return None

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Table:
-    """Text cells, with the best of a column marked."""
+    """Text cells, with the best of a column marked; the note is for pages."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     bold: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    note: str = ""
 
     def markdown(self) -> str:
         lines = [self.header, ["---"] + ["---:"] * (len(self.header) - 1)]

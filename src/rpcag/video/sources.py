@@ -118,7 +118,13 @@ class FileSource:
         """All that the header tells, frames or seconds, must say that some are missing.
 
         Headers count frames that are never shown; some tell a time alone, or nothing.
+        Those of fragments tell of the fragments that are there.
         """
+        if ends_in_fragment(self.path):
+            raise ValueError(
+                f"{self.name} ends within a fragment, after {read} frames: the file is "
+                f"cut off. --frames 0:{read} takes what is there"
+            )
         missing = {}
         if self.length is not None:
             few = read < 0.95 * self.length - 2
@@ -471,6 +477,30 @@ def _seconds(stream) -> float | None:
         return None
     hours, minutes, seconds = map(float, found.groups())
     return 3600 * hours + 60 * minutes + seconds
+
+
+def ends_in_fragment(path: Path) -> bool:
+    """Whether a fragmented MP4 stops before the end of its last box.
+
+    A file is boxes one after the other, each with its length and kind in front, and
+    fragments are pairs of "moof" and "mdat". One that is cut between two of them looks
+    like one that is whole.
+    """
+    at, fragments = 0, False
+    with path.open("rb") as file:
+        end = file.seek(0, 2)
+        while at < end:
+            file.seek(at)
+            head = file.read(16)
+            size, kind = int.from_bytes(head[:4], "big"), head[4:8]
+            if size == 1:  # too long for four bytes
+                size = int.from_bytes(head[8:16], "big")
+            if size < 8:  # up to the end, or no boxes at all
+                return False
+            fragments |= kind == b"moof"
+            at += size
+    # Of other kinds, it may be something else that was put behind the video.
+    return at > end and fragments and kind in (b"moof", b"mdat")
 
 
 def _said(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """Masks made by hand, to score those that were found."""
 
 import zipfile
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ from rpcag.video.sources import open_source
 KNOWN = {0: False, 50: False, 255: True}
 UNKNOWN = (85, 170)
 SKEW = 0.05  # between ratios of height and width; 4:3 and 16:9 are 0.25 apart
+# Encoders make greys at the edges of masks: even in poor quality fewer than a tenth of
+# all pixels, and than twice the white ones. Black and white are what is so near to it.
+NEAR, GREYS, PER_WHITE = 1 / 8, 0.1, 2
 
 
 class Truth:
@@ -24,7 +28,8 @@ class Truth:
         and optionally ``valid``; or a folder of images or a video with one mask per
         frame: bright is foreground, and where a frame has no other grey values than
         CDnet's 0, 50, 85, 170, 255 these are read as there: 85 and 170 are unknown.
-        Where it has none but 0 and 1, 1 is foreground.
+        Where it has none but 0 and 1, 1 is foreground. Other greys may only be a few,
+        as encoders make at the edges of masks.
     """
 
     def __init__(self, path) -> None:
@@ -65,6 +70,12 @@ class Truth:
                 f"masks of {name} must have the shape (masks, height, width), got "
                 f"{masks.dtype} of shape {masks.shape}"
             )
+        top = masks.max(initial=0)
+        if not all(((mask == 0) | (mask == top)).all() for mask in masks):
+            raise ValueError(
+                f"masks of {name} must be true and false, or 0 and one other value; "
+                f"got more values, from {masks.min():g} to {top:g}"
+            )
         if index.shape != masks.shape[:1] or index.dtype.kind not in "iu":
             raise ValueError(
                 f"mask_index of {name} must be the frame numbers of the {len(masks)} "
@@ -97,12 +108,34 @@ class Truth:
                 f"{numbers[-1]}, got {self._length}; an archive with mask_index can "
                 "have them for some"
             )
-        size = self._size()
+        size = self._size()  # before all masks are gone through
         # Masks may be of any size, but of the same picture.
         if size is not None and abs(size[0] * width / (size[1] * height) - 1) > SKEW:
             raise ValueError(
                 f"{self.path.name} has masks of {size[1]}x{size[0]}, but the frames "
                 f"are {width}x{height}: of another video, or another part of it"
+            )
+        if self._masks is None:
+            self._check_greys(numbers)
+
+    def _check_greys(self, numbers: range) -> None:
+        """Frames of a video are no masks, though bright and dark can be told apart."""
+        images = islice(
+            open_source(self.path, grey=True), numbers.start, numbers.stop, numbers.step
+        )
+        grey = white = total = 0
+        for image in images:
+            total += image.size
+            if _cdnet(image):
+                continue
+            light = _brightness(image)
+            grey += int(((light > NEAR) & (light < 1 - NEAR)).sum())
+            white += int((light >= 1 - NEAR).sum())
+        if grey > min(GREYS * total, PER_WHITE * white):
+            raise ValueError(
+                f"{self.path.name} must hold masks, white on black (or CDnet's greys "
+                f"0, 50, 85, 170, 255), but {100 * grey / total:.3g} % of its pixels "
+                f"are other greys and {100 * white / total:.3g} % are white"
             )
 
     def _size(self) -> tuple[int, ...] | None:
@@ -156,12 +189,21 @@ def _array(archive: zipfile.ZipFile, file: str, name: str) -> np.ndarray:
 
 
 def _meaning(image: np.ndarray):
-    values = np.unique(image)
-    if values[-1] <= 1:
-        return image > 0.5, None
-    if np.isin(values, [*KNOWN, *UNKNOWN]).all():
+    if _cdnet(image):
         return image == 255, ~np.isin(image, UNKNOWN)
-    return image >= 128, None
+    return _brightness(image) >= 0.5, None
+
+
+def _brightness(image: np.ndarray) -> np.ndarray:
+    """Where white is one; in whole numbers it is 1, 255 or 65535."""
+    if image.dtype.kind != "u":
+        return image
+    top = image.max()
+    return image / next(white for white in (1, 255, 65535) if top <= white)
+
+
+def _cdnet(image: np.ndarray) -> bool:
+    return bool(np.isin(np.unique(image), [*KNOWN, *UNKNOWN]).all())
 
 
 def _in_size(mask, shape: tuple[int, int]):

@@ -1,9 +1,10 @@
 """Moving objects in six videos with hand-made masks, by every method.
 
 All methods get the same frames and, but for OpenCV's, the same rule from background to
-mask (`rpcag.video.masks`). No parameter is chosen by the masks. OpenCV's methods, which
-learn as they go, see the video twice and get the same clean-up, without their detection
-of shadows; the record also has their F as they come: with it, and nothing cleaned.
+mask (`rpcag.video.masks`). No parameter is fitted to masks, but the rule was made with
+an eye on the scores of some clips (`LOOKED_AT`). OpenCV's methods, which learn as they
+go, see the video twice and get the same clean-up, without their detection of shadows;
+the record also has their F as they come: with it, and nothing cleaned.
 """
 
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.stats import binomtest
 
 from rpcag.datasets import Video, load_video
 from rpcag.datasets.files import cache_folder
@@ -24,7 +26,14 @@ from rpcag.video.background import BackgroundModel, blocks, scaled
 from rpcag.video.masks import MaskEstimate, clean
 
 CLIPS = ("hall", "bootstrap", "shoppingmall", "lobby", "highway", "pedestrians")
+# The rule from background to mask was worked out while looking at scores on these, and
+# other lam and graphs were tried on bootstrap. The others were scored only after the
+# rule was fixed, so that they are the fairer judges of it; but lam was changed from the
+# paper's, to save time, when all six had been scored once.
+LOOKED_AT = ("hall", "bootstrap", "lobby", "highway")
 PAPER_GAMMA = 10.0
+PLAIN = ", as it comes"  # OpenCV's methods with shadows and without our clean-up
+LEVEL = 0.05  # of the test between RPCAG and RPCA
 SHOWN = 20  # masked frames kept for pictures, at the most
 QUICK: dict[str, Any] = {"clips": ["shoppingmall"]}
 
@@ -246,6 +255,15 @@ def _digits(number: float) -> float:
     return float(f"{number:.4g}")
 
 
+def _counted(clips: Sequence[str]) -> str:
+    return f"{len(clips)} ({_listed(clips)})" if clips else "none"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 # -- tables ----------------------------------------------------------------------------
 
 
@@ -283,19 +301,22 @@ def tables(records: Iterable[dict]) -> list[Table]:
 
     f = rows(lambda r: r["f"], "{:.3f}")
     plain = rows(lambda r: r["facts"].get("as_it_comes"), "{:.3f}")
-    f += [[f"{name}, as it comes", *cells] for name, *cells in plain]
-    f = [[*line, _mean(line[1:])] for line in f]
+    f += [[f"{name}{PLAIN}", *cells] for name, *cells in plain]
+    overall = means(found, clips)
+    f = [[*line, _shown(overall.get(line[0]))] for line in f]
     header = ["method", *clips]
     both = rows(
         lambda r: (100 * r["precision"], 100 * r["recall"]), "{0[0]:.0f} / {0[1]:.0f}"
     )
     made = [
         Table("F of the foreground", [*header, "mean"], f, bold=_best(f)),
+        *_by_look(found, clips),
         Table("Precision / recall in %", header, both),
         Table(
             "Mean error of the background behind objects, in grey levels of 255",
             header,
             rows(lambda r: r["behind"], "{:.1f}"),
+            note=_on_the_median(found, clips),
         ),
         Table(
             "Milliseconds of one core per frame",
@@ -311,14 +332,73 @@ def tables(records: Iterable[dict]) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-HOW = """\
+def means(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> dict[str, float]:
+    """F of every method that has one on all of these clips, on average."""
+    scored: dict[str, Callable[[dict], Any]] = {
+        "": lambda record: record["f"],
+        PLAIN: lambda record: record["facts"].get("as_it_comes"),
+    }
+    made = {}
+    for ending, score in scored.items():
+        for model in METHODS:
+            values = [score(found[c, model]) for c in clips if (c, model) in found]
+            if len(values) == len(clips) > 0 and None not in values:
+                made[f"{model}{ending}"] = float(np.mean(values))
+    return made
+
+
+def looked_at(clips: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Clips on which the mask rule was worked out, and the others."""
+    seen = [c for c in clips if c in LOOKED_AT]
+    return seen, [c for c in clips if c not in LOOKED_AT]
+
+
+def _by_look(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> list[Table]:
+    seen, others = looked_at(clips)
+    if not (seen and others):
+        return []
+    first, second = means(found, seen), means(found, others)
+    lines = [
+        [m, _shown(first.get(m)), _shown(second.get(m))]
+        for m in dict.fromkeys([*first, *second])
+    ]
+    header = ["method", f"looked at: {', '.join(seen)}", f"not: {', '.join(others)}"]
+    title = (
+        "Mean F on the clips that were looked at while the mask rule was made, and on "
+        "the others"
+    )
+    return [Table(title, header, lines, bold=_best(lines))]
+
+
+def _on_the_median(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> str:
+    """In words, where the plain median has a better background than RPCAG."""
+    nearer = []
+    for clip in clips:
+        theirs, ours = (
+            found.get((clip, model), {}).get("behind") for model in ("median", "RPCAG")
+        )
+        if theirs is not None and ours is not None and theirs < ours:
+            nearer.append(f"{clip} ({theirs:.1f} against {ours:.1f})")
+    if not nearer:
+        return ""
+    return (
+        f"The plain median is nearer to the true background than RPCAG on "
+        f"{_listed(nearer)}. The truth is one picture for all frames, the median of "
+        "those in which nothing is before a pixel, which favours it."
+    )
+
+
+HOW = f"""\
 RPCAG is the default of `rpcag background`: lam = 1 / (sqrt(n) + sqrt(p)), our graph
 between frames, gamma from the noise of the video. RPCA has the same lam. "gamma 10" is
 the paper's gamma and its lam = 1 / sqrt(max(n, p)) on our graph, "paper" that on the
 paper's complete graph, or without one. MOG2 and KNN are OpenCV's, in a second pass,
 without their detection of shadows and with our clean-up; "as it comes" is with the
 detection and without the clean-up. All others share one rule from background to mask.
-No parameter is chosen by the masks."""
+Every parameter is the same for all clips or follows from the frames; none is fitted to
+masks. But that rule was worked out while looking at F on {_listed(LOOKED_AT)},
+which favours what shares it there; the other clips were scored only after it was fixed.
+(Our lam replaced the paper's, to save time, when all had been scored once.)"""
 
 
 def says(records: Iterable[dict]) -> str:
@@ -338,20 +418,61 @@ def says(records: Iterable[dict]) -> str:
     if gaps:
         lines.append(f"The largest certified gap of a fit is {max(gaps):.1e}.")
     pairs = [(found.get((c, "RPCAG")), found.get((c, "RPCA"))) for c in clips]
-    apart = [ours["f"] - theirs["f"] for ours, theirs in pairs if ours and theirs]
-    if apart:
-        lines.append(
-            f"F of RPCAG minus that of RPCA: {np.mean(apart):+.3f} on average, from "
-            f"{min(apart):+.3f} to {max(apart):+.3f}."
-        )
-    means = {
-        model: np.mean([found[c, model]["f"] for c in clips])
-        for model in METHODS
-        if all((c, model) in found for c in clips)
+    apart = {
+        clip: ours["f"] - theirs["f"]
+        for clip, (ours, theirs) in zip(clips, pairs, strict=True)
+        if ours and theirs
     }
-    if means:
-        best = max(means, key=lambda model: means[model])
-        lines.append(f"The best on average is {best}.")
+    paragraphs = [" ".join(lines)]
+    if apart:
+        paragraphs.append(_on_rpca(apart))
+    standing = _standing(found, clips)
+    if standing:
+        paragraphs.append(standing)
+    return "\n\n".join(paragraphs)
+
+
+def _on_rpca(apart: dict[str, float]) -> str:
+    """Whether these clips tell RPCAG from RPCA."""
+    n, values = len(apart), list(apart.values())
+    above, below = ([c for c, d in apart.items() if s * d > 0] for s in (1, -1))
+    said = (
+        f"F of RPCAG is above that of RPCA on {_counted(above)} and below on "
+        f"{_counted(below)}: {np.mean(values):+.3f} on average, from "
+        f"{min(values):+.3f} to {max(values):+.3f}."
+    )
+    split = len(above) + len(below)
+    p = binomtest(len(above), split).pvalue if split else 1.0
+    test = f"exact sign test, two-sided p = {p:.2g}"
+    if p > LEVEL:
+        clips = "One clip does" if n == 1 else f"{n} clips do"
+        return f"{said} {clips} not tell the two apart ({test})."
+    return f"{said} These clips tell the two apart ({test})."
+
+
+def _standing(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> str:
+    """The best method, on clips that were looked at and on the others."""
+    seen, others = looked_at(clips)
+    lines = []
+    for some, name in ((seen, "looked at"), (others, "not looked at")):
+        of = means(found, some)
+        if len(of) < 2:
+            continue
+        order = sorted(of, key=lambda m: -of[m])
+        line = (
+            f"On the {len(some)} {'clip' if len(some) == 1 else 'clips'} {name} "
+            f"({_listed(some)}) the highest mean F of {len(of)} methods is "
+            f"{order[0]}'s, {of[order[0]]:.3f}"
+        )
+        if "RPCAG" in of and order[0] != "RPCAG":
+            place = order.index("RPCAG") + 1
+            line += f"; RPCAG is number {place} with {of['RPCAG']:.3f}"
+        lines.append(f"{line}.")
+    if lines and 2 * 0.5 ** max(len(seen), len(others)) > LEVEL:
+        lines.append(
+            "So few clips rank no methods: one that is ahead of another on all of them "
+            f"would not reach p = {LEVEL:g} in the same test."
+        )
     return " ".join(lines)
 
 
@@ -364,7 +485,8 @@ def page(records: list[dict], picture: str | None = None) -> str:
         says(records),
     ]
     for table in tables(records):
-        sections.append(f"**{table.title}**\n\n{table.markdown().strip()}")
+        note = f"{table.note}\n\n" if table.note else ""
+        sections.append(f"**{table.title}**\n\n{note}{table.markdown().strip()}")
     if picture is not None:
         sections.append(
             "Where RPCA and RPCAG differ most, of every clip one frame:\n\n"
@@ -373,9 +495,8 @@ def page(records: list[dict], picture: str | None = None) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _mean(cells: Sequence[str]) -> str:
-    """Over all clips, or none."""
-    return "-" if "-" in cells else f"{np.mean([float(c) for c in cells]):.3f}"
+def _shown(mean: float | None) -> str:
+    return "-" if mean is None else f"{mean:.3f}"
 
 
 def _best(rows: list[list[str]]) -> frozenset[tuple[int, int]]:
