@@ -1,10 +1,13 @@
 """Work in shares gives what one thread gives, and leaves BLAS as it was."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -37,6 +40,22 @@ def test_every_piece_is_in_one_share(crew):
         assert len(shares) == max(min(crew, count), 1)
 
 
+@pytest.mark.parametrize("n", [20, 80])
+def test_a_product_may_be_written_over_a_factor(rng, crew, n):
+    A, B = rng.standard_normal((50, 50)), rng.standard_normal((50, n))
+    wanted = A @ B
+    product(A, B, out=B)
+    np.testing.assert_allclose(B, wanted, atol=1e-12)
+
+
+def test_a_product_takes_what_matmul_takes(rng, crew):
+    A, b = rng.standard_normal((6, 300)), rng.standard_normal(300)
+    np.testing.assert_allclose(product(A, b), A @ b, atol=1e-12)
+    for B, out in ((np.ones((400, 2)), None), (np.ones((300, 2)), np.ones((7, 2)))):
+        with pytest.raises(ValueError, match="mismatch"):
+            product(A, B, out)
+
+
 @pytest.mark.parametrize("m", [1, 7, 60])
 @pytest.mark.parametrize("k", [1, 7, 200])
 @pytest.mark.parametrize("n", [1, 7, 60])
@@ -61,9 +80,14 @@ def test_work_is_done_by_so_many_threads(crew):
 
 
 def test_a_thread_at_work_does_not_share_again(crew):
-    shares = in_shares(lambda share: in_shares(list, range(4), 1), range(2), 1)
+    def share_again(share):
+        with one_blas_thread_each():  # as a fit in a function of the user's would
+            return in_shares(list, range(4), 1)
+
+    shares = in_shares(share_again, range(crew), 1)
     if crew > 1:
-        assert shares[1] == [[0, 1, 2, 3]]
+        assert shares == [[[0, 1, 2, 3]]] * crew
+    assert len(in_shares(list, range(4), 1)) == crew
 
 
 def test_errors_come_out(crew):
@@ -115,24 +139,96 @@ def test_the_answer_does_not_depend_on_the_threads(rng, monkeypatch):
     assert difference <= 1e-3 * np.linalg.norm(one.low_rank_)
 
 
-def test_threads_of_a_user_leave_blas_as_it_was():
-    """The first to come in is the first to leave."""
+@contextmanager
+def another_inside():
+    """Another thread holds the limit; it leaves when told to, or at the end."""
     inside, may_leave = threading.Event(), threading.Event()
 
-    def first():
+    def hold():
         with one_blas_thread_each():
             inside.set()
             may_leave.wait(10)
 
-    before = blas_threads()
-    thread = threading.Thread(target=first)
-    thread.start()
-    inside.wait(10)
-    assert set(blas_threads()) == {1}
-    with one_blas_thread_each():
+    def leave():
         may_leave.set()
         thread.join()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait(10)
+    try:
+        yield leave
+    finally:
+        leave()
+
+
+def test_threads_of_a_user_leave_blas_as_it_was():
+    """The first to come in is the first to leave; the limit holds for the other."""
+    before = blas_threads()
+    with another_inside() as leave:
+        assert set(blas_threads()) == {1}
+        with one_blas_thread_each():
+            leave()
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+    with another_inside(), one_blas_thread_each():
+        pass
     assert blas_threads() == before
+    with one_blas_thread_each():
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+class OpenMP(threading.local):
+    """A library with limits of every thread's own."""
+
+    num_threads = 4
+
+    def set_num_threads(self, count):
+        self.num_threads = count
+
+
+def test_limits_of_every_threads_own_are_lifted_by_each(monkeypatch):
+    library = OpenMP()
+    monkeypatch.setattr(threads, "_blas", lambda: [library])
+    monkeypatch.setattr(threads, "_cores", lambda: 3)
+    monkeypatch.setattr(threads, "LARGE", 1)
+    threads._pool.cache_clear()  # workers that have not met this library
+    after = []
+
+    def fit(inside, may_leave):
+        with one_blas_thread_each():
+            in_force = in_shares(lambda share: library.num_threads, range(3), 1)
+            after.append(in_force)
+            inside.set()
+            may_leave.wait(10)
+        after.append(library.num_threads)
+
+    first, second = ((threading.Event(), threading.Event()) for _ in range(2))
+    pair = [threading.Thread(target=fit, args=events) for events in (first, second)]
+    for thread, (inside, _) in zip(pair, (first, second), strict=True):
+        thread.start()
+        inside.wait(10)
+    for thread, (_, may_leave) in zip(pair, (first, second), strict=True):
+        may_leave.set()
+        thread.join()
+    threads._pool.cache_clear()
+    assert after == [[1, 1, 1], [1, 1, 1], 4, 4]
+    assert library.num_threads == 4
+
+
+def test_who_is_interrupted_while_coming_in_leaves_blas_as_it_was(monkeypatch):
+    before = blas_threads()
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "_cores", interrupted)
+        with pytest.raises(KeyboardInterrupt), one_blas_thread_each():
+            pass
+    assert blas_threads() == before
+    threads._limit.enter()  # and nobody left
     with one_blas_thread_each():
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
@@ -171,6 +267,85 @@ def test_nobody_writes_on_after_an_interruption(crew):
     assert written == before
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no such signals")
+def test_nobody_writes_on_after_ctrl_c_while_waiting(crew):
+    written, all_there = [], threading.Barrier(crew)
+    main = threading.get_ident()
+
+    def slowly(share):
+        all_there.wait(10)  # every share has its thread
+        if share[0] == 0 and crew > 1:
+            return
+        if share[-1] == crew - 1:  # once: who asks twice need not wait
+            signal.pthread_kill(main, signal.SIGINT)
+        time.sleep(0.2)
+        written.append(share)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_shares(slowly, range(crew), 1)
+    before = list(written)
+    time.sleep(0.4)
+    assert written == before
+    assert len(written) == crew - 1
+
+
+def test_nobody_writes_on_after_an_error_elsewhere(crew):
+    written, all_there = [], threading.Barrier(crew)
+
+    def slowly(share):
+        all_there.wait(10)
+        if share[0] == crew // 2:  # of three, not the caller's
+            raise ZeroDivisionError
+        if share[0] != 0:
+            time.sleep(0.2)
+        written.append(share)
+
+    with pytest.raises(ZeroDivisionError):
+        in_shares(slowly, range(crew), 1)
+    before = list(written)
+    time.sleep(0.4)
+    assert written == before
+    assert len(written) == crew - 1
+
+
+class Counter:
+    """How often each piece was done."""
+
+    def __init__(self, count):
+        self.done = [0] * count
+
+    def __call__(self, share):
+        for i in share:
+            self.done[i] += 1
+
+
+def refuse(thread):
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_share_is_done_once_where_no_thread_can_be_started(crew, monkeypatch):
+    threads._pool.cache_clear()
+    count = Counter(6)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        in_shares(count, range(6), 1)
+    assert count.done == [1] * 6
+    # Threads that come later find the old work in the queue.
+    in_shares(lambda share: time.sleep(0.05), range(6), 1)
+    assert count.done == [1] * 6
+
+
+def test_work_in_the_queue_keeps_nothing_alive(crew, monkeypatch):
+    threads._pool.cache_clear()
+    count = Counter(6)
+    alive = weakref.ref(count)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        in_shares(count, range(6), 1)
+    del count
+    assert alive() is None
+
+
 def test_a_fit_goes_on_while_the_interpreter_ends(tmp_path):
     script = """
 import threading, time
@@ -205,3 +380,17 @@ def test_a_forked_process_has_threads_of_its_own(crew):
         os._exit(0 if len(in_shares(list, range(8), 1)) == crew else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_forked_beside_a_fit_has_all_of_blas():
+    before = blas_threads()
+    with another_inside():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if blas_threads() == before else 1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -28,43 +29,63 @@ class _Here(threading.local):
 
     crew = 1
     is_open = False
+    had: Sequence[int] = ()  # BLAS threads, where this one has a limit of its own
 
 
 class _Limit:
-    """One BLAS thread for the process, set and lifted by the thread that came first.
+    """One BLAS thread for the process while anybody is inside; the last lifts it.
 
-    Others, coming while it is there, leave it alone: they could not lift it in order.
+    With OpenMP every thread has limits of its own. Who comes in and does not find the
+    limit in force sets one, and lifts it again.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.owner: int | None = None
-        self.had = 1
-        self.limiter: Any = None
+        self.inside: set[int] = set()
+        self.had: Sequence[int] = ()
 
     def enter(self) -> int:
         """How many threads BLAS had."""
         with self.lock:
-            if self.owner is None:
-                blas = _controller().select(user_api="blas")
-                self.had = _most(blas)
-                self.limiter = blas.limit(limits=1).__enter__()
-                self.owner = threading.get_ident()
-                if _most(blas) > 1:  # a thread of the user's has limits of its own
-                    self.had = 1
-            return self.had
+            # Noted before anything is set: `leave` mends what Ctrl-C has cut short.
+            found = _blas_threads()
+            if self.inside and max(found, default=1) > 1:
+                _here.had = found
+            else:
+                if not self.inside:
+                    self.had = found
+                self.inside.add(threading.get_ident())
+            had = max(_here.had or self.had, default=1)
+            _one_blas_thread()
+            # Limits that a thread of the user's holds stay as they are.
+            return had if max(_blas_threads(), default=1) == 1 else 1
 
     def leave(self) -> None:
+        me = threading.get_ident()
         with self.lock:
-            if self.owner == threading.get_ident():
-                self.limiter.__exit__(None, None, None)
-                self.owner = None
+            if _here.had:
+                _lift(_here.had)
+                _here.had = ()
+            if self.inside == {me}:
+                _lift(self.had)
+            self.inside.discard(me)
+            _let_go()
+
+    def enter_worker(self) -> None:
+        """A limit of its own, where it needs one, for as long as the pool lives."""
+        with self.lock:
+            if self.inside:
+                _one_blas_thread()
+                _let_go()
 
     def after_fork(self) -> None:
-        """Other threads did not come along."""
+        """Other threads did not come along, and do not come to lift the limit."""
         self.lock = threading.Lock()
-        if self.owner != threading.get_ident():
-            self.owner = None
+        here = self.inside & {threading.get_ident()}
+        if self.inside and not here:
+            _lift(self.had)
+            _let_go()
+        self.inside = here
 
 
 _here = _Here()
@@ -77,8 +98,8 @@ def one_blas_thread_each() -> Iterator[None]:
     if _here.is_open:
         yield
         return
-    _here.crew, _here.is_open = min(_limit.enter(), _cores()), True
     try:
+        _here.crew, _here.is_open = min(_limit.enter(), _cores()), True
         yield
     finally:
         _here.crew, _here.is_open = 1, False
@@ -96,32 +117,62 @@ def in_shares(
     `work` is the number of multiplications in all of them: few are done here. There are
     no more than `most` shares.
     """
-    count = min(_here.crew, len(pieces), most or len(pieces))
+    crew = _here.crew
+    count = min(crew, len(pieces), most or len(pieces))
     if count < 2 or work < LARGE:
         return [function(pieces)]
     edges = [len(pieces) * i // count for i in range(count + 1)]
-    shares = [pieces[a:b] for a, b in itertools.pairwise(edges)]
-    others: list[Future] = []
-    with contextlib.suppress(RuntimeError):  # no new work while the interpreter ends
-        for share in shares[1:]:
-            others.append(_pool(_here.crew - 1).submit(function, share))
+    found: list[Future] = [Future() for _ in range(count)]
+    # Who does a share takes it out first: a thread that comes late finds nothing.
+    todo = deque(
+        (function, pieces[a:b], future)
+        for (a, b), future in zip(itertools.pairwise(edges), found, strict=True)
+    )
     try:
-        here = [function(share) for share in (shares[0], *shares[1 + len(others) :])]
+        _here.crew = 1  # nor is a share cut again
+        mine = _next(todo)
+        # Where no thread can be started, or the interpreter ends, all is done here.
+        with contextlib.suppress(RuntimeError):
+            for _ in range(count - 1):
+                _pool(crew - 1).submit(_help, todo)
+        while mine is not None:
+            _, share, future = mine
+            future.set_result(function(share))
+            mine = _next(todo)
+        return [future.result() for future in found]
     except BaseException:  # also after Ctrl-C nobody goes on writing
-        for other in others:
-            other.cancel()
-        wait(others)
+        todo.clear()
+        wait([future for future in found if not future.cancel()])
         raise
-    first, *rest = here
-    return [first, *(other.result() for other in others), *rest]
+    finally:
+        _here.crew = crew
+
+
+def _next(todo: deque) -> tuple[Callable, Sequence, Future] | None:
+    try:
+        return todo.popleft()
+    except IndexError:
+        return None
+
+
+def _help(todo: deque) -> None:
+    """Do a share that nobody has taken or called off."""
+    taken = _next(todo)
+    if taken is None or not taken[2].set_running_or_notify_cancel():
+        return
+    function, share, future = taken
+    try:
+        future.set_result(function(share))
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """A @ B, cut along its longest side."""
+    if _here.crew < 2 or not _can_be_cut(A, B, out):
+        return np.matmul(A, B, out=out)
     (m, k), n = A.shape, B.shape[1]
     work = m * k * n
-    if _here.crew < 2 or work < LARGE:
-        return np.matmul(A, B, out=out)
     if k > 2 * max(m, n) and out is None:
         return sum(in_shares(lambda s: A[:, _span(s)] @ B[_span(s)], range(k), work))
     if out is None:
@@ -135,6 +186,19 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.n
 
     in_shares(rows if m >= n else columns, range(max(m, n)), work)
     return out
+
+
+def _can_be_cut(A: np.ndarray, B: np.ndarray, out: np.ndarray | None) -> bool:
+    """Large matrices that fit; the answer is not written over what is still read."""
+    if A.ndim != 2 or B.ndim != 2 or A.shape[1] != len(B):
+        return False
+    if out is not None and (
+        out.shape != (len(A), B.shape[1])
+        or np.may_share_memory(A, out)
+        or np.may_share_memory(B, out)
+    ):
+        return False
+    return A.size * B.shape[1] >= LARGE
 
 
 def gram(Y: np.ndarray) -> np.ndarray:
@@ -151,10 +215,38 @@ def _span(indices: Sequence[int]) -> slice:
     return slice(indices[0], indices[-1] + 1) if indices else slice(0)
 
 
-def _most(blas: ThreadpoolController) -> int:
-    """Threads of the BLAS that has the most."""
-    counts = (library.num_threads or 1 for library in blas.lib_controllers)
-    return max(counts, default=1)
+def _blas() -> list:
+    return _controller().select(user_api="blas").lib_controllers
+
+
+def _blas_threads() -> list[int]:
+    """Of every BLAS: NumPy and SciPy may each bring one."""
+    return [library.num_threads or 1 for library in _blas()]
+
+
+def _one_blas_thread() -> None:
+    for library in _blas():
+        if library.num_threads != 1:
+            library.set_num_threads(1)
+
+
+def _lift(had: Sequence[int]) -> None:
+    """Give every BLAS its threads again, unless somebody else has meanwhile."""
+    for library, count in zip(_blas(), had, strict=True):
+        if library.num_threads == 1:
+            library.set_num_threads(count)
+
+
+def _let_go() -> None:
+    """Let other threads set limits: threadpoolctl 3.8 keeps them to the first."""
+    for library in _blas():
+        getattr(library, "clear_controlling_thread", lambda: None)()
+
+
+def _start_worker() -> None:
+    # A worker that waited for other workers might wait for ever: it never shares.
+    _here.is_open = True
+    _limit.enter_worker()
 
 
 @cache
@@ -169,7 +261,7 @@ def _cores() -> int:
 
 @cache
 def _pool(size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, thread_name_prefix="rpcag")
+    return ThreadPoolExecutor(size, "rpcag", initializer=_start_worker)
 
 
 if hasattr(os, "register_at_fork"):

@@ -210,6 +210,7 @@ class Panel:
         measure: bool,
         share: float = 0.0,
     ) -> Distances:
+        assert self.mean is None or growth == 1.0  # the mean takes U in one unit
         right = np.ascontiguousarray(self.Q[:, : self.F.shape[1]].T)
         self.Y = np.empty((self.shape[0], self.Q.shape[1]), self.dtype)
 
@@ -400,9 +401,17 @@ class Panel:
         """Go on in the precision of X."""
         self.dtype = self.X.dtype
         self._x = self.X
+        self.forget_mean()
+        del self.E  # made again from V, and as large as it
         self._restore(self.arrays())
         self.reflect(penalties[0])
         self.Y = self.E @ self.Q
+
+    def forget_mean(self) -> None:
+        """The mean multiplier, as large as X, where no certificate asks for it."""
+        self.mean = None
+        if self.graph is not None:
+            self.graph = replace(self.graph, mean=None)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that another panel needs to go on from here."""
@@ -466,6 +475,7 @@ class Panel:
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         """L, and an orthonormal basis of its shorter side."""
+        self.forget_mean()
         F = self.F.astype(self.X.dtype)
         right = self.Q[:, : F.shape[1]].astype(self.X.dtype)
         thin = right if self.shape[1] < self.shape[0] else F
