@@ -1,5 +1,6 @@
 """``rpcag background``: what it writes, and what it says of bad input."""
 
+import contextlib
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from typer.testing import CliRunner
 
 from browser import launch
 from rpcag.commands import app
+from rpcag.stopping import listen
 from rpcag.video import Options, open_source, separate_file
 from rpcag.video.writers import Writer
 
@@ -704,3 +706,22 @@ def test_a_process_that_is_told_to_end_leaves_nothing_behind(tmp_path):
     assert listed(tmp_path) == [path.name]
     assert process.returncode == 130
     assert "Traceback" not in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_it_ends_also_where_the_interruption_was_lost(tmp_path, monkeypatch):
+    """As in the closing of a reader, where Python drops exceptions."""
+    frames, _ = scene(np.random.default_rng(2), n=20)
+    path = write(tmp_path / "clip", frames)
+    before = {s: signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setattr("rpcag.stopping._told", False)
+    listen()
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        found = command(path, "-o", tmp_path / "out")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert found.exit_code == 130
+    assert listed(tmp_path) == [path.name]

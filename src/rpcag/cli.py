@@ -2,14 +2,14 @@
 
 import io
 import os
-import signal
 import sys
+
+from rpcag.stopping import listen
 
 
 def main() -> None:
     """Run the command, or say which extra it needs."""
-    # Who ends it politely is as good as Ctrl-C: nothing is left half-written.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    listen()
     try:
         _run()
     except KeyboardInterrupt:  # before there is a command to stop

@@ -27,6 +27,7 @@ from rpcag.commands.output import (
     print_json,
     say,
 )
+from rpcag.stopping import go_on
 
 UNITS = {"": 1e9, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
@@ -132,9 +133,7 @@ def background(
         check_target(video, output, options, force=force)
         bar = None if quiet or json or not errors().is_terminal else _bar()
         with bar or nullcontext():
-            facts = separate_file(
-                video, output, options, watch=None if bar is None else _Watch(bar)
-            )
+            facts = separate_file(video, output, options, watch=_Watch(bar))
     if json:
         print_json(facts)
     elif not quiet:
@@ -161,13 +160,16 @@ def _bar() -> Progress:
 
 
 class _Watch:
-    """A line for every stage."""
+    """A line for every stage, if there is a bar."""
 
-    def __init__(self, bar: Progress) -> None:
+    def __init__(self, bar: Progress | None) -> None:
         self._bar = bar
         self._stages: dict[str, Any] = {}
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
+        go_on()
+        if self._bar is None:
+            return
         if stage not in self._stages:
             self._stages[stage] = self._bar.add_task(stage, total=total)
         self._bar.update(self._stages[stage], completed=done, total=total)
