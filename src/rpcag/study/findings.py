@@ -105,8 +105,8 @@ def _larger_grids(report: Report) -> Iterator[str]:
         "**What the grids leave out.** They are not the paper's in full. Some more of "
         "it was tried with the paper's graph, and coarsely: d above twice the number "
         f"of classes, and more values of λ. {each}. Where it is better, it counts "
-        "above and below; on the other columns it is not known what more values would "
-        f"give.{_values_of_lam(report)}"
+        "above and below; what still more values would give is not known."
+        f"{_values_of_lam(report)}"
     )
 
 
