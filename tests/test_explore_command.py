@@ -103,7 +103,7 @@ def test_a_study_becomes_a_page(tmp_path):
         assert "".join(result.output.split()) == f"wrote{page}"
     text = page.read_text()
     assert "<b>20.0</b> <small>24.7</small>" in text
-    assert "oracle, the paper&#x27;s graph, zeros as data: 1 of 72 columns" in text
+    assert "oracle, the paper&#x27;s graph, zeros as data: 2 of 72 columns" in text
     page.write_text("mine")
     result = call("report", "-s", store, "--html", page)
     assert result.exit_code == 2

@@ -169,10 +169,10 @@ def test_a_cell_of_the_study_and_what_is_there_is_not_run_again(tmp_path):
     words += ["--corruptions", "none", "--models", "PCA,NCuts", "--quick"]
     result = call(*words)
     assert result.exit_code == 0, result.output
-    assert "2 runs, 0 of them in" in result.output
+    assert "3 runs, 0 of them in" in result.output
     assert "USPS, fair" in result.output
     before = store.read_bytes()
-    assert "2 runs, 2 of them in" in call(*words).output
+    assert "3 runs, 3 of them in" in call(*words).output
     assert store.read_bytes() == before
 
 

@@ -267,8 +267,16 @@ def test_nobody_writes_on_after_an_interruption(crew):
     assert written == before
 
 
+@pytest.fixture
+def heard():
+    """Ctrl-C, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no such signals")
-def test_nobody_writes_on_after_ctrl_c_while_waiting(crew):
+def test_nobody_writes_on_after_ctrl_c_while_waiting(crew, heard):
     written, all_there = [], threading.Barrier(crew)
     main = threading.get_ident()
 
