@@ -596,7 +596,7 @@ def test_findings_are_sentences_with_the_numbers_of_the_store(whole):
     assert (
         "RPCAG as it comes, the others with 10 neighbours: 6 of 6, 0 of these" in text
     )
-    assert "so the target is met" in text
+    assert "in numbers the target is met" in text
     assert "all with 10 neighbours" not in text  # RPCAG has not been run there
     assert "not all been run on its graph" in text
     assert "None of the 300 records keeps" in text
@@ -723,8 +723,10 @@ def test_the_three_comparisons_have_a_graph_each():
     assert table.rows[-2][1::2] == ["6 of 6", "0 of 6", "0 of 6"]
     text = "\n".join(findings(report))
     assert "all with the graph of RPCAG: 0 of 6, 0 of these" in text
-    assert text.count("so the target is not met") == 2
+    assert text.count("in numbers the target is not met") == 2
     assert "draws 11 to 13" in text
+    assert "is no test on new data" in text
+    assert "on MNIST and USPS none " in text
     names = [row[0] for row in report.means().rows]
     assert "NCuts, graph of RPCAG" in names
     # A rival that is not whole might be the best: nothing is said.

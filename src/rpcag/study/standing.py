@@ -1,5 +1,6 @@
 """Where RPCAG stands among the models, and why."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -61,25 +62,33 @@ def comparisons(report: Report) -> dict[str, list[Lead]]:
 
 def _leads(by_seed: BySeed) -> list[Lead] | None:
     """All six groups, or nothing."""
+    every = groups_of(by_seed, IMAGES)
+    others = groups_of(by_seed, IMAGES[1:], ", no PIE")
+    return None if every is None or others is None else every + others
+
+
+def groups_of(
+    by_seed: BySeed, sets: Sequence[str], label: str = ""
+) -> list[Lead] | None:
+    """Clean, occluded and missing columns of these sets, or nothing."""
     cells = over_seeds(by_seed)
     leads = []
-    for sets, label in ((IMAGES, ""), (IMAGES[1:], ", no PIE")):
-        for group, corruptions in GROUPS.items():
-            columns = list(product(sets, corruptions))
-            models = {m for *column, m in cells if tuple(column) in columns}
-            means = {m: mean_over(cells, m, columns) for m in sorted(models)}
-            ours = means.pop("RPCAG", None)
-            whole = {m: error for m, error in means.items() if error is not None}
-            # One that is not run everywhere yet might be the best.
-            if ours is None or not whole or len(whole) < len(means):
-                return None
-            best = min(whole, key=lambda m: whole[m])
-            apart = _by_seed(by_seed, best, columns)
-            deviation = None
-            if len(apart) > 1:
-                deviation = float(np.std(apart, ddof=1) / np.sqrt(len(apart)))
-            difference = 100 * (ours - whole[best])
-            leads.append(Lead(group + label, ours, best, difference, deviation))
+    for group, corruptions in GROUPS.items():
+        columns = list(product(sets, corruptions))
+        models = {m for *column, m in cells if tuple(column) in columns}
+        means = {m: mean_over(cells, m, columns) for m in sorted(models)}
+        ours = means.pop("RPCAG", None)
+        whole = {m: error for m, error in means.items() if error is not None}
+        # One that is not run everywhere yet might be the best.
+        if ours is None or not whole or len(whole) < len(means):
+            return None
+        best = min(whole, key=lambda m: whole[m])
+        apart = _by_seed(by_seed, best, columns)
+        deviation = None
+        if len(apart) > 1:
+            deviation = float(np.std(apart, ddof=1) / np.sqrt(len(apart)))
+        difference = 100 * (ours - whole[best])
+        leads.append(Lead(group + label, ours, best, difference, deviation))
     return leads
 
 
