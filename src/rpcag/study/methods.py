@@ -10,7 +10,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -261,6 +260,14 @@ def _rpcag(case: Case, grid: Grid, most: float = 1.0) -> Trials:
                 break
 
 
+def _until_half(sweep: Callable[..., Trials]) -> Callable[[Case, Grid], Trials]:
+    """Leaves out what has more than half the full rank; not at the far end of lam.
+
+    There everything is tried: it shows what such ranks are worth.
+    """
+    return lambda case, grid: sweep(case, grid, 1.0 if _reaches_beyond(grid) else 0.5)
+
+
 def _single(X: np.ndarray) -> np.ndarray:
     """Single precision is enough for the gap asked for."""
     return X.astype(np.float32)
@@ -290,15 +297,20 @@ BETWEEN = [0.3, 0.42, 0.6, 0.85, 1.2, 1.7]
 
 
 def _rest_of_lam(data: Data) -> list[float]:
-    """Of the paper's lam what PENALTIES leaves out: both ends, and 4 on the way.
+    """Of the paper's lam what PENALTIES leaves out: both ends, and doublings between.
 
     The paper's go from 2^-3 to 2^3 over sqrt(min(n, p)); halved, as above.
     """
     unit = math.sqrt(max(data.X.shape) / min(data.X.shape))
     first, last = round(unit / 16, 3), round(4 * unit, 3)
     low, high = PENALTIES[0], PENALTIES[-1]
-    values = sorted({first, min(2 * high, last), last})
-    return [value for value in values if not low <= value <= high]
+    doubled = [value for value in (4.0, 8.0, 16.0) if value < last / 1.2]
+    return [v for v in (first, *doubled, last) if not low <= v <= high]
+
+
+def _reaches_beyond(grid: Grid) -> bool:
+    """Whether it has lam above the usual ones."""
+    return max(grid["lam"]) > PENALTIES[-1]
 
 
 def _rest_of_d(data: Data) -> list[int]:
@@ -390,7 +402,7 @@ def _methods() -> Iterator[Method]:
         lambda data: {"lam": PENALTIES, "components": BOTH},
         lambda data: {"lam": ["auto"], "components": BOTH},
         uses_graph=False,
-        oracle_sweep=partial(_rpca, most=0.5),
+        oracle_sweep=_until_half(_rpca),
         rests=(
             lambda data: {"lam": _rest_of_lam(data), "components": BOTH},
             lambda data: {"lam": BETWEEN, "components": BOTH},
@@ -409,11 +421,11 @@ def _methods() -> Iterator[Method]:
             "gamma": [1.0, 0.125, "auto", 0.02],
             "components": BOTH,
         },
-        oracle_sweep=partial(_rpcag, most=0.5),
+        oracle_sweep=_until_half(_rpcag),
         rests=(
             lambda data: {
                 "lam": _rest_of_lam(data),
-                "gamma": GAMMAS[::4],
+                "gamma": GAMMAS,
                 "components": BOTH,
             },
             lambda data: {"lam": BETWEEN, "gamma": GAMMAS[3::4], "components": BOTH},

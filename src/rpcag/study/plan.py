@@ -11,7 +11,6 @@ from rpcag.datasets import Data, load
 from rpcag.study.corruptions import CORRUPTIONS, check_corruption, suits
 from rpcag.study.methods import (
     METHODS,
-    PENALTIES,
     PRINTED,
     Grid,
     Method,
@@ -31,8 +30,6 @@ SETUPS = {
 CONTROL = {"oracle": ("uniform", "zeros"), "fair": ("uniform", "known")}
 # RPCAG as it comes, where it needs no labels; the others get its graph too.
 DEFAULT = ("robust", "known")
-# Where the oracle also tries what its grids of lam leave out of the paper's.
-RESTED = ("none", "occlusion25", "missing25")
 # The oracle takes the settled subset; the fair protocol draws its own.
 SEEDS = {"oracle": (0,), "fair": (1, 2, 3, 4, 5)}
 
@@ -150,19 +147,13 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
             grid = grid | {"gamma": ["auto"]}
         grids = [grid]
         if as_printed:
-            rests = [rest(data) for rest in method.rests]
-            grids += [g for g in rests if corruption in RESTED or not _beyond(g)]
+            grids += [rest(data) for rest in method.rests]
         for grid in grids:
             if not all(grid.values()):
                 continue
             values = tuple((name, tuple(values)) for name, values in grid.items())
             run = Run(protocol, dataset, corruption, seed, method.name, *setup, values)
             yield Task(run, method, load)
-
-
-def _beyond(grid: Grid) -> bool:
-    """Whether it has lam beyond the usual ones, which takes long and gains nothing."""
-    return max(grid.get("lam", [0])) > max(PENALTIES)
 
 
 def _known(kind: str, names: Iterable[str] | None, known) -> list[str]:
