@@ -193,6 +193,25 @@ def test_other_seeds_draw_subjects_and_images(labelled):
     )
 
 
+@pytest.mark.parametrize("name", ["PIE", "COIL20", "MNIST", "USPS"])
+def test_a_draw_without_the_samples_of_others(labelled, name):
+    def samples(seed, **options):
+        found = source(load(name, seed=seed, verify=False, **options))
+        return set(zip(*map(np.ndarray.tolist, found), strict=True))
+
+    used = samples(11) | samples(12)
+    new = samples(3, without=(11, 12))
+    assert len(new) == np.prod(PAPER[name])
+    assert not new & used
+    assert samples(3) & used
+    assert new == samples(3, without=(12, 11))
+
+
+def test_where_all_is_used_nothing_is_left(labelled):
+    with pytest.raises(ValueError, match="classes are wanted but only"):
+        load("ORL", seed=1, without=(11, 12, 13), verify=False)
+
+
 @pytest.mark.parametrize("per_class", [20, 40])
 def test_larger_parts_of_pie(labelled, per_class):
     label, place = source(load("PIE", per_class=per_class, verify=False))

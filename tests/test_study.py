@@ -17,7 +17,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.decomposition import FastICA
 
-from rpcag.datasets import Data
+from rpcag.datasets import Data, load
 from rpcag.study import CORRUPTIONS, DATASETS, Store, Study, missing, run
 from rpcag.study.case import Case, Sample
 from rpcag.study.findings import findings
@@ -25,7 +25,7 @@ from rpcag.study.kmeans import _lloyd, _spread, errors, kmeans
 from rpcag.study.losses import losses
 from rpcag.study.methods import METHODS, PRINTED
 from rpcag.study.page import reproduction
-from rpcag.study.plan import IMAGES
+from rpcag.study.plan import FRESH, IMAGES, SETTLED_ON
 from rpcag.study.printed import clustering_errors, times
 from rpcag.study.report import Report, short
 from rpcag.study.results import fair, oracle, ranks, ties, trials, winners
@@ -182,9 +182,15 @@ def test_the_plan_has_all_columns_of_the_paper():
     paper = [t.run for t in tasks if t.run.graph == "complete"]
     columns = {(r.dataset, r.corruption) for r in paper}
     assert len(columns) == 72
-    # All between the values of the grid too; three of every set, two where there are
-    # no images, also beyond.
-    assert len(paper) == 2 * 72 + 6 * 3 + 2 * 2
+    # Every column has the grid, what lies between its values, and what lies beyond: all
+    # of the paper's range, at half of its values as its algorithm halves them.
+    assert len(paper) == 3 * 72
+    for name in {r.dataset for r in paper}:
+        lam = [v for r in paper if r.dataset == name for v in r.grid["lam"]]
+        n, p = load(name).X.shape
+        ends = np.array([2.0**-3, 2.0**3]) / 2 * np.sqrt(max(n, p) / min(n, p))
+        assert min(lam) <= 1.01 * ends[0]
+        assert max(lam) >= 0.999 * ends[1]
     assert {r.mask for r in paper} == {"zeros"}
     assert {(t.run.graph, t.run.mask) for t in tasks} == {
         ("complete", "zeros"),
@@ -192,6 +198,26 @@ def test_the_plan_has_all_columns_of_the_paper():
         ("knn", "known"),
         ("uniform", "zeros"),
     }
+
+
+@pytest.mark.data
+def test_fresh_images_settled_nothing():
+    tasks = Study().plan(protocols=["fresh"], models=["PCA", "RPCAG"], seeds=[21])
+    assert {task.run.dataset for task in tasks} == set(FRESH)
+    assert {(t.run.graph, t.run.mask) for t in tasks if t.run.model == "RPCAG"} == {
+        (graph, mask) for graph in ("knn", "robust") for mask in ("known", "zeros")
+    }
+    used = {
+        row.tobytes() for s in SETTLED_ON for row in load("MNIST", seed=s).X.round(6)
+    }
+    (fresh,) = {task.load for task in tasks if task.run.dataset == "MNIST"}
+    assert not used & {row.tobytes() for row in fresh(21).X.round(6)}
+
+
+def test_data_of_ones_own_are_not_fresh():
+    study = Study()
+    study.add_dataset("blobs", blobs)
+    assert study.plan(protocols=["fresh"], datasets=["blobs"], models=["PCA"]) == []
 
 
 def test_models_without_a_graph_run_once():
@@ -530,7 +556,7 @@ def everywhere(model, error, protocol="fair", graph=None, **grid):
     for dataset, corruption, name in clustering_errors():
         if dataset in IMAGES and name == "RPCAG":
             record = line(model, [error, error / 2], graph, protocol, 1, **grid)
-            mask = "known" if protocol == "fair" and corruption != "none" else "zeros"
+            mask = "known" if protocol != "oracle" and corruption != "none" else "zeros"
             record["run"] |= {
                 "dataset": dataset,
                 "corruption": corruption,
@@ -604,6 +630,25 @@ def test_findings_are_sentences_with_the_numbers_of_the_store(whole):
     assert "it is -10.0 points on average, -10.0 at worst" in text
     assert "Behind one of them it is on none" in text
     assert "What helps" not in text  # not all of its runs are there
+
+
+def test_the_same_comparison_on_fresh_images_is_by_itself(whole):
+    grid = {"components": ["all", "k"]}
+    fresh = [
+        *everywhere("RPCA", 0.4, "fresh", **grid),
+        *everywhere("NCuts", 0.1, "fresh", graph="knn", **grid),
+        *everywhere("RPCAG", 0.2, "fresh", graph="robust", gamma=["auto"], **grid),
+    ]
+    report = Report([record for record in fresh if record["run"]["dataset"] in FRESH])
+    text = "\n".join(findings(report))
+    first = "RPCAG as it comes, the others with 10 neighbours: 0 of 6"
+    assert f"{first} (none NCuts +5.00, occluded NCuts +5.00" in text
+    assert "On images that had no say" in text
+    assert "target" not in text  # of the fair protocol
+    assert [row[0] for row in leads(report, "fresh").rows[:2]] == ["none", "occluded"]
+    assert not leads(report).rows
+    assert "On images that had no say" not in "\n".join(findings(whole))
+    assert "fresh,knn" in errors_csv(report)
 
 
 def test_findings_say_nothing_about_what_was_not_run():
@@ -843,8 +888,8 @@ def test_a_mistake_in_a_study_of_ones_own_is_told():
         "bare": (lambda seed: Data("bare", whole.X), "no classes"),
         "holes": (lambda seed: Data("holes", whole.X * np.nan, whole.y), "NaN"),
     }
-    for name, (load, told) in bad.items():
-        study.add_dataset(name, load)
+    for name, (make, told) in bad.items():
+        study.add_dataset(name, make)
         with pytest.raises(ValueError, match=told):
             study.plan(datasets=[name])
     with pytest.raises(ValueError, match="between 1 and 99, got 150"):

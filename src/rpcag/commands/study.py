@@ -108,7 +108,8 @@ def clustering(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="paper, called oracle (labels choose), or fair; both if not said."
+            help="paper, called oracle (labels choose), fair, or fresh (fair, on "
+            "images that settled nothing); all if not said."
         ),
     ] = None,
     datasets: Annotated[
@@ -134,6 +135,7 @@ def clustering(
     rpcag reproduce clustering --datasets ORL,YALE --models RPCA,RPCAG --protocol fair
     """
     from rpcag.study import CORRUPTIONS, Study
+    from rpcag.study.plan import FRESH
     from rpcag.study.runs import PROTOCOLS
 
     with mistakes():
@@ -156,7 +158,8 @@ def clustering(
         if not tasks:
             raise ValueError(
                 "nothing to run: blocks (occlusion) need images, NMF and GNMF no "
-                "negative values; FRPCAG, MMMF and MHMF are in the fair protocol only"
+                "negative values; FRPCAG, MMMF and MHMF are not under the oracle, and "
+                f"fresh images are there of {', '.join(FRESH)} only"
             )
     done = _carry_out(
         "clustering", tasks, store, jobs, dask, told=COLUMN, quiet=quiet or json

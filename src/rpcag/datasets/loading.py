@@ -1,5 +1,6 @@
 """Load a data set of the paper by its name."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ def load(
     *,
     subset: str = "paper",
     seed: int = 0,
+    without: Sequence[int] = (),
     per_class: int | None = None,
     verify: bool = True,
 ) -> Data:
@@ -39,6 +41,8 @@ def load(
         the lights, for ORL the authors' subjects, for COIL20 poses spread evenly, and
         a draw of `numpy.random.default_rng(0)` for digits. Other seeds draw subjects
         and images at random.
+    without : sequence of int, optional
+        Seeds whose samples are left out: for a draw that shares nothing with theirs.
     per_class : int, optional
         Another number of samples per class, such as 20 or 40 for PIE.
     verify : bool, default=True
@@ -64,7 +68,7 @@ def load(
         plan = replace(plan, per_class=per_class)
     arrays = _arrays(entry, ("X", "y"), verify)
     X, y = arrays["X"], arrays["y"]
-    rows = choose_rows(y, plan, seed=seed)
+    rows = choose_rows(y, plan, seed=seed, without=without)
     X = X[rows] / 255 if X.dtype == np.uint8 else X[rows]
     image_shape = arrays.get("image_shape")
     return Data(

@@ -1,5 +1,6 @@
 """Which samples of a set make the paper's experiments."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,9 @@ PAPER = {
 }
 
 
-def choose_rows(y: np.ndarray, subset: Subset, *, seed: int = 0) -> np.ndarray:
+def choose_rows(
+    y: np.ndarray, subset: Subset, *, seed: int = 0, without: Sequence[int] = ()
+) -> np.ndarray:
     """Rows of the subset, sorted by class and inside a class as they were.
 
     Parameters
@@ -47,7 +50,13 @@ def choose_rows(y: np.ndarray, subset: Subset, *, seed: int = 0) -> np.ndarray:
     y : array of int of shape (n_samples,)
     subset : Subset
     seed : int, default=0
+    without : sequence of int, optional
+        Other seeds, whose samples are left out before the choice.
     """
+    if without:
+        used = [choose_rows(y, subset, seed=other) for other in without]
+        left = np.setdiff1d(np.arange(len(y)), np.concatenate(used))
+        return left[choose_rows(y[left], subset, seed=seed)]
     rng = np.random.default_rng(seed)
     present = np.unique(y)
     classes = present

@@ -90,7 +90,7 @@ def _fair(report: Report) -> list[str]:
         return []
     return [
         hint("Parameters are chosen without labels. The lowest is underlined."),
-        *_tables(leads(report), means, by_dataset(report)),
+        *_tables(leads(report), leads(report, "fresh"), means, by_dataset(report)),
         f'<div class="charts">{"".join(map(table_html, pairs))}</div>',
     ]
 
@@ -101,7 +101,7 @@ def _beside(report: Report) -> list[str]:
     for protocol in SETUPS:
         for setup, cells in report.setups(protocol):
             key = "_".join((protocol, *setup))
-            spread = report.spreads(*setup) if protocol == "fair" else {}
+            spread = report.spreads(*setup, protocol)
             names[key] = f"{protocol}, {SETUP_NAMES[setup]}"
             parts.append(_part(ranks_html(report, cells), setup=key))
             for dataset in report.datasets:

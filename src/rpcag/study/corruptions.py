@@ -21,6 +21,12 @@ CORRUPTIONS = (
     "missing35",
     "missing50",
 )
+# Kinds that errors are averaged over.
+GROUPS = {
+    "none": ["none"],
+    "occluded": ["occlusion15", "occlusion25", "occlusion40"],
+    "missing": ["missing15", "missing25", "missing35", "missing50"],
+}
 PATTERN = re.compile(r"(?:samples(\d+)_)?(occlusion|missing)(\d+)")
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binomtest
 
+from rpcag.study.corruptions import GROUPS
 from rpcag.study.losses import range_of_grid, where_it_loses
 from rpcag.study.methods import GAP, MAX_ITER, METHODS, POWERS, PRINTED
-from rpcag.study.plan import CONTROL, DEFAULT, IMAGES, SETUPS
-from rpcag.study.report import GROUPS, Report
+from rpcag.study.plan import CONTROL, DEFAULT, FRESH, IMAGES, SETUPS
+from rpcag.study.report import Report
 from rpcag.study.results import (
     CHOSEN,
     Cell,
@@ -387,10 +388,11 @@ def _gaps(report: Report) -> Iterator[str]:
 
 
 def _without_labels(report: Report) -> Iterator[str]:
+    yield from _default_form(report)
+    yield from _on_fresh_images(report)
     cells = over_seeds(report.defaults())
     if not any(key[2] == "RPCAG" for key in cells):
         return
-    yield from _default_form(report)
     yield from _what_helps(report)
     yield from _choices(report)
     yield from _why(report, cells)
@@ -429,6 +431,26 @@ def _default_form(report: Report) -> Iterator[str]:
         "know neither of the choice nor of that. So the first of the comparisons above "
         "is no test on new data; the others had no such choice: "
         f"{_fixed(report)} are fixed.{_by_overlap(report)}"
+    )
+
+
+def _on_fresh_images(report: Report) -> Iterator[str]:
+    """The same comparisons where no image had a say."""
+    found = comparisons(report, "fresh")
+    if not found:
+        return
+    seeds = {trial.seed for trial in report.trials if trial.protocol == "fresh"}
+    parts = []
+    for name, groups in found.items():
+        each = ", ".join(f"{group.group} {group}" for group in groups)
+        leads = sum(group.difference < 0 for group in groups)
+        parts.append(f"{name}: {leads} of {len(groups)} ({each})")
+    yield (
+        "**On images that had no say.** The same on draws that share no image with "
+        f"those the default was settled on, of {listed(FRESH)} ({len(seeds)} seeds; "
+        "ORL and YALE have no other images). Groups that RPCAG leads, and in brackets "
+        "the best of the others with the points that RPCAG is from it ± standard "
+        f"errors: {'; '.join(parts)}."
     )
 
 

@@ -59,7 +59,7 @@ def lost(cells: Cell) -> dict[tuple[str, str], float]:
 def losses(report: Report) -> Table:
     """In the columns that RPCAG loses, what one change of it alone would do."""
     rows = []
-    for protocol in SETUPS:
+    for protocol in ("oracle", "fair"):
         cells = _as_it_is(report, protocol)
         behind = lost(cells)
         for name, changed in changes(report, protocol).items():

@@ -77,6 +77,7 @@ def _named(report: Report) -> Iterator[tuple[str, Table]]:
     summary = {
         "wins": report.wins(),
         "fair_leads": leads(report),
+        "fresh_leads": leads(report, "fresh"),
         "fair_means": report.means(),
         "fair_by_dataset": by_dataset(report),
         "rpcag_minus_rpca": report.paired(),
@@ -105,7 +106,7 @@ def _every_column(report: Report, protocol: str) -> Iterator[tuple[str, Table]]:
         for dataset in report.datasets:
             if any(key[0] == dataset for key in cells):
                 name = f"{protocol}, {SETUP_NAMES[setup]}"
-                spread = report.spreads(*setup) if protocol == "fair" else None
+                spread = report.spreads(*setup, protocol)
                 table = report.beside(dataset, cells, name, spread)
                 yield f"{protocol}_{'_'.join(setup)}_{dataset}", table
 
@@ -130,7 +131,12 @@ def reproduction(report: Report, records: list[dict]) -> str:
             tables, "oracle_means", "deviations_"
         ),
         "## Without labels": _sections(
-            tables, "fair_leads", "fair_means", "fair_by_dataset", "rpcag_minus_rpca"
+            tables,
+            "fair_leads",
+            "fresh_leads",
+            "fair_means",
+            "fair_by_dataset",
+            "rpcag_minus_rpca",
         ),
         "## Where RPCAG loses": _sections(tables, "losses"),
         "## Every column": _sections(

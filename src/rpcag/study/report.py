@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rpcag.study.corruptions import CORRUPTIONS, PATTERN
+from rpcag.study.corruptions import CORRUPTIONS, GROUPS, PATTERN
 from rpcag.study.methods import METHODS, PRINTED
 from rpcag.study.plan import CONTROL, DATASETS, DEFAULT, IMAGES, SETUPS
 from rpcag.study.printed import clustering_errors
@@ -38,12 +38,6 @@ SETUP_NAMES: dict[Setup, str] = {
     ("complete", "known"): "the paper's graph, mask known",
     ("robust", "zeros"): "neighbours in the low-rank part of RPCA, zeros as data",
     ("robust", "known"): "neighbours in the low-rank part of RPCA, mask known",
-}
-# Kinds of corruption that errors are averaged over.
-GROUPS = {
-    "none": ["none"],
-    "occluded": ["occlusion15", "occlusion25", "occlusion40"],
-    "missing": ["missing15", "missing25", "missing35", "missing50"],
 }
 TIED = "tied, of these"
 AS_IT_COMES = "mask known, RPCAG with its default graph"
@@ -91,6 +85,11 @@ class Report:
     def fair(self, graph: str, mask: str, **options) -> Cell:
         return over_seeds(fair(self.trials, graph, mask, **options))
 
+    def _cells(self, protocol: str, setup: Setup) -> Cell:
+        if protocol == "oracle":
+            return self.oracle(*setup)
+        return self.fair(*setup, protocol=protocol)
+
     def setups(self, protocol: str) -> Iterator[tuple[Setup, Cell]]:
         """Every graph and mask that was run, with its errors.
 
@@ -98,7 +97,7 @@ class Report:
         """
         seen: list[set[int]] = []
         planned: list[Setup] = list(SETUPS[protocol])
-        if protocol == "fair" and self._is_shared(DEFAULT[0]):
+        if self._is_shared(DEFAULT[0], protocol):
             planned.append(DEFAULT)
         for setup in dict.fromkeys(planned):
             runs = {
@@ -106,23 +105,28 @@ class Report:
                 for trial in self.trials
                 if trial.protocol == protocol and fits(trial, *setup)
             }
-            cells = getattr(self, protocol)(*setup)
+            cells = self._cells(protocol, setup)
             if cells and not any(runs <= before for before in seen):
                 seen.append(runs)
                 yield setup, cells
 
-    def _is_shared(self, graph: str) -> bool:
+    def _is_shared(self, graph: str, protocol: str) -> bool:
         """Whether other models than RPCAG have been run on a graph."""
-        return any(t.graph == graph and t.model != "RPCAG" for t in self.trials)
+        return any(
+            t.protocol == protocol and t.graph == graph and t.model != "RPCAG"
+            for t in self.trials
+        )
 
-    def spreads(self, graph: str, mask: str) -> Cell:
-        """Of the fair protocol."""
-        return spreads(fair(self.trials, graph, mask))
+    def spreads(self, graph: str, mask: str, protocol: str = "fair") -> Cell:
+        """Over seeds; the oracle has one."""
+        return spreads(fair(self.trials, graph, mask, protocol=protocol))
 
-    def defaults(self) -> dict[tuple[str, str, str], dict[int, float]]:
+    def defaults(
+        self, protocol: str = "fair"
+    ) -> dict[tuple[str, str, str], dict[int, float]]:
         """Every model as it comes, by seed: RPCAG with its own graph."""
-        ours = fair(self.trials, *DEFAULT)
-        others = fair(self.trials, "knn", "known")
+        ours = fair(self.trials, *DEFAULT, protocol=protocol)
+        others = fair(self.trials, "knn", "known", protocol=protocol)
         return {
             key: by_seed for key, by_seed in others.items() if key[2] != "RPCAG"
         } | {key: by_seed for key, by_seed in ours.items() if key[2] == "RPCAG"}
@@ -207,7 +211,9 @@ class Report:
         for protocol in SETUPS:
             for setup, cells in self.setups(protocol):
                 counted[f"{protocol}, {SETUP_NAMES[setup]}"] = self._wins(cells)
-        counted[f"fair, {AS_IT_COMES}"] = self._wins(over_seeds(self.defaults()))
+        for protocol in ("fair", "fresh"):
+            cells = over_seeds(self.defaults(protocol))
+            counted[f"{protocol}, {AS_IT_COMES}"] = self._wins(cells)
         counted = {name: count for name, count in counted.items() if count}
         if counted:
             counted = {"the paper": self._wins(self.printed)} | counted
@@ -263,7 +269,10 @@ class Report:
         return Table(title, header, rows, frozenset(bold))
 
     def _is_run(self, model: str, graph: str) -> bool:
-        return any((t.model, t.graph) == (model, graph) for t in self.trials)
+        return any(
+            (t.protocol, t.model, t.graph) == ("fair", model, graph)
+            for t in self.trials
+        )
 
     def _is_whole(self, corruption: str) -> bool:
         """Whether all image sets have been corrupted so."""

@@ -134,11 +134,12 @@ def fair(
     chosen: dict[str, Any] = CHOSEN,
     *,
     majority: bool = False,
+    protocol: str = "fair",
 ) -> dict[tuple[str, str, str], dict[int, float]]:
     """The mean error of k-means by seed, at the values chosen without labels."""
     cells: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
     for trial in found:
-        if trial.protocol != "fair" or not fits(trial, graph, mask):
+        if trial.protocol != protocol or not fits(trial, graph, mask):
             continue
         if any(
             trial.values.get(name, value) != value

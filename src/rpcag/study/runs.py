@@ -17,9 +17,9 @@ from rpcag.study.case import Case, Graph, Mask, Sample
 from rpcag.study.kmeans import errors
 from rpcag.study.methods import Method
 
-PROTOCOLS = ("oracle", "fair")
+PROTOCOLS = ("oracle", "fair", "fresh")
 # Runs of k-means per embedding, and starts of which each takes the best.
-KMEANS = {"oracle": (10, 1), "fair": (10, 10)}
+KMEANS = {"oracle": (10, 1), "fair": (10, 10), "fresh": (10, 10)}
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ from itertools import product
 
 import numpy as np
 
+from rpcag.study.corruptions import GROUPS
 from rpcag.study.methods import METHODS, PRINTED
-from rpcag.study.plan import CONTROL, DEFAULT, IMAGES, SETUPS
-from rpcag.study.report import GROUPS, SETUP_NAMES, Report
+from rpcag.study.plan import CONTROL, DEFAULT, FRESH, IMAGES, SETUPS
+from rpcag.study.report import SETUP_NAMES, Report
 from rpcag.study.results import Cell, fair, mean_over, over_seeds, ranks
-from rpcag.study.tables import Table, percent, signed
+from rpcag.study.tables import Table, listed, percent, signed
 
 BySeed = dict[tuple[str, str, str], dict[int, float]]
 
@@ -34,36 +35,39 @@ class Lead:
         return f"{self.best} {self.difference:+.2f}{over}"
 
 
-def comparisons(report: Report) -> dict[str, list[Lead]]:
+def comparisons(report: Report, protocol: str = "fair") -> dict[str, list[Lead]]:
     """RPCAG beside the others in six groups, by which graph it and they have.
 
     Models without a graph are as they are, and those of several graphs have their own.
     """
     forms: dict[str, BySeed] = {
-        "RPCAG as it comes, the others with 10 neighbours": report.defaults(),
-        "all with 10 neighbours": fair(report.trials, "knn", "known"),
-        "all with the graph of RPCAG": fair(report.trials, *DEFAULT),
+        "RPCAG as it comes, the others with 10 neighbours": report.defaults(protocol),
+        "all with 10 neighbours": fair(
+            report.trials, "knn", "known", protocol=protocol
+        ),
+        "all with the graph of RPCAG": fair(report.trials, *DEFAULT, protocol=protocol),
     }
     # With the graph of RPCAG only its own runs and those without any graph say nothing.
     models = {
         graph: {
             trial.model
             for trial in report.trials
-            if trial.protocol == "fair" and trial.graph == graph
+            if trial.protocol == protocol and trial.graph == graph
         }
         & set(METHODS)
         for graph in ("knn", DEFAULT[0])
     }
     if not models["knn"] <= models[DEFAULT[0]]:
         del forms["all with the graph of RPCAG"]
-    found = {name: _leads(cells) for name, cells in forms.items()}
+    sets = FRESH if protocol == "fresh" else IMAGES
+    found = {name: _leads(cells, sets) for name, cells in forms.items()}
     return {name: leads for name, leads in found.items() if leads is not None}
 
 
-def _leads(by_seed: BySeed) -> list[Lead] | None:
+def _leads(by_seed: BySeed, sets: Sequence[str]) -> list[Lead] | None:
     """All six groups, or nothing."""
-    every = groups_of(by_seed, IMAGES)
-    others = groups_of(by_seed, IMAGES[1:], ", no PIE")
+    every = groups_of(by_seed, sets)
+    others = groups_of(by_seed, [s for s in sets if s != "PIE"], ", no PIE")
     return None if every is None or others is None else every + others
 
 
@@ -104,9 +108,9 @@ def _by_seed(by_seed: BySeed, model: str, columns: list[tuple[str, str]]) -> lis
     ]
 
 
-def leads(report: Report) -> Table:
+def leads(report: Report, protocol: str = "fair") -> Table:
     """The six groups: RPCAG, and what the best of the others is from it."""
-    found = comparisons(report)
+    found = comparisons(report, protocol)
     rows = []
     for at in zip(*found.values(), strict=True):
         row = [at[0].group]
@@ -126,8 +130,11 @@ def leads(report: Report) -> Table:
     header = ["group"]
     for name in found:
         header += [name, "best other, RPCAG minus it ± s.e."]
+    sets = "the image sets"
+    if protocol == "fresh":
+        sets = f"{listed(FRESH)}, from images that had no say in the default"
     title = (
-        "fair protocol, mask known: mean error of RPCAG over the image sets, in %, and "
+        f"{protocol} protocol, mask known: mean error of RPCAG over {sets}, in %, and "
         "points to the best other model with standard errors over seeds"
     )
     return Table(title, header, rows)

@@ -11,6 +11,7 @@ import numpy as np
 from rpcag.study.methods import METHODS
 from rpcag.study.report import Report, corruptions_of
 from rpcag.study.results import Trial, least_error
+from rpcag.study.runs import PROTOCOLS
 
 HEADER = (
     *("protocol", "graph", "mask", "dataset", "corruption", "model", "parameters"),
@@ -23,7 +24,7 @@ def errors_csv(report: Report) -> str:
 
     Under the oracle a line is the least error of a model, and its parameters are where
     it was; RPCA and RPCAG have one with all components and one with one per class.
-    Under the fair protocol every form that was run has a line: the mean over seeds.
+    Under the others every form that was run has a line: the mean over seeds.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -54,7 +55,7 @@ def _oracle(report: Report) -> Iterator[list]:
 def _fair(report: Report) -> Iterator[list]:
     by_form: dict[tuple, dict[int, float]] = defaultdict(dict)
     for trial in report.trials:
-        if trial.protocol == "fair":
+        if trial.protocol != "oracle":
             by_form[*_cell(trial), _form(trial)][trial.seed] = trial.errors.mean
     for (*cell, form), by_seed in by_form.items():
         yield [*cell, form, *_numbers(report, cell, list(by_seed.values()))]
@@ -91,7 +92,7 @@ def _order(report: Report):
     def key(row: list) -> tuple:
         protocol, graph, mask, dataset, corruption, model, form = row[:7]
         return (
-            protocol != "oracle",
+            PROTOCOLS.index(protocol),
             graph,
             mask,
             report.datasets.index(dataset),

@@ -25,6 +25,7 @@ import numpy as np
 from scipy import ndimage
 
 REFERENCE = 160 * 120
+POWER = 0.5
 BLUR, GAP, AREA = 1.0, 2.0, 20.0
 WINDOWS = (1.0, 2.5)
 FLOOR = 6.0
@@ -90,8 +91,7 @@ def pixel_unit(height: int, width: int) -> float:
 def evidence(S: np.ndarray) -> np.ndarray:
     """Step 1, for S of shape (n_frames, height, width) or (..., 3)."""
     size = np.abs(S) if S.ndim == 3 else np.sqrt(np.mean(np.square(S), axis=3))
-    np.sqrt(size, out=size)
-    return _blurred(size, BLUR)
+    return _blurred(size**POWER, BLUR)
 
 
 def otsu(values: np.ndarray, counts: np.ndarray) -> float:
