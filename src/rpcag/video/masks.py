@@ -26,11 +26,11 @@ from scipy import ndimage
 
 REFERENCE = 160 * 120
 POWER = 0.5
-BLUR, GAP, AREA = 1.0, 2.0, 20.0
+BLUR, GAP, AREA = 0.0, 3.0, 20.0
 WINDOWS = (1.0, 2.5)
-FLOOR = 6.0
-SIGMAS = 4.0
-TEXTURE = 2.0  # variance of the background, in units of that of the noise
+FLOOR = 4.0
+SIGMAS = 3.0
+TEXTURE = 1.0  # variance of the background, in units of that of the noise
 BINS = 4096
 NORMAL = 0.6745  # median size of a standard normal number
 
