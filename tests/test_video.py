@@ -1,6 +1,8 @@
 """Separating frames in memory: graph, masks, models, sources, writers."""
 
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from rpcag import RPCA, RPCAG
 from rpcag.metrics import foreground_scores
-from rpcag.video import Options, open_source, separate
+from rpcag.video import Options, masks, open_source, separate
 from rpcag.video.background import (
     BackgroundModel,
     automatic_gamma,
@@ -233,6 +235,12 @@ def test_otsu_splits_with_the_least_variance(rng):
     best = min(range(1, 50), key=within)
     split = int(np.argmax(values == otsu(values, counts))) + 1
     assert within(split) == pytest.approx(within(best))
+
+
+def test_the_constants_are_those_chosen_on_made_up_clips():
+    file = Path(__file__).parents[1] / "benchmarks" / "mask_rule.json"
+    for name, value in json.loads(file.read_text())["chosen"].items():
+        assert np.array_equal(getattr(masks, name), value), name
 
 
 def test_the_rule_knows_the_noise(rng):
