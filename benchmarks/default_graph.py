@@ -1,11 +1,12 @@
-"""Choose the graph of RPCAG without labels: by how well its clusters come again.
+"""Compare graphs for RPCAG without labels: by how well its clusters come again.
 
     python benchmarks/default_graph.py     # half an hour; writes default_graph.json
 
-The same images are corrupted twice, independently, and clustered twice; the graph whose
-two clusterings agree best (adjusted Rand index, mean over the image sets, blocks and
-lost pixels) is the one to take. Agreement needs no labels: a graph that follows what
-is left of a corruption, or chance, does not give the same clusters again.
+The same images are corrupted twice, independently, and clustered twice; how well the
+two clusterings agree (adjusted Rand index, mean over the image sets, blocks and lost
+pixels) needs no labels: a graph that follows what is left of a corruption, or chance,
+does not give the same clusters again. The default graph was not chosen by this: it
+shows what of that choice could have been made so (docs/notation.md).
 """
 
 import json

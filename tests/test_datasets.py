@@ -208,8 +208,11 @@ def test_a_draw_without_the_samples_of_others(labelled, name):
 
 
 def test_where_all_is_used_nothing_is_left(labelled):
-    with pytest.raises(ValueError, match="classes are wanted but only"):
-        load("ORL", seed=1, without=(11, 12, 13), verify=False)
+    for name, seeds in (("ORL", (11, 12, 13)), ("YALE", (3,)), ("BCI", (1, 2))):
+        with pytest.raises(ValueError, match=r"without the samples of seeds .* wanted"):
+            load(name, seed=1, without=np.array(seeds), verify=False)
+    with pytest.raises(ValueError, match="0 classes have 42 left, and 68 are wanted"):
+        load("PIE", subset="all", seed=1, without=(1,), verify=False)
 
 
 @pytest.mark.parametrize("per_class", [20, 40])

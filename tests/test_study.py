@@ -207,11 +207,10 @@ def test_fresh_images_settled_nothing():
     assert {(t.run.graph, t.run.mask) for t in tasks if t.run.model == "RPCAG"} == {
         (graph, mask) for graph in ("knn", "robust") for mask in ("known", "zeros")
     }
-    used = {
-        row.tobytes() for s in SETTLED_ON for row in load("MNIST", seed=s).X.round(6)
-    }
-    (fresh,) = {task.load for task in tasks if task.run.dataset == "MNIST"}
-    assert not used & {row.tobytes() for row in fresh(21).X.round(6)}
+    for name in FRESH:
+        used = {row.tobytes() for s in SETTLED_ON for row in load(name, seed=s).X}
+        (fresh,) = {task.load for task in tasks if task.run.dataset == name}
+        assert not used & {row.tobytes() for row in fresh(21).X}
 
 
 def test_data_of_ones_own_are_not_fresh():
@@ -643,8 +642,10 @@ def test_the_same_comparison_on_fresh_images_is_by_itself(whole):
     text = "\n".join(findings(report))
     first = "RPCAG as it comes, the others with 10 neighbours: 0 of 6"
     assert f"{first}, 0 of these by more than two standard errors" in text
-    assert "On images that had no say" in text
-    assert "target" not in text  # of the fair protocol
+    assert "On images that had no say in the default graph" in text
+    assert "lost by as much: not met here" in text
+    assert "on the images of the fair protocol" not in text  # which is not there
+    assert "USPS, fresh, 10 nearest" in reproduction(report, [])
     assert [row[0] for row in leads(report, "fresh").rows[:2]] == ["none", "occluded"]
     assert not leads(report).rows
     assert "On images that had no say" not in "\n".join(findings(whole))

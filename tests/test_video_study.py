@@ -103,19 +103,35 @@ def scored(f, behind=()):
     ]
 
 
-def test_the_best_method_and_the_place_of_rpcag_are_told():
+def test_clips_that_were_looked_at_are_told_from_the_others():
+    assert set(video.LOOKED_AT) < set(video.CLIPS)
+    # In the order of CLIPS: the third and the last were not looked at.
     f = {
         "RPCAG": [0.9, 0.9, 0.5, 0.9, 0.9, 0.7],
         "RPCA": [0.8, 0.96, 0.5, 0.8, 0.8, 0.75],
         "KNN": [0.1, 0.1, 0.7, 0.1, 0.1, 0.9],
     }
-    said = video.says(scored(f))
-    assert "The highest mean F of 3 methods is RPCAG's, 0.800; the next is RPCA" in said
+    records = scored(f)
+    table = video.tables(records)[1]
+    assert table.rows == [
+        ["RPCAG", "0.900", "0.600"],
+        ["RPCA", "0.840", "0.625"],
+        ["KNN", "0.100", "0.800"],
+    ]
+    assert table.bold == {(0, 1), (2, 2)}
+    assert table.header[2] == "not: shoppingmall, pedestrians"
+    said = video.says(records)
+    assert "the highest mean F of 3 methods is RPCAG's, 0.900." in said
+    assert (
+        "(shoppingmall and pedestrians) the highest mean F of 3 methods is KNN's, "
+        "0.800; RPCAG is number 3 with 0.600." in said
+    )
+    assert "So few clips rank no methods" in said
     # A clip without a difference counts for neither.
     assert "above that of RPCA on 3 (hall, lobby and highway) and below on 2 (" in said
     assert "6 clips do not tell the two apart" in said
-    worse = video.says(scored(f | {"RPCAG": [0.4] * 6}))
-    assert "is RPCA's, 0.768; RPCAG is number 2 with 0.400." in worse
+    assert "chosen by the masks" not in video.HOW
+    assert all(clip in video.HOW for clip in video.LOOKED_AT)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def clustering(
         str | None,
         typer.Option(
             help="paper, called oracle (labels choose), fair, or fresh (fair, on "
-            "images that settled nothing); all if not said."
+            "images that had no say in the default graph); all if not said."
         ),
     ] = None,
     datasets: Annotated[
@@ -159,7 +159,8 @@ def clustering(
             raise ValueError(
                 "nothing to run: blocks (occlusion) need images, NMF and GNMF no "
                 "negative values; FRPCAG, MMMF and MHMF are not under the oracle, and "
-                f"fresh images are there of {', '.join(FRESH)} only"
+                f"fresh has {', '.join(FRESH)} and the corruptions that means are "
+                "taken over"
             )
     done = _carry_out(
         "clustering", tasks, store, jobs, dask, told=COLUMN, quiet=quiet or json

@@ -53,9 +53,10 @@ def choose_rows(
     without : sequence of int, optional
         Other seeds, whose samples are left out before the choice.
     """
-    if without:
+    if len(without):
         used = [choose_rows(y, subset, seed=other) for other in without]
         left = np.setdiff1d(np.arange(len(y)), np.concatenate(used))
+        _check_enough(y[left], y, subset, without)
         return left[choose_rows(y[left], subset, seed=seed)]
     rng = np.random.default_rng(seed)
     present = np.unique(y)
@@ -74,6 +75,18 @@ def choose_rows(
     return np.concatenate(
         [_members(np.flatnonzero(y == label), subset, seed, rng) for label in classes]
     )
+
+
+def _check_enough(left, y, subset, without) -> None:
+    """Whether the samples that are left make the subset."""
+    wanted = subset.per_class or int(np.unique(y, return_counts=True)[1].min())
+    whole = (np.unique(left, return_counts=True)[1] >= wanted).sum()
+    classes = len(np.unique(y) if subset.classes is None else subset.classes)
+    if whole < classes:
+        raise ValueError(
+            f"without the samples of seeds {', '.join(map(str, without))} {whole} "
+            f"classes have {wanted} left, and {classes} are wanted; leave out fewer"
+        )
 
 
 def _members(rows, subset, seed, rng):

@@ -86,11 +86,12 @@ def _tables(*tables: Table) -> list[str]:
 
 def _fair(report: Report) -> list[str]:
     means, pairs = report.means(), by_first_column(report.paired())
-    if not means.rows and not pairs:
+    fresh = leads(report, "fresh")
+    if not means.rows and not pairs and not fresh.rows:
         return []
     return [
         hint("Parameters are chosen without labels. The lowest is underlined."),
-        *_tables(leads(report), leads(report, "fresh"), means, by_dataset(report)),
+        *_tables(leads(report), fresh, means, by_dataset(report)),
         f'<div class="charts">{"".join(map(table_html, pairs))}</div>',
     ]
 

@@ -304,8 +304,10 @@ def _rest_of_lam(data: Data) -> list[float]:
     unit = math.sqrt(max(data.X.shape) / min(data.X.shape))
     first, last = round(unit / 16, 3), round(4 * unit, 3)
     low, high = PENALTIES[0], PENALTIES[-1]
-    doubled = [value for value in (4.0, 8.0, 16.0) if value < last / 1.2]
-    return [v for v in (first, *doubled, last) if not low <= v <= high]
+    values = [first]
+    while (value := 2 * max(values[-1], high)) < last / 1.2:
+        values.append(value)
+    return [v for v in (*values, last) if not low <= v <= high]
 
 
 def _reaches_beyond(grid: Grid) -> bool:

@@ -40,7 +40,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "video": video,
 }
 # Tables of means, whose names begin as those of single columns do.
-MEANS = ("oracle_means", "fair_leads", "fair_means", "fair_by_dataset")
+MEANS = ("oracle_means", "fair_leads", "fair_means", "fair_by_dataset", "fresh_leads")
 # First lines of the pages that are written from a store.
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
@@ -174,11 +174,16 @@ def _sections(tables: dict[str, Table], *beginnings: str) -> list[str]:
 
 def _only_setups(tables: dict[str, Table]) -> list[str]:
     """Of a store that has not what the page shows of every column, what it has."""
+    names = {
+        protocol: [n for n in tables if n.startswith(f"{protocol}_") and n not in MEANS]
+        for protocol in SETUPS
+    }
+    if not names["oracle"] and not names["fair"]:
+        return names["fresh"]
     shown = []
     for protocol, first in (("oracle", "complete"), ("fair", "knn_known")):
-        names = [n for n in tables if n.startswith(f"{protocol}_") and n not in MEANS]
-        if not any(name.startswith(f"{protocol}_{first}") for name in names):
-            shown += names
+        if not any(n.startswith(f"{protocol}_{first}") for n in names[protocol]):
+            shown += names[protocol]
     return shown
 
 

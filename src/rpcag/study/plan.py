@@ -52,7 +52,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Fresh:
-    """Loads images of a set that had no say in any default."""
+    """Loads images of a set that had no say in the default graph."""
 
     name: str
 

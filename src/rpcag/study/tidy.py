@@ -92,7 +92,7 @@ def _order(report: Report):
     def key(row: list) -> tuple:
         protocol, graph, mask, dataset, corruption, model, form = row[:7]
         return (
-            PROTOCOLS.index(protocol),
+            (*PROTOCOLS, protocol).index(protocol),
             graph,
             mask,
             report.datasets.index(dataset),

@@ -1,21 +1,21 @@
 """From a frame and its background to a mask of what moves.
 
-1. In every pixel the root of |S| is taken (over colours, of its root mean square),
-   which makes noise and objects alike in spread.
-2. One threshold for the video: Otsu's, the value that splits these roots into the two
-   classes of least variance, but at least FLOOR deviations (from the median absolute
-   deviation) above their median, so that noise alone gives an empty mask.
+1. In every pixel the root of |S| (over colours, of its root mean square) is averaged
+   with a Gaussian of one pixel. The root makes noise and objects alike in spread, and
+   keeps an edge of high contrast from swelling into its surroundings; sizes, not signed
+   values, are averaged, since texture inside an object has both signs.
+2. One threshold for the video: Otsu's, the value that splits these averages into the
+   two classes of least variance, but at least FLOOR deviations (from the median
+   absolute deviation) above their median, so that noise alone gives an empty mask.
 3. What is only lit differently is taken out: where the frame is, around a pixel (in a
    Gaussian window of 1 or of 2.5 pixels), gain times background plus offset, up to
    SIGMAS deviations of the noise, and the texture of the background is seen in both.
    These are shadows and reflections.
-4. Clean-up: gaps of up to three pixels are closed, holes filled, and regions under
-   twenty pixels dropped.
+4. Clean-up: what a disk of two pixels cannot pass is closed, holes are filled, and
+   regions under twenty pixels dropped.
 
-Pixels are those of a frame of 160 x 120; lengths grow with the root of the area. The
-constants are those of highest F on made-up clips (``benchmarks/mask_rule.py``): no step
-and no constant knows of masks made by hand. BLUR would average the roots around a pixel
-before the threshold; it did not help there.
+Pixels are those of a frame of 160 x 120; lengths grow with the root of the area. No
+step knows what the true foreground is.
 """
 
 import math
@@ -26,11 +26,11 @@ from scipy import ndimage
 
 REFERENCE = 160 * 120
 POWER = 0.5
-BLUR, GAP, AREA = 0.0, 3.0, 20.0
+BLUR, GAP, AREA = 1.0, 2.0, 20.0
 WINDOWS = (1.0, 2.5)
-FLOOR = 4.0
-SIGMAS = 3.0
-TEXTURE = 1.0  # variance of the background, in units of that of the noise
+FLOOR = 6.0
+SIGMAS = 4.0
+TEXTURE = 2.0  # variance of the background, in units of that of the noise
 BINS = 4096
 NORMAL = 0.6745  # median size of a standard normal number
 
@@ -42,7 +42,7 @@ class MaskRule:
     Parameters
     ----------
     threshold : float
-        Of the root of |S|.
+        Of the averaged root of |S|.
     noise : float
         Deviation of S where nothing moves.
     """

@@ -1,10 +1,10 @@
 """Moving objects in six videos with hand-made masks, by every method.
 
 All methods get the same frames and, but for OpenCV's, the same rule from background to
-mask (`rpcag.video.masks`). No parameter is fitted to masks made by hand; `HOW` tells
-where the rule comes from. OpenCV's methods, which learn as they go, see the video twice
-and get the same clean-up, without their detection of shadows; the record also has their
-F as they come: with it, and nothing cleaned.
+mask (`rpcag.video.masks`). No parameter is fitted to masks, but the rule was made with
+an eye on the scores of some clips (`LOOKED_AT`). OpenCV's methods, which learn as they
+go, see the video twice and get the same clean-up, without their detection of shadows;
+the record also has their F as they come: with it, and nothing cleaned.
 """
 
 import os
@@ -26,6 +26,11 @@ from rpcag.video.background import BackgroundModel, blocks, scaled
 from rpcag.video.masks import MaskEstimate, clean
 
 CLIPS = ("hall", "bootstrap", "shoppingmall", "lobby", "highway", "pedestrians")
+# The rule from background to mask was worked out while looking at scores on these, and
+# other lam and graphs were tried on bootstrap. The others were scored only after the
+# rule was fixed, so that they are the fairer judges of it; but lam was changed from the
+# paper's, to save time, when all six had been scored once.
+LOOKED_AT = ("hall", "bootstrap", "lobby", "highway")
 PAPER_GAMMA = 10.0
 PLAIN = ", as it comes"  # OpenCV's methods with shadows and without our clean-up
 LEVEL = 0.05  # of the test between RPCAG and RPCA
@@ -305,6 +310,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
     )
     made = [
         Table("F of the foreground", [*header, "mean"], f, bold=_best(f)),
+        *_by_look(found, clips),
         Table("Precision / recall in %", header, both),
         Table(
             "Mean error of the background behind objects, in grey levels of 255",
@@ -341,6 +347,29 @@ def means(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> dict[str,
     return made
 
 
+def looked_at(clips: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Clips on which the mask rule was worked out, and the others."""
+    seen = [c for c in clips if c in LOOKED_AT]
+    return seen, [c for c in clips if c not in LOOKED_AT]
+
+
+def _by_look(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> list[Table]:
+    seen, others = looked_at(clips)
+    if not (seen and others):
+        return []
+    first, second = means(found, seen), means(found, others)
+    lines = [
+        [m, _shown(first.get(m)), _shown(second.get(m))]
+        for m in dict.fromkeys([*first, *second])
+    ]
+    header = ["method", f"looked at: {', '.join(seen)}", f"not: {', '.join(others)}"]
+    title = (
+        "Mean F on the clips that were looked at while the mask rule was made, and on "
+        "the others"
+    )
+    return [Table(title, header, lines, bold=_best(lines))]
+
+
 def _on_the_median(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> str:
     """In words, where the plain median has a better background than RPCAG."""
     nearer = []
@@ -359,19 +388,19 @@ def _on_the_median(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> 
     )
 
 
-HOW = """\
+HOW = f"""\
 RPCAG is the default of `rpcag background`: lam = 1 / (sqrt(n) + sqrt(p)), our graph
 between frames, gamma from the noise of the video. RPCA has the same lam. "gamma 10" is
 the paper's gamma and its lam = 1 / sqrt(max(n, p)) on our graph, "paper" that on the
 paper's complete graph, or without one. MOG2 and KNN are OpenCV's, in a second pass,
 without their detection of shadows and with our clean-up; "as it comes" is with the
 detection and without the clean-up. All others share one rule from background to mask.
-Every parameter is the same for all clips or follows from the frames. The constants of
-the rule were chosen on made-up clips, with the backgrounds of RPCAG and of RPCA
-(`benchmarks/mask_rule.py`), and then scored here once: no mask made by hand had a say.
-Its steps are older, and were worked out with an eye on F on hall, bootstrap, lobby and
-highway; each had to earn its place again on the made-up clips, from a plain threshold
-on. (Our lam replaced the paper's, to save time, when all had been scored once.)"""
+Every parameter is the same for all clips or follows from the frames; none is fitted to
+masks. But that rule was worked out while looking at F on {_listed(LOOKED_AT)},
+which favours what shares it there; the other clips were scored only after it was fixed.
+[Constants that made-up clips choose](video.md#how-the-mask-is-made), without masks made
+by hand, give the same order of methods, with RPCAG and RPCA level.
+(Our lam replaced the paper's, to save time, when all had been scored once.)"""
 
 
 def says(records: Iterable[dict]) -> str:
@@ -424,20 +453,29 @@ def _on_rpca(apart: dict[str, float]) -> str:
 
 
 def _standing(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> str:
-    """The best method, and where RPCAG is."""
-    of = means(found, clips)
-    if len(of) < 2:
-        return ""
-    order = sorted(of, key=lambda m: -of[m])
-    said = (
-        f"The highest mean F of {len(of)} methods is {order[0]}'s, {of[order[0]]:.3f}"
-    )
-    if "RPCAG" in of and order[0] != "RPCAG":
-        place = order.index("RPCAG") + 1
-        said += f"; RPCAG is number {place} with {of['RPCAG']:.3f}"
-    elif order[0] == "RPCAG":
-        said += f"; the next is {order[1]} with {of[order[1]]:.3f}"
-    return f"{said}."
+    """The best method, on clips that were looked at and on the others."""
+    seen, others = looked_at(clips)
+    lines = []
+    for some, name in ((seen, "looked at"), (others, "not looked at")):
+        of = means(found, some)
+        if len(of) < 2:
+            continue
+        order = sorted(of, key=lambda m: -of[m])
+        line = (
+            f"On the {len(some)} {'clip' if len(some) == 1 else 'clips'} {name} "
+            f"({_listed(some)}) the highest mean F of {len(of)} methods is "
+            f"{order[0]}'s, {of[order[0]]:.3f}"
+        )
+        if "RPCAG" in of and order[0] != "RPCAG":
+            place = order.index("RPCAG") + 1
+            line += f"; RPCAG is number {place} with {of['RPCAG']:.3f}"
+        lines.append(f"{line}.")
+    if lines and 2 * 0.5 ** max(len(seen), len(others)) > LEVEL:
+        lines.append(
+            "So few clips rank no methods: one that is ahead of another on all of them "
+            f"would not reach p = {LEVEL:g} in the same test."
+        )
+    return " ".join(lines)
 
 
 def page(records: list[dict], picture: str | None = None) -> str:
