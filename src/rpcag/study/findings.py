@@ -144,7 +144,7 @@ def _far_lam(report: Report) -> str:
         best = [gain for gain in gains if gain > 0]
         most = f", by {max(best):.1f} points at most" if best else ""
         tried = [len(gammas[key]) for key in both if key[0] == model]
-        at = f" ({_span(tried)} γ each)" if model == "RPCAG" else ""
+        at = f" with {_span(tried)} γ" if model == "RPCAG" else ""
         parts.append(f"for {model} in {len(best)} of {len(gains)} columns{at}{most}")
     return (
         f" λ below {PENALTIES[0]:g} or above {PENALTIES[-1]:g} has the least error "
