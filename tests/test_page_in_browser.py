@@ -351,7 +351,9 @@ def test_dark_by_wish_of_the_system_or_of_the_reader(visit, name):
     assert _ground(page) < 60
     page.get_by_role("button", name="Light colours").click()
     assert _ground(page) > 200
+    page.wait_for_timeout(300)  # the browser keeps it a moment after the click
     page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
     assert _ground(page) > 200  # remembered
     page.get_by_role("button", name="Dark colours").click()
     assert _ground(page) < 60
@@ -402,6 +404,7 @@ def test_numbers_behind_a_chart_can_be_read(visit, found):
     page = visit("images")
     page.locator("#gap summary").click()
     rows = page.locator("#gap tbody tr")
+    rows.first.wait_for()  # they are made when the list is open
     assert rows.count() == len(found["images"].facts["history"])
     last = float(rows.last.locator("td").first.inner_text())
     assert last == pytest.approx(found["images"].facts["gap"], rel=1e-3)

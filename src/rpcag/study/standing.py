@@ -132,7 +132,7 @@ def leads(report: Report, protocol: str = "fair") -> Table:
         header += [name, "best other, RPCAG minus it ± s.e."]
     sets = "the image sets"
     if protocol == "fresh":
-        sets = f"{listed(FRESH)}, from images that had no say in the default"
+        sets = f"{listed(FRESH)}, from images that had no say in its graph"
     title = (
         f"{protocol} protocol, mask known: mean error of RPCAG over {sets}, in %, and "
         "points to the best other model with standard errors over seeds"
