@@ -116,9 +116,9 @@ def _larger_grids(report: Report) -> Iterator[str]:
     yield (
         "**What the grids have of the paper's.** Models have grids of their own and, "
         "with the paper's graph, more of the paper's beside: d above twice the number "
-        "of classes, λ between the values and λ beyond them, each at some or all of "
-        f"the other parameter ([study.md](study.md)). {each}. Where it is better, it "
-        f"counts above and below.{_far_lam(report)}{_values_of_lam(report)}"
+        "of classes, λ between the values and λ beyond them, at some or all values of "
+        f"the other parameter. {each}. Where it is better, it counts above and below."
+        f"{_far_lam(report)}{_values_of_lam(report)}"
     )
 
 
