@@ -17,7 +17,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_limits
 
 from rpcag import RPCA, RPCAG
 from rpcag.datasets import load
@@ -37,7 +36,7 @@ VIEWS = tuple(product((1.0, 0.5, 0.0), (False, True)))
 
 def graphs(case):
     """Every candidate, by name."""
-    X, mask = case.sample._rows, case.sample.mask
+    X, mask = case.sample.seen, case.sample.mask
     found = {f"X, {k}": KNNGraph(k)(X, mask) for k in NEIGHBORS}
     fit = RPCA(tol=1e-2).fit(case.X_with_nan)
     Z, s = fit.embedding_.astype(float), fit.singular_values_
@@ -68,7 +67,7 @@ def clusters(dataset, corruption, draw, again):
 
 
 def agreement(dataset, corruption, draw):
-    with quietly(), threadpool_limits(1):
+    with quietly():
         one, two = (clusters(dataset, corruption, draw, again) for again in (1, 2))
     return {name: adjusted_rand_score(one[name], two[name]) for name in one}
 
