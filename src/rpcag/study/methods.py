@@ -320,6 +320,15 @@ def _rest_of_d(data: Data) -> list[int]:
     return sorted(d for d in {*dimensions(data), most} if d > 2 * data.n_classes)
 
 
+def _in_parts(name: str, values: list, step: int) -> tuple[Callable, Callable]:
+    """The rest of d with every `step`-th value of a parameter, then with the others."""
+    others = [value for k, value in enumerate(values) if k % step]
+    return (
+        lambda data: {"d": _rest_of_d(data), name: values[::step]},
+        lambda data: {"d": _rest_of_d(data), name: others},
+    )
+
+
 def thinned(grid: Grid, data: Data) -> Grid:
     """Fewer values, those near which the best ones are: for the other graphs."""
     k = data.n_classes
@@ -378,7 +387,7 @@ def _methods() -> Iterator[Method]:
         each(_rglpca),
         lambda data: few(data) | {"beta": BETAS},
         fixed(beta=0.5),
-        rests=(lambda data: {"d": _rest_of_d(data), "beta": BETAS[::4]},),
+        rests=_in_parts("beta", BETAS, 4),
     )
     yield Method("MMF", nested(_mmf), gamma, fixed(gamma=2.0))
     yield Method(
@@ -395,7 +404,7 @@ def _methods() -> Iterator[Method]:
         each(_gnmf),
         lambda data: few(data) | {"gamma": POWERS},
         fixed(gamma=1.0),
-        rests=(lambda data: {"d": _rest_of_d(data), "gamma": POWERS[::6]},),
+        rests=_in_parts("gamma", POWERS, 6),
         suits=nonnegative,
     )
     yield Method(
