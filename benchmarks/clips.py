@@ -1,9 +1,11 @@
 """Made-up videos with known moving objects, to choose a mask rule without real masks.
 
-Every clip is drawn from a seed: a crop of a photograph that comes with scikit-learn as
-the scene; people-like and car-like shapes, cut out of the other photograph, that walk
-through it and at times stand still; their shadows, which are not foreground; light
-that is steady, drifts or is switched; leaves that wave in a part of some scenes; noise,
+Every clip is drawn from a seed. The scene is a crop of a photograph that comes with
+scikit-learn, or a room: a wall and a floor in uneven light, of little texture, with
+pictures and furniture. People, who stride and swing their arms, and cars pass through
+it, a few or a crowd, anywhere or all in the same lanes; some stand still for a while
+and sway. Their shadows, and on some floors their reflections, are not foreground. Light
+is steady, drifts or is switched; leaves wave in a part of some scenes; a lens, noise,
 eight bits, and mostly JPEG. Through every fourth scene nobody walks.
 """
 
@@ -16,7 +18,7 @@ from scipy import ndimage
 from sklearn.datasets import load_sample_images
 
 HEIGHT, WIDTH, FRAMES = 120, 160, 200
-SCORED = 10  # every so many-th frame
+SCORED = 20  # every so many-th frame
 
 
 @dataclass(frozen=True)
@@ -30,71 +32,132 @@ class Clip:
 def make(seed: int) -> Clip:
     rng = np.random.default_rng([20, seed])
     photos = [image.mean(axis=2) for image in load_sample_images().images]
-    scene, other = (photos[i] for i in rng.permutation(2))
-    wall = _crop(scene, rng, HEIGHT, WIDTH)
+    photo, other = (photos[i] for i in rng.permutation(2))
+    scene = _Scene(rng, photo)
     light, kind = _light(rng)
     leaves = _leaves(rng) if rng.random() < 0.3 else None
-    walkers = [_Walker(rng, other) for _ in range(rng.integers(2, 7))]
+    crowd = rng.random() < 0.4
+    count = rng.integers(7, 17) if crowd else rng.integers(1, 7)
+    walkers = [_Walker(rng, other, scene) for _ in range(count)]
+    walkers.sort(key=lambda walker: walker.feet)  # who is nearer hides the others
     if seed % 4 == 3:
         walkers = []
-    noise = rng.uniform(0, 4)
+    noise, lens = rng.uniform(0, 4), rng.uniform(0, 0.8)
     quality = int(rng.integers(30, 96)) if rng.random() < 0.75 else None
     frames = np.empty((FRAMES, HEIGHT, WIDTH), np.uint8)
     truth = np.zeros(frames.shape, bool)
     for t in range(FRAMES):
-        frame = (wall if leaves is None else leaves(wall, t)) * light[t]
+        frame = (scene.wall if leaves is None else leaves(scene.wall, t)) * light[t]
         for walker in walkers:
             walker.cast_shadow(frame, t)
+            walker.reflect(frame, t, light[t])
         for walker in walkers:
             walker.draw(frame, truth[t], t, light[t])
+        frame = ndimage.gaussian_filter(frame, lens)
         frame += noise * rng.standard_normal(frame.shape)
         frames[t] = _jpeg(np.clip(np.rint(frame), 0, 255).astype(np.uint8), quality)
     scored = np.arange(0, FRAMES, SCORED)
     about = (
-        f"{len(walkers)} objects, {kind} light, {'' if leaves else 'no '}leaves, "
-        f"noise {noise:.1f}, {'no JPEG' if quality is None else f'JPEG {quality}'}"
+        f"{scene.kind}, {len(walkers)} objects, {kind} light, "
+        f"{'' if leaves else 'no '}leaves, noise {noise:.1f}, "
+        f"{'no JPEG' if quality is None else f'JPEG {quality}'}"
     )
     return Clip(frames, truth[scored], scored, about)
 
 
-class _Walker:
-    """A shape with a texture, its path and its shadow."""
+class _Scene:
+    """What the camera sees when nobody is there, and where people may walk."""
 
     def __init__(self, rng: np.random.Generator, photo: np.ndarray) -> None:
-        height = rng.uniform(10, 50)
-        upright = rng.random() < 0.6
-        self.shape = _person(rng, height) if upright else _car(rng, height * 0.6)
-        texture = _crop(photo, rng, *self.shape.shape)
-        self.texture = np.clip(texture + rng.uniform(-40, 40), 0, 255)
-        self.x, self.y = self._path(rng)
-        self.shade = rng.uniform(0.55, 0.85) if rng.random() < 0.5 else None
-        self.slant = rng.uniform(-1, 1)
+        self.kind = "room" if rng.random() < 0.5 else "photograph"
+        self.horizon = rng.uniform(0.1, 0.5) * HEIGHT
+        self.gloss = 0.0
+        if self.kind == "room":
+            self.wall = self._room(rng, photo)
+            if rng.random() < 0.5:
+                self.gloss = rng.uniform(0.05, 0.25)
+        else:
+            self.wall = _crop(photo, rng, HEIGHT, WIDTH)
+        lanes = rng.integers(1, 4)
+        places = rng.uniform(self.horizon, HEIGHT, lanes)
+        self.lanes = places if rng.random() < 0.5 else None
 
-    def _path(self, rng) -> tuple[np.ndarray, np.ndarray]:
-        h, w = self.shape.shape
+    def _room(self, rng, photo: np.ndarray) -> np.ndarray:
+        below = np.arange(HEIGHT)[:, None] > self.horizon
+        wall = np.where(below, rng.uniform(60, 200), rng.uniform(60, 200))
+        wall = np.broadcast_to(wall, (HEIGHT, WIDTH)).copy()
+        grain = _crop(photo, rng, HEIGHT, WIDTH)
+        wall += rng.uniform(0.02, 0.25) * (grain - grain.mean())
+        for _ in range(rng.integers(2, 7)):
+            h, w = rng.integers(10, 50, 2)
+            y, x = rng.integers(0, HEIGHT - h), rng.integers(0, WIDTH - w)
+            wall[y : y + h, x : x + w] = _crop(photo, rng, h, w)
+        uneven = ndimage.gaussian_filter(rng.standard_normal(wall.shape), 30)
+        return wall * (1 + 0.15 * uneven / uneven.std())
+
+    def feet(self, rng) -> float:
+        """How far down in the picture somebody walks."""
+        if self.lanes is None:
+            return rng.uniform(self.horizon, 1.1 * HEIGHT)
+        return float(rng.choice(self.lanes)) + rng.uniform(-3, 3)
+
+    def height(self, rng, feet: float) -> float:
+        """Of somebody there: who is lower in the picture is nearer."""
+        near = np.clip((feet - self.horizon) / (HEIGHT - self.horizon), 0, 1)
+        return rng.uniform(0.8, 1.2) * (10 + 45 * near)
+
+
+class _Walker:
+    """A shape with a texture, its path, its shadow and its reflection."""
+
+    def __init__(self, rng: np.random.Generator, photo: np.ndarray, scene) -> None:
+        self.feet = scene.feet(rng)
+        height = scene.height(rng, self.feet)
+        if rng.random() < 0.7:
+            self.shapes = _person(rng, height)
+            self.texture = _clothes(rng, photo, self.shapes[0].shape)
+        else:
+            self.shapes = [_car(rng, height * 0.6)]
+            texture = _crop(photo, rng, *self.shapes[0].shape)
+            self.texture = np.clip(texture + rng.uniform(-40, 40), 0, 255)
+        self.x, self.y, self.step = self._path(rng)
+        self.shade = rng.uniform(0.55, 0.9) if rng.random() < 0.6 else None
+        self.slant = rng.uniform(-1, 1)
+        self.gloss = scene.gloss
+
+    def _path(self, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where it is in every frame, and which of its shapes it has."""
+        h, w = self.shapes[0].shape
         moving = np.ones(FRAMES)
-        if rng.random() < 0.4:
-            stop = rng.integers(0, FRAMES - 60)
-            moving[stop : stop + rng.integers(20, 60)] = 0
+        pause = rng.random()
+        if pause < 0.5:
+            length = rng.integers(20, 60) if pause < 0.35 else rng.integers(60, 100)
+            stop = rng.integers(0, FRAMES - length)
+            moving[stop : stop + length] = 0
         speed, begins = rng.uniform(0.5, 3), rng.integers(-60, FRAMES // 2)
         way = speed * (np.cumsum(moving) - begins)
         x = way - w if rng.random() < 0.5 else WIDTH - way
-        y = rng.uniform(0, HEIGHT - h) + rng.uniform(-0.2, 0.2) * way
-        return x + 0.5 * rng.standard_normal(FRAMES), y
+        sway = np.where(moving > 0, 0, np.sin(np.arange(FRAMES) / rng.uniform(3, 10)))
+        y = self.feet - h + rng.uniform(-0.1, 0.1) * way
+        # A stride is about as long as its owner is high.
+        step = np.floor(len(self.shapes) * way / h).astype(int) % len(self.shapes)
+        return x + sway + 0.5 * rng.standard_normal(FRAMES), y, step
 
     def draw(self, frame, truth, t: int, light: float) -> None:
-        place = _place(self.shape.shape, self.x[t], self.y[t], frame.shape)
+        shape = self.shapes[self.step[t]]
+        place = _place(shape.shape, self.x[t], self.y[t], frame.shape)
         if place is not None:
             into, of = place
-            shape = self.shape[of]
+            shape = shape[of]
             frame[into][shape] = light * self.texture[of][shape]
             truth[into][shape] = True
 
     def cast_shadow(self, frame, t: int) -> None:
         if self.shade is None:
             return
-        h, w = self.shape.shape
-        flat = ndimage.zoom(self.shape.astype(float), (0.35, 1.3), order=1)
+        shape = self.shapes[self.step[t]]
+        h, w = shape.shape
+        flat = ndimage.zoom(shape.astype(float), (0.35, 1.3), order=1)
         flat = ndimage.gaussian_filter(np.pad(flat, 3), 1)
         x = self.x[t] - 0.15 * w + self.slant * w / 2
         place = _place(flat.shape, x - 3, self.y[t] + 0.75 * h - 3, frame.shape)
@@ -102,17 +165,57 @@ class _Walker:
             into, of = place
             frame[into] *= 1 - (1 - self.shade) * np.clip(flat[of], 0, 1)
 
+    def reflect(self, frame, t: int, light: float) -> None:
+        """Upside down below the feet, the fainter the farther."""
+        if not self.gloss:
+            return
+        shape = self.shapes[self.step[t]]
+        h = len(shape)
+        fading = self.gloss * np.linspace(1, 0, h)[:, None] * shape[::-1]
+        place = _place(shape.shape, self.x[t], self.y[t] + h, frame.shape)
+        if place is not None:
+            into, of = place
+            mirror = light * self.texture[::-1][of]
+            frame[into] += fading[of] * (mirror - frame[into])
 
-def _person(rng, height: float) -> np.ndarray:
-    """A head, a trunk and two legs, of ellipses."""
-    h, w = int(height), max(4, int(height * rng.uniform(0.3, 0.5)))
-    parts = [
-        (0.12, 0.5, 0.12, 0.22),
-        (0.42, 0.5, 0.26, 0.45),
-        (0.78, 0.32, 0.24, 0.18),
-        (0.78, 0.68, 0.24, 0.18),
-    ]
-    return _ellipses(h, w, parts)
+
+def _person(rng, height: float) -> list[np.ndarray]:
+    """A head, a trunk, and arms and legs that swing, in eight phases of a stride."""
+    h = int(height)
+    w = max(5, int(0.6 * height))
+    build, legs, arms = rng.uniform(0.1, 0.17), rng.uniform(0.2, 0.5), rng.uniform(0, 1)
+    y, x = np.mgrid[:h, :w] + 0.5
+    y, x = y / h, (x - w / 2) / h
+    still = (x / 0.07) ** 2 + ((y - 0.08) / 0.08) ** 2 < 1
+    still |= (x / build) ** 2 + ((y - 0.34) / 0.21) ** 2 < 1
+    phases = []
+    for phase in np.arange(8) / 8:
+        swing = legs * np.sin(2 * np.pi * phase)
+        limbs = [
+            _limb(y, x, 0.46, 0.04, 0.54, swing, 0.055),
+            _limb(y, x, 0.46, -0.04, 0.54, -swing, 0.055),
+            _limb(y, x, 0.2, build, 0.36, -arms * swing, 0.035),
+            _limb(y, x, 0.2, -build, 0.36, arms * swing, 0.035),
+        ]
+        phases.append(np.logical_or.reduce([still, *limbs]))
+    return phases
+
+
+def _limb(y, x, top: float, middle: float, length: float, angle: float, half: float):
+    """Points no farther than `half` from a line that hangs at an angle."""
+    down = np.cos(angle) * (y - top) + np.sin(angle) * (x - middle)
+    aside = -np.sin(angle) * (y - top) + np.cos(angle) * (x - middle)
+    beyond = down - np.clip(down, 0, length)
+    return aside**2 + beyond**2 < half**2
+
+
+def _clothes(rng, photo: np.ndarray, shape) -> np.ndarray:
+    """Head, trunk and legs of their own brightness, with some texture."""
+    h, _ = shape
+    bands = np.repeat(rng.uniform(15, 240, 3), [h // 5, h // 3, h - h // 5 - h // 3])
+    grain = _crop(photo, rng, *shape)
+    texture = bands[:, None] + rng.uniform(0.1, 0.6) * (grain - grain.mean())
+    return np.clip(texture, 0, 255)
 
 
 def _car(rng, height: float) -> np.ndarray:
