@@ -4,9 +4,10 @@ Every clip is drawn from a seed. The scene is a crop of a photograph that comes 
 scikit-learn, or a room: a wall and a floor in uneven light, of little texture, with
 pictures and furniture. People, who stride and swing their arms, and cars pass through
 it, a few or a crowd, anywhere or all in the same lanes; some stand still for a while
-and sway. Their shadows, and on some floors their reflections, are not foreground. Light
-is steady, drifts or is switched; leaves wave in a part of some scenes; a lens, noise,
-eight bits, and mostly JPEG. Through every fourth scene nobody walks.
+and sway. Their shadows, and on floors that shine their reflections, which take the
+place of those of lamps, are not foreground. Light is steady, drifts or is switched;
+leaves wave in a part of some scenes; a lens, noise, eight bits, and mostly JPEG.
+Through every fourth scene nobody walks.
 """
 
 import io
@@ -71,11 +72,13 @@ class _Scene:
     def __init__(self, rng: np.random.Generator, photo: np.ndarray) -> None:
         self.kind = "room" if rng.random() < 0.5 else "photograph"
         self.horizon = rng.uniform(0.1, 0.5) * HEIGHT
-        self.gloss = 0.0
+        self.gloss, self.lamps = 0.0, np.zeros((HEIGHT, WIDTH))
         if self.kind == "room":
             self.wall = self._room(rng, photo)
             if rng.random() < 0.5:
-                self.gloss = rng.uniform(0.05, 0.25)
+                self.gloss = rng.uniform(0.1, 0.4)
+                self.lamps = self._lamps(rng)
+                self.wall += self.gloss * self.lamps
         else:
             self.wall = _crop(photo, rng, HEIGHT, WIDTH)
         lanes = rng.integers(1, 4)
@@ -94,6 +97,17 @@ class _Scene:
             wall[y : y + h, x : x + w] = _crop(photo, rng, h, w)
         uneven = ndimage.gaussian_filter(rng.standard_normal(wall.shape), 30)
         return wall * (1 + 0.15 * uneven / uneven.std())
+
+    def _lamps(self, rng) -> np.ndarray:
+        """What a floor that shines reflects: a dim room, and lamps and windows."""
+        y, x = np.mgrid[:HEIGHT, :WIDTH]
+        seen = np.full((HEIGHT, WIDTH), rng.uniform(20, 60))
+        for _ in range(rng.integers(2, 6)):
+            cy, cx = rng.uniform(self.horizon, HEIGHT), rng.uniform(0, WIDTH)
+            h, w = rng.uniform(6, 25), rng.uniform(4, 15)
+            spot = np.exp(-(((y - cy) / h) ** 2) - ((x - cx) / w) ** 2)
+            seen += rng.uniform(60, 200) * spot
+        return seen * (y > self.horizon)
 
     def feet(self, rng) -> float:
         """How far down in the picture somebody walks."""
@@ -123,7 +137,7 @@ class _Walker:
         self.x, self.y, self.step = self._path(rng)
         self.shade = rng.uniform(0.55, 0.9) if rng.random() < 0.6 else None
         self.slant = rng.uniform(-1, 1)
-        self.gloss = scene.gloss
+        self.gloss, self.lamps = scene.gloss, scene.lamps
 
     def _path(self, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where it is in every frame, and which of its shapes it has."""
@@ -166,17 +180,19 @@ class _Walker:
             frame[into] *= 1 - (1 - self.shade) * np.clip(flat[of], 0, 1)
 
     def reflect(self, frame, t: int, light: float) -> None:
-        """Upside down below the feet, the fainter the farther."""
+        """Upside down below the feet, blurred and the fainter the farther."""
         if not self.gloss:
             return
         shape = self.shapes[self.step[t]]
         h = len(shape)
-        fading = self.gloss * np.linspace(1, 0, h)[:, None] * shape[::-1]
-        place = _place(shape.shape, self.x[t], self.y[t] + h, frame.shape)
+        fading = np.pad(np.linspace(1, 0.3, h)[:, None] * shape[::-1], 4)
+        fading = self.gloss * ndimage.gaussian_filter(fading, 1.5)
+        mirror = np.pad(self.texture[::-1], 4, mode="edge")
+        place = _place(fading.shape, self.x[t] - 4, self.y[t] + h - 4, frame.shape)
         if place is not None:
             into, of = place
-            mirror = light * self.texture[::-1][of]
-            frame[into] += fading[of] * (mirror - frame[into])
+            hidden = self.lamps[into]  # instead of these he is reflected
+            frame[into] += light * fading[of] * (mirror[of] - hidden)
 
 
 def _person(rng, height: float) -> list[np.ndarray]:

@@ -20,7 +20,6 @@ from rpcag.video.background import (
 from rpcag.video.files import frames_that_fit, without_colour
 from rpcag.video.graph import FrameGraph, pixel_noise
 from rpcag.video.masks import MaskEstimate, clean, lit_differently, otsu
-from rpcag.video.motion import least_still, moving
 from rpcag.video.separation import in_unit_of
 from rpcag.video.sources import ArraySource, Selection, area_average
 from rpcag.video.spread import spread
@@ -215,56 +214,6 @@ def test_pixels_touch_in_their_own_channel():
     assert W[1, 1, 0].sum() == 4
     assert W[1, 1, 0, 1, 2, 0] == 1
     assert W[1, 1, 0, :, :, 1].sum() == 0
-
-
-# -- motion ----------------------------------------------------------------------------
-
-
-def test_noise_and_light_are_no_motion(rng):
-    switched = np.where(np.arange(40) < 25, 1.0, 0.7)
-    for noise in (1.0, 2.0, 6.0):
-        frames, _ = scene(rng, moving=False, noise=noise)
-        assert not moving(frames / 255, noise / 255).any()
-        frames, _ = scene(rng, moving=False, noise=noise, light=switched)
-        found = moving(frames / 255, noise / 255)
-        assert found.mean() < 0.5 * 2 / 40
-        assert not found[:23].any()
-
-
-def test_what_passes_is_in_motion(rng):
-    frames, truth = scene(rng, n=60)
-    found = moving(frames / 255, 2 / 255)
-    # A square of one colour is still inside: the edges that come and go are seen.
-    assert found[truth].mean() > 0.6
-    assert found[:, :8].mean() < 0.01
-    colour = np.repeat(frames[..., None], 3, axis=3)
-    np.testing.assert_array_equal(moving(colour / 255, 2 / 255), found)
-
-
-def test_too_few_still_entries_are_no_evidence(rng):
-    frames, _ = scene(rng, n=60)
-    frames[:, 2:8, 2:8] = rng.integers(0, 255, (60, 6, 6))  # leaves
-    found = moving(frames / 255, 2 / 255)
-    assert not found[:, 4:6, 4:6].any()
-    assert least_still(60, frames[0].size) < 0.4 < least_still(20, frames[0].size)
-    for few in (1, 2, 3):
-        assert not moving(frames[:few] / 255, 2 / 255).any()
-
-
-def test_a_place_that_is_mostly_crowded_keeps_its_background(rng):
-    frames, _ = scene(rng, n=120, moving=False)
-    wall = np.median(frames, axis=0)
-    crowded = np.arange(120) % 20 < 12
-    for t in np.flatnonzero(crowded):
-        frames[t, 8:24, 10:30] = rng.integers(150, 255) + rng.integers(0, 9, (16, 20))
-
-    def off(skip_motion):
-        found = separate(frames, skip_motion=skip_motion)
-        place = np.s_[crowded, 10:22, 12:28]
-        return np.abs(found.background[place] - wall[10:22, 12:28]).mean()
-
-    assert off(True) < 5
-    assert off(False) > 25
 
 
 # -- masks -----------------------------------------------------------------------------

@@ -361,7 +361,6 @@ def _facts(
         "iterations": int(fit.n_iter_),
         "rank": int(fit.rank_),
         "noise": _number(model.noise_),
-        "in_motion": _number(model.moving_),
         "threshold": _number(model.rule_.threshold**2),
         "foreground_share": _number(moving),
         "seconds": seconds,

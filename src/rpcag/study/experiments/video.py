@@ -72,7 +72,6 @@ def _decomposition(name: str, **options: Any) -> Callable[..., Found]:
             "lam": _digits(fit.lam_),
             "gamma": _digits(getattr(fit, "gamma_", 0.0)),
             "threshold": _digits(255 * model.rule_.threshold**2),
-            "moving": _digits(model.moving_),
         }
         return Found(model.mask(frames[masked], background), background, facts)
 
@@ -124,21 +123,16 @@ def _opencv(name: str) -> Callable[..., Found]:
     return find
 
 
-# In the order of the tables. The choices that need no labels; the same with entries in
-# motion as data; with the paper's lam, and its gamma on our graph and on its own; the
-# others.
-ALL: dict[str, Any] = {"skip_motion": False}
-PAPER = ALL | {"lam": "paper"}
+# In the order of the tables. The choices that need no labels; the paper's lam, and its
+# gamma on our graph and on its own; the others.
 METHODS: dict[str, Callable[..., Found]] = {
     "RPCAG": _decomposition("rpcag"),
     "RPCA": _decomposition("rpca"),
-    "RPCAG, all entries": _decomposition("rpcag", **ALL),
-    "RPCA, all entries": _decomposition("rpca", **ALL),
-    "RPCAG, gamma 10": _decomposition("rpcag", gamma=PAPER_GAMMA, **PAPER),
+    "RPCAG, gamma 10": _decomposition("rpcag", lam="paper", gamma=PAPER_GAMMA),
     "RPCAG, paper": _decomposition(
-        "rpcag", gamma=PAPER_GAMMA, graph="complete", **PAPER
+        "rpcag", lam="paper", gamma=PAPER_GAMMA, graph="complete"
     ),
-    "RPCA, paper": _decomposition("rpca", **PAPER),
+    "RPCA, paper": _decomposition("rpca", lam="paper"),
     "MOG2": _opencv("MOG2"),
     "KNN": _opencv("KNN"),
     "median": _median,
