@@ -201,6 +201,34 @@ def test_the_plan_has_all_columns_of_the_paper():
 
 
 @pytest.mark.data
+@pytest.mark.parametrize("name", ["YALE", "BCI", "USPS"])
+def test_the_plan_has_the_papers_grids(name):
+    tasks = Study().plan(
+        protocols=["oracle"],
+        datasets=[name],
+        corruptions=["none"],
+        models=PRINTED,
+    )
+    tried = {}
+    for each in (t.run for t in tasks if t.run.graph in (None, "complete")):
+        grid = {k: v for k, v in each.grid.items() if k != "components"}
+        tried.setdefault(each.model, set()).update(itertools.product(*grid.values()))
+    n, p = sorted(load(name).X.shape)
+    d = [2**k for k in range(1, 12) if 2**k < n] + [n]
+    beta, gamma = np.arange(1, 10) / 10, 2.0 ** np.arange(-3, 11)
+    others = {"GLPCA": beta.round(1), "RGLPCA": beta.round(1)}
+    others |= {"MMF": gamma, "GNMF": gamma}
+    for model in set(tried) - {"k-means", "RPCA", "RPCAG"}:
+        values = [others[model]] if model in others else []
+        assert set(itertools.product(d, *values)) <= tried[model]
+    # 0.01 apart; the printed algorithm solves the model at half of them.
+    lam = np.arange(2**-3, 2**3 + 1e-9, 0.01 * np.sqrt(n)) / 2 * np.sqrt(p / n)
+    found = np.array([value for (value,) in tried["RPCA"]])
+    assert np.abs(found[:, None] - lam).min(axis=0).max() < 1e-4
+    assert set(gamma / 4) <= {value for _, value in tried["RPCAG"]}
+
+
+@pytest.mark.data
 def test_fresh_images_settled_nothing():
     tasks = Study().plan(protocols=["fresh"], models=["PCA", "RPCAG"], seeds=[21])
     assert {task.run.dataset for task in tasks} == set(FRESH)
@@ -859,13 +887,12 @@ def test_the_oracle_reaches_the_ends_of_the_papers_grids(shape):
         method = METHODS[name]
         both = [method.oracle(data), *(rest(data) for rest in method.rests)]
         if any("d" in grid for grid in both):
-            d = [d for grid in both for d in grid.get("d", [])]
-            assert len(set(d)) == len(d)
-            assert min(d) == 2
-            assert max(d) >= 2 ** int(np.log2(min(shape)))
+            tried = [v for grid in both for v in itertools.product(*grid.values())]
+            assert len(set(tried)) == len(tried)  # nothing twice
+            d = [d for grid in both for d in grid["d"]]
+            assert (min(d), max(d)) == (2, min(shape))
         if any("lam" in grid for grid in both):
             lam = [lam for grid in both for lam in grid.get("lam", [])]
-            assert len(set(lam)) == len(lam)
             # The paper's, from 2^-3 to 2^3 of its unit, at half of which its
             # algorithm solves the model.
             assert min(lam) <= unit / 16 + 1e-3
@@ -924,7 +951,9 @@ def test_names_said_twice_are_run_once():
     tasks = study.plan(
         protocols=["paper", "oracle"], corruptions=["none", "none"], **chosen
     )
-    assert len(tasks) == 1
+    runs = [task.run for task in tasks]
+    assert len(set(runs)) == len(runs)
+    assert {(each.dataset, each.model) for each in runs} == {("blobs", "PCA")}
 
 
 def test_a_name_with_another_loader_is_other_data(tmp_path):

@@ -327,6 +327,11 @@ def _rest_of_d(data: Data) -> list[int]:
     return sorted(d for d in {*dimensions(data), most} if d > 2 * data.n_classes)
 
 
+def _last_d(data: Data) -> list[int]:
+    """The end of the paper's d, where `dimensions` stops short of it."""
+    return sorted({min(data.X.shape)} - set(dimensions(data)))
+
+
 def _in_parts(name: str, values: list, step: int) -> tuple[Callable, Callable]:
     """The rest of d with every `step`-th value of a parameter, then with the others."""
     others = [value for k, value in enumerate(values) if k % step]
@@ -384,11 +389,21 @@ def _methods() -> Iterator[Method]:
     def nonnegative(data: Data) -> bool:
         return data.is_nonnegative
 
+    def last(**values: list) -> tuple[Callable[[Data], Grid], ...]:
+        return (lambda data: {"d": _last_d(data)} | values,)
+
     yield Method("k-means", _raw, nothing, nothing, uses_graph=False)
-    yield Method("NCuts", nested(_ncuts), components, k_components)
-    yield Method("LE", nested(_eigenmaps), components, k_components)
-    yield Method("PCA", nested(_pca), components, k_components, uses_graph=False)
-    yield Method("GLPCA", nested(_glpca), beta, fixed(beta=0.5))
+    yield Method("NCuts", nested(_ncuts), components, k_components, rests=last())
+    yield Method("LE", nested(_eigenmaps), components, k_components, rests=last())
+    yield Method(
+        "PCA",
+        nested(_pca),
+        components,
+        k_components,
+        uses_graph=False,
+        rests=last(),
+    )
+    yield Method("GLPCA", nested(_glpca), beta, fixed(beta=0.5), rests=last(beta=BETAS))
     yield Method(
         "RGLPCA",
         each(_rglpca),
@@ -396,7 +411,7 @@ def _methods() -> Iterator[Method]:
         fixed(beta=0.5),
         rests=_in_parts("beta", BETAS, 4),
     )
-    yield Method("MMF", nested(_mmf), gamma, fixed(gamma=2.0))
+    yield Method("MMF", nested(_mmf), gamma, fixed(gamma=2.0), rests=last(gamma=POWERS))
     yield Method(
         "NMF",
         each(_nmf),
@@ -448,11 +463,6 @@ def _methods() -> Iterator[Method]:
                 "components": BOTH,
             },
             lambda data: {"lam": BETWEEN, "gamma": GAMMAS[3::4], "components": BOTH},
-            lambda data: {
-                "lam": BETWEEN,
-                "gamma": [gamma for k, gamma in enumerate(GAMMAS) if k % 4 != 3],
-                "components": BOTH,
-            },
         ),
     )
     # Not in the paper's tables: in the fair protocol only.
