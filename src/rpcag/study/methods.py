@@ -310,13 +310,6 @@ def _rest_of_lam(data: Data) -> list[float]:
     return [v for v in (*values, last) if not low <= v <= high]
 
 
-def _printed_lam(data: Data) -> list[float]:
-    """All of the paper's lam, 0.01 apart; halved, and in the unit of PENALTIES."""
-    n, p = sorted(data.X.shape)
-    values = np.arange(2**-3 / math.sqrt(n), 2**3 / math.sqrt(n) + 1e-9, 0.01)
-    return [round(float(value) * math.sqrt(p) / 2, 4) for value in values]
-
-
 def _reaches_beyond(grid: Grid) -> bool:
     """Whether it has lam above the usual ones."""
     return max(grid["lam"]) > PENALTIES[-1]
@@ -439,7 +432,6 @@ def _methods() -> Iterator[Method]:
         rests=(
             lambda data: {"lam": _rest_of_lam(data), "components": BOTH},
             lambda data: {"lam": BETWEEN, "components": BOTH},
-            lambda data: {"lam": _printed_lam(data), "components": BOTH},
         ),
     )
     yield Method(
