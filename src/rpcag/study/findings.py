@@ -111,14 +111,14 @@ def _larger_grids(report: Report) -> Iterator[str]:
         f"{model} on {len(found)} of {columns[model]} columns, better in "
         f"{sum(gain > 0 for gain in found)} of them, by {max(found):.1f} points at "
         f"most and {np.mean(found):.2f} on average over those tried"
-        for model, found in gains.items()
+        for model, found in sorted(gains.items(), key=lambda item: -np.mean(item[1]))
     )
     yield (
         "**What the grids have of the paper's.** Models have grids of their own and, "
-        "with the paper's graph, more of the paper's beside: d above twice the number "
-        "of classes, λ between the values and λ beyond them, at some or all values of "
-        f"the other parameter. {each}. Where it is better, it counts above and below."
-        f"{_far_lam(report)}{_values_of_lam(report)}"
+        "with the paper's graph, the rest of the paper's beside: d above twice the "
+        "number of classes, or the last d where that is no power of two; λ beyond "
+        f"their values and between them. {each}. Where it is better, it counts above "
+        f"and below.{_far_lam(report)}{_values_of_lam(report)}"
     )
 
 
