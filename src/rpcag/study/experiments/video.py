@@ -399,7 +399,7 @@ Every parameter is the same for all clips or follows from the frames; none is fi
 masks. But that rule was worked out while looking at F on {_listed(LOOKED_AT)},
 which favours what shares it there; the other clips were scored only after it was fixed.
 [Constants that made-up clips choose](video.md#how-the-mask-is-made), without masks made
-by hand, give the same order of methods, with RPCAG and RPCA level.
+by hand, give the same order of methods, but for RPCA, which is then ahead of RPCAG.
 (Our lam replaced the paper's, to save time, when all had been scored once.)"""
 
 
