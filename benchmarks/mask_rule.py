@@ -50,17 +50,7 @@ CANDIDATES = {
 }
 REACHES = (2.0, 8.0)
 SHIPPED_REACH = background.REACH["rpcag"]
-# Before: worked out while looking at scores on four of the study's clips.
-FORMER = {
-    "POWER": 0.5,
-    "BLUR": 1.0,
-    "FLOOR": 6.0,
-    "SIGMAS": 4.0,
-    "TEXTURE": 2.0,
-    "WINDOWS": (1.0, 2.5),
-    "GAP": 2.0,
-    "AREA": 20.0,
-}
+SHIPPED = {name: getattr(masks, name) for name in CANDIDATES}
 
 
 class Background:
@@ -170,10 +160,10 @@ def main():
         "candidates": CANDIDATES,
         "tried": scores.tried,
         "chosen": best,
-        "former": FORMER,
+        "shipped": SHIPPED,
         "ends": [{"start": way[0], "end": way[-1]} for _, way in ends],
     }
-    for name, constants in (("plain", plain), ("former", FORMER), ("chosen", best)):
+    for name, constants in (("plain", plain), ("shipped", SHIPPED), ("chosen", best)):
         for group, seeds in (("chosen_on", CHOSEN_ON), ("confirmed_on", CONFIRMED_ON)):
             report[f"{name} {group}"] = by_model(scores(constants, seeds))
             print(name, group, report[f"{name} {group}"], flush=True)

@@ -222,10 +222,15 @@ def test_the_plan_has_the_papers_grids(name):
         values = [others[model]] if model in others else []
         assert set(itertools.product(d, *values)) <= tried[model]
     # The printed algorithm solves the model at half of lam and a quarter of gamma.
+    lam = np.arange(2**-3, 2**3 + 1e-9, 0.01 * np.sqrt(n)) / 2 * np.sqrt(p / n)
+    found = np.array([value for (value,) in tried["RPCA"]])
+    assert np.abs(found[:, None] - lam).min(axis=0).max() < 1e-4
     ends = np.array([2.0**-3, 2.0**3]) / 2 * np.sqrt(p / n)
     for pick, end in zip((min, max), ends.round(3), strict=True):
         lam = pick(value for (value,) in tried["RPCA"])
         assert pick(lam, end) == lam  # there, or beyond
+        lam = pick(value for value, _ in tried["RPCAG"])
+        assert pick(lam, end) == lam
         assert set(itertools.product([lam], gamma / 4)) <= tried["RPCAG"]
 
 

@@ -222,7 +222,8 @@ def _rpca(case: Case, grid: Grid, most: float = 1.0) -> Trials:
 
     A sweep of higher and higher ranks may end where they exceed a share of the full
     one: the nearer to it, the nearer the rows of Q are to an orthonormal basis, all at
-    the same distance of each other.
+    the same distance of each other. It always ends where they are one: k-means sees
+    nothing but distances, so that any L of this rank is as good as any other.
     """
     X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
@@ -233,7 +234,7 @@ def _rpca(case: Case, grid: Grid, most: float = 1.0) -> Trials:
         for chosen in grid["components"]:
             values = {"lam": lam, "components": chosen}
             yield Found(values, _cut(Q, chosen, case), result.gap)
-        if Q.shape[1] > most * min(X.shape):
+        if Q.shape[1] > most * min(X.shape) or Q.shape[1] == len(X):
             break
 
 
@@ -308,6 +309,13 @@ def _rest_of_lam(data: Data) -> list[float]:
     while (value := 2 * max(values[-1], high)) < last / 1.2:
         values.append(value)
     return [v for v in (*values, last) if not low <= v <= high]
+
+
+def _printed_lam(data: Data) -> list[float]:
+    """All of the paper's lam, 0.01 apart; halved, and in the unit of PENALTIES."""
+    n, p = sorted(data.X.shape)
+    values = np.arange(2**-3 / math.sqrt(n), 2**3 / math.sqrt(n) + 1e-9, 0.01)
+    return [round(float(value) * math.sqrt(p) / 2, 4) for value in values]
 
 
 def _reaches_beyond(grid: Grid) -> bool:
@@ -432,6 +440,7 @@ def _methods() -> Iterator[Method]:
         rests=(
             lambda data: {"lam": _rest_of_lam(data), "components": BOTH},
             lambda data: {"lam": BETWEEN, "components": BOTH},
+            lambda data: {"lam": _printed_lam(data), "components": BOTH},
         ),
     )
     yield Method(
