@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.decomposition import FastICA
 
@@ -171,6 +172,17 @@ def test_every_model_answers_every_combination(name, mask):
     found = [tuple(found.values.items()) for found in METHODS[name].sweep(case, grid)]
     expected = int(np.prod([len(values) for values in grid.values()]))
     assert len(found) == len(set(found)) == expected
+
+
+def test_a_sweep_ends_where_all_samples_are_equally_far_apart():
+    case = Case(Sample(blobs(0, 24, 60), "none", 0), "knn", "zeros")
+    grid = {"lam": [0.5, 2.0, 2.5], "components": ["all"]}
+    found = list(METHODS["RPCA"].sweep(case, grid))
+    assert [each.values["lam"] for each in found] == [0.5, 2.0]
+    # In the end L = X, which is centred, and that is no different.
+    found += METHODS["RPCA"].sweep(case, grid | {"lam": [50.0]})
+    for Q in (each.Q for each in found[1:]):
+        np.testing.assert_allclose(pdist(Q), np.sqrt(2), rtol=1e-3)
 
 
 # -- the plan --------------------------------------------------------------------------
