@@ -1,4 +1,4 @@
-"""Choose the constants of `rpcag.video.masks` on made-up clips, without real masks.
+"""What constants of `rpcag.video.masks` would made-up clips choose, without real masks?
 
     python benchmarks/mask_rule.py           # half an hour; writes mask_rule.json
     python benchmarks/mask_rule.py --clips   # their F on the study's clips, as well
@@ -9,7 +9,8 @@ none changes. The score is F, and where nothing moves one minus twenty times the
 that is marked; its mean over the first clips of `clips.py`, with the backgrounds of
 RPCAG and of RPCA, both as they come. The best end is taken, and the other clips confirm
 it. Last, at these constants, other values of the reach of RPCAG's gamma are scored. No
-mask made by hand has a say.
+score on a mask made by hand has a say; that floors shine in the clips was learnt by
+looking at some (docs/video.md).
 """
 
 import json

@@ -911,6 +911,7 @@ def test_the_oracle_reaches_the_ends_of_the_papers_grids(shape):
             assert (min(d), max(d)) == (2, min(shape))
         if any("lam" in grid for grid in both):
             lam = [lam for grid in both for lam in grid.get("lam", [])]
+            assert len(set(lam)) == len(lam)
             # The paper's, from 2^-3 to 2^3 of its unit, at half of which its
             # algorithm solves the model.
             assert min(lam) <= unit / 16 + 1e-3
@@ -969,9 +970,7 @@ def test_names_said_twice_are_run_once():
     tasks = study.plan(
         protocols=["paper", "oracle"], corruptions=["none", "none"], **chosen
     )
-    runs = [task.run for task in tasks]
-    assert len(set(runs)) == len(runs)
-    assert {(each.dataset, each.model) for each in runs} == {("blobs", "PCA")}
+    assert len(tasks) == 2  # the powers of two, and the last d
 
 
 def test_a_name_with_another_loader_is_other_data(tmp_path):

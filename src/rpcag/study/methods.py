@@ -223,7 +223,8 @@ def _rpca(case: Case, grid: Grid, most: float = 1.0) -> Trials:
     A sweep of higher and higher ranks may end where they exceed a share of the full
     one: the nearer to it, the nearer the rows of Q are to an orthonormal basis, all at
     the same distance of each other. It always ends where they are one: k-means sees
-    nothing but distances, so that any L of this rank is as good as any other.
+    nothing but distances, so that all components of any L of this rank are as good as
+    those of any other. (The first k of them are not, and are not tried beyond either.)
     """
     X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
