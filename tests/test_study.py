@@ -185,6 +185,34 @@ def test_a_sweep_ends_where_all_samples_are_equally_far_apart():
         np.testing.assert_allclose(pdist(Q), np.sqrt(2), rtol=1e-3)
 
 
+def test_a_sweep_on_a_graph_goes_the_way_of_its_grid_and_ends_alike():
+    """The rank grows with lam and as gamma falls; the last of the two runs fastest."""
+    case = Case(Sample(blobs(0, 24, 60), "none", 0), "knn", "zeros")
+    grid = {"gamma": [1.0, 1e-3], "lam": [0.5, 2.0, 20.0, 25.0]}
+    found = {}
+    for names in (["gamma", "lam"], ["lam", "gamma"]):
+        ordered = {name: grid[name] for name in names} | {"components": ["all"]}
+        trials = list(METHODS["RPCAG"].sweep(case, ordered))
+        pairs = [(each.values["lam"], each.values["gamma"]) for each in trials]
+        ranks = [each.Q.shape[1] for each in trials]
+        assert all(each.gap <= 1e-3 for each in trials)
+        found[names[0]] = dict(zip(pairs, ranks, strict=True))
+    along = found["gamma"]
+    assert list(along) == [
+        (0.5, 1.0),
+        (2.0, 1.0),
+        (20.0, 1.0),
+        (0.5, 1e-3),
+        (2.0, 1e-3),
+    ]
+    assert along[20.0, 1.0] == along[2.0, 1e-3] == 24
+    # The other way a row may end in its midst, and one that begins so ends all.
+    rows = [(0.5, 1.0), (0.5, 1e-3), (2.0, 1.0), (2.0, 1e-3), (20.0, 1.0)]
+    assert list(found["lam"]) == rows
+    for pair in set(along) & set(found["lam"]):
+        assert abs(along[pair] - found["lam"][pair]) <= 1
+
+
 # -- the plan --------------------------------------------------------------------------
 
 
@@ -194,9 +222,9 @@ def test_the_plan_has_all_columns_of_the_paper():
     paper = [t.run for t in tasks if t.run.graph == "complete"]
     columns = {(r.dataset, r.corruption) for r in paper}
     assert len(columns) == 72
-    # Every column has the grid, what lies between its values, and what lies beyond: all
-    # of the paper's range, at half of its values as its algorithm halves them.
-    assert len(paper) == 3 * 72
+    # Every column has the grid, what lies between its values, what lies beyond, and all
+    # of the paper's values, at half of them as its algorithm halves them.
+    assert len(paper) == 4 * 72
     for name in {r.dataset for r in paper}:
         lam = [v for r in paper if r.dataset == name for v in r.grid["lam"]]
         n, p = load(name).X.shape
@@ -224,6 +252,8 @@ def test_the_plan_has_the_papers_grids(name):
     tried = {}
     for each in (t.run for t in tasks if t.run.graph in (None, "complete")):
         grid = {k: v for k, v in each.grid.items() if k != "components"}
+        if each.model == "RPCAG":
+            grid = {"lam": grid["lam"], "gamma": grid["gamma"]}
         tried.setdefault(each.model, set()).update(itertools.product(*grid.values()))
     n, p = sorted(load(name).X.shape)
     d = [2**k for k in range(1, 12) if 2**k < n] + [n]
@@ -235,8 +265,11 @@ def test_the_plan_has_the_papers_grids(name):
         assert set(itertools.product(d, *values)) <= tried[model]
     # The printed algorithm solves the model at half of lam and a quarter of gamma.
     lam = np.arange(2**-3, 2**3 + 1e-9, 0.01 * np.sqrt(n)) / 2 * np.sqrt(p / n)
-    found = np.array([value for (value,) in tried["RPCA"]])
-    assert np.abs(found[:, None] - lam).min(axis=0).max() < 1e-4
+    found = {"every": np.array([value for (value,) in tried["RPCA"]])}
+    for weight in gamma / 4:
+        found[weight] = np.array([a for a, b in tried["RPCAG"] if b == weight])
+    for values in found.values():
+        assert np.abs(values[:, None] - lam).min(axis=0).max() < 1e-4
     ends = np.array([2.0**-3, 2.0**3]) / 2 * np.sqrt(p / n)
     for pick, end in zip((min, max), ends.round(3), strict=True):
         lam = pick(value for (value,) in tried["RPCA"])

@@ -1,6 +1,7 @@
 """Solve (I + shift * Phi) W = Y for a graph Laplacian Phi, many times over."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,11 @@ class ShiftedLaplacian:
         if dtype not in self._matrices:
             self._matrices[dtype] = self.laplacian.astype(dtype, copy=False)
         return self._matrices[dtype]
+
+    @cached_property
+    def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues, ascending, and eigenvectors of Phi: of small graphs."""
+        return linalg.eigh(_dense(self.laplacian), overwrite_a=True, driver="evd")
 
     def solve(
         self,

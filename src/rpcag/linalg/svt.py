@@ -83,13 +83,18 @@ def proven_norm(K: np.ndarray, accuracy: float) -> float:
             largest = 0.0
         for slack in (0.5, 1.0):
             bound = float(largest) * (1 + 2 * slack * accuracy)
-            rest = -K
-            rest.flat[:: size + 1] += bound
-            (potrf,) = linalg.get_lapack_funcs(("potrf",), (rest,))
-            if bound > 0 and potrf(rest.T, lower=1, overwrite_a=1)[1] == 0:
+            if is_below(K, bound):
                 return float(np.sqrt(bound)) * (1 + rounding)
     largest = _largest(K) if size > 1 else K[0, 0]
     return float(np.sqrt(max(largest, 0.0))) * (1 + rounding)
+
+
+def is_below(K: np.ndarray, bound: float) -> bool:
+    """Whether all eigenvalues of K are, proven by a Cholesky factor of bound I - K."""
+    rest = -K
+    rest.flat[:: len(K) + 1] += bound
+    (potrf,) = linalg.get_lapack_funcs(("potrf",), (rest,))
+    return bound > 0 and potrf(rest.T, lower=1, overwrite_a=1)[1] == 0
 
 
 def _largest(K: np.ndarray) -> float:

@@ -161,6 +161,7 @@ class DaskPanel:
     can_hand_over = False
     can_polish = False
     can_average = False
+    relief = None
     is_rounded = False
 
     def __init__(

@@ -17,13 +17,14 @@ from rpcag.solvers import Progress, Result, State, admm, lowrank
 from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.lowrank import PRECISE, HandOver
 from rpcag.solvers.panel import Panel
+from rpcag.solvers.relief import Relief
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
 # Share of the shorter side below which the rank of L is low enough for them to pay also
-# when the last solve on a path ended without.
-LOW = 0.3
+# when the last solve on a path ended without, and the shorter side from which on.
+LOW, LONG = 0.3, 500
 # Spread over size of the entries below which the solver starts at the medians.
 FAR = 0.5
 # Exponents of the spread in the unit of the penalties, from zero and from the medians.
@@ -160,7 +161,7 @@ class Problem:
     ) -> Result:
         """With factors of L while its rank is low, else with L itself."""
         laplacian = self.laplacian if has_graph else None
-        low = LOW * min(self.X.shape)
+        low = LOW * min(self.X.shape) if min(self.X.shape) >= LONG else 0
         if start is not None and start.rank is not None and start.rank < low:
             start = None  # factors from scratch are faster than L from there
         goes_on: dict = {"start": start}
@@ -174,13 +175,17 @@ class Problem:
             except HandOver as end:
                 goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
         terms: list = [L1Loss(self.X, self.lam)]
+        relief = None
         if laplacian is not None:
             terms.append(GraphSmoothness(laplacian, self.gamma))
+            if Relief.suits(laplacian):
+                relief = Relief(self.X, self.lam, self.gamma, laplacian)
         return admm(
             NuclearNorm(),
             terms,
             self.X.shape,
             self.X.dtype,
+            relief=relief,
             **goes_on,
             **options,
         )

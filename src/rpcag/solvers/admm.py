@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from rpcag.linalg.blocks import BLOCK, blocks
 from rpcag.solvers.checkpoint import Checkpoint, Saved
 from rpcag.solvers.ledger import Ledger
+from rpcag.solvers.relief import Relief
 from rpcag.solvers.residuals import balance, relative_residuals
 from rpcag.solvers.result import Distances, Progress, Result, State, Status
 
@@ -25,7 +27,7 @@ LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
 # What a checkpoint holds beside the certificates and the arrays.
-SAVED = ("n_iter", "next_check", "next_look", "looks", "rho")
+SAVED = ("n_iter", "is_warm", "next_check", "next_look", "looks", "rho")
 
 
 def admm(
@@ -40,6 +42,7 @@ def admm(
     start: State | None = None,
     ledger: Ledger | None = None,
     done: int = 0,
+    relief: Relief | None = None,
     checkpoint: Checkpoint | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Result:
@@ -74,6 +77,9 @@ def admm(
     ledger : Ledger, optional
         The certificates of the solve that ended at `start` after `done` iterations, if
         this one goes on with it.
+    relief : Relief, optional
+        Makes a better dual point where the norm of this one is too large; the terms are
+        an `L1Loss` and a `GraphSmoothness` then.
     checkpoint : Checkpoint, optional
         Where to go on from, and to save to.
     callback : callable, optional
@@ -84,7 +90,7 @@ def admm(
     Result
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked in every iteration
-        solve = _Solve(central, others, ratio, tol, callback, checkpoint)
+        solve = _Solve(central, others, ratio, tol, relief, callback, checkpoint)
         solve.begin(shape, np.dtype(dtype), start, ledger, done)
         return solve.run(max_iter)
 
@@ -92,9 +98,11 @@ def admm(
 class _Solve:
     """One run: the copies, their multipliers and penalties, and the certificates."""
 
-    def __init__(self, central, others, ratio, tol, callback, checkpoint) -> None:
+    def __init__(
+        self, central, others, ratio, tol, relief, callback, checkpoint
+    ) -> None:
         self.central, self.others = central, others
-        self.ratio, self.tol = ratio, tol
+        self.ratio, self.tol, self.relief = ratio, tol, relief
         self.callback, self.checkpoint = callback, checkpoint
 
     def begin(self, shape, dtype, start, ledger, done) -> None:
@@ -103,19 +111,18 @@ class _Solve:
             self.multipliers = [np.zeros(shape, dtype) for _ in self.others]
             self.rho = [PENALTY * self.ratio for _ in self.others]
         else:
-            # The multipliers r_i U_i are kept; the penalties follow their unit.
+            # The U_i are kept. The penalties follow their unit, which is lam: so do the
+            # multipliers r_i U_i, most of which are at -lam or lam or held by those.
             change = self.ratio / start.ratio
             self.copies, self.multipliers = (
                 [np.array(A, dtype) for A in arrays] for arrays in start.copies()
             )
-            for U in self.multipliers:
-                U /= dtype.type(change)
             self.rho = [r * change for r in start.penalties]
-        warm = start is not None and ledger is None
+        self.is_warm = start is not None and ledger is None
         self.ledger = ledger or Ledger(self.tol, haste=0.5, longest=0.2)
         self.n_iter = done
-        self.next_check = done + (1 if warm else 10)
-        self.next_look, self.looks = done + (LATE_LOOK if warm else 5), 0
+        self.next_check = done + (1 if self.is_warm else 10)
+        self.next_look, self.looks = done + (LATE_LOOK if self.is_warm else 5), 0
         self.residuals = (1.0, 1.0)
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is not None and saved[0]["solver"] == "admm":
@@ -232,11 +239,18 @@ class _Solve:
             U /= r
             linear += a
             quadratic += b
-        norm = central.dual_norm(work, max(self.tol, 1e-12) / 50)
+        accuracy = max(self.tol, 1e-12) / 50
+        norm = central.dual_norm(work, accuracy)
         dual = linear, quadratic, norm
-        return self.ledger.enter(
-            self.n_iter, objective, dual, self.residuals, central.rank
-        )
+        enter = partial(self.ledger.enter, self.n_iter, objective)
+        progress = enter(dual, self.residuals, central.rank)
+        if self.relief is None or not self.relief.is_due(self.n_iter, self.is_warm):
+            return progress
+        if progress.gap > self.tol and 1 < norm < math.inf:
+            (_, W), (U, _), (r, _) = self.copies, self.multipliers, self.rho
+            dual = self.relief(work, U, r, W, (linear, quadratic), accuracy)
+            progress = enter(dual, self.residuals, central.rank)
+        return progress
 
     def rescale(self, distances: list[Distances], size: float) -> None:
         mean = len(self.L) * float(np.sum(self.L.mean(axis=0) ** 2))

@@ -105,10 +105,15 @@ class GraphCopy:
     def astype(self, dtype) -> "GraphCopy":
         return replace(self, G=self.G.astype(dtype), H=self.H.astype(dtype))
 
+    @property
+    def smooth(self) -> np.ndarray:
+        """Coefficients of the W that certifies."""
+        return (self.H if self.mean is None else self.mean).astype(np.float64)
+
     def dual(self) -> tuple[np.ndarray, np.ndarray]:
         """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""
         assert self.laplacian is not None
-        H = (self.H if self.mean is None else self.mean).astype(np.float64)
+        H = self.smooth
         rough = self.gamma * (self.laplacian.laplacian @ H)
         return 2 * rough, H.T @ rough
 

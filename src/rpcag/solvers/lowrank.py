@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -268,11 +269,15 @@ class _Solve:
     def certify(self, n_iter: int) -> Progress:
         accuracy = max(self.tol, 1e-12) / 50
         parts = self.panel.objective()
+        relief = self.panel.relief
+        if relief is not None and not relief.is_due(n_iter, self.is_warm):
+            relief = None
+        options: dict[str, Any] = {}
         if self.may_polish():
-            change = self.panel.polish(self.penalties[0], self.tol / 10)
-            dual = self.panel.dual(self.penalties, accuracy, change)
-        else:
-            dual = self.panel.dual(self.penalties, accuracy)
+            options["change"] = self.panel.polish(self.penalties[0], self.tol / 10)
+        elif relief is not None:
+            options["keep"] = True
+        dual = self.panel.dual(self.penalties, accuracy, **options)
         objective = parts.loss + _nuclear_norm(parts)
         if parts.rough is not None:
             objective += max(float(np.sum(parts.rough * parts.right)), 0.0)
@@ -281,8 +286,13 @@ class _Solve:
                 f"the solver left the range of {self.panel.dtype} in iteration "
                 f"{n_iter}; the data or the penalties are too large or too small for it"
             )
+        enter = partial(self.ledger.enter, n_iter, objective)
         rank = len(parts.left)
-        return self.ledger.enter(n_iter, objective, dual, self.residuals, rank)
+        progress = enter(dual, self.residuals, rank)
+        if relief is not None and progress.gap > self.tol and 1 < dual.norm < math.inf:
+            dual = self.panel.relieved(self.penalties, accuracy)
+            progress = enter(dual, self.residuals, rank)
+        return progress
 
     def adapt(self, n_iter: int) -> None:
         """Precision and penalty, by what the certificates tell."""

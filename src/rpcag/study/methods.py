@@ -240,25 +240,33 @@ def _rpca(case: Case, grid: Grid, most: float = 1.0) -> Trials:
 
 
 def _rpcag(case: Case, grid: Grid, most: float = 1.0) -> Trials:
-    """As RPCA; every gamma starts where the last ended."""
+    """As RPCA; of lam and gamma the one that comes last in the grid runs fastest.
+
+    Every solve along it starts where the last ended. Both go the way in which the rank
+    grows: lam up, gamma down.
+    """
     X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
     shifted = ShiftedLaplacian(laplacian(case.adjacency), X.shape[1])
     problem = Problem(X, unit, 1.0, shifted)
-    for lam in grid["lam"]:
-        weight = resolve_lam(lam, X) if lam == "auto" else lam * unit
+    slow, fast = (name for name in grid if name != "components")
+    for outer in grid[slow]:
         state = None
-        for gamma in grid["gamma"]:
-            at = problem.at(weight, resolve_gamma(gamma, X))
-            result = at.solve(tol=GAP, max_iter=MAX_ITER, start=state)
+        for inner in grid[fast]:
+            at = {slow: outer, fast: inner}
+            lam, gamma = at["lam"], resolve_gamma(at["gamma"], X)
+            weight = resolve_lam(lam, X) if lam == "auto" else lam * unit
+            result = problem.at(weight, gamma).solve(
+                tol=GAP, max_iter=MAX_ITER, start=state
+            )
             state = result.state
             Q = _left_vectors(result.x, result.basis)
             for chosen in grid["components"]:
-                values = {"lam": lam, "gamma": gamma, "components": chosen}
+                values = at | {"components": chosen}
                 yield Found(values, _cut(Q, chosen, case), result.gap)
-            if Q.shape[1] > most * min(X.shape):
-                if gamma == grid["gamma"][0]:
-                    return  # the ranks grow with lam
+            if Q.shape[1] > most * min(X.shape) or Q.shape[1] == len(X):
+                if inner == grid[fast][0]:
+                    return
                 break
 
 
@@ -465,6 +473,11 @@ def _methods() -> Iterator[Method]:
                 "components": BOTH,
             },
             lambda data: {"lam": BETWEEN, "gamma": GAMMAS[3::4], "components": BOTH},
+            lambda data: {
+                "gamma": GAMMAS[: len(POWERS)],
+                "lam": _printed_lam(data),
+                "components": BOTH,
+            },
         ),
     )
     # Not in the paper's tables: in the fair protocol only.
