@@ -145,3 +145,17 @@ def test_a_path_starts_near_the_next_answer(rng):
         state = result.state
         assert result.gap <= 1e-3
         assert result.n_iter <= 15
+
+
+def test_a_graph_without_a_null_space_carries_everything(rng):
+    problem = small_problem(3)
+    relief = Relief(problem.X, problem.lam, 1.0, ShiftedLaplacian(np.eye(4)))
+    D_1 = np.clip(rng.standard_normal((4, 12)), -problem.lam, problem.lam)
+    W = 3 * rng.standard_normal((4, 12))
+    D = D_1 + 2 * W
+    values = np.nansum(D_1 * problem.X), np.vdot(W, W)
+    _, quadratic, norm = relief(D.copy(), D_1, 1.0, W, values, 1e-9)
+    assert norm <= 1 + 1e-6
+    U, s, V = np.linalg.svd(D, full_matrices=False)
+    left = (U * np.minimum(s, 1)) @ V - D_1
+    assert quadratic == pytest.approx(np.vdot(left, left) / 4)

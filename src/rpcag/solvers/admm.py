@@ -27,7 +27,7 @@ LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
 # What a checkpoint holds beside the certificates and the arrays.
-SAVED = ("n_iter", "is_warm", "next_check", "next_look", "looks", "rho")
+SAVED = ("n_iter", "next_check", "next_look", "looks", "rho")
 
 
 def admm(
@@ -118,11 +118,14 @@ class _Solve:
                 [np.array(A, dtype) for A in arrays] for arrays in start.copies()
             )
             self.rho = [r * change for r in start.penalties]
-        self.is_warm = start is not None and ledger is None
-        self.ledger = ledger or Ledger(self.tol, haste=0.5, longest=0.2)
+        warm = start is not None and ledger is None
+        if ledger is None:
+            ledger = Ledger(self.tol, haste=0.5, longest=0.2)
+            ledger.is_warm = warm
+        self.ledger = ledger
         self.n_iter = done
-        self.next_check = done + (1 if self.is_warm else 10)
-        self.next_look, self.looks = done + (LATE_LOOK if self.is_warm else 5), 0
+        self.next_check = done + (1 if warm else 10)
+        self.next_look, self.looks = done + (LATE_LOOK if warm else 5), 0
         self.residuals = (1.0, 1.0)
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is not None and saved[0]["solver"] == "admm":
@@ -244,7 +247,8 @@ class _Solve:
         dual = linear, quadratic, norm
         enter = partial(self.ledger.enter, self.n_iter, objective)
         progress = enter(dual, self.residuals, central.rank)
-        if self.relief is None or not self.relief.is_due(self.n_iter, self.is_warm):
+        warm = self.ledger.is_warm
+        if self.relief is None or not self.relief.is_due(self.n_iter, warm):
             return progress
         if progress.gap > self.tol and 1 < norm < math.inf:
             (_, W), (U, _), (r, _) = self.copies, self.multipliers, self.rho

@@ -14,6 +14,7 @@ class Ledger:
 
     def __init__(self, tol: float, haste: float = 0.9, longest: float = 1 / 3) -> None:
         self.tol = tol
+        self.is_warm = False  # whether the solve started where another ended
         # Share of the iterations that seem needed after which to look, and the largest
         # share of those done.
         self.haste, self.longest = haste, longest
@@ -87,8 +88,10 @@ class Ledger:
 
     def numbers(self) -> dict:
         """To be saved; `recall` reads them."""
-        return {"bound": self.bound, "history": [list(p) for p in self.history]}
+        history = [list(p) for p in self.history]
+        return {"bound": self.bound, "history": history, "is_warm": self.is_warm}
 
     def recall(self, numbers: dict) -> None:
         self.bound = numbers["bound"]
+        self.is_warm = numbers["is_warm"]
         self.history = [Progress(*entry) for entry in numbers["history"]]

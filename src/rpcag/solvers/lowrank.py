@@ -55,7 +55,7 @@ LOOK, LOOKS, PATIENT = 5, 60, 100
 GROSS, IMBALANCE = 50.0, 10.0
 # What a checkpoint holds beside the certificates and the arrays.
 TUPLES = ("penalties", "residuals")
-SAVED = (*TUPLES, "ranks", "is_warm", "may_grow", "grown", "looks", "next_check")
+SAVED = (*TUPLES, "ranks", "may_grow", "grown", "looks", "next_check")
 
 
 class HandOver(Exception):
@@ -128,7 +128,6 @@ class _Solve:
         share = SHARE if panel.can_hand_over else 1.0
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
-        self.is_warm = False
         # A smaller gap takes longer.
         self.next_check = 10 + int(7.5 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
@@ -146,7 +145,7 @@ class _Solve:
                 units = (SETTLED,)  # the penalty has grown for another lam
             self.penalties = tuple(c * self.ratio for c in units)
             self.panel.resume(start, units, self.ratio)
-            self.is_warm = True
+            self.ledger.is_warm = True
             self.next_check = 1
 
     def save(self) -> Saved:
@@ -211,7 +210,7 @@ class _Solve:
         )
 
     def iterate(self, n_iter: int, measure: bool) -> list[Distances]:
-        if self.has_graph and n_iter == DOUBLED and not self.is_warm:
+        if self.has_graph and n_iter == DOUBLED and not self.ledger.is_warm:
             self.rescale([2.0, 1.0])
         total = sum(self.penalties)
         weights = tuple(r / total for r in self.penalties)
@@ -270,7 +269,7 @@ class _Solve:
         accuracy = max(self.tol, 1e-12) / 50
         parts = self.panel.objective()
         relief = self.panel.relief
-        if relief is not None and not relief.is_due(n_iter, self.is_warm):
+        if relief is not None and not relief.is_due(n_iter, self.ledger.is_warm):
             relief = None
         options: dict[str, Any] = {}
         if self.may_polish():

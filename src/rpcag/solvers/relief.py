@@ -33,8 +33,9 @@ LARGEST = 1000
 # Iterations before it is worth its price, and as many more as the data are taller than
 # wide; a solve that starts where another ended is near from the first.
 AFTER = 40
-# Eigenvalues of Phi below this share of its largest are taken for zero.
-NULL = 1e-10
+# Eigenvalues of Phi below this share of its largest are taken for zero: along their
+# vectors D stays as it is, which any vectors may do.
+NULL = 1e-7
 # ||C|| is kept below one by this much, so that (I - C^T C)^-1 keeps its digits.
 MARGIN = 1e-4
 
@@ -122,6 +123,8 @@ class Relief:
 
     def excess(self, C: np.ndarray) -> np.ndarray | None:
         """What of C is above one."""
+        if not C.size:
+            return None
         U, sizes, V = np.linalg.svd(C, full_matrices=False)
         above = np.maximum(sizes - (1 - MARGIN), 0)
         return (U * above) @ V if above.any() else None
@@ -193,4 +196,4 @@ def _rounding(dtype: np.dtype, size: int) -> float:
 
 def _largest(square: np.ndarray) -> float:
     """Eigenvalue."""
-    return max(float(np.linalg.eigvalsh(square)[-1]), 0.0)
+    return max(np.linalg.eigvalsh(square), default=0.0)
