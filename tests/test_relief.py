@@ -4,23 +4,26 @@ import numpy as np
 import pytest
 
 from problems import optimum, small_problem
+from rpcag import RPCAG
 from rpcag.graphs import CompleteGraph, KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models.problem import Problem
+from rpcag.solvers.ledger import Ledger
 from rpcag.solvers.panel import Panel
-from rpcag.solvers.relief import Relief
+from rpcag.solvers.relief import Relief, _norm
 
 
 def point(problem, rng, size=2.0):
-    """Any U and W, the relief of their problem, and D made of them, too large."""
+    """Any W and D_1, and the relief of their problem; together they are too large."""
     X, lam, gamma = problem.X, problem.lam, problem.gamma
     relief = Relief(X, lam, gamma, ShiftedLaplacian(problem.Phi))
-    D_1 = np.clip(size * lam * rng.standard_normal(X.shape), -lam, lam)
-    D_1[np.isnan(X)] = 0
+    D_1 = size * lam * rng.standard_normal(X.shape)
     W = size * rng.standard_normal(X.shape) / max(gamma, 1e-9)
-    D = D_1 + 2 * gamma * problem.Phi @ W
-    values = np.nansum(D_1 * X), gamma * np.vdot(W, problem.Phi @ W)
-    return relief, D_1, W, D, values
+    return relief, D_1, W
+
+
+def at(A):
+    return lambda columns: A[:, columns]
 
 
 def bound(linear, quadratic, norm):
@@ -37,35 +40,38 @@ GRAPHS = [k for k in range(42) if small_problem(k).gamma > 0]
 def test_a_relieved_point_is_a_dual_point_with_these_values(k, rng):
     """(I - J) D has norm one, and W is what is left for it, by explicit algebra."""
     problem = small_problem(k)
-    Phi, gamma = problem.Phi, problem.gamma
-    relief, D_1, W, D, (linear, quadratic) = point(problem, rng)
-    balanced = D.copy()
-    change = relief.balance(balanced, D_1, 1.0)
-    D_1 = D_1 + balanced - D
-    assert np.abs(D_1).max() <= problem.lam * (1 + 1e-12)
-    assert np.abs(D_1[np.isnan(problem.X)]).max(initial=0) == 0
-    assert np.nansum(D_1 * problem.X) == pytest.approx(linear + change)
-    found = relief.relieved(
-        balanced @ balanced.T, balanced @ W.T, (linear + change, quadratic), 1e-9
-    )
+    Phi, gamma, lam = problem.Phi, problem.gamma, problem.lam
+    relief, D_1, W = point(problem, rng)
+    linear, quadratic, norm = relief(at(D_1), at(W), 1e-9)
     # All points whose C is this one: the least norm of them is that of C, and any is
     # D_1 + 2 gamma Phi W for some W; its term is that of the least such W.
     N = relief.null
     assert np.abs(Phi @ N).max(initial=0) < 1e-9 * max(np.abs(Phi).max(), 1e-300)
-    scale = found[0] / (linear + change) if linear + change else 1.0
-    assert 0 < scale <= 1
-    assert found[2] <= 1 + 1e-6
-    C = scale * N.T @ balanced
+    D_1 = np.clip(D_1, -lam, lam)
+    D_1[np.isnan(problem.X)] = 0
+    excess = relief.excess(at(D_1))
+    if excess is not None:
+        before = np.linalg.norm(N.T @ D_1, 2)
+        assert before > 1 - 1e-4
+        D_1 = relief._balanced(D_1, np.s_[:], excess)
+        assert np.linalg.norm(N.T @ D_1, 2) < before
+        assert np.abs(D_1).max() <= lam
+        assert np.abs(D_1[np.isnan(problem.X)]).max(initial=0) == 0
+    scale = linear / np.nansum(D_1 * problem.X)
+    assert 0 < scale <= 1 + 1e-12
+    assert norm <= 1 + 1e-6
+    D = scale * (D_1 + 2 * gamma * Phi @ W)
+    C = N.T @ D
     assert np.linalg.norm(C, 2) <= 1
-    R = scale * (balanced - N @ (N.T @ balanced))
+    R = D - N @ C
     G = R @ np.linalg.inv(np.eye(C.shape[1]) - C.T @ C) @ R.T
     g, U = np.linalg.eigh(G)
     J = (U * (1 - 1 / np.sqrt(np.maximum(g, 1)))) @ U.T
-    better = scale * balanced - J @ (scale * balanced)
+    better = D - J @ D
     assert np.linalg.norm(better, 2) <= 1 + 1e-6
     left = better - scale * D_1
     least = np.vdot(left, np.linalg.pinv(Phi, rcond=1e-10) @ left) / (4 * gamma)
-    assert found[1] == pytest.approx(least, rel=1e-6, abs=1e-12)
+    assert quadratic == pytest.approx(least, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("k", GRAPHS[::3])
@@ -73,9 +79,37 @@ def test_a_relieved_point_is_a_dual_point_with_these_values(k, rng):
 def test_it_is_never_above_the_optimum(k, size, rng):
     problem = small_problem(k)
     best, exact = optimum(problem)
-    relief, D_1, W, D, values = point(problem, rng, size)
-    found = bound(*relief(D.copy(), D_1, 1.0, W, values, 1e-9))
+    relief, D_1, W = point(problem, rng, size)
+    found = bound(*relief(at(D_1), at(W), 1e-9))
     assert found <= best * (1 + exact) + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("offset", "c", "gamma"), [(1e4, 10, 1e6), (1e4, 10, 1e7), (100, 3, 1e9)]
+)
+def test_a_heavy_graph_far_from_zero_proves_nothing_wrong(offset, c, gamma):
+    """gamma multiplies the rounding of what Phi should annihilate."""
+    X = offset + np.random.default_rng(1).standard_normal((60, 60))
+    Phi = 60 * np.eye(60) - 1
+    lam = c / np.sqrt(60)
+    found = Problem(X, lam, gamma, ShiftedLaplacian(Phi)).solve(tol=1e-3, max_iter=200)
+    centre = np.median(X, axis=0)
+    above = np.sqrt(60) * np.linalg.norm(centre) + lam * np.abs(X - centre).sum()
+    assert found.lower_bound <= above
+
+
+@pytest.mark.filterwarnings("ignore:RPCAG stopped after")
+@pytest.mark.parametrize(
+    ("dtype", "c"), [("f4", 0.12), ("f4", 1.0), ("f4", 100.0), ("f4", 1e4), ("f8", 1e8)]
+)
+def test_a_step_of_lam_proves_nothing_wrong(dtype, c):
+    """The first points after it are as large as lam, the bound is not."""
+    X = np.ones((60, 60), dtype)
+    model = RPCAG(lam=0.1 / 60, gamma=1.0, graph=1 - np.eye(60), warm_start=True)
+    model.fit(X).set_params(lam=c / np.sqrt(60)).fit(X)
+    best = min(60.0, c / np.sqrt(60) * 3600)  # of L = X and of L = 0
+    assert model.objective_ * (1 - model.gap_) <= best * (1 + 1e-5)
+    assert model.objective_ >= best * (1 - 1e-5)
 
 
 def far(rng, missing=0.0, parts=1, shape=(120, 150)):
@@ -106,31 +140,21 @@ def test_it_saves_most_iterations_where_a_graph_is_heavy(
     assert relieved.n_iter < 0.6 * without.n_iter
 
 
-def test_both_solvers_relieve_the_same_point_alike(rng):
-    """The one with factors sums over pieces and W is a product; the other has all."""
+def test_the_solver_with_factors_gives_its_own_point(rng):
+    """There W is a product, and D_1 half of V and E."""
     X = far(rng, missing=0.1).X
     shifted = ShiftedLaplacian(laplacian(KNNGraph(5)(np.nan_to_num(X))))
-    lam, gamma = 0.2, 0.3
+    lam, gamma, penalties = 0.2, 0.3, (0.1, 0.15)
     panel = Panel(X, lam, gamma, shifted)
-    penalties = (0.1, 0.15)
     panel.begin(penalties, 20)
-    G = rng.standard_normal((len(X), 1))
+    H = rng.standard_normal((len(X), 1))
     panel.R, _ = np.linalg.qr(rng.standard_normal((X.shape[1], 1)))
-    panel.graph = type(panel.graph)(shifted, gamma, G, G)
-    plain = panel.dual(penalties, 1e-9, keep=True)
-    _, multipliers = panel.copies()
-    W = G @ panel.R.T
-    D = np.clip(penalties[0] * multipliers[0], -lam, lam)
-    D[np.isnan(X)] = 0
-    assert plain.linear == pytest.approx(np.nansum(D * X))
-    D += 2 * gamma * shifted.laplacian @ W
-    assert plain.norm == pytest.approx(np.linalg.norm(D, 2), rel=1e-6)
-    dense = Relief(X, lam, gamma, shifted)(
-        D, multipliers[0], penalties[0], W, plain[:2], 1e-9
-    )
+    panel.graph = type(panel.graph)(shifted, gamma, H, H)
     found = panel.relieved(penalties, 1e-9)
-    assert found == pytest.approx(dense, rel=1e-6)
-    assert bound(*found) > bound(*plain)
+    _, (U, _) = panel.copies()
+    same = Relief(X, lam, gamma, shifted)(at(penalties[0] * U), at(H @ panel.R.T), 1e-9)
+    assert found == pytest.approx(same, rel=1e-6)
+    assert bound(*found) > bound(*panel.dual(penalties, 1e-9))
 
 
 def test_a_path_starts_near_the_next_answer(rng):
@@ -152,10 +176,14 @@ def test_a_graph_without_a_null_space_carries_everything(rng):
     relief = Relief(problem.X, problem.lam, 1.0, ShiftedLaplacian(np.eye(4)))
     D_1 = np.clip(rng.standard_normal((4, 12)), -problem.lam, problem.lam)
     W = 3 * rng.standard_normal((4, 12))
-    D = D_1 + 2 * W
-    values = np.nansum(D_1 * problem.X), np.vdot(W, W)
-    _, quadratic, norm = relief(D.copy(), D_1, 1.0, W, values, 1e-9)
+    _, quadratic, norm = relief(at(D_1), at(W), 1e-9)
     assert norm <= 1 + 1e-6
-    U, s, V = np.linalg.svd(D, full_matrices=False)
+    U, s, V = np.linalg.svd(D_1 + 2 * W, full_matrices=False)
     left = (U * np.minimum(s, 1)) @ V - D_1
     assert quadratic == pytest.approx(np.vdot(left, left) / 4)
+
+
+def test_what_is_no_number_is_no_proof():
+    assert _norm(np.full((3, 3), np.nan), 1e-9) == np.inf
+    ledger = Ledger(1e-3)
+    assert ledger.enter(1, 2.0, (-1.0, 0.0, np.nan), (0.1, 0.1), 1).lower_bound == 0

@@ -1,5 +1,6 @@
 """Singular value thresholding, by the cheapest exact way for the shape."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,8 +53,12 @@ def spectral_norm(A: np.ndarray, accuracy: float = 0.0) -> float:
     """||A||_2, rounded up by more than the rounding errors of A and of its square."""
     if not A.size:
         return 0.0
-    rounding = 4 * float(np.finfo(A.dtype).eps) * np.sqrt(min(A.shape))
-    return proven_norm(gram(short_side(A)), accuracy) * (1 + rounding)
+    return proven_norm(gram(short_side(A)), accuracy) * (1 + rounding(A))
+
+
+def rounding(A: np.ndarray) -> float:
+    """Of ||A||_2, relatively and with room to spare."""
+    return 4 * float(np.finfo(A.dtype).eps) * math.sqrt(min(A.shape))
 
 
 def proven_norm(K: np.ndarray, accuracy: float) -> float:
@@ -66,8 +71,7 @@ def proven_norm(K: np.ndarray, accuracy: float) -> float:
     size = len(K)
     if not np.isfinite(K[0, 0]) or not np.isfinite(K).all():
         return np.inf
-    rounding = 4 * float(np.finfo(K.dtype).eps) * np.sqrt(size)
-    if size > LANCZOS_SIZE and accuracy > 10 * rounding:
+    if size > LANCZOS_SIZE and accuracy > 10 * rounding(K):
         start = np.random.default_rng(0).standard_normal(size).astype(K.dtype)
         try:
             (largest,) = eigsh(
@@ -84,9 +88,10 @@ def proven_norm(K: np.ndarray, accuracy: float) -> float:
         for slack in (0.5, 1.0):
             bound = float(largest) * (1 + 2 * slack * accuracy)
             if is_below(K, bound):
-                return float(np.sqrt(bound)) * (1 + rounding)
+                return float(np.sqrt(bound)) * (1 + rounding(K))
+    margin = rounding(K)
     largest = _largest(K) if size > 1 else K[0, 0]
-    return float(np.sqrt(max(largest, 0.0))) * (1 + rounding)
+    return float(np.sqrt(max(largest, 0.0))) * (1 + margin)
 
 
 def is_below(K: np.ndarray, bound: float) -> bool:

@@ -25,6 +25,8 @@ FACTORED = 100
 # Share of the shorter side below which the rank of L is low enough for them to pay also
 # when the last solve on a path ended without, and the shorter side from which on.
 LOW, LONG = 0.3, 500
+# Change of lam from which on zero is a better start than the last answer.
+LEAP = 10.0
 # Spread over size of the entries below which the solver starts at the medians.
 FAR = 0.5
 # Exponents of the spread in the unit of the penalties, from zero and from the medians.
@@ -113,6 +115,9 @@ class Problem:
         centre = self.centre if has_graph else None
         share = HALF if centre is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
+        step = self.lam / size / start.ratio if start is not None else 1.0
+        if not 1 / LEAP < step < LEAP:
+            start = None
         relay = callback and (lambda progress: callback(self._in_units(progress)))
         try:
             with one_blas_thread_each():

@@ -247,12 +247,16 @@ class _Solve:
         dual = linear, quadratic, norm
         enter = partial(self.ledger.enter, self.n_iter, objective)
         progress = enter(dual, self.residuals, central.rank)
-        warm = self.ledger.is_warm
-        if self.relief is None or not self.relief.is_due(self.n_iter, warm):
+        warm, relief = self.ledger.is_warm, self.relief
+        if relief is None or not relief.is_due(self.n_iter, warm, norm):
             return progress
-        if progress.gap > self.tol and 1 < norm < math.inf:
+        if progress.gap > self.tol:
             (_, W), (U, _), (r, _) = self.copies, self.multipliers, self.rho
-            dual = self.relief(work, U, r, W, (linear, quadratic), accuracy)
+            dual = relief(
+                lambda at: np.multiply(U[:, at], r, dtype=np.float64),
+                lambda at: W[:, at],
+                accuracy,
+            )
             progress = enter(dual, self.residuals, central.rank)
         return progress
 

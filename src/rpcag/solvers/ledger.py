@@ -36,7 +36,7 @@ class Ledger:
         """
         linear, quadratic, norm = (float(number) for number in dual)
         objective = float(objective)
-        scale = 1 / max(1.0, norm)
+        scale = 1.0 if norm <= 1 else 1 / norm  # NaN stays one
         if quadratic > 0:
             scale = min(scale, max(-linear / (2 * quadratic), 0.0))
         bound = -(scale * linear + scale**2 * quadratic)
@@ -93,5 +93,5 @@ class Ledger:
 
     def recall(self, numbers: dict) -> None:
         self.bound = numbers["bound"]
-        self.is_warm = numbers["is_warm"]
+        self.is_warm = numbers.get("is_warm", False)
         self.history = [Progress(*entry) for entry in numbers["history"]]

@@ -268,15 +268,11 @@ class _Solve:
     def certify(self, n_iter: int) -> Progress:
         accuracy = max(self.tol, 1e-12) / 50
         parts = self.panel.objective()
-        relief = self.panel.relief
-        if relief is not None and not relief.is_due(n_iter, self.ledger.is_warm):
-            relief = None
-        options: dict[str, Any] = {}
         if self.may_polish():
-            options["change"] = self.panel.polish(self.penalties[0], self.tol / 10)
-        elif relief is not None:
-            options["keep"] = True
-        dual = self.panel.dual(self.penalties, accuracy, **options)
+            change = self.panel.polish(self.penalties[0], self.tol / 10)
+            dual = self.panel.dual(self.penalties, accuracy, change)
+        else:
+            dual = self.panel.dual(self.penalties, accuracy)
         objective = parts.loss + _nuclear_norm(parts)
         if parts.rough is not None:
             objective += max(float(np.sum(parts.rough * parts.right)), 0.0)
@@ -288,7 +284,10 @@ class _Solve:
         enter = partial(self.ledger.enter, n_iter, objective)
         rank = len(parts.left)
         progress = enter(dual, self.residuals, rank)
-        if relief is not None and progress.gap > self.tol and 1 < dual.norm < math.inf:
+        warm, relief = self.ledger.is_warm, self.panel.relief
+        if relief is None or not relief.is_due(n_iter, warm, dual.norm):
+            return progress
+        if progress.gap > self.tol:
             dual = self.panel.relieved(self.penalties, accuracy)
             progress = enter(dual, self.residuals, rank)
         return progress

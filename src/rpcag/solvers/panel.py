@@ -1,7 +1,7 @@
 """All that is as large as the data, and what one iteration does to it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,16 +32,6 @@ class Dual(NamedTuple):
     linear: float  # <D_1, X>
     quadratic: float  # gamma tr(W^T Phi W)
     norm: float  # proven to be at least ||D||_2
-
-
-@dataclass(frozen=True)
-class Square:
-    """What the norm and the value of a dual point D are made of."""
-
-    K: np.ndarray  # D D^T, or D^T D where that is smaller and no more is asked
-    linear: float  # <D_1, X>
-    quadratic: float  # gamma tr(W^T Phi W)
-    DR: np.ndarray  # D R with R the basis of W, if asked
 
 
 # Share of the last iteration in the mean of the multipliers.
@@ -326,80 +316,50 @@ class Panel:
         penalties: tuple[float, ...],
         accuracy: float,
         change: Change | None = None,
-        keep: bool = False,
     ) -> Dual:
-        """Feasible for the l1 term by its clip, for the graph by its form.
-
-        `keep` what `relieved` needs.
-        """
-        square = self._square(penalties[0], change, wide=keep)
-        if keep:
-            self._last = replace(square, K=square.K.copy())
-        norm = proven_norm(square.K, accuracy)
-        return Dual(square.linear, square.quadratic, norm)
-
-    def relieved(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
-        """A better one than the last: see `rpcag.solvers.relief`."""
-        assert self.relief is not None
-        assert self.graph is not None
-        square = self._last
-        N = self.relief.null
-        if self.relief.is_too_large(N.T @ square.K @ N):
-            C = np.zeros((N.shape[1], self.shape[1]))
-            for columns in column_blocks(self.shape, PIECE, most=self.shape[1]):
-                D_1, _ = self.dual_piece(np.s_[:, columns], penalties[0])
-                C[:, columns] = N.T @ D_1
-            excess = self.relief.excess(C)
-            square = self._square(penalties[0], wide=True, excess=excess)
-        along = square.DR @ self.graph.smooth.T
-        values = square.linear, square.quadratic
-        return Dual(*self.relief.relieved(square.K, along, values, accuracy))
-
-    def _square(
-        self,
-        penalty: float,
-        change: Change | None = None,
-        wide: bool = False,
-        excess: np.ndarray | None = None,
-    ) -> "Square":
-        """Of D, which changes where there is an excess; all of it if `wide`."""
+        """Feasible for the l1 term by its clip, for the graph by its form."""
         n, p = self.shape
-        tall = p <= n and not wide
-        size = p if tall else n
-        quadratic, R, left = 0.0, np.empty((0, 0)), np.empty((0, 0))
+        quadratic, graph = 0.0, None
         if self.graph is not None:
             left, rough = self.graph.dual()
             R = self.R.astype(np.float64)
             quadratic = max(float(np.sum(rough * gram(R))), 0.0)
+            graph = left, R
+        size = min(n, p)
 
-        def square(share: Sequence[slice]) -> Square:
-            """Of some of D."""
+        def square(share: Sequence[slice]) -> tuple[np.ndarray, float]:
+            """Of some of D on its shorter side, and its product with X."""
             K, linear = np.zeros((size, size)), 0.0
-            DR = np.zeros((n, R.shape[1]))
             for piece in share:
-                at = np.s_[piece, :] if tall else np.s_[:, piece]
-                D, along = self.dual_piece(at, penalty, change)
+                at = np.s_[piece, :] if p <= n else np.s_[:, piece]
+                D, along = self.dual_piece(at, penalties[0], change)
                 linear += along
-                if excess is not None and self.relief is not None:
-                    moved = self.relief.moved(D, self.X[at], excess[at])
-                    linear += float(np.nansum(moved * self.X[at]))
-                    D += moved
-                if self.graph is not None:
-                    D += left[at[0]] @ R[at[1]].T
-                if wide:
-                    DR += D @ R[at[1]]
-                K += D.T @ D if tall else D @ D.T
-            return Square(K, linear, quadratic, DR)
+                if graph is not None:
+                    D += graph[0][at[0]] @ graph[1][at[1]].T
+                K += D.T @ D if p <= n else D @ D.T
+            return K, linear
 
-        columns = column_blocks(self.shape, PIECE, most=p)
-        pieces = row_blocks(self.shape) if tall else columns
+        wide = column_blocks(self.shape, PIECE, most=p)
+        pieces = row_blocks(self.shape) if p <= n else wide
         # Every thread has a square of its own; all of them are small beside X.
         most = max(1, max(n, p) // (WIDE * size))
-        first, *others = in_shares(square, pieces, n * p * size, most)
-        for other in others:
-            first.K[...] += other.K
-            first.DR[...] += other.DR
-        return replace(first, linear=sum(one.linear for one in (first, *others)))
+        found = in_shares(square, pieces, n * p * size, most)
+        K = found[0][0]
+        for more, _ in found[1:]:
+            K += more
+        return Dual(sum(a for _, a in found), quadratic, proven_norm(K, accuracy))
+
+    def relieved(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
+        """A better point: see `rpcag.solvers.relief`."""
+        assert self.relief is not None
+        assert self.graph is not None
+        H, R = self.graph.smooth, self.R.astype(np.float64)
+        found = self.relief(
+            lambda at: self.dual_piece(np.s_[:, at], penalties[0])[0],
+            lambda at: H @ R[at].T,
+            accuracy,
+        )
+        return Dual(*found)
 
     def dual_piece(
         self, at: Any, penalty: float, change: Change | None = None

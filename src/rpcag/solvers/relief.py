@@ -15,29 +15,48 @@ Z = J D, W becomes W - Phi^+ Z / (2 gamma) and its term
 
 of first order in what is too much, and in L only, not in all of X. C itself is that of
 D_1, the sums of its columns over every connected part: where it is too large, entries
-of D_1 that are not at their bound are moved a little.
+of D_1 that are not at their bound are moved a little. All is made afresh in double
+precision, and from W without its part in N, whose rounding gamma would multiply.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import gram, is_below
+from rpcag.linalg.svt import is_below, rounding
+from rpcag.linalg.threads import in_shares
 
 # Samples up to which the eigenvalues of their square are cheap.
 LARGEST = 1000
 # Iterations before it is worth its price, and as many more as the data are taller than
 # wide; a solve that starts where another ended is near from the first.
 AFTER = 40
+# A point of a larger norm is not near: its square would have lost too many digits.
+LIMIT = 1e3
 # Eigenvalues of Phi below this share of its largest are taken for zero: along their
 # vectors D stays as it is, which any vectors may do.
 NULL = 1e-7
 # ||C|| is kept below one by this much, so that (I - C^T C)^-1 keeps its digits.
 MARGIN = 1e-4
+# Entries of a piece of D, and the size of X over that of all squares, one per thread.
+PIECE, WIDE = 2**17, 4
+
+At = Callable[[slice], np.ndarray]  # some columns of an array
+
+
+class Square(NamedTuple):
+    """What norm and value of a dual point D are made of."""
+
+    K: np.ndarray  # D D^T
+    along: np.ndarray  # D W^T
+    linear: float  # <D_1, X>
+    quadratic: float  # gamma tr(W^T Phi W)
 
 
 class Relief:
@@ -60,9 +79,10 @@ class Relief:
     def suits(laplacian: ShiftedLaplacian) -> bool:
         return laplacian.method == "inverse" and laplacian.size <= LARGEST
 
-    def is_due(self, n_iter: int, is_warm: bool) -> bool:
+    def is_due(self, n_iter: int, is_warm: bool, norm: float) -> bool:
         n, p = self.X.shape
-        return is_warm or n_iter > AFTER * max(1, n / p)
+        near = is_warm or n_iter > AFTER * max(1, n / p)
+        return near and 1 < norm <= LIMIT
 
     @cached_property
     def null(self) -> np.ndarray:
@@ -77,90 +97,83 @@ class Relief:
         above = values > NULL * values[-1]
         return (vectors[:, above] / values[above]) @ vectors[:, above].T
 
-    def __call__(
-        self,
-        D: np.ndarray,
-        U: np.ndarray,
-        penalty: float,
-        W: np.ndarray,
-        values: tuple[float, float],
-        accuracy: float,
-    ) -> tuple[float, float, float]:
-        """Linear, quadratic and norm of the better point; D is overwritten.
+    def __call__(self, D_1: At, W: At, accuracy: float) -> tuple[float, float, float]:
+        """Linear, quadratic and norm of a better point, from any D_1 and W."""
+        excess = self.excess(D_1)
+        return self.relieved(self.square(D_1, W, excess), accuracy)
 
-        `values` are linear and quadratic of the point itself, where D_1 is penalty U
-        clipped to its bounds, and zero where X is missing.
-        """
-        linear, quadratic = values
-        linear += self.balance(D, U, penalty)
-        K = gram(D).astype(np.float64, copy=False)
-        along = np.zeros_like(K)  # D W^T
-        for columns in column_blocks(D.shape):
-            along += D[:, columns].astype(np.float64) @ W[:, columns].T
-        accuracy = max(accuracy, _rounding(D.dtype, min(D.shape)))
-        return self.relieved(K, along, (linear, quadratic), accuracy)
-
-    def balance(self, D: np.ndarray, U: np.ndarray, penalty: float) -> float:
-        """Moves D_1, and D with it, to where ||C|| < 1; the change of <D_1, X>."""
-        excess = self.excess(self.null.T @ D)
-        if excess is None:
-            return 0.0
-        change = 0.0
-        for columns in column_blocks(D.shape):
-            x = self.X[:, columns]
-            D_1 = np.multiply(U[:, columns], penalty, dtype=np.float64)
-            np.clip(D_1, -self.lam, self.lam, out=D_1)
-            D_1[np.isnan(x)] = 0
-            moved = self.moved(D_1, x, excess[:, columns])
-            D[:, columns] += moved.astype(D.dtype)
-            change += float(np.nansum(moved * x))
-        return change
-
-    @staticmethod
-    def is_too_large(CC: np.ndarray) -> bool:
-        """Whether ||C|| is, from C C^T."""
-        return _largest(CC) > (1 - MARGIN) ** 2
-
-    def excess(self, C: np.ndarray) -> np.ndarray | None:
+    def excess(self, D_1: At) -> np.ndarray | None:
         """What of C is above one."""
+        columns = column_blocks(self.X.shape, PIECE, most=self.X.shape[1])
+        C = np.hstack([self.null.T @ self._clipped(D_1, at) for at in columns])
         if not C.size:
             return None
-        U, sizes, V = np.linalg.svd(C, full_matrices=False)
+        left, sizes, right = np.linalg.svd(C, full_matrices=False)
         above = np.maximum(sizes - (1 - MARGIN), 0)
-        return (U * above) @ V if above.any() else None
+        return (left * above) @ right if above.any() else None
 
-    def moved(self, D_1: np.ndarray, x: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """How some columns of D_1 change so that C loses its excess, or most of it.
+    def square(self, D_1: At, W: At, excess: np.ndarray | None) -> Square:
+        n, p = self.X.shape
+        N, Phi = self.null, self.laplacian.laplacian
+
+        def square(share: Sequence[slice]) -> Square:
+            """Of some columns."""
+            K, along = np.zeros((n, n)), np.zeros((n, n))
+            linear = quadratic = 0.0
+            for at in share:
+                D = self._clipped(D_1, at)
+                if excess is not None:
+                    D = self._balanced(D, at, excess[:, at])
+                linear += float(np.vdot(D, np.nan_to_num(self.X[:, at])))
+                w = W(at).astype(np.float64)
+                w -= N @ (N.T @ w)
+                graph = np.asarray(Phi @ w)
+                graph *= 2 * self.gamma
+                quadratic += float(np.vdot(w, graph)) / 2
+                D += graph
+                K += D @ D.T
+                along += D @ w.T
+            return Square(K, along, linear, quadratic)
+
+        columns = column_blocks(self.X.shape, PIECE, most=p)
+        most = max(1, p // (WIDE * n))
+        found = in_shares(square, columns, 3 * n * n * p, most)
+        return Square(*(sum(parts) for parts in zip(*found, strict=True)))
+
+    def _clipped(self, D_1: At, at: slice) -> np.ndarray:
+        """Some of D_1, feasible."""
+        piece = D_1(at).astype(np.float64)
+        np.clip(piece, -self.lam, self.lam, out=piece)
+        piece[np.isnan(self.X[:, at])] = 0
+        return piece
+
+    def _balanced(self, D_1: np.ndarray, at: slice, excess: np.ndarray) -> np.ndarray:
+        """Some of D_1 moved so that C loses its excess, or most of it.
 
         From bounds only one way is free, so that a first step tells in every column how
         much longer the second has to be.
         """
         step = self.null @ excess
-        step[np.isnan(x)] = 0
+        step[np.isnan(self.X[:, at])] = 0
         moved = np.clip(D_1 - step, -self.lam, self.lam) - D_1
         wanted = np.einsum("ij,ij->j", excess, excess)
         got = -np.einsum("ij,ij->j", moved, step)
         longer = np.ones_like(wanted)
         np.divide(wanted, got, out=longer, where=got > 0.1 * wanted)
-        return np.clip(D_1 - longer * step, -self.lam, self.lam) - D_1
+        return np.clip(D_1 - longer * step, -self.lam, self.lam)
 
-    def relieved(
-        self,
-        K: np.ndarray,
-        along: np.ndarray,
-        values: tuple[float, float],
-        accuracy: float,
-    ) -> tuple[float, float, float]:
-        """From K = D D^T and D W^T alone: linear, quadratic and norm after the relief.
+    def relieved(self, square: Square, accuracy: float) -> tuple[float, float, float]:
+        """Linear, quadratic and norm after the relief.
 
         Where C is too large still, all of the point is made smaller first.
         """
-        linear, quadratic = values
+        K, along, linear, quadratic = square
         N = self.null
         KN = K @ N
         CC = N.T @ KN
-        if self.is_too_large(CC):
-            scale = (1 - MARGIN) / math.sqrt(_largest(CC))
+        largest = max(np.linalg.eigvalsh(CC), default=0.0)
+        if largest > (1 - MARGIN) ** 2:
+            scale = (1 - MARGIN) / math.sqrt(largest)
             linear *= scale
             quadratic *= scale**2
             K, along, KN, CC = (scale**2 * part for part in (K, along, KN, CC))
@@ -170,30 +183,27 @@ class Relief:
         g, U = linalg.eigh(
             G, driver="evr", subset_by_value=(1.0, np.inf), check_finite=False
         )
+        U -= N @ (N.T @ U)
         c = 1 - 1 / np.sqrt(g)  # J = U diag(c) U^T
         KU = K @ U
         inner = c[:, None] * (U.T @ KU) * c  # U^T J K J U
-        quadratic -= float(c @ np.einsum("ij,ij->j", U, along @ U))
-        quadratic += float(np.vdot(U.T @ (self.inverse @ U), inner)) / (4 * self.gamma)
+        back = float(c @ np.einsum("ij,ij->j", U, along @ U))
+        paid = float(np.vdot(U.T @ (self.inverse @ U), inner)) / (4 * self.gamma)
         half = KU * c - U @ (inner / 2)
         K = K - half @ U.T  # (I - J) K (I - J)
         K -= U @ half.T
-        return linear, max(quadratic, 0.0), _norm(K, accuracy)
+        # Rounding is that of the numbers that cancel.
+        lost = rounding(K) * max(float(np.trace(square.K)), 1.0)
+        value = quadratic - back + paid
+        value += rounding(K) * (abs(quadratic) + abs(back) + abs(paid))
+        return linear, max(value, 0.0), _norm(K, max(accuracy, lost))
 
 
 def _norm(square: np.ndarray, accuracy: float) -> float:
     """At least ||D||_2, from D D^T with many eigenvalues at one and none far above."""
-    above = 1 + max(accuracy, _rounding(square.dtype, len(square)))
+    if not np.isfinite(square).all():
+        return math.inf
+    above = 1 + accuracy
     if is_below(square, above**2):
         return above**2
-    return math.sqrt(_largest(square)) * above
-
-
-def _rounding(dtype: np.dtype, size: int) -> float:
-    """Of the norm of a matrix with this shorter side."""
-    return 4 * float(np.finfo(dtype).eps) * math.sqrt(size)
-
-
-def _largest(square: np.ndarray) -> float:
-    """Eigenvalue."""
-    return max(np.linalg.eigvalsh(square), default=0.0)
+    return math.sqrt(max(np.linalg.eigvalsh(square)[-1], 1.0)) * above
