@@ -243,7 +243,8 @@ def _rpcag(case: Case, grid: Grid, most: float = 1.0) -> Trials:
     """As RPCA; of lam and gamma the one that comes last in the grid runs fastest.
 
     Every solve along it starts where the last ended. Both go the way in which the rank
-    grows: lam up, gamma down.
+    grows: lam up, gamma down. A path of lam, which is fine, ends at full rank as RPCA's
+    does; one of gamma goes on, and shows what such ranks are worth.
     """
     X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
@@ -264,7 +265,8 @@ def _rpcag(case: Case, grid: Grid, most: float = 1.0) -> Trials:
             for chosen in grid["components"]:
                 values = at | {"components": chosen}
                 yield Found(values, _cut(Q, chosen, case), result.gap)
-            if Q.shape[1] > most * min(X.shape) or Q.shape[1] == len(X):
+            full = fast == "lam" and Q.shape[1] == len(X)
+            if full or Q.shape[1] > most * min(X.shape):
                 if inner == grid[fast][0]:
                     return
                 break
