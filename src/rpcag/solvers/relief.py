@@ -33,7 +33,7 @@ from rpcag.linalg.svt import is_below, rounding
 from rpcag.linalg.threads import in_shares
 
 # Samples up to which the eigenvalues of their square are cheap.
-LARGEST = 1000
+LARGEST = 500
 # Iterations before it is worth its price, and as many more as the data are taller than
 # wide; a solve that starts where another ended is near from the first.
 AFTER = 40
