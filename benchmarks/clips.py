@@ -1,25 +1,32 @@
 """Made-up videos with known moving objects, to choose a mask rule without real masks.
 
-Every clip is drawn from a seed. The scene is a crop of a photograph that comes with
-scikit-learn, or a room: a wall and a floor in uneven light, of little texture, with
-pictures and furniture. People, who stride and swing their arms, and cars pass through
-it, a few or a crowd, anywhere or all in the same lanes; some stand still for a while
-and sway. Their shadows, and on floors that shine their reflections, which take the
-place of those of lamps, are not foreground. Light is steady, drifts or is switched;
-leaves wave in a part of some scenes; a lens, noise, eight bits, and mostly JPEG.
-Through every fourth scene nobody walks.
+Every clip is drawn from a seed. The scene is what a camera of the study's clips sees
+most of the time, a crop of a photograph that comes with scikit-learn, or a room: a wall
+and a floor in uneven light, of little texture, with pictures and furniture. People, who
+stride and swing their arms, and cars pass through it, a few or a crowd, anywhere or all
+in the same lanes; some stand still, mostly for less than half of the time, and sway.
+Their shadows, hard or soft, and on floors that shine their reflections, which take the
+place of those of lamps, are not foreground. Light is steady, drifts or is switched, and
+never quite the same; leaves wave in a part of some scenes; a lens, some shaking, noise,
+eight bits, and mostly JPEG. Through every fourth scene nobody walks.
 """
 
 import io
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from PIL import Image
 from scipy import ndimage
 from sklearn.datasets import load_sample_images
 
+from rpcag.datasets import load_video
+from rpcag.study.experiments.video import CLIPS
+
 HEIGHT, WIDTH, FRAMES = 120, 160, 200
 SCORED = 20  # every so many-th frame
+# How many stand for how many frames: shares of all who walk, added up.
+PAUSES = ((0.35, 20, 60), (0.5, 60, 100), (0.6, 100, 170))
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Clip:
 
 
 def make(seed: int) -> Clip:
-    rng = np.random.default_rng([20, seed])
+    rng = np.random.default_rng([22, seed])
     photos = [image.mean(axis=2) for image in load_sample_images().images]
     photo, other = (photos[i] for i in rng.permutation(2))
     scene = _Scene(rng, photo)
@@ -44,6 +51,7 @@ def make(seed: int) -> Clip:
     if seed % 4 == 3:
         walkers = []
     noise, lens = rng.uniform(0, 4), rng.uniform(0, 0.8)
+    shake = rng.uniform(0, 0.15) if rng.random() < 0.3 else 0.0
     quality = int(rng.integers(30, 96)) if rng.random() < 0.75 else None
     frames = np.empty((FRAMES, HEIGHT, WIDTH), np.uint8)
     truth = np.zeros(frames.shape, bool)
@@ -55,6 +63,9 @@ def make(seed: int) -> Clip:
         for walker in walkers:
             walker.draw(frame, truth[t], t, light[t])
         frame = ndimage.gaussian_filter(frame, lens)
+        if shake:
+            moved = shake * rng.standard_normal(2)
+            frame = ndimage.shift(frame, moved, order=1, mode="nearest")
         frame += noise * rng.standard_normal(frame.shape)
         frames[t] = _jpeg(np.clip(np.rint(frame), 0, 255).astype(np.uint8), quality)
     scored = np.arange(0, FRAMES, SCORED)
@@ -70,7 +81,7 @@ class _Scene:
     """What the camera sees when nobody is there, and where people may walk."""
 
     def __init__(self, rng: np.random.Generator, photo: np.ndarray) -> None:
-        self.kind = "room" if rng.random() < 0.5 else "photograph"
+        self.kind = rng.choice(["camera", "room", "photograph"], p=[0.5, 0.25, 0.25])
         self.horizon = rng.uniform(0.1, 0.5) * HEIGHT
         self.gloss, self.lamps = 0.0, np.zeros((HEIGHT, WIDTH))
         if self.kind == "room":
@@ -79,6 +90,12 @@ class _Scene:
                 self.gloss = rng.uniform(0.1, 0.4)
                 self.lamps = self._lamps(rng)
                 self.wall += self.gloss * self.lamps
+        elif self.kind == "camera":
+            self.wall = _seen_most(rng.choice(CLIPS))
+            if rng.random() < 0.5:
+                # Bright places of a floor that shines are lamps.
+                self.gloss = rng.uniform(0.1, 0.4)
+                self.lamps = ndimage.gaussian_filter(self.wall, 3)
         else:
             self.wall = _crop(photo, rng, HEIGHT, WIDTH)
         lanes = rng.integers(1, 4)
@@ -135,7 +152,8 @@ class _Walker:
             texture = _crop(photo, rng, *self.shapes[0].shape)
             self.texture = np.clip(texture + rng.uniform(-40, 40), 0, 255)
         self.x, self.y, self.step = self._path(rng)
-        self.shade = rng.uniform(0.55, 0.9) if rng.random() < 0.6 else None
+        self.shade = rng.uniform(0.5, 0.9) if rng.random() < 0.6 else None
+        self.penumbra = rng.uniform(0.5, 4)
         self.slant = rng.uniform(-1, 1)
         self.gloss, self.lamps = scene.gloss, scene.lamps
 
@@ -144,10 +162,12 @@ class _Walker:
         h, w = self.shapes[0].shape
         moving = np.ones(FRAMES)
         pause = rng.random()
-        if pause < 0.5:
-            length = rng.integers(20, 60) if pause < 0.35 else rng.integers(60, 100)
-            stop = rng.integers(0, FRAMES - length)
-            moving[stop : stop + length] = 0
+        for share, shortest, longest in PAUSES:
+            if pause < share:
+                length = rng.integers(shortest, longest)
+                stop = rng.integers(0, FRAMES - length)
+                moving[stop : stop + length] = 0
+                break
         speed, begins = rng.uniform(0.5, 3), rng.integers(-60, FRAMES // 2)
         way = speed * (np.cumsum(moving) - begins)
         x = way - w if rng.random() < 0.5 else WIDTH - way
@@ -172,9 +192,9 @@ class _Walker:
         shape = self.shapes[self.step[t]]
         h, w = shape.shape
         flat = ndimage.zoom(shape.astype(float), (0.35, 1.3), order=1)
-        flat = ndimage.gaussian_filter(np.pad(flat, 3), 1)
+        flat = ndimage.gaussian_filter(np.pad(flat, 8), self.penumbra)
         x = self.x[t] - 0.15 * w + self.slant * w / 2
-        place = _place(flat.shape, x - 3, self.y[t] + 0.75 * h - 3, frame.shape)
+        place = _place(flat.shape, x - 8, self.y[t] + 0.75 * h - 8, frame.shape)
         if place is not None:
             into, of = place
             frame[into] *= 1 - (1 - self.shade) * np.clip(flat[of], 0, 1)
@@ -267,7 +287,17 @@ def _light(rng) -> tuple[np.ndarray, str]:
     if kind == "switched":
         first, last = np.sort(rng.integers(20, FRAMES - 20, 2))
         light[first:last] = rng.uniform(0.6, 0.85)
-    return light, kind
+    # A camera is not steady either: some per cent in the course of a video.
+    wander = ndimage.gaussian_filter1d(rng.standard_normal(FRAMES), 20)
+    return light * (1 + rng.uniform(0, 0.02) * wander / wander.std()), kind
+
+
+@cache
+def _seen_most(clip: str) -> np.ndarray:
+    """The median of its frames, in our size."""
+    median = np.median(load_video(clip).frames[::4], axis=0).astype(np.uint8)
+    whole = Image.fromarray(median).resize((WIDTH, HEIGHT), Image.Resampling.BOX)
+    return np.asarray(whole, float)
 
 
 def _leaves(rng):

@@ -92,11 +92,14 @@ def test_json_is_all_that_is_printed(clip, tmp_path):
 
 def test_the_papers_weights_can_be_asked_for(clip, tmp_path):
     words = [clip, "-o", tmp_path, "--json", "--force", "--grey", "--gamma", "10"]
-    facts = json.loads(command(*words, "--lam", "paper").stdout)
+    facts = json.loads(command(*words, "--lam", "paper", "--all-entries").stdout)
     assert facts["gamma"] == 10
+    assert facts["in_motion"] == 0
     assert facts["lam"] == pytest.approx(1 / np.sqrt(32 * 44), rel=1e-4)
     result = command(*words, "--lam", "0.03", "--max-iter", 3)
-    assert json.loads(result.stdout)["lam"] == 0.03
+    facts = json.loads(result.stdout)
+    assert facts["lam"] == 0.03
+    assert facts["in_motion"] > 0.1
     assert result.exit_code == 1
     assert "More than --max-iter 3, or a larger --tol, would do" in result.stderr
 

@@ -64,6 +64,13 @@ def background(
             help="Weight of the sparse part; paper is 1 / sqrt(max(frames, values)).",
         ),
     ] = "auto",
+    all_entries: Annotated[
+        bool,
+        typer.Option(
+            "--all-entries",
+            help="Also what is in motion is data; else it is missing to the model.",
+        ),
+    ] = False,
     size: Annotated[
         str | None,
         typer.Option(
@@ -119,6 +126,7 @@ def background(
             model=model.lower(),
             gamma=_weight("gamma", gamma, "auto"),
             lam=_weight("lam", lam, "auto", "paper"),
+            skip_motion=not all_entries,
             max_iter=max_iter,
             tol=_positive("tol", tol),
             size=_size(size),

@@ -14,6 +14,7 @@ from rpcag.models.problem import automatic_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph
 from rpcag.video.masks import MaskEstimate, MaskRule
+from rpcag.video.motion import moving
 
 MODELS = ("rpcag", "rpca", "frpcag")
 BLOCK = 32  # frames at a time, where all at once is not needed
@@ -88,6 +89,9 @@ class BackgroundModel:
         1 / sqrt(max(n, p)).
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
         "frames" is `rpcag.video.graph.FrameGraph`.
+    skip_motion : bool, default=True
+        Whether entries that are in motion, see `rpcag.video.motion`, are missing to the
+        model: they are no background.
     tol, max_iter, callback
         As of the model.
 
@@ -97,6 +101,8 @@ class BackgroundModel:
         As fitted, to values between 0 and 1.
     rule_ : MaskRule
     noise_ : float
+    moving_ : float
+        Share of the entries that were left out.
     """
 
     def __init__(
@@ -106,6 +112,7 @@ class BackgroundModel:
         gamma: float | str = "auto",
         lam: float | str = "auto",
         graph: Any = "frames",
+        skip_motion: bool = True,
         tol: float = 1e-3,
         max_iter: int = 1000,
         callback: Callable[[Progress], bool | None] | None = None,
@@ -113,6 +120,7 @@ class BackgroundModel:
         self.model = check_model(model)
         check_weights(model, gamma, lam)
         self.gamma, self.lam, self.graph = gamma, lam, graph
+        self.skip_motion = skip_motion
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
 
     def fit(self, frames: np.ndarray) -> "BackgroundModel":
@@ -127,7 +135,7 @@ class BackgroundModel:
         self._graph = FrameGraph().fit(X)
         self.noise_ = self._graph.noise_
         self.estimator_ = self._estimator(X.shape)
-        self.estimator_.fit(X)
+        self.estimator_.fit(self._still(X))
         self.rule_ = self._rule(X)
         # X is L + S: one of the three is enough.
         self.estimator_.sparse_ = None
@@ -176,6 +184,19 @@ class BackgroundModel:
             return RPCAG(lam=lam, gamma=gamma, **options)
         pixels = pixel_graph(*self.shape_)
         return FRPCAG(gamma_samples=gamma, feature_graph=pixels, **options)
+
+    def _still(self, X: np.ndarray) -> np.ndarray:
+        """X without what is in motion."""
+        self.moving_ = 0.0
+        if not self.skip_motion:
+            return X
+        found = moving(self._images(X), self.noise_)
+        self.moving_ = float(found.mean())
+        if not self.moving_:
+            return X
+        still = self._images(X).copy()
+        still[found] = np.nan
+        return still.reshape(X.shape)
 
     def _rule(self, X: np.ndarray) -> MaskRule:
         """From at most some hundred of the frames."""

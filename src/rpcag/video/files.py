@@ -56,6 +56,7 @@ class Options:
     model: str = "rpcag"
     gamma: float | str = "auto"
     lam: float | str = "auto"
+    skip_motion: bool = True
     tol: float = 1e-3
     max_iter: int = 1000
     size: Size | str | None = None
@@ -264,6 +265,7 @@ def _fit(frames: np.ndarray, options: Options, watch: Watch) -> BackgroundModel:
             options.model,
             gamma=options.gamma,
             lam=options.lam,
+            skip_motion=options.skip_motion,
             tol=options.tol,
             max_iter=options.max_iter,
             callback=fitting,
@@ -361,6 +363,7 @@ def _facts(
         "iterations": int(fit.n_iter_),
         "rank": int(fit.rank_),
         "noise": _number(model.noise_),
+        "in_motion": _number(model.moving_),
         "threshold": _number(model.rule_.threshold**2),
         "foreground_share": _number(moving),
         "seconds": seconds,

@@ -5,6 +5,9 @@ from scipy import sparse
 
 PIXELS = 256
 DARKEST = 1 / 255  # noise is at least the step of 8 bits
+PARTS = 10  # of equal length, one after another
+# Frames so many deviations of the noise apart are hardly of the same light.
+SLACK = 2.0
 
 
 def pixel_noise(X: np.ndarray) -> np.ndarray:
@@ -24,18 +27,15 @@ def sample_columns(n_columns: int) -> np.ndarray:
 
 
 class FrameGraph:
-    """Every frame and those with the most similar background.
+    """Every frame and those with the most similar background, from all over the video.
 
     The distance of two frames is the mean of the smaller half of their differences, in
     units of each pixel's noise, over a sample of the pixels: objects that cover less
-    than half of the picture do not count. A frame is joined to its nearest ones with
-    weights exp(-(d/d0 - 1)^2) / n_neighbors, or 1 / n_neighbors where d is below d0,
-    the median distance of neighbours: so frames joined to their like have a degree of
+    than half of the picture do not count. Frames that follow each other are the most
+    similar ones, but share whoever stands there, so a frame is joined to the nearest
+    one of every tenth of the video, with weights exp(-(d / SLACK)^2), divided by their
+    sum where that is more than one: so frames joined to their like have a degree of
     about one, and a frame like no other, as while lights go on, is hardly joined.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=10
 
     Attributes
     ----------
@@ -44,50 +44,40 @@ class FrameGraph:
         Median deviation of the noise of a pixel.
     """
 
-    def __init__(self, n_neighbors: int = 10) -> None:
-        self.n_neighbors = n_neighbors
-
     def fit(self, X: np.ndarray) -> "FrameGraph":
         self._columns = sample_columns(X.shape[1])
         noise = pixel_noise(X[:, self._columns])
         self.noise_ = float(np.median(noise))
         self._noise = noise
         self._rows = self._features(X)
-        n = len(X)
-        k = min(self.n_neighbors, n - 1)
-        neighbors, distances = self._nearest(self._rows, k, own=True)
-        self._typical = float(np.median(distances))
-        W = self._edges(neighbors, distances, n)
+        W = self._nearest(self._rows, own=True)
         self.adjacency_ = sparse.csr_array((W + W.T) / 2)
+        self.adjacency_.eliminate_zeros()
         return self
 
     def connect(self, X: np.ndarray) -> sparse.csr_array:
         """Weights between new frames and those of the graph."""
-        k = min(self.n_neighbors, len(self._rows))
-        neighbors, distances = self._nearest(self._features(X), k)
-        return self._edges(neighbors, distances, len(self._rows))
+        return self._nearest(self._features(X))
 
     def _features(self, X: np.ndarray) -> np.ndarray:
         return (X[:, self._columns] / self._noise).astype(np.float32)
 
-    def _nearest(self, Y: np.ndarray, k: int, *, own: bool = False):
-        """Indices and distances of k neighbours among the rows of the graph."""
-        neighbors = np.empty((len(Y), k), int)
-        distances = np.empty((len(Y), k))
+    def _nearest(self, Y: np.ndarray, *, own: bool = False) -> sparse.csr_array:
+        """Weights of the nearest row of every part, for rows of Y."""
+        n = len(self._rows)
+        parts = np.array_split(np.arange(n), min(PARTS, n))
+        neighbors = np.empty((len(Y), len(parts)), int)
+        distances = np.empty((len(Y), len(parts)))
         half = (Y.shape[1] + 1) // 2
         for i, y in enumerate(Y):
             apart = np.partition(np.abs(self._rows - y), half - 1, axis=1)
             d = apart[:, :half].mean(axis=1)
             if own:
                 d[i] = np.inf
-            neighbors[i] = np.argpartition(d, k - 1)[:k]
+            neighbors[i] = [part[np.argmin(d[part])] for part in parts]
             distances[i] = d[neighbors[i]]
-        return neighbors, distances
-
-    def _edges(self, neighbors: np.ndarray, distances: np.ndarray, n: int):
-        beyond = np.maximum(distances - self._typical, 0.0)
-        beyond /= max(self._typical, 1e-12)
-        weights = np.exp(-np.square(beyond)) / self.n_neighbors
-        i = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
-        entries = weights.ravel(), (i, neighbors.ravel())
-        return sparse.csr_array(entries, shape=(len(neighbors), n))
+        weights = np.exp(-np.square(distances / SLACK))
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+        rows = np.repeat(np.arange(len(Y)), len(parts))
+        entries = weights.ravel(), (rows, neighbors.ravel())
+        return sparse.csr_array(entries, shape=(len(Y), n))

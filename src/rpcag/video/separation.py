@@ -48,6 +48,7 @@ def separate(
     gamma: float | str = "auto",
     lam: float | str = "auto",
     graph: Any = "frames",
+    skip_motion: bool = True,
     max_frames: int = 1000,
     tol: float = 1e-3,
     max_iter: int = 1000,
@@ -66,6 +67,8 @@ def separate(
         between 0 and 1; see `BackgroundModel`. lam may also be "paper".
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
         An adjacency is of the frames that are fitted; others then have no neighbours.
+    skip_motion : bool, default=True
+        Whether entries that are in motion are missing to the model.
     max_frames : int, default=1000
         Of more frames than this, an even spread is fitted and the others are projected
         (`transform`).
@@ -95,6 +98,7 @@ def separate(
         gamma=gamma,
         lam=lam,
         graph=graph,
+        skip_motion=skip_motion,
         tol=tol,
         max_iter=max_iter,
         callback=callback,

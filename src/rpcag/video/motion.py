@@ -1,0 +1,63 @@
+"""Which entries of a video are in motion: they are no background."""
+
+import math
+
+import numpy as np
+from scipy import ndimage
+
+from rpcag.video.masks import pixel_unit
+
+# Steps are averaged over a Gaussian of so many pixels, and count from so many
+# deviations of the noise on. Noise alone has 2 / sqrt(pi) = 1.13 of them on average,
+# with a deviation of 0.24 after the averaging.
+WIDTH, STEP = 1.0, 3.0
+# More of a frame than this does not move at once: it is light that changes.
+MOST = 0.5
+# How far a background may be pulled off the median of its entries: to the quartiles.
+PULL = 0.5
+
+
+def moving(frames: np.ndarray, noise: float) -> np.ndarray:
+    """Where frames differ from the one before or after by more than noise and light.
+
+    A pixel that somebody crosses changes when he comes and when he goes, and changes on
+    while texture passes; what is behind him is the same every time. So where people are
+    most of the time, what is there most of the time is not the background, but what is
+    still there most often is.
+
+    Parameters
+    ----------
+    frames : ndarray of shape (n_frames, height, width) or (..., 3), of one video
+    noise : float
+        Deviation of the noise of a pixel, in the same unit.
+
+    Returns
+    -------
+    ndarray of bool, of shape (n_frames, height, width)
+    """
+    found = np.zeros(frames.shape[:3], bool)
+    width = WIDTH * pixel_unit(*frames.shape[1:3])
+    for t in range(1, len(frames)):
+        step = frames[t] - frames[t - 1]
+        step = np.abs(step - np.median(step))
+        if step.ndim == 3:
+            step = step.mean(axis=2)
+        moved = ndimage.gaussian_filter(step, width) > STEP * noise
+        if moved.mean() <= MOST:
+            found[t - 1] |= moved
+            found[t] |= moved
+    most = 1 - least_still(len(frames), frames[0].size)
+    found[:, found.mean(axis=0) > most] = False  # leaves, for instance
+    found[found.mean(axis=(1, 2)) > most] = False
+    return found
+
+
+def least_still(n: int, p: int) -> float:
+    """The share of a pixel's entries, or a frame's, that must be left to tell it.
+
+    The nuclear norm pulls every entry of a background of rank one by about
+    1 / sqrt(n p). What is left holds against it with at most its share times lam, where
+    lam = 1 / (sqrt(n) + sqrt(p)); once it takes more than PULL of that, it is better
+    to keep all entries.
+    """
+    return (1 / math.sqrt(n) + 1 / math.sqrt(p)) / PULL
