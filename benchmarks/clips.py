@@ -6,9 +6,10 @@ and a floor in uneven light, of little texture, with pictures and furniture. Peo
 stride and swing their arms, and cars pass through it, a few or a crowd, anywhere or all
 in the same lanes; some stand still, mostly for less than half of the time, and sway.
 Their shadows, hard or soft, and on floors that shine their reflections, which take the
-place of those of lamps, are not foreground. Light is steady, drifts or is switched, and
-never quite the same; leaves wave in a part of some scenes; a lens, some shaking, noise,
-eight bits, and mostly JPEG. Through every fourth scene nobody walks.
+place of those of lamps, are not foreground. Light is steady, drifts or is switched, in
+some scenes also in a part of them, and never quite the same; leaves wave in a part of
+some; a lens, some shaking, noise, eight bits, and mostly JPEG. Through every fourth
+scene nobody walks.
 """
 
 import io
@@ -38,7 +39,7 @@ class Clip:
 
 
 def make(seed: int) -> Clip:
-    rng = np.random.default_rng([22, seed])
+    rng = np.random.default_rng([23, seed])
     photos = [image.mean(axis=2) for image in load_sample_images().images]
     photo, other = (photos[i] for i in rng.permutation(2))
     scene = _Scene(rng, photo)
@@ -50,13 +51,17 @@ def make(seed: int) -> Clip:
     walkers.sort(key=lambda walker: walker.feet)  # who is nearer hides the others
     if seed % 4 == 3:
         walkers = []
-    noise, lens = rng.uniform(0, 4), rng.uniform(0, 0.8)
+    noise = rng.uniform(0, 4) if rng.random() < 0.85 else rng.uniform(4, 12)
+    lens = rng.uniform(0, 0.8)
+    lamp = _lamp(rng) if rng.random() < 0.2 else None
     shake = rng.uniform(0, 0.15) if rng.random() < 0.3 else 0.0
     quality = int(rng.integers(30, 96)) if rng.random() < 0.75 else None
     frames = np.empty((FRAMES, HEIGHT, WIDTH), np.uint8)
     truth = np.zeros(frames.shape, bool)
     for t in range(FRAMES):
         frame = (scene.wall if leaves is None else leaves(scene.wall, t)) * light[t]
+        if lamp is not None:
+            frame = lamp(frame, t)
         for walker in walkers:
             walker.cast_shadow(frame, t)
             walker.reflect(frame, t, light[t])
@@ -298,6 +303,20 @@ def _seen_most(clip: str) -> np.ndarray:
     median = np.median(load_video(clip).frames[::4], axis=0).astype(np.uint8)
     whole = Image.fromarray(median).resize((WIDTH, HEIGHT), Image.Resampling.BOX)
     return np.asarray(whole, float)
+
+
+def _lamp(rng):
+    """The scene with a part that a lamp lights for a while."""
+    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    cy, cx = rng.uniform(0, HEIGHT), rng.uniform(0, WIDTH)
+    part = np.exp(-(((y - cy) / 40) ** 4) - ((x - cx) / 50) ** 4)
+    first, last = np.sort(rng.integers(10, FRAMES, 2))
+    gain = rng.uniform(0.2, 0.5)
+
+    def light(frame: np.ndarray, t: int) -> np.ndarray:
+        return frame * (1 + gain * part) if first <= t < last else frame
+
+    return light
 
 
 def _leaves(rng):

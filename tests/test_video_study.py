@@ -52,7 +52,7 @@ def test_every_method_is_scored(store):
         assert found[model]["elsewhere"] > 0.9
         assert found[model]["seconds_per_frame"] > 0
     assert found["RPCAG"]["facts"]["gap"] <= 1e-3
-    assert found["RPCAG, gamma 10"]["facts"]["gamma"] == 10
+    assert found["RPCAG, paper"]["facts"]["gamma"] == 10
     assert found["RPCAG"]["facts"]["gamma"] not in (0, 10)
     paper, ours = 1408**-0.5, 1 / (40**0.5 + 1408**0.5)
     assert found["RPCA, paper"]["facts"]["lam"] == pytest.approx(paper, rel=1e-3)

@@ -147,10 +147,13 @@ def background(
     elif not quiet:
         _tell(facts, output)
     if facts["status"] != "converged":
+        remedy = "A larger --tol"  # of one that stalled at its precision
+        if facts["status"] == "max_iter":
+            remedy = f"More than --max-iter {max_iter}, or a larger --tol,"
         raise fail(
             f"the fit stopped at a certified gap of {facts['certified_gap']:.1e} "
             f"({facts['status']}), not {tol:.1e}; the files are written all the same. "
-            f"More than --max-iter {max_iter}, or a larger --tol, would do",
+            f"{remedy} would do",
             INCOMPLETE,
         )
 

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 from rpcag.models import FRPCAG, RPCA, RPCAG
 from rpcag.models.problem import automatic_lam
 from rpcag.solvers import Progress
-from rpcag.video.graph import FrameGraph
+from rpcag.video.graph import FrameGraph, grey_step, sample_columns
 from rpcag.video.masks import MaskEstimate, MaskRule
 from rpcag.video.motion import moving
 
@@ -132,7 +132,7 @@ class BackgroundModel:
             )
         self.shape_ = frames.shape[1:]
         X = self._rows(frames)
-        self._graph = FrameGraph().fit(X)
+        self._graph = FrameGraph(self.shape_).fit(X)
         self.noise_ = self._graph.noise_
         self.estimator_ = self._estimator(X.shape)
         self.estimator_.fit(self._still(X))
@@ -200,7 +200,8 @@ class BackgroundModel:
 
     def _rule(self, X: np.ndarray) -> MaskRule:
         """From at most some hundred of the frames."""
-        estimate = MaskEstimate()
+        columns = sample_columns(self.shape_).ravel()
+        estimate = MaskEstimate(self.noise_, grey_step(X[:, columns]))
         some = np.arange(0, len(X), max(1, len(X) // 256))
         for rows in blocks(len(some)):
             S = X[some[rows]] - self.estimator_.low_rank_[some[rows]]

@@ -1,41 +1,72 @@
 """A graph between frames of the same light, whatever moves in them."""
 
+import math
+
 import numpy as np
 from scipy import sparse
 
-PIXELS = 256
-DARKEST = 1 / 255  # noise is at least the step of 8 bits
+CELLS, PIXELS = 4, 16  # so many cells by so many, and pixels of each
+LIKE = 0.8  # so much of the picture must be alike
 PARTS = 10  # of equal length, one after another
 # Frames so many deviations of the noise apart are hardly of the same light.
 SLACK = 2.0
+
+
+def grey_step(X: np.ndarray) -> float:
+    """By how much values differ at least, such as 1 / 255; rows are frames."""
+    steps = np.abs(np.diff(X, axis=0))
+    steps = steps[steps > 0]
+    return float(np.quantile(steps, 0.01)) if steps.size else 1 / 255
 
 
 def pixel_noise(X: np.ndarray) -> np.ndarray:
     """Deviation of the noise in every column, from rows that follow each other.
 
     The median of |x - x'| is 0.6745 sqrt(2) deviations for normal noise; what moves
-    through a pixel in less than half of the steps does not change it.
+    through a pixel in less than half of the steps does not change it. Noise is at least
+    the step from one grey to the next.
     """
     steps = np.median(np.abs(np.diff(X, axis=0)), axis=0)
-    return np.maximum(steps / (0.6745 * np.sqrt(2)), DARKEST)
+    return np.maximum(steps / (0.6745 * np.sqrt(2)), grey_step(X))
 
 
-def sample_columns(n_columns: int) -> np.ndarray:
-    """Pixels from everywhere, the same every time."""
-    some = np.random.default_rng(0).permutation(n_columns)[:PIXELS]
-    return np.sort(some)
+def sample_columns(shape: tuple[int, ...]) -> np.ndarray:
+    """As many pixels of every cell of a picture, the same every time.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, PIXELS)
+        Columns of a matrix whose rows are pictures of this shape.
+    """
+    rng = np.random.default_rng(0)
+    numbers = np.arange(math.prod(shape)).reshape(shape)
+    height, width = shape[:2]
+    cells = [
+        part.ravel()
+        for band in np.array_split(numbers, min(CELLS, height), axis=0)
+        for part in np.array_split(band, min(CELLS, width), axis=1)
+    ]
+    return np.stack([rng.choice(cell, PIXELS) for cell in cells])
 
 
 class FrameGraph:
     """Every frame and those with the most similar background, from all over the video.
 
-    The distance of two frames is the mean of the smaller half of their differences, in
-    units of each pixel's noise, over a sample of the pixels: objects that cover less
-    than half of the picture do not count. Frames that follow each other are the most
-    similar ones, but share whoever stands there, so a frame is joined to the nearest
-    one of every tenth of the video, with weights exp(-(d / SLACK)^2), divided by their
-    sum where that is more than one: so frames joined to their like have a degree of
-    about one, and a frame like no other, as while lights go on, is hardly joined.
+    In a cell of the picture, one of sixteen, the distance of two frames is the mean of
+    the smaller half of their differences, in units of each pixel's noise, over a sample
+    of the pixels; their distance is that of the cell below which four fifths of them
+    are. So objects do not count that cover less than half of a cell, or few cells, and
+    light does that changes in a quarter of the picture. Frames that follow each other
+    are the most similar ones, but share whoever stands there, so a frame is joined to
+    the nearest one of every tenth of the video, with weights exp(-(d / SLACK)^2),
+    divided by their sum where that is more than one: so frames joined to their like
+    have a degree of one on average, and a frame like no other, as while lights go on,
+    is hardly joined.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of a frame: (height, width) or (height, width, 3).
 
     Attributes
     ----------
@@ -44,8 +75,11 @@ class FrameGraph:
         Median deviation of the noise of a pixel.
     """
 
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
     def fit(self, X: np.ndarray) -> "FrameGraph":
-        self._columns = sample_columns(X.shape[1])
+        self._columns = sample_columns(self.shape).ravel()
         noise = pixel_noise(X[:, self._columns])
         self.noise_ = float(np.median(noise))
         self._noise = noise
@@ -62,16 +96,22 @@ class FrameGraph:
     def _features(self, X: np.ndarray) -> np.ndarray:
         return (X[:, self._columns] / self._noise).astype(np.float32)
 
+    def _distances(self, y: np.ndarray) -> np.ndarray:
+        """Of a row to all of the graph."""
+        apart = np.abs(self._rows - y).reshape(len(self._rows), -1, PIXELS)
+        half = PIXELS // 2
+        cells = np.partition(apart, half - 1, axis=2)[:, :, :half].mean(axis=2)
+        last = math.ceil(LIKE * cells.shape[1]) - 1
+        return np.partition(cells, last, axis=1)[:, last]
+
     def _nearest(self, Y: np.ndarray, *, own: bool = False) -> sparse.csr_array:
         """Weights of the nearest row of every part, for rows of Y."""
         n = len(self._rows)
         parts = np.array_split(np.arange(n), min(PARTS, n))
         neighbors = np.empty((len(Y), len(parts)), int)
         distances = np.empty((len(Y), len(parts)))
-        half = (Y.shape[1] + 1) // 2
         for i, y in enumerate(Y):
-            apart = np.partition(np.abs(self._rows - y), half - 1, axis=1)
-            d = apart[:, :half].mean(axis=1)
+            d = self._distances(y)
             if own:
                 d[i] = np.inf
             neighbors[i] = [part[np.argmin(d[part])] for part in parts]

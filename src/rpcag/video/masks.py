@@ -1,19 +1,21 @@
 """From a frame and its background to a mask of what moves.
 
 1. Of every pixel the root of |S| (over colours, of its root mean square): it makes
-   noise and objects alike in spread.
+   noise and objects alike in spread. Where there is much noise it is averaged with a
+   Gaussian, of a tenth of a pixel for every grey level of noise.
 2. One threshold for the video: Otsu's, the value that splits these roots into the two
    classes of least variance, but at least FLOOR deviations (from the median absolute
    deviation) above their median, so that noise alone gives an empty mask.
-3. An edge ends where it has lost half of its height: a pixel counts only if it has EDGE
+3. An edge ends where it has lost most of its height: a pixel counts only if it has EDGE
    of the largest root near it. Else what stands out much grows by a pixel.
 4. What is only lit differently is taken out: where the frame is, around a pixel, gain
    times background plus offset, and the texture of the background is seen in both;
-   and where it is darker by a gain that changes but slowly. These are shadows and
-   reflections.
-5. Clean-up: what a disk cannot pass is closed, holes are filled, and small regions
-   dropped, as are those whose outline is more of an edge in the background than in the
-   frame: somebody who was there most of the time has left.
+   and where it is darker by a gain that changes but slowly, and shows the texture that
+   the background has. These are shadows and reflections.
+5. Clean-up: what a disk cannot pass is closed, holes are filled, also those open to one
+   side of the picture, and small regions dropped, as are those along whose outline the
+   background steps and the frame does not: somebody who was there most of the time has
+   left.
 
 Pixels are those of a frame of 160 x 120; lengths grow with the root of the area. The
 constants are those of the best masks of made-up videos (docs/video.md).
@@ -26,16 +28,17 @@ import numpy as np
 from scipy import ndimage
 
 REFERENCE = 160 * 120
-LEAST = 1 / 255  # noise is at least the step of 8 bits
+AVERAGE, WIDEST = 0.1, 1.5  # pixels by grey level of noise, and at the most
 FLOOR = 4.0
 EDGE, NEAR = 0.6, 2.0  # of the root, so about a third of |S|; pixels
-WINDOWS = (2.5,)  # widths of Gaussians, in pixels
+WINDOW = 2.5  # width of a Gaussian, in pixels
 SIGMAS = 3.0  # of the noise that may be left of what is lit differently
 TEXTURE = 2.0  # variance of the background, in units of that of the noise
 SHADE = 0.6  # shadows are no darker
 SLOPE = 0.06  # change of their gain within a pixel
-GAP, AREA = 2.0, 40.0
-GHOST = 1.0  # edge of the frame on an outline, in units of that of the background
+GAP, AREA, LEAST_AREA = 2.0, 30.0, 10.0
+NOTCH = 0.25  # of the picture: what is open to one side is filled up to this size
+GHOST = 0.5  # step of the frame along an outline, in units of that of the background
 BINS = 4096
 NORMAL = 0.6745  # median size of a standard normal number
 ROOT_MEDIAN, ROOT_SPREAD = 0.8213, 0.3766  # of its root, the latter as of a deviation
@@ -51,40 +54,53 @@ class MaskRule:
         Of the root of |S|.
     noise : float
         Deviation of S where nothing moves.
+    width : float, default=0
+        Of the Gaussian that averages the roots.
     """
 
     threshold: float
     noise: float
+    width: float = 0.0
 
     def __call__(self, frames: np.ndarray, background: np.ndarray) -> np.ndarray:
-        found = stands_out(evidence(frames - background), self.threshold)
+        found = stands_out(evidence(frames - background, self.width), self.threshold)
         return refined(found, frames, background, self.noise)
 
 
 class MaskEstimate:
-    """The rule for a video, from frames that come in parts."""
+    """The rule for a video, from frames that come in parts.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    noise : float
+        Deviation of the noise of the video; how wide to average follows from it.
+    step : float
+        From one grey to the next: noise in S is taken for at least that.
+    """
+
+    def __init__(self, noise: float = 0.0, step: float = 1 / 255) -> None:
+        self.width = min(AVERAGE * 255 * noise, WIDEST)
+        self.step = step
         # Sizes and their roots are at most one, mostly; what is larger counts as one.
         self._edges = np.linspace(0.0, 1.0, BINS + 1)
         self._middles = (self._edges[1:] + self._edges[:-1]) / 2
         self._sizes = np.zeros(BINS, np.int64)
         self._roots = np.zeros(BINS, np.int64)
 
-    def add(self, S: np.ndarray, roots: np.ndarray | None = None) -> None:
+    def add(self, S: np.ndarray) -> None:
         self._sizes += self._histogram(np.abs(S))
-        self._roots += self._histogram(evidence(S) if roots is None else roots)
+        self._roots += self._histogram(evidence(S, self.width))
 
     def rule(self) -> MaskRule:
-        noise = max(_median(self._middles, self._sizes) / NORMAL, LEAST)
+        noise = max(_median(self._middles, self._sizes) / NORMAL, self.step)
         middle = _median(self._middles, self._roots)
         apart = np.abs(self._middles - middle)
         order = np.argsort(apart)
         spread = _median(apart[order], self._roots[order]) / NORMAL
-        middle = max(middle, ROOT_MEDIAN * math.sqrt(LEAST))
-        spread = max(spread, ROOT_SPREAD * math.sqrt(LEAST))
-        floor = middle + FLOOR * spread
-        return MaskRule(max(otsu(self._middles, self._roots), floor), noise)
+        middle = max(middle, ROOT_MEDIAN * math.sqrt(self.step))
+        spread = max(spread, ROOT_SPREAD * math.sqrt(self.step))
+        threshold = max(otsu(self._middles, self._roots), middle + FLOOR * spread)
+        return MaskRule(threshold, noise, self.width)
 
     def _histogram(self, values: np.ndarray) -> np.ndarray:
         return np.histogram(np.minimum(values, 1.0), self._edges)[0]
@@ -95,10 +111,10 @@ def pixel_unit(height: int, width: int) -> float:
     return max(1.0, math.sqrt(height * width / REFERENCE))
 
 
-def evidence(S: np.ndarray) -> np.ndarray:
+def evidence(S: np.ndarray, width: float = 0.0) -> np.ndarray:
     """Step 1, for S of shape (n_frames, height, width) or (..., 3)."""
     size = np.abs(S) if S.ndim == 3 else np.sqrt(np.mean(np.square(S), axis=3))
-    return np.sqrt(size)
+    return _blurred(np.sqrt(size), width)
 
 
 def otsu(values: np.ndarray, counts: np.ndarray) -> float:
@@ -129,7 +145,6 @@ def refined(
     """Steps 4 and 5."""
     frames, background = _grey(frames), _grey(background)
     found = found & ~lit_differently(frames, background, noise)
-    found &= ~shaded(frames, background, noise)
     cleaned = np.stack([clean(mask) for mask in found])
     return without_ghosts(cleaned, frames, background)
 
@@ -141,70 +156,87 @@ def lit_differently(
 
     By least squares in a window the gain is cov(x, b) / var(b), what it explains of
     the frame is cov(x, b)^2 / var(b), more than the noise where the background is
-    seen, and what it leaves is var(x) minus that.
+    seen, and what it leaves is var(x) minus that. A shadow that is soft has no one
+    gain in a window: it is taken from a small one, without offset, as E(xb) / E(b^2),
+    which leaves E(x^2) - gain E(xb): noise, and what the gain changes there. Inside a
+    thing of one colour it leaves as little; so if the background has a texture, half
+    of it must be seen, and else the outline of the thing stays, and is filled.
     """
-    lit = np.zeros(frames.shape, bool)
-    for window in WINDOWS:
-        x, b = _blurred(frames, window), _blurred(background, window)
-        var_x = _blurred(frames**2, window) - x**2
-        var_b = _blurred(background**2, window) - b**2
-        cov = _blurred(frames * background, window) - x * b
-        textured = var_b > TEXTURE * noise**2
-        seen = (cov > 0) & (cov**2 > noise**2 * var_b)
-        left = var_x * var_b - cov**2
-        lit |= textured & seen & (left < (SIGMAS * noise) ** 2 * var_b)
-    return lit
+    x, b = _blurred(frames, WINDOW), _blurred(background, WINDOW)
+    var_x = _blurred(frames**2, WINDOW) - x**2
+    var_b = _blurred(background**2, WINDOW) - b**2
+    cov = _blurred(frames * background, WINDOW) - x * b
+    textured = var_b > TEXTURE * noise**2
+    seen = (cov > 0) & (cov**2 > noise**2 * var_b)
+    left = var_x * var_b - cov**2
+    lit = textured & seen & (left < (SIGMAS * noise) ** 2 * var_b)
 
-
-def shaded(frames: np.ndarray, background: np.ndarray, noise: float) -> np.ndarray:
-    """Step 4: where the frame is a darker background, by a gain that changes slowly.
-
-    By least squares in a window the gain is E(xb) / E(b^2) and leaves E(x^2) minus
-    gain E(xb): noise, and what the gain changes within the window. Inside things of
-    one colour it leaves as little, but their outlines stay, and are filled.
-    """
     xb, bb = _blurred(frames * background, 1.0), _blurred(background**2, 1.0)
     gain = xb / np.maximum(bb, noise**2)
     left = _blurred(frames**2, 1.0) - gain * xb
     slow = left < (SIGMAS * noise) ** 2 + SLOPE**2 * bb
-    return slow & (gain > SHADE) & (gain < 1)
-
-
-def without_ghosts(
-    masks: np.ndarray, frames: np.ndarray, background: np.ndarray
-) -> np.ndarray:
-    """Step 5: regions on whose outline the frame has an edge, as things have."""
-    kept = np.empty_like(masks)
-    for i, mask in enumerate(masks):
-        labels, count = ndimage.label(mask)
-        around = np.where(mask, labels, ndimage.maximum_filter(labels, 3))
-        outline = np.where(ndimage.minimum_filter(mask, 3), 0, around).ravel()
-        edge, behind = (
-            np.bincount(outline, _steepness(image[i]).ravel(), count + 1)
-            for image in (frames, background)
-        )
-        keep = edge >= GHOST * behind
-        keep[0] = False
-        kept[i] = keep[labels]
-    return kept
+    shown = ~textured | (cov > gain * var_b / 2)
+    return lit | (slow & shown & (gain > SHADE) & (gain < 1))
 
 
 def clean(mask: np.ndarray) -> np.ndarray:
     """Step 5, for one frame."""
     unit = pixel_unit(*mask.shape)
-    mask = ndimage.binary_fill_holes(_close(mask, GAP * unit))
+    mask = _filled(_close(mask, GAP * unit))
     labels, _ = ndimage.label(mask)
-    keep = np.bincount(labels.ravel()) >= AREA * unit**2
+    least = max(AREA * mask.size / REFERENCE, LEAST_AREA)
+    keep = np.bincount(labels.ravel()) >= least
     keep[0] = False
     return keep[labels]
 
 
+def without_ghosts(
+    masks: np.ndarray, frames: np.ndarray, background: np.ndarray
+) -> np.ndarray:
+    """Step 5: without regions along whose outline only the background steps.
+
+    A step is the difference of means in a window, of what is inside a region and of
+    what is outside of all. Means, so that the texture of a background that somebody
+    plain hides is no step.
+    """
+    kept = np.empty_like(masks)
+    for i, mask in enumerate(masks):
+        labels, count = ndimage.label(mask)
+        around = np.where(mask, labels, ndimage.maximum_filter(labels, 3))
+        outline = np.where(ndimage.minimum_filter(mask, 3), 0, around).ravel()
+        steps, behind = (
+            np.bincount(outline, _step(image[i], mask).ravel() ** 2, count + 1)
+            for image in (frames, background)
+        )
+        keep = steps >= GHOST**2 * behind
+        keep[0] = False
+        kept[i] = keep[labels]
+    return kept
+
+
+def _step(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Mean of an image around a pixel, inside of a mask minus outside."""
+    means = []
+    for part in (mask, ~mask):
+        weight = _blurred(part[None].astype(np.float32), WINDOW)[0]
+        total = _blurred((image * part)[None], WINDOW)[0]
+        means.append(total / np.maximum(weight, 1e-6))
+    return means[0] - means[1]
+
+
+def _filled(mask: np.ndarray) -> np.ndarray:
+    """Holes, and notches that objects and one side of the picture enclose."""
+    holes, count = ndimage.label(~mask)
+    sides = holes[0], holes[-1], holes[:, 0], holes[:, -1]
+    touched = sum(np.bincount(np.unique(side), minlength=count + 1) for side in sides)
+    size = np.bincount(holes.ravel(), minlength=count + 1)
+    fill = (touched == 0) | ((touched == 1) & (size <= NOTCH * mask.size))
+    fill[0] = True
+    return fill[holes]
+
+
 def _grey(images: np.ndarray) -> np.ndarray:
     return images if images.ndim == 3 else images.mean(axis=3)
-
-
-def _steepness(image: np.ndarray) -> np.ndarray:
-    return ndimage.gaussian_gradient_magnitude(image, pixel_unit(*image.shape))
 
 
 def _blurred(images: np.ndarray, width: float) -> np.ndarray:
