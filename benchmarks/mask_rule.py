@@ -163,10 +163,6 @@ class Scores:
             self._known[key] = found.mean(axis=0)
         return self._known[key]
 
-    @property
-    def tried(self) -> int:
-        return len(self._known)
-
 
 def climb(scores, start):
     """The end of a search, and every step on the way."""

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 from rpcag.models import FRPCAG, RPCA, RPCAG
 from rpcag.models.problem import automatic_lam
 from rpcag.solvers import Progress
-from rpcag.video.graph import FrameGraph, grey_step, sample_columns
+from rpcag.video.graph import FrameGraph
 from rpcag.video.masks import MaskEstimate, MaskRule
 from rpcag.video.motion import moving
 
@@ -200,8 +200,7 @@ class BackgroundModel:
 
     def _rule(self, X: np.ndarray) -> MaskRule:
         """From at most some hundred of the frames."""
-        columns = sample_columns(self.shape_).ravel()
-        estimate = MaskEstimate(self.noise_, grey_step(X[:, columns]))
+        estimate = MaskEstimate(self.noise_, self._graph.step_)
         some = np.arange(0, len(X), max(1, len(X) // 256))
         for rows in blocks(len(some)):
             S = X[some[rows]] - self.estimator_.low_rank_[some[rows]]

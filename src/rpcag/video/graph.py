@@ -71,8 +71,8 @@ class FrameGraph:
     Attributes
     ----------
     adjacency_ : csr_array of shape (n_frames, n_frames)
-    noise_ : float
-        Median deviation of the noise of a pixel.
+    noise_, step_ : float
+        Median deviation of the noise of a pixel, and from one grey to the next.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -80,8 +80,9 @@ class FrameGraph:
 
     def fit(self, X: np.ndarray) -> "FrameGraph":
         self._columns = sample_columns(self.shape).ravel()
-        noise = pixel_noise(X[:, self._columns])
-        self.noise_ = float(np.median(noise))
+        sample = X[:, self._columns]
+        noise = pixel_noise(sample)
+        self.noise_, self.step_ = float(np.median(noise)), grey_step(sample)
         self._noise = noise
         self._rows = self._features(X)
         W = self._nearest(self._rows, own=True)

@@ -18,7 +18,7 @@
    left.
 
 Pixels are those of a frame of 160 x 120; lengths grow with the root of the area. The
-constants are those of the best masks of made-up videos (docs/video.md).
+constants come from a search on made-up videos (docs/video.md).
 """
 
 import math
