@@ -361,6 +361,17 @@ def test_soft_shadows_are_told_from_objects():
         assert not lit_differently(factor * floor, floor, 0.01).any()
 
 
+def test_shadows_are_told_from_objects_in_noise(rng):
+    noise, floor = 4 / 255, np.full((1, 60, 80), 0.5)
+    shape = np.zeros_like(floor)
+    shape[0, 20:40, 25:45] = 1
+    rule = MaskRule(0.29, noise, 0.4)
+    for penumbra, truth in ((3, shape < 0), (0.5, shape > 0)):
+        darker = 1 - 0.3 * ndimage.gaussian_filter(shape, (0, penumbra, penumbra))
+        frame = floor * darker + noise * rng.standard_normal(floor.shape)
+        assert foreground_scores(rule(frame, floor), truth).f > 0.95
+
+
 def test_something_plain_hides_texture_as_no_shadow_does(rng):
     wall = ndimage.gaussian_filter(rng.standard_normal((1, 60, 80)), (0, 1.5, 1.5))
     wall = 0.5 + 0.06 * wall / wall.std()
@@ -406,7 +417,7 @@ def test_the_clean_up_closes_fills_and_drops():
     mask[20:40, 20:40] = True
     mask[25:35, 25:35] = False  # a hole
     mask[20:40, 42:50] = True  # behind a gap of two pixels
-    mask[80:85, 80:85] = True  # 25 pixels
+    mask[80:84, 80:84] = True  # 16 pixels
     mask[100:107, 0:7] = True  # 49 pixels at the border
     cleaned = clean(mask)
     assert cleaned[20:40, 20:50].all()

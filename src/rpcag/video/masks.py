@@ -18,7 +18,7 @@
    left.
 
 Pixels are those of a frame of 160 x 120; lengths grow with the root of the area. The
-constants come from a search on made-up videos (docs/video.md).
+constants are the end of a search on made-up videos (docs/video.md).
 """
 
 import math
@@ -30,15 +30,16 @@ from scipy import ndimage
 REFERENCE = 160 * 120
 AVERAGE, WIDEST = 0.1, 1.5  # pixels by grey level of noise, and at the most
 FLOOR = 4.0
-EDGE, NEAR = 0.6, 2.0  # of the root, so about a third of |S|; pixels
+EDGE, NEAR = 0.55, 3.0  # of the root, so 0.3 of |S|; pixels
 WINDOW = 2.5  # width of a Gaussian, in pixels
-SIGMAS = 3.0  # of the noise that may be left of what is lit differently
+SIGMAS = 4.0  # of the noise that may be left of what is lit differently
 TEXTURE = 2.0  # variance of the background, in units of that of the noise
 SHADE = 0.6  # shadows are no darker
 SLOPE = 0.06  # change of their gain within a pixel
-GAP, AREA, LEAST_AREA = 2.0, 30.0, 10.0
+UNEVEN = 4.0  # variance of noise within a pixel, at the most, in units of its own
+GAP, AREA, LEAST_AREA = 2.0, 40.0, 10.0
 NOTCH = 0.25  # of the picture: what is open to one side is filled up to this size
-GHOST = 0.5  # step of the frame along an outline, in units of that of the background
+GHOST = 0.75  # step of the frame along an outline, in units of that of the background
 BINS = 4096
 NORMAL = 0.6745  # median size of a standard normal number
 ROOT_MEDIAN, ROOT_SPREAD = 0.8213, 0.3766  # of its root, the latter as of a deviation
@@ -158,9 +159,11 @@ def lit_differently(
     the frame is cov(x, b)^2 / var(b), more than the noise where the background is
     seen, and what it leaves is var(x) minus that. A shadow that is soft has no one
     gain in a window: it is taken from a small one, without offset, as E(xb) / E(b^2),
-    which leaves E(x^2) - gain E(xb): noise, and what the gain changes there. Inside a
-    thing of one colour it leaves as little; so if the background has a texture, half
-    of it must be seen, and else the outline of the thing stays, and is filled.
+    which leaves E(x^2) - gain E(xb): noise, and what the gain changes there. Of noise
+    that window holds a dozen values, whose variance is mostly within half of its mean;
+    but compression makes it uneven. Inside a thing of one colour as little is left; so
+    if the background has a texture, half of it must be seen, and else the outline of
+    the thing stays, and is filled.
     """
     x, b = _blurred(frames, WINDOW), _blurred(background, WINDOW)
     var_x = _blurred(frames**2, WINDOW) - x**2
@@ -174,7 +177,7 @@ def lit_differently(
     xb, bb = _blurred(frames * background, 1.0), _blurred(background**2, 1.0)
     gain = xb / np.maximum(bb, noise**2)
     left = _blurred(frames**2, 1.0) - gain * xb
-    slow = left < (SIGMAS * noise) ** 2 + SLOPE**2 * bb
+    slow = left < UNEVEN * noise**2 + SLOPE**2 * bb
     shown = ~textured | (cov > gain * var_b / 2)
     return lit | (slow & shown & (gain > SHADE) & (gain < 1))
 

