@@ -44,6 +44,18 @@ def store(tmp_path_factory):
     return store
 
 
+@pytest.mark.parametrize("model", ["MOG2", "KNN"])
+def test_the_methods_of_opencv_find_the_same_again(model):
+    pytest.importorskip("cv2")
+    rng = np.random.default_rng(0)
+    frames = rng.integers(90, 160, (30, 24, 32)).astype(np.uint8)
+    masked = np.arange(30)
+    first, second = (
+        video.METHODS[model](frames, masked, frames[:0]).background for _ in range(2)
+    )
+    assert np.array_equal(first, second)
+
+
 def test_every_method_is_scored(store):
     found = {r["run"]["model"]: r for r in store.read()}
     for model in OURS:

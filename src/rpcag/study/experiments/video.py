@@ -112,6 +112,7 @@ def _opencv(name: str) -> Callable[..., Found]:
                 f"{name} is OpenCV's: pip install opencv-python-headless"
             ) from error
         cv2.setNumThreads(1)
+        cv2.setRNGSeed(0)  # KNN draws what it learns
         make = getattr(cv2, f"createBackgroundSubtractor{name}")
         wanted = set(masked.tolist())
 
