@@ -1,5 +1,6 @@
 """What all graph builders share."""
 
+import hashlib
 import math
 from numbers import Real
 from typing import Any
@@ -52,6 +53,9 @@ class GraphBuilder(BaseEstimator):
         rows, seen = self._prepare(X, mask)
         # A copy: `connect` must not see what happens to the caller's array later.
         self._rows = rows.copy() if rows is X else rows, seen
+        self._places: dict[bytes, int] = {}
+        for i, key in enumerate(_keys(self._rows)):
+            self._places.setdefault(key, i)
         self.adjacency_ = self._build(self._rows)
         return self
 
@@ -85,10 +89,7 @@ class GraphBuilder(BaseEstimator):
 
     def _doubles(self, rows) -> np.ndarray:
         """The first row of the graph that equals each row, or -1."""
-        first: dict[bytes, int] = {}
-        for i, key in enumerate(_keys(self._rows)):
-            first.setdefault(key, i)
-        return np.array([first.get(key, -1) for key in _keys(rows)], dtype=int)
+        return np.array([self._places.get(key, -1) for key in _keys(rows)], dtype=int)
 
     def _build(self, rows):
         raise NotImplementedError
@@ -97,11 +98,17 @@ class GraphBuilder(BaseEstimator):
         raise NotImplementedError
 
 
+def digest(content: bytes) -> bytes:
+    """Short enough to keep one per row, long enough to tell rows apart."""
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
 def _keys(rows):
-    """What rows are, as bytes: values and mask."""
+    """Digests of rows, values and mask."""
     X, M = rows
-    for i, x in enumerate(X + 0.0):  # so that zeros have one sign
-        yield x.tobytes() + (b"" if M is None or M[i].all() else M[i].tobytes())
+    for i, x in enumerate(X):
+        mask = b"" if M is None or M[i].all() else M[i].tobytes()
+        yield digest((x + 0.0).tobytes() + mask)  # so that zeros have one sign
 
 
 def take_rows(rows, which):

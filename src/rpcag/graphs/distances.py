@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.utils import check_array
 
-# Pairs of rows whose distances are held at a time: 64 MiB of doubles.
-PAIRS = 2**23
+# Pairs of rows whose distances are held at a time: 8 MiB of doubles, and about six
+# arrays of that size while neighbors are searched.
+PAIRS = 2**20
 
 
 def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:

@@ -18,6 +18,7 @@ class NewVertices(NamedTuple):
     weights: sparse.csr_array  # sum of We / De over the edges shared with every vertex
     degrees: np.ndarray  # weight of all their edges
     loops: np.ndarray  # sum of We / De over their edges
+    doubles: np.ndarray  # the row of the hypergraph that each equals, or -1
 
 
 class KNNHypergraph(BaseEstimator):
@@ -102,7 +103,7 @@ class KNNHypergraph(BaseEstimator):
         loops = own + reach.reached @ shares
         new, twins = reach.doubles < 0, reach.doubles[reach.doubles >= 0]
         if new.all():
-            return NewVertices(sparse.csr_array(weights), degrees, loops)
+            return NewVertices(sparse.csr_array(weights), degrees, loops, reach.doubles)
         # Rows of the hypergraph itself, without their loops.
         known = H[twins] @ scaled
         own_loops = H[twins] @ shares
@@ -111,6 +112,7 @@ class KNNHypergraph(BaseEstimator):
             put_together(new, weights, sparse.csr_array(known)),
             put_together(new, degrees, degree(H)[twins]),
             put_together(new, loops, own_loops),
+            reach.doubles,
         )
 
 

@@ -15,8 +15,10 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import check_components
+from rpcag.models.graph import check_edges
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -48,6 +50,41 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             order="C",
             ensure_all_finite="allow-nan" if missing else True,
         )
+
+    def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
+        """Embed some rows at a time, so that memory does not grow with their number.
+
+        Every row is embedded by itself: blocks change nothing but the rounding.
+        """
+        adjacency = self._check_adjacency(X, adjacency)
+        Z = np.empty((len(X), self._n_features_out), X.dtype)
+        with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
+            for rows in row_blocks((len(X), self._row_width(X, adjacency))):
+                Z[rows] = self._embed_rows(X[rows], _take(adjacency, rows))
+        if not np.isfinite(Z).all():
+            raise ValueError(
+                "X or adjacency has values too far beyond those the model was fitted "
+                f"on; X reaches {np.nanmax(np.abs(X), initial=0.0):.3g}: check its unit"
+            )
+        return Z
+
+    def _embed_rows(self, X: np.ndarray, adjacency) -> np.ndarray:
+        """Embedding of new rows, with `adjacency` as `_check_adjacency` returns it."""
+        raise NotImplementedError
+
+    def _check_adjacency(self, X: np.ndarray, adjacency):
+        if adjacency is None:
+            return None
+        return check_edges(adjacency, len(X), len(self.embedding_))
+
+    def _row_width(self, X: np.ndarray, adjacency) -> int:
+        """Entries per row of the arrays, up to forty, that `_embed_rows` makes."""
+        edges = [*adjacency] if isinstance(adjacency, list) else [adjacency]
+        graphs = getattr(self, "_graphs", None) or [getattr(self, "_graph", None)]
+        edges += [getattr(graph, "adjacency", None) for graph in graphs]
+        dense = any(isinstance(A, np.ndarray) for A in edges)
+        # Weights to all fitted rows: ten arrays, made once, not in every iteration.
+        return max(X.shape[1], len(self.embedding_) // 4 if dense else 0)
 
     def _set_embedding(self, Q: np.ndarray, dtype) -> None:
         self.embedding_ = np.ascontiguousarray(Q, dtype=dtype)
@@ -127,8 +164,8 @@ class FactorModel(MatrixModel):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows: what the model would give them next to the old ones.
 
-        The directions and the rows of `fit` stay as they are; a row of `fit`, joined
-        to its neighbours as before, gets its own embedding back.
+        The directions and the rows of `fit` stay as they are. A row of `fit`, joined
+        to its neighbors as before, gets its own embedding back.
 
         Parameters
         ----------
@@ -144,15 +181,10 @@ class FactorModel(MatrixModel):
         """
         check_is_fitted(self, "components_")
         X = self._validate(X, reset=False)
-        with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
-            scaled = X.astype(np.float64) / self._unit
-            Z = self._embed(X, scaled, adjacency).astype(X.dtype, copy=False)
-        if not np.isfinite(Z).all():
-            raise ValueError(
-                "X or adjacency has values too far beyond those the model was fitted "
-                f"on (largest there: about {self._unit:.3g})"
-            )
-        return Z
+        return self._transform(X, adjacency)
+
+    def _embed_rows(self, X, adjacency):
+        return self._embed(X, X.astype(np.float64) / self._unit, adjacency)
 
     def _check_options(self, X) -> None:
         raise NotImplementedError
@@ -189,6 +221,13 @@ class FactorModel(MatrixModel):
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def _take(adjacency, rows: slice):
+    """Some rows of the weights to fitted rows, of one graph or of several."""
+    if isinstance(adjacency, list):
+        return [_take(A, rows) for A in adjacency]
+    return None if adjacency is None else adjacency[rows]
 
 
 def row_names(X):

@@ -233,8 +233,10 @@ class FRPCAG(Decomposition):
         """Embedding of new rows, robust to gross errors and missing entries in them.
 
         Every row x is split into l, smooth between the features and towards its
-        neighbours among the rows of `fit`, and a sparse rest: the model of `fit` with
+        neighbors among the rows of `fit`, and a sparse rest: the model of `fit` with
         all other rows fixed. The embedding is l in the directions of `components_`.
+        Either ||m o l||_1 <= 2 ||m o x||_1, with m one where x is observed, or ||l|| is
+        at most sqrt(2) times that of the longest neighbor.
 
         Parameters
         ----------
@@ -250,25 +252,20 @@ class FRPCAG(Decomposition):
         """
         check_is_fitted(self, "components_")
         X = self._validate(X, reset=False)
+        return self._transform(X, adjacency)
+
+    def _embed_rows(self, X, adjacency):
         values = self.low_rank_.astype(np.float64) / self._unit
         ties = self._graph.ties(X, adjacency, values)
         if ties is None:
             ties = np.zeros(len(X)), np.zeros(X.shape)
         a, b = (g * self._unit for g in (self.gamma_samples_, self.gamma_features_))
-        with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
-            L = fista_rows(
-                X.astype(np.float64) / self._unit,
-                a * ties[0],
-                a * ties[1],
-                self.feature_laplacian_,
-                b,
-                self._top,
-            )
-            Z = (L @ self.components_.T.astype(np.float64)) * self._unit
-            Z = Z.astype(X.dtype)
-        if not np.isfinite(Z).all():
-            raise ValueError(
-                "X or adjacency has values too far beyond those the model was fitted "
-                f"on (largest there: about {self._unit:.3g})"
-            )
-        return Z
+        L = fista_rows(
+            X.astype(np.float64) / self._unit,
+            a * ties[0],
+            a * ties[1],
+            self.feature_laplacian_,
+            b,
+            self._top,
+        )
+        return (L @ self.components_.T.astype(np.float64)) * self._unit

@@ -13,9 +13,6 @@ from rpcag.models.graph import ModelGraph
 from rpcag.models.table import About
 from rpcag.solvers.glpca import glpca, rglpca
 
-# Rows embedded at a time, each with a d x d system of its own.
-ROWS = 256
-
 
 class GLPCA(FactorModel):
     """Graph-Laplacian PCA: principal components that are smooth on a graph.
@@ -156,15 +153,20 @@ class GLPCA(FactorModel):
     def _embed(self, X, scaled, adjacency):
         # Rows of K Q - gamma Phi Q = Q Lambda with Lambda = U^T U - gamma Q^T Phi Q:
         #   q_i (Lambda + gamma c_i) = x_i U + gamma pull_i,
-        # so the rows of fit get their own q back.
+        # so the rows of fit get their own q back. The divisor of a rough column may be
+        # near zero, or negative, so |q_k| is limited to |x u_k| / u_k^2 (the row's own
+        # data alone) or the largest fitted |q_ik|, if that is more.
         curvature, pull = self._ties(X, adjacency)
         U, gamma = self._scaled_U, self._scaled_gamma
-        Lambda = np.diag(U.T @ U - gamma * self._S)
-        denominator = Lambda + gamma * curvature[:, None]
-        size = np.abs(denominator).max(initial=0.0)
-        safe = np.abs(denominator) > 1e-12 * size
-        numerator = scaled @ U + gamma * pull
-        return np.where(safe, numerator / np.where(safe, denominator, 1), 0.0)
+        squares = np.sum(U * U, axis=0)
+        divisor = squares - gamma * np.diag(self._S) + gamma * curvature[:, None]
+        safe = np.abs(divisor) > 1e-12 * np.abs(divisor).max(axis=1, keepdims=True)
+        seen = squares > 1e-24 * squares.max(initial=0.0)
+        xU = scaled @ U
+        limit = np.where(seen, np.abs(xU) / np.where(seen, squares, 1), 0.0)
+        limit = np.maximum(limit, np.abs(self.embedding_).max(axis=0))
+        Q = np.where(safe, (xU + gamma * pull) / np.where(safe, divisor, 1), 0.0)
+        return np.clip(Q, -limit, limit)
 
     def _ties(self, X, adjacency):
         Q = self.embedding_.astype(np.float64)
@@ -317,13 +319,14 @@ class RGLPCA(GLPCA):
         # With w = 1 / ||x - q U^T||, stationarity in U makes the multiplier of
         # Q^T Q = I equal to 2 gamma Q^T Phi Q, and that in Q reads for every row
         #   q (w U^T U + 2 gamma (c I - Q^T Phi Q)) = w x U + 2 gamma pull.
-        # Solved for q and w in turn: least squares, reweighted.
+        # Solved for q and w in turn: least squares, reweighted. The system may be
+        # indefinite, so ||q|| is limited to that of the row's own data alone (gamma 0)
+        # or of the longest fitted row, if that is more.
         curvature, pull = self._ties(X, adjacency)
-        Q = np.empty((len(X), self._scaled_U.shape[1]))
-        for start in range(0, len(X), ROWS):
-            rows = slice(start, start + ROWS)
-            Q[rows] = self._reweighted(scaled[rows], curvature[rows], pull[rows])
-        return Q
+        return self._reweighted(scaled, curvature, pull)
+
+    def _row_width(self, X, adjacency):
+        return max(super()._row_width(X, adjacency), self.n_components_**2)
 
     def _reweighted(self, x, curvature, pull):
         U, gamma = self._scaled_U, self._scaled_gamma
@@ -336,6 +339,8 @@ class RGLPCA(GLPCA):
         q = linalg.solve(gram, xU.T, assume_a="pos").T
         if gamma == 0:
             return q
+        longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
+        limit = np.maximum(np.linalg.norm(q, axis=1), longest)
         floor = 1e-9 * np.maximum(np.linalg.norm(x, axis=1), 1e-300)
         active = np.arange(len(x))
         for _ in range(200):
@@ -345,6 +350,8 @@ class RGLPCA(GLPCA):
             system = gram + r[:, :, None] * tie[active]
             right = xU[active] + 2 * gamma * r * pull[active]
             new = np.linalg.solve(system, right[:, :, None])[:, :, 0]
+            norms = np.linalg.norm(new, axis=1)
+            new *= np.minimum(1, limit[active] / np.maximum(norms, 1e-300))[:, None]
             change = np.abs(new - q[active]).max(axis=1)
             q[active] = new
             active = active[change > 1e-10 * np.abs(new).max(axis=1)]

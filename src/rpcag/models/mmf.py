@@ -108,7 +108,8 @@ class MMF(FactorModel):
         return self.embedding_.astype(np.float64) / self._unit
 
     def _balance(self, scaled, weights, ties):
-        # Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
+        # Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull. A mean of
+        # x U and pull / c, so that ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
         Z = scaled @ self.components_.T.astype(np.float64)
         stiffness = np.ones(len(Z))
         for weight, tie in zip(weights, ties, strict=True):
@@ -288,7 +289,7 @@ class MMMF(MMF):
         """
         return super().transform(X, adjacency=adjacency)
 
-    def _embed(self, X, scaled, adjacency):
+    def _check_adjacency(self, X, adjacency):
         if adjacency is None:
             adjacency = [None] * len(self._graphs)
         if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
@@ -298,6 +299,9 @@ class MMMF(MMF):
                 f"adjacency must be a list of {len(self._graphs)} arrays, one per "
                 f"graph, got {type(adjacency).__name__}"
             )
+        return [super(MMMF, self)._check_adjacency(X, edges) for edges in adjacency]
+
+    def _embed(self, X, scaled, adjacency):
         Q = self._scaled_embedding()
         ties = [
             graph.ties(X, edges, Q)

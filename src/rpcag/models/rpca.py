@@ -154,14 +154,16 @@ class RPCA(Decomposition):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows, robust to gross errors and missing entries in them.
 
-        Every row x is split into z V in the learnt subspace, smooth towards its
-        neighbours among the rows the model was fitted on, and a sparse rest:
+        Every row x is split into z V in the learned subspace, smooth towards its
+        neighbors among the rows the model was fitted on, and a sparse rest:
 
             minimise  lam ||m o (x - z V)||_1 + z diag(1/s) z^T / 2
                       + gamma (smoothness of z on the edges to the fitted rows)
 
         The second term is what the nuclear norm asks of one row (see
-        `rpcag.solvers.projection.project`).
+        `rpcag.solvers.projection.project`). Neither a gross error nor an odd edge makes
+        the answer l = z V large: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
+        sqrt(2) times that of the longest neighbor.
 
         Parameters
         ----------
@@ -177,36 +179,38 @@ class RPCA(Decomposition):
         """
         check_is_fitted(self, "components_")
         X = self._validate(X, reset=False)
+        return self._transform(X, adjacency)
+
+    def _embed_rows(self, X, adjacency):
         curvature, pull = self._ties(X, adjacency)
         # In units of the typical size, as wide as the model or the rows are.
         dtype = np.result_type(X, self._directions)
         scale = dtype.type(self._scale)
-        with np.errstate(over="ignore"):
-            scaled = X.astype(dtype) / scale
+        scaled = X.astype(dtype) / scale
         observed = None
         if np.isnan(X).any():
             observed = ~np.isnan(X)
             scaled[~observed] = 0
-        with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
-            Z = project(
-                scaled,
-                observed,
-                Subspace(
-                    self._directions.astype(dtype, copy=False),
-                    self._spectrum.astype(dtype, copy=False) / scale,
-                ),
-                self.lam_,
-                curvature * self._scale,
-                pull,
-                penalty=PENALTY * self.lam_ * self._scale / self._spread,
-            )
-            Z = (Z[:, : self.n_components_] * scale).astype(X.dtype, copy=False)
-        if not np.isfinite(Z).all():
+        Z = project(
+            scaled,
+            observed,
+            Subspace(
+                self._directions.astype(dtype, copy=False),
+                self._spectrum.astype(dtype, copy=False) / scale,
+            ),
+            self.lam_,
+            curvature * self._scale,
+            pull,
+            penalty=PENALTY * self.lam_ * self._scale / self._spread,
+        )
+        return Z[:, : self.n_components_] * scale
+
+    def _check_adjacency(self, X, adjacency):
+        if adjacency is not None and not hasattr(self, "_graph"):
             raise ValueError(
-                "X or adjacency has values too far beyond those the model was fitted "
-                f"on (typical size of X there: {self._scale:.3g})"
+                f"adjacency is for models with a graph; {type(self).__name__} has none"
             )
-        return Z
+        return super()._check_adjacency(X, adjacency)
 
     def _fit(self, X):
         lam = resolve_lam(self.lam, X)
@@ -269,13 +273,6 @@ class RPCA(Decomposition):
 
     def _ties(self, X, adjacency):
         """Curvature and pull of the smoothness towards the fitted rows: none."""
-        if adjacency is not None:
-            raise ValueError(
-                f"adjacency is for models with a graph; {type(self).__name__} has none"
-            )
-        return self._no_ties(X)
-
-    def _no_ties(self, X):
         return np.zeros(len(X)), np.zeros((len(X), self.rank_))
 
 
@@ -427,7 +424,7 @@ class RPCAG(RPCA):
     def _ties(self, X, adjacency):
         ties = self._graph.ties(X, adjacency, np.asarray(self._scores))
         if ties is None:
-            return self._no_ties(X)
+            return super()._ties(X, adjacency)
         curvature, pull = ties
         return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
 

@@ -111,8 +111,9 @@ class NCuts(Embedding):
         """Embedding of new rows: the eigenvectors, continued to them.
 
         A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu),
-        which also gives a value to rows that were not there (Nyström's formula). Rows
-        without neighbours are at the origin.
+        which also gives a value to rows that were not there (Nyström's formula). Every
+        coordinate is clipped to the range of the fitted ones, since 1 - mu may be
+        small. Rows without neighbors are at the origin.
 
         Parameters
         ----------
@@ -128,23 +129,26 @@ class NCuts(Embedding):
         """
         check_is_fitted(self, "embedding_")
         X = self._validate(X, reset=False, missing=True)
-        root = np.sqrt(degree(self.adjacency_))
-        Q = self.embedding_.astype(np.float64) / np.where(
-            self._scale(root) > 0, self._scale(root), 1
-        )
-        edges = self._graph.edges(X, adjacency, len(Q))
-        if edges is None:
+        return self._transform(X, adjacency)
+
+    def _embed_rows(self, X, adjacency):
+        Q = self.embedding_.astype(np.float64)
+        pull = self._pull(X, adjacency, Q)
+        if pull is None:
             raise ValueError(
                 "the graph was precomputed, so new rows need adjacency=: their weights "
                 "to the rows of fit"
             )
-        new_root = np.sqrt(degree(edges))
-        pull = edges @ (Q * inverse_sqrt(root**2)[:, None])
-        pull *= inverse_sqrt(new_root**2)[:, None]
         decay = 1 - self.eigenvalues_
         safe = np.abs(decay) > 1e-10
         Z = np.where(safe, pull / np.where(safe, decay, 1), 0.0)
-        return (Z * self._scale(new_root)).astype(X.dtype, copy=False)
+        alone = ~pull.any(axis=1, keepdims=True)
+        return np.where(alone, 0.0, np.clip(Z, Q.min(axis=0), Q.max(axis=0)))
+
+    def _pull(self, X, adjacency, Q) -> np.ndarray | None:
+        """sum_j a_j q_j / sqrt(d d_j), or None where nothing joins new rows."""
+        ties = self._graph.ties(X, adjacency, Q)
+        return None if ties is None else ties[1]
 
     def _vertices(self, root) -> np.ndarray:
         """Vertices that take part."""
@@ -216,3 +220,7 @@ class LaplacianEigenmaps(NCuts):
 
     def _scale(self, root):
         return inverse_sqrt(root**2)[:, None]
+
+    def _pull(self, X, adjacency, Q):
+        # In q / sqrt(d) the sum of `NCuts` is the mean of the neighbors.
+        return self._graph.mean(X, adjacency, Q)
