@@ -165,7 +165,8 @@ class FactorModel(MatrixModel):
         """Embedding of new rows: what the model would give them next to the old ones.
 
         The directions and the rows of `fit` stay as they are. A row of `fit`, joined
-        to its neighbors as before, gets its own embedding back.
+        to its neighbors as before, gets its own embedding back. Other rows are bounded
+        by their own data and their neighbors.
 
         Parameters
         ----------

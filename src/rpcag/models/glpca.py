@@ -151,11 +151,14 @@ class GLPCA(FactorModel):
         self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
 
     def _embed(self, X, scaled, adjacency):
-        # Rows of K Q - gamma Phi Q = Q Lambda with Lambda = U^T U - gamma Q^T Phi Q:
-        #   q_i (Lambda + gamma c_i) = x_i U + gamma pull_i,
-        # so the rows of fit get their own q back. The divisor of a rough column may be
-        # near zero, or negative, so |q_k| is limited to |x u_k| / u_k^2 (the row's own
-        # data alone) or the largest fitted |q_ik|, if that is more.
+        """Rows q of K Q - gamma Phi Q = Q Lambda, Lambda = U^T U - gamma Q^T Phi Q.
+
+        q (Lambda + gamma c) = x U + gamma pull
+
+        The rows of fit get their own q back. The divisor of a rough column may be near
+        zero or negative, so new rows are bounded by their own data alone or the fitted
+        rows: |q_k| <= max(|x u_k| / ||u_k||^2, max_i |q_ik|).
+        """
         curvature, pull = self._ties(X, adjacency)
         U, gamma = self._scaled_U, self._scaled_gamma
         squares = np.sum(U * U, axis=0)
@@ -316,12 +319,14 @@ class RGLPCA(GLPCA):
         self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
 
     def _embed(self, X, scaled, adjacency):
-        # With w = 1 / ||x - q U^T||, stationarity in U makes the multiplier of
-        # Q^T Q = I equal to 2 gamma Q^T Phi Q, and that in Q reads for every row
-        #   q (w U^T U + 2 gamma (c I - Q^T Phi Q)) = w x U + 2 gamma pull.
-        # Solved for q and w in turn: least squares, reweighted. The system may be
-        # indefinite, so ||q|| is limited to that of the row's own data alone (gamma 0)
-        # or of the longest fitted row, if that is more.
+        """With w = 1 / ||x - q U^T||, stationarity in U and Q reads for every row
+
+        q (w U^T U + 2 gamma (c I - Q^T Phi Q)) = w x U + 2 gamma pull
+
+        since the multiplier of Q^T Q = I is 2 gamma Q^T Phi Q. Solved for q and w in
+        turn: least squares, reweighted. The system may be indefinite, so new rows are
+        bounded: ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||).
+        """
         curvature, pull = self._ties(X, adjacency)
         return self._reweighted(scaled, curvature, pull)
 

@@ -152,9 +152,11 @@ class GNMF(FactorModel):
         return Q * size, first.components_.T
 
     def _embed(self, X, scaled, adjacency):
-        # min over q >= 0 of ||x - q U^T||^2 + gamma (c ||q||^2 - 2 q pull). Columns of
-        # U >= 0 have unit norm, so ||q U^T|| >= ||q||, and stationarity along q gives
-        # ||q|| <= max(||x||, sqrt(2) max_j ||q_j||).
+        """Minimize ||x - q U^T||^2 + gamma (c ||q||^2 - 2 q pull) over q >= 0.
+
+        The columns of U >= 0 have unit norm, so ||q U^T|| >= ||q||, and stationarity
+        along q gives ||q|| <= max(||x||, sqrt(2) max_j ||q_j||).
+        """
         self._refuse_negative(X)
         U = self.components_.T.astype(np.float64)
         H = U.T @ U

@@ -108,8 +108,10 @@ class MMF(FactorModel):
         return self.embedding_.astype(np.float64) / self._unit
 
     def _balance(self, scaled, weights, ties):
-        # Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull. A mean of
-        # x U and pull / c, so that ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
+        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
+
+        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
+        """
         Z = scaled @ self.components_.T.astype(np.float64)
         stiffness = np.ones(len(Z))
         for weight, tie in zip(weights, ties, strict=True):
