@@ -185,7 +185,8 @@ class FactorModel(MatrixModel):
     def _warn_max_iter(self, change: float, what: str) -> None:
         warnings.warn(
             f"{type(self).__name__} stopped after {self.n_iter_} iterations with "
-            f"{what} of {change:.1e} (tol {self.tol:.1e}). Increase max_iter or tol.",
+            f"{what} of {change:.1e} (tol {float(self.tol):.1e}). Increase max_iter or "
+            "tol.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rpcag.solvers.checkpoint import is_checkpoint
+
 
 def check_number(
     model, name: str, kind: Any, *, at_least: float, below: float = math.inf
@@ -57,6 +59,10 @@ def check_checkpoint(model) -> None:
         raise ValueError(
             f"checkpoint={str(path)!r} is a directory; name a file, such as "
             f"{str(path / 'fit.npz')!r}"
+        )
+    if path.exists() and not is_checkpoint(path):
+        raise ValueError(
+            f"checkpoint={str(path)!r} is not a checkpoint of rpcag; name another file"
         )
     if not path.parent.is_dir():
         raise ValueError(

@@ -43,7 +43,7 @@ class RPCAGCV(RPCAG):
     graph, laplacian, tol, max_iter, verbose
         As in `RPCAG`.
     callback : callable, optional
-        As in `RPCAG`, of the last fit only.
+        As in `RPCAG`, of the last fit and its graph only.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class RPCAGCV(RPCAG):
             state = None
             for gamma in gammas:
                 result = problem.at(lam, gamma).solve(
-                    tol=self.tol,
+                    tol=float(self.tol),
                     max_iter=self.max_iter,
                     start=state,
                 )

@@ -14,6 +14,7 @@ from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
 from rpcag.graphs.laplacian import degree, inverse_sqrt, laplacian
 from rpcag.graphs.neighbors import KNNGraph
+from rpcag.models.progress import Monitor
 
 BUILDERS = ("robust", "knn", "complete")
 
@@ -36,6 +37,8 @@ class ModelGraph:
     builder : GraphBuilder or None
         Fitted to X; None where the adjacency was given.
     adjacency, laplacian : csr_array or ndarray
+    is_watched, stopped : bool
+        Whether the graph needs a solve of its own, and whether the callback stopped it.
     """
 
     def __init__(
@@ -47,8 +50,11 @@ class ModelGraph:
         name: str = "graph",
         vertices: str = "samples",
         labels: Sequence[Hashable] | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
-        self.builder, self.adjacency = _build(graph, X, name, vertices, labels)
+        self.builder, self.adjacency = _build(graph, X, name, vertices, labels, monitor)
+        self.is_watched = hasattr(self.builder, "_fit_watched")
+        self.stopped = getattr(self.builder, "_stopped", False)
         self.laplacian = laplacian(self.adjacency, kind)
         self.normalized = kind == "normalized"
 
@@ -126,7 +132,7 @@ class ModelHypergraph:
         return 1 - new.loops / new.degrees, pull
 
 
-def _build(graph, X, name: str, vertices: str, labels):
+def _build(graph, X, name: str, vertices: str, labels, monitor: Monitor | None):
     if isinstance(graph, str):
         if graph not in BUILDERS:
             raise ValueError(
@@ -135,7 +141,11 @@ def _build(graph, X, name: str, vertices: str, labels):
             )
         graph = builder_of(graph)
     if isinstance(graph, GraphBuilder):
-        builder = clone(graph).fit(X)
+        builder = clone(graph)
+        if monitor is not None and hasattr(builder, "_fit_watched"):
+            builder._fit_watched(X, monitor)
+        else:
+            builder.fit(X)
         return builder, builder.adjacency_
     if isinstance(graph, KNNHypergraph):
         raise TypeError(f"{name} is a hypergraph, which only MHMF takes: {graph!r}")
