@@ -15,6 +15,7 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from rpcag.graphs.inputs import as_numbers, explained, is_dask, refuse_masked
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import check_components
 
@@ -38,16 +39,30 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "X is an AnnData object; pass its values, X.to_df() or X.layers[...] "
                 "as a dense array"
             )
+        name = type(self).__name__
+        if is_dask(X):
+            raise TypeError(
+                f"X is a Dask array or data frame, and {name} needs it in memory; pass "
+                "X.compute(), or use RPCA or RPCAG, which work where its chunks are"
+            )
+        if not missing:
+            refuse_masked(
+                f"{name} does not take missing values: fill them (X.filled(value)), or "
+                "use RPCAG, which does",
+                X=X,
+            )
         if reset:
             self._sample_names = row_names(X)
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan" if missing else True,
-        )
+        X = as_numbers(X)
+        with explained(missing=missing):
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite="allow-nan" if missing else True,
+            )
 
     def _set_embedding(self, Q: np.ndarray, dtype) -> None:
         self.embedding_ = np.ascontiguousarray(Q, dtype=dtype)
@@ -70,10 +85,19 @@ class MatrixModel(Embedding):
     components_: np.ndarray
 
     def inverse_transform(self, Z):
-        """Rows of the low-rank matrix with the given embedding: ``Z @ components_``."""
+        """Rows of the low-rank matrix with the given embedding: ``Z @ components_``.
+
+        For a Dask array this is a Dask array.
+        """
         check_is_fitted(self, "components_")
-        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
-        if Z.shape[1] != len(self.components_):
+        if is_dask(Z):
+            Z = Z.to_dask_array() if hasattr(Z, "to_dask_array") else Z
+        else:
+            refuse_masked("an embedding has no missing values: fill them", Z=Z)
+            Z = check_array(
+                as_numbers(Z, "Z"), dtype=[np.float64, np.float32], input_name="Z"
+            )
+        if Z.ndim != 2 or Z.shape[1] != len(self.components_):
             raise ValueError(
                 f"Z must have {len(self.components_)} columns, one per component, "
                 f"got shape {Z.shape}"

@@ -2,12 +2,14 @@
 
 import math
 import os
+from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rpcag.graphs.inputs import as_float, shown
 from rpcag.solvers.checkpoint import is_checkpoint
 
 
@@ -18,12 +20,14 @@ def check_number(
     value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name} must be {what}, got {value!r}")
-    if not at_least <= value < below:  # NaN is refused too
+        remedy = "; pass float(...) of it" if isinstance(value, Decimal) else ""
+        raise TypeError(f"{name} must be {what}, got {value!r}{remedy}")
+    number = value if kind is Integral else as_float(value)
+    if not at_least <= number < below:  # NaN is refused too
         limits = f"of at least {at_least}"
         if below < math.inf:
             limits += f" and below {below}"
-        raise ValueError(f"{name} must be {what} {limits}, got {value!r}")
+        raise ValueError(f"{name} must be {what} {limits}, got {shown(value)}")
 
 
 def check_auto_or_number(model, name: str) -> None:

@@ -167,7 +167,13 @@ class RPCAGCV(RPCAG):
                 raise ValueError(f"{name} must be 'auto' or numbers, got {values!r}")
             return default
         try:
-            values = np.asarray(values, dtype=float).reshape(-1)
+            with np.errstate(over="ignore"):
+                values = np.asarray(values, dtype=float).reshape(-1)
+        except OverflowError as error:
+            raise ValueError(
+                f"{name} must be finite numbers of at least 0, got one beyond the "
+                "range of float64"
+            ) from error
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{name} must be 'auto' or numbers, got {values!r}"

@@ -12,6 +12,7 @@ from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
+from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, inverse_sqrt, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.models.progress import Monitor
@@ -101,6 +102,7 @@ class ModelHypergraph:
                 f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
                 f"got {graph!r}"
             )
+        refuse_masked("fill them, with 0 for no edge", **{name: graph})
         try:
             if graph is None or np.iscomplexobj(graph):
                 raise TypeError("a real matrix is needed")
@@ -158,6 +160,7 @@ def _build(graph, X, name: str, vertices: str, labels, monitor: Monitor | None):
 
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
+    refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
     A: Any = check_array(
         adjacency, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
     )

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rpcag.graphs.inputs import is_dask
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import (
@@ -175,8 +176,11 @@ class RPCA(Decomposition):
         Returns
         -------
         ndarray of shape (n_new, n_components)
+            For a Dask array or data frame a Dask array, of the same chunks of rows.
         """
         check_is_fitted(self, "components_")
+        if is_dask(X):
+            return _distributed().transform(self, X, adjacency)
         X = self._validate(X, reset=False)
         curvature, pull = self._ties(X, adjacency)
         # In units of the typical size, as wide as the model or the rows are.
@@ -222,13 +226,7 @@ class RPCA(Decomposition):
                     f"{name} is for arrays in memory, got "
                     f"{getattr(self, name)!r} and a Dask array"
                 )
-        try:
-            from rpcag.models import distributed
-        except ImportError as error:
-            raise ImportError(
-                "a Dask array needs Dask's array and distributed parts: "
-                "pip install 'rpcag[dask]'"
-            ) from error
+        distributed = _distributed()
         X = distributed.by_features(X)
         graph = self._graph_on_dask(X)
         split = distributed.fit(
@@ -448,11 +446,15 @@ class RPCAG(RPCA):
         return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
 
 
-def is_dask(X) -> bool:
-    """A Dask array or data frame, told without importing Dask."""
-    return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(
-        X, "dask"
-    )
+def _distributed():
+    try:
+        from rpcag.models import distributed
+    except ImportError as error:
+        raise ImportError(
+            "a Dask array needs Dask's array and distributed parts: "
+            "pip install 'rpcag[dask]'"
+        ) from error
+    return distributed
 
 
 def check_options(model) -> None:
