@@ -243,12 +243,12 @@ def listening():
     signal.signal(signal.SIGINT, before)
 
 
-def interrupt_at(monkeypatch, iteration):
+def interrupt_at(monkeypatch, iteration, stage="fit"):
     """As if Ctrl-C were typed in this iteration."""
     ask = GapBar.__call__
 
     def watch(self, step):
-        if step.n_iter == iteration:
+        if (step.stage, step.n_iter) == (stage, iteration):
             os.kill(os.getpid(), signal.SIGINT)
         return ask(self, step)
 
@@ -266,23 +266,29 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder, monkeypatch):
 
 
 @pytest.mark.usefixtures("listening")
-def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("stage", "iteration", "files"),
+    [("graph", 5, ["state.graph.npz"]), ("fit", 20, ["state.graph.npz", "state.npz"])],
+)
+def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(
+    folder, monkeypatch, stage, iteration, files
+):
     words = ("decompose", "sensors.csv", "--tol", "1e-6", "--checkpoint", "state.npz")
     assert call(*words, "-o", "whole").exit_code == 0
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 20)
+        interrupt_at(patch, iteration, stage)
         result = call(*words, "-o", "r")
     assert result.exit_code == 130
     assert result.output == (
-        "rpcag: stopped; state.npz has the state, the same command goes on\n"
+        "rpcag: stopped; the state is saved, the same command goes on from there\n"
     )
     assert signal.getsignal(signal.SIGINT) is handler
     assert not (folder / "r").exists()
-    assert (folder / "state.npz").exists()
+    assert sorted(path.name for path in folder.glob("state*")) == files
     result = call(*words, "-o", "r")
     assert result.exit_code == 0, result.output
-    assert not (folder / "state.npz").exists()
+    assert not list(folder.glob("state*"))
     a, b = Decomposition.load("whole"), Decomposition.load("r")
     np.testing.assert_allclose(a.low_rank, b.low_rank, atol=1e-4)
     # Not begun anew: certificates of before are in the history.

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rpcag.graphs.inpainting import check_image_shape
+from rpcag.graphs.inputs import as_float, shown, with_nan
 
 
 def occlude_blocks(
@@ -156,8 +157,8 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
     """
     X = _check_rows(X, "sample")
     _check_share(share=share)
-    if not (_is_number(size) and 0 < size < np.inf):
-        raise ValueError(f"size must be a positive number, got {size!r}")
+    if not (_is_number(size) and 0 < as_float(size) < np.inf):
+        raise ValueError(f"size must be a positive number, got {shown(size)}")
     if signs not in ("random", "coherent"):
         raise ValueError(f"signs must be 'random' or 'coherent', got {signs!r}")
     rng = check_random_state(random_state)
@@ -168,7 +169,7 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
 
 
 def _check_rows(X, row: str) -> np.ndarray:
-    X = np.asarray(X)
+    X = np.asarray(with_nan(X))
     if X.ndim != 2:
         raise ValueError(f"X must have one row per {row}, got shape {X.shape}")
     return X

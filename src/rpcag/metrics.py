@@ -6,6 +6,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
+from rpcag.graphs.inputs import refuse_masked
+
+KNOWN = "compare only entries that are known: index all arrays with one mask"
+
 
 def clustering_error(y_true, y_pred, *, label="matching") -> float:
     """Share of samples that are not of their cluster's label.
@@ -27,6 +31,7 @@ def clustering_error(y_true, y_pred, *, label="matching") -> float:
     """
     if label not in ("matching", "majority"):
         raise ValueError(f"label must be 'matching' or 'majority', got {label!r}")
+    refuse_masked(KNOWN, y_true=y_true, y_pred=y_pred)
     counts = contingency_matrix(y_true, y_pred)
     if label == "majority":
         return float(1 - counts.max(axis=0).sum() / counts.sum())
@@ -48,6 +53,7 @@ def recovery_error(L, truth) -> float:
     >>> recovery_error([[3.0, 0.0]], [[4.0, 0.0]])
     0.25
     """
+    refuse_masked(KNOWN, L=L, truth=truth)
     L, truth = np.asarray(L, dtype=float), np.asarray(truth, dtype=float)
     _check_same_shape(L=L, truth=truth)
     size = np.linalg.norm(truth)
@@ -90,6 +96,7 @@ def foreground_scores(mask, truth, valid=None) -> ForegroundScores:
     >>> foreground_scores([True, True, False, False], [True, False, True, False])
     ForegroundScores(precision=0.5, recall=0.5, f=0.5)
     """
+    refuse_masked(KNOWN, mask=mask, truth=truth, valid=valid)
     mask, truth = _boolean("mask", mask), _boolean("truth", truth)
     _check_same_shape(mask=mask, truth=truth)
     if valid is not None:

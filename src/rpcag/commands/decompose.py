@@ -127,7 +127,7 @@ def decompose(
             )
         if bar.stop:
             raise fail(
-                f"stopped; {checkpoint} has the state, the same command goes on",
+                "stopped; the state is saved, the same command goes on from there",
                 INTERRUPTED,
             )
         found.facts.update(_provenance(input, table.X.shape, graph, components))

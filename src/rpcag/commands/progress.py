@@ -48,12 +48,12 @@ class Forecast:
 class GapBar:
     """The bar on standard error; nothing where that is no terminal, or if quiet.
 
-    Called with every `Progress` of a solver.
+    Called with every `Progress` of a solver. It fills anew in every stage of the fit.
     """
 
     def __init__(self, name: str, tol: float, max_iter: int, *, quiet: bool) -> None:
-        self.forecast = Forecast(tol, max_iter)
-        self.start = time.monotonic()
+        self.name, self.tol, self.max_iter = name, tol, max_iter
+        self.stage = ""
         self.stop = False  # asks the solver to end
         shown = errors()
         self.bar = Progress(
@@ -81,6 +81,8 @@ class GapBar:
         self.bar.stop()
 
     def __call__(self, step: Step) -> bool:
+        if step.stage != self.stage:
+            self._begin(step.stage)
         seconds = time.monotonic() - self.start
         left = self.forecast.update(step.n_iter, step.gap, seconds)
         gap = "" if step.gap >= 1 else f"certified gap {100 * step.gap:.2g} %"
@@ -91,6 +93,19 @@ class GapBar:
             left=f"about {duration(left)} left" if left else "",
         )
         return self.stop
+
+    def _begin(self, stage: str) -> None:
+        self.stage = stage
+        self.start = time.monotonic()
+        if stage == "fit":
+            self.forecast = Forecast(self.tol, self.max_iter)
+            self.bar.update(self.job, description=self.name)
+        else:
+            from rpcag.models.robust_graph import GRAPH_MAX_ITER, GRAPH_TOL
+
+            self.forecast = Forecast(GRAPH_TOL, GRAPH_MAX_ITER)
+            what = f"{self.name}, {stage.replace('_', ' ')}"
+            self.bar.update(self.job, description=what)
 
 
 def duration(seconds: float) -> str:

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.distances import observed
 from rpcag.graphs.inpainting import inpaint_tv
+from rpcag.graphs.inputs import as_float, check_rows, shown
 
 
 def check_positive(name: str, value: Any) -> None:
     """Refuse an option that is not a positive number, by name."""
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
+    if not number or not 0 < as_float(value) < math.inf:
+        raise ValueError(f"{name} must be a positive number, got {shown(value)}")
 
 
 class GraphBuilder(BaseEstimator):
@@ -47,9 +48,7 @@ class GraphBuilder(BaseEstimator):
 
     def fit(self, X, y=None, *, mask=None):
         """Build the graph of the rows of X; `adjacency_` holds it."""
-        X = check_array(
-            X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
-        )
+        X = check_rows(X)
         rows, seen = self._prepare(X, mask)
         # A copy: `connect` must not see what happens to the caller's array later.
         self._rows = rows.copy() if rows is X else rows, seen
@@ -71,7 +70,7 @@ class GraphBuilder(BaseEstimator):
         csr_array or ndarray of shape (n_new, n_samples)
         """
         check_is_fitted(self, "adjacency_")
-        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = check_rows(X)
         rows = self._prepare(X, mask)
         doubles = self._doubles(rows)
         new = doubles < 0

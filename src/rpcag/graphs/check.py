@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.graphs.foreign import as_matrix
+from rpcag.graphs.inputs import refuse_masked
 
 
 def check_graph(
@@ -43,6 +44,9 @@ def check_graph(
     array([[0., 2.],
            [2., 0.]])
     """
+    refuse_masked(
+        "weights cannot be missing: fill them, with 0 for no edge", **{name: graph}
+    )
     A = _as_float(as_matrix(graph, labels, n_vertices, name), name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         what = f"an array of shape {A.shape}" if A.ndim else repr(graph)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.utils import check_array
+
+from rpcag.graphs.inputs import check_rows, refuse_masked
 
 # Pairs of rows whose distances are held at a time: 8 MiB of doubles, and about six
 # arrays of that size while neighbors are searched.
@@ -54,11 +55,10 @@ def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
 
 def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
     """X in double precision with zeros where it is not observed, and its mask."""
-    X = check_array(
-        X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_features=0
-    )
+    X = check_rows(X, ensure_min_features=0)
     missing = np.isnan(X)
     if mask is not None:
+        refuse_masked("it must say of every entry whether it counts", mask=mask)
         mask = np.asarray(mask)
         if mask.shape != X.shape or mask.dtype != bool:
             raise ValueError(

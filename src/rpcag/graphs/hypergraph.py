@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import put_together
+from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
 
@@ -143,6 +144,7 @@ def hypergraph_laplacian(
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])
     """
+    refuse_masked("fill them, with 0 for no edge", **{name: incidence}, weights=weights)
     H = sparse.csr_array(incidence, dtype=np.float64)
     if not np.isfinite(H.data).all() or (H.data < 0).any():
         raise ValueError(f"{name} must hold finite numbers of at least 0")

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from rpcag.graphs.inputs import refuse_masked
+
 KINDS = ("normalized", "combinatorial")
 
 
@@ -30,6 +32,7 @@ def laplacian(adjacency, kind: str = "normalized"):
     if kind not in KINDS:
         raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
     if not sparse.issparse(adjacency):
+        refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
     degrees = degree(adjacency)
     diagonal = degrees

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
 from rpcag.graphs.distances import centre_and_scale, distance_blocks
+from rpcag.graphs.inputs import check_rows
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
@@ -82,7 +83,7 @@ class KNNGraph(GraphBuilder):
         Neighbours at an infinite distance (no common feature) are none.
         """
         self._check()
-        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = check_rows(X)
         k = min(self.n_neighbors, len(X) - 1)
         if k < 1:
             return np.empty((len(X), 0), int), np.empty((len(X), 0))
@@ -94,7 +95,7 @@ class KNNGraph(GraphBuilder):
         A row that equals one of the graph is taken for that row.
         """
         check_is_fitted(self, "adjacency_")
-        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = check_rows(X)
         rows = self._prepare(X, mask)
         doubles = self._doubles(rows)
         k = min(self.n_neighbors, len(self._rows[0]))

@@ -1,6 +1,5 @@
 """A few eigenvectors of a symmetric matrix, by the cheapest right way."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from scipy.sparse.linalg import (
     LinearOperator,
     aslinearoperator,
     eigsh,
-    lobpcg,
     splu,
 )
 
@@ -31,6 +29,8 @@ RESTARTS = 100
 # Of `refine`: degree of the polynomials, and residual relative to the spectrum's width.
 DEGREE = 8
 ACCURACY = 1e-7
+# Steps of LOBPCG; the answer is checked, and the direct method follows.
+MOST_STEPS = 100
 # Eigenvalues closer than this share of the spectrum's width count as one.
 RESOLUTION = 1e-9
 
@@ -218,27 +218,37 @@ def _preconditioned(A: Operator, k: int, stiffness, known: np.ndarray):
     """
     solve, _ = _shifted_inverse(stiffness, 1e-5)
     _, V = _inverted(stiffness, k + 5)
-    M = LinearOperator(A.shape, solve, matmat=solve, dtype=np.float64)
     norm = float(abs(eigsh(A, 1, which="LM", v0=_start(A.shape[0]), tol=1e-2)[0][0]))
-    if known.shape[1] > 0:
-        V = linalg.qr(V - known @ (known.T @ V), mode="economic")[0]
-    with warnings.catch_warnings():
-        # The guards need not converge, and what must is checked here.
-        warnings.simplefilter("ignore")
-        _, V = lobpcg(
-            A,
-            V,
-            M=M,
-            Y=known if known.shape[1] > 0 else None,
-            largest=True,
-            tol=1e-12 * norm,
-            maxiter=100,
-        )
+    wanted = k - known.shape[1]
+    V = _lobpcg(A, V, wanted, solve, known, 1e-12 * norm)
     V, _ = linalg.qr(np.hstack([known, V]), mode="economic")
     values, R = linalg.eigh(V.T @ (A @ V))
     values, V = values[::-1][:k], (V @ R)[:, ::-1][:, :k]
     residuals = np.linalg.norm(A @ V - V * values, axis=0)
     return (values, V) if residuals.max() <= 1e-8 * norm else None
+
+
+def _lobpcg(A: Operator, V: np.ndarray, k: int, solve, known, accuracy: float):
+    """A block whose first k columns are the largest eigenvectors beside the known ones.
+
+    Knyazev's method (SIAM J. Sci. Comput. 2001): Rayleigh-Ritz on the block V, its
+    preconditioned residuals and its last step, orthonormalised together. SciPy's own
+    warns where it does not converge, and warnings can only be silenced for all threads.
+    """
+    width = V.shape[1]
+    more = V
+    for _ in range(MOST_STEPS):
+        basis = linalg.qr(np.hstack([known, more]), mode="economic")[0]
+        basis = basis[:, known.shape[1] :]
+        image = A @ basis
+        values, R = linalg.eigh(basis.T @ image)
+        values, R = values[::-1][:width], R[:, ::-1][:, :width]
+        V = basis @ R
+        residuals = image @ R - V * values
+        if np.linalg.norm(residuals[:, :k], axis=0).max(initial=0.0) <= accuracy:
+            break
+        more = np.hstack([V, solve(residuals), basis[:, width:] @ R[width:]])
+    return V
 
 
 def _shifted_inverse(A, share: float):

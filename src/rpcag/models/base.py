@@ -15,6 +15,7 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from rpcag.graphs.inputs import as_numbers, explained, is_dask, refuse_masked
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import check_components
@@ -40,16 +41,30 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "X is an AnnData object; pass its values, X.to_df() or X.layers[...] "
                 "as a dense array"
             )
+        name = type(self).__name__
+        if is_dask(X):
+            raise TypeError(
+                f"X is a Dask array or data frame, and {name} needs it in memory; pass "
+                "X.compute(), or use RPCA or RPCAG, which work where its chunks are"
+            )
+        if not missing:
+            refuse_masked(
+                f"{name} does not take missing values: fill them (X.filled(value)), or "
+                "use RPCAG, which does",
+                X=X,
+            )
         if reset:
             self._sample_names = row_names(X)
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan" if missing else True,
-        )
+        X = as_numbers(X)
+        with explained(missing=missing):
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite="allow-nan" if missing else True,
+            )
 
     def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
         """Embed some rows at a time, so that memory does not grow with their number.
@@ -107,10 +122,19 @@ class MatrixModel(Embedding):
     components_: np.ndarray
 
     def inverse_transform(self, Z):
-        """Rows of the low-rank matrix with the given embedding: ``Z @ components_``."""
+        """Rows of the low-rank matrix with the given embedding: ``Z @ components_``.
+
+        For a Dask array this is a Dask array.
+        """
         check_is_fitted(self, "components_")
-        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
-        if Z.shape[1] != len(self.components_):
+        if is_dask(Z):
+            Z = Z.to_dask_array() if hasattr(Z, "to_dask_array") else Z
+        else:
+            refuse_masked("an embedding has no missing values: fill them", Z=Z)
+            Z = check_array(
+                as_numbers(Z, "Z"), dtype=[np.float64, np.float32], input_name="Z"
+            )
+        if Z.ndim != 2 or Z.shape[1] != len(self.components_):
             raise ValueError(
                 f"Z must have {len(self.components_)} columns, one per component, "
                 f"got shape {Z.shape}"
@@ -218,7 +242,8 @@ class FactorModel(MatrixModel):
     def _warn_max_iter(self, change: float, what: str) -> None:
         warnings.warn(
             f"{type(self).__name__} stopped after {self.n_iter_} iterations with "
-            f"{what} of {change:.1e} (tol {self.tol:.1e}). Increase max_iter or tol.",
+            f"{what} of {change:.1e} (tol {float(self.tol):.1e}). Increase max_iter or "
+            "tol.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -2,11 +2,15 @@
 
 import math
 import os
+from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from rpcag.graphs.inputs import as_float, shown
+from rpcag.solvers.checkpoint import is_checkpoint
 
 
 def check_number(
@@ -16,12 +20,14 @@ def check_number(
     value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name} must be {what}, got {value!r}")
-    if not at_least <= value < below:  # NaN is refused too
+        remedy = "; pass float(...) of it" if isinstance(value, Decimal) else ""
+        raise TypeError(f"{name} must be {what}, got {value!r}{remedy}")
+    number = value if kind is Integral else as_float(value)
+    if not at_least <= number < below:  # NaN is refused too
         limits = f"of at least {at_least}"
         if below < math.inf:
             limits += f" and below {below}"
-        raise ValueError(f"{name} must be {what} {limits}, got {value!r}")
+        raise ValueError(f"{name} must be {what} {limits}, got {shown(value)}")
 
 
 def check_auto_or_number(model, name: str) -> None:
@@ -57,6 +63,10 @@ def check_checkpoint(model) -> None:
         raise ValueError(
             f"checkpoint={str(path)!r} is a directory; name a file, such as "
             f"{str(path / 'fit.npz')!r}"
+        )
+    if path.exists() and not is_checkpoint(path):
+        raise ValueError(
+            f"checkpoint={str(path)!r} is not a checkpoint of rpcag; name another file"
         )
     if not path.parent.is_dir():
         raise ValueError(

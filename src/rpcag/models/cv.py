@@ -43,7 +43,7 @@ class RPCAGCV(RPCAG):
     graph, laplacian, tol, max_iter, verbose
         As in `RPCAG`.
     callback : callable, optional
-        As in `RPCAG`, of the last fit only.
+        As in `RPCAG`, of the last fit and its graph only.
 
     Attributes
     ----------
@@ -167,7 +167,13 @@ class RPCAGCV(RPCAG):
                 raise ValueError(f"{name} must be 'auto' or numbers, got {values!r}")
             return default
         try:
-            values = np.asarray(values, dtype=float).reshape(-1)
+            with np.errstate(over="ignore"):
+                values = np.asarray(values, dtype=float).reshape(-1)
+        except OverflowError as error:
+            raise ValueError(
+                f"{name} must be finite numbers of at least 0, got one beyond the "
+                "range of float64"
+            ) from error
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{name} must be 'auto' or numbers, got {values!r}"
@@ -191,7 +197,7 @@ class RPCAGCV(RPCAG):
             state = None
             for gamma in gammas:
                 result = problem.at(lam, gamma).solve(
-                    tol=self.tol,
+                    tol=float(self.tol),
                     max_iter=self.max_iter,
                     start=state,
                 )

@@ -19,11 +19,16 @@ class Decomposition(MatrixModel):
     def _validate(self, X, reset, missing=True):
         return super()._validate(X, reset, missing)
 
+    # Of a model that another one fits: the name under which it logs. It does not warn,
+    # since that is the other one's business, and does not remove its checkpoint.
+    _part_of: str | None = None
+
     def _watch(self) -> Callable[[Progress], bool | None] | None:
         """The user's callback, with a line in the log per certificate."""
         if not tells(self.verbose):
             return self.callback
         seen = 1.0
+        name = self._part_of or type(self).__name__
 
         def watch(progress):
             nonlocal seen
@@ -32,7 +37,7 @@ class Decomposition(MatrixModel):
                 rank = "" if progress.rank is None else f"  rank {progress.rank}"
                 tell(
                     self.verbose,
-                    f"{type(self).__name__} iteration {progress.n_iter:4d}  "
+                    f"{name} iteration {progress.n_iter:4d}  "
                     f"objective {progress.objective:.6g}  certified gap "
                     f"{progress.gap:.1e}{rank}",
                 )
@@ -41,6 +46,8 @@ class Decomposition(MatrixModel):
         return watch
 
     def _warn(self, result: Result) -> None:
+        if self._part_of is not None:
+            return
         name = type(self).__name__
         if result.status in ("max_iter", "stalled"):
             reason, remedy = {
@@ -60,7 +67,7 @@ class Decomposition(MatrixModel):
                 )
             warnings.warn(
                 f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
-                f"(tol {self.tol:.1e}). {remedy}{accept}",
+                f"(tol {float(self.tol):.1e}). {remedy}{accept}",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -96,7 +103,7 @@ class Decomposition(MatrixModel):
         self.history_ = {
             name: np.array(column)
             for name, column in zip(Progress._fields, columns, strict=True)
-            if None not in column
+            if name != "stage" and None not in column
         }
 
     def __sklearn_tags__(self):

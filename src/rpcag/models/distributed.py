@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -13,6 +14,7 @@ import numpy as np
 from dask import delayed
 from dask.sizeof import sizeof
 
+from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
@@ -102,13 +104,15 @@ def fit(
 def by_features(X: Any) -> Any:
     """X with all its rows in every chunk, in floating point."""
     if hasattr(X, "to_dask_array"):  # a data frame, such as from parquet
-        X = X.to_dask_array(lengths=True)
+        X = _of_frame(X, lengths=True)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
     if any(math.isnan(side) for side in X.shape):
         X = X.compute_chunk_sizes()
     if 0 in X.shape:
         raise ValueError(f"X is empty: shape {X.shape}")
+    if isinstance(X._meta, np.ma.MaskedArray):
+        X = da.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
     if X.dtype not in (np.float32, np.float64):
         if not np.issubdtype(X.dtype, np.number) or np.iscomplexobj(X._meta):
             raise ValueError(f"X must hold real numbers, got dtype {X.dtype}")
@@ -118,6 +122,54 @@ def by_features(X: Any) -> Any:
         width = max(1, min(CHUNK // (n * X.dtype.itemsize), math.ceil(p / _workers())))
         X = X.rechunk((n, width))
     return X.persist()
+
+
+def transform(model: Any, X: Any, adjacency: Any) -> Any:
+    """Embedding of new rows: they do not depend on each other, so chunk by chunk."""
+    if adjacency is not None:
+        raise ValueError(
+            "adjacency is for rows in memory, got it together with a Dask array; "
+            "transform some rows at a time, X[:1000].compute() and their adjacency"
+        )
+    model = copy(model)  # without what is as large as the data, and the names
+    for name in ("low_rank_", "sparse_", "_state", "callback"):
+        model.__dict__[name] = None
+    names = model.__dict__.pop("feature_names_in_", None)
+    if hasattr(X, "to_dask_array"):
+        if names is not None and list(names) != list(X.columns):
+            raise ValueError(
+                f"X must have the columns of fit, {list(names)[:5]} ..., in their "
+                f"order, got {list(X.columns)[:5]} ..."
+            )
+        X = _of_frame(X)
+    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has shape {X.shape}, but {type(model).__name__} is expecting "
+            f"{model.n_features_in_} features as input"
+        )
+    model._scores = np.asarray(model._scores)
+    X = X.rechunk({1: -1})
+    single = X.dtype == np.float32
+    return X.map_blocks(
+        _transformed,
+        model=delayed(model),
+        chunks=(X.chunks[0], (model.n_components_,)),
+        dtype=np.float32 if single else np.float64,
+        meta=np.empty((0, 0), np.float32 if single else np.float64),
+    )
+
+
+def _transformed(rows: np.ndarray, model: Any) -> np.ndarray:
+    if not len(rows):
+        return np.empty((0, model.n_components_), rows.dtype)
+    return model.transform(rows)
+
+
+def _of_frame(X: Any, **options) -> Any:
+    for column, dtype in X.dtypes.items():
+        if dtype.kind not in REAL:
+            refuse_column("X", column, dtype)
+    return X.to_dask_array(**options)
 
 
 def _workers() -> int:

@@ -19,6 +19,7 @@ from rpcag.models.checks import (
 from rpcag.models.decomposition import Decomposition
 from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import typical_size
+from rpcag.models.progress import Monitor
 from rpcag.models.table import About
 from rpcag.solvers.fista import bounding_box, fista, fista_rows
 from rpcag.terms import L1Loss, TwoGraphSmoothness
@@ -58,7 +59,7 @@ class FRPCAG(Decomposition):
         Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit.
+        stops the fit. As in `RPCAG` for robust graphs.
 
     Attributes
     ----------
@@ -148,7 +149,13 @@ class FRPCAG(Decomposition):
         check_iterations(self)
         check_callback(self)
         check_observed(X)
-        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
+        graph = ModelGraph(
+            self.graph,
+            X,
+            self.laplacian,
+            labels=self._sample_names,
+            monitor=Monitor.of(self, "graph"),
+        )
         features = ModelGraph(
             self.feature_graph,
             np.ascontiguousarray(X.T),
@@ -156,6 +163,7 @@ class FRPCAG(Decomposition):
             name="feature_graph",
             vertices="features",
             labels=getattr(self, "feature_names_in_", None),
+            monitor=Monitor.of(self, "feature_graph"),
         )
         # With X in another unit c, L / c solves the problem with gamma c for gamma.
         unit = power_of_two(X)
@@ -204,7 +212,7 @@ class FRPCAG(Decomposition):
             smooth,
             bounding_box(scaled, u, v),
             start,
-            tol=self.tol,
+            tol=float(self.tol),
             max_iter=self.max_iter,
             callback=watch and (lambda progress: watch(in_units(progress))),
         )

@@ -297,7 +297,7 @@ class RGLPCA(GLPCA):
             gamma,
             start,
             constant=self._constant,
-            tol=self.tol,
+            tol=float(self.tol),
             max_iter=self.max_iter,
         )
         self.n_iter_ = max(len(result.history), 1)

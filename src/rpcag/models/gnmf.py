@@ -1,11 +1,10 @@
 """Graph-regularised non-negative matrix factorisation."""
 
-import warnings
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.decomposition import NMF
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from rpcag.models.base import FactorModel
@@ -119,7 +118,7 @@ class GNMF(FactorModel):
             graph.laplacian,
             float(self.gamma),
             self._start(scaled, d, unit),
-            tol=self.tol,
+            tol=float(self.tol),
             max_iter=self.max_iter,
         )
         self._set_factors(result.Q * unit, result.U, X.dtype)
@@ -137,18 +136,17 @@ class GNMF(FactorModel):
         """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration.
 
         Without a graph this is NMF, so its answer is the start: for X as it is, since
-        its "nndsvda" depends on the unit. Otherwise in the unit of the mean.
+        its "nndsvda" depends on the unit. Otherwise in the unit of the mean. With a
+        tolerance of zero NMF does not warn that it has not converged.
         """
         size = float(scaled.mean()) or 1.0
-        options = {"init": "nndsvd", "max_iter": 1}
+        options: dict[str, Any] = {"init": "nndsvd", "max_iter": 1}
         if self.gamma == 0:
             options = {"init": "nndsvda"}
             if 1e-30 < unit < 1e30:
                 size = 1 / unit
-        first = NMF(d, random_state=self.random_state, **options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            Q = first.fit_transform(scaled / size)
+        first = NMF(d, random_state=self.random_state, tol=0, **options)
+        Q = first.fit_transform(scaled / size)
         return Q * size, first.components_.T
 
     def _embed(self, X, scaled, adjacency):

@@ -15,9 +15,11 @@ from rpcag.graphs.builder import GraphBuilder, digest
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
+from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
+from rpcag.models.progress import Monitor
 
 BUILDERS = ("robust", "knn", "complete")
 # The degree of a new row counts as at least half and at most twice its neighbors' (the
@@ -44,6 +46,8 @@ class ModelGraph:
     builder : GraphBuilder or None
         Fitted to X; None where the adjacency was given.
     adjacency, laplacian : csr_array or ndarray
+    is_watched, stopped : bool
+        Whether the graph needs a solve of its own, and whether the callback stopped it.
     """
 
     def __init__(
@@ -55,8 +59,11 @@ class ModelGraph:
         name: str = "graph",
         vertices: str = "samples",
         labels: Sequence[Hashable] | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
-        self.builder, self.adjacency = _build(graph, X, name, vertices, labels)
+        self.builder, self.adjacency = _build(graph, X, name, vertices, labels, monitor)
+        self.is_watched = hasattr(self.builder, "_fit_watched")
+        self.stopped = getattr(self.builder, "_stopped", False)
         self.laplacian = laplacian(self.adjacency, kind)
         self.normalized = kind == "normalized"
 
@@ -129,6 +136,7 @@ class ModelHypergraph:
                 f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
                 f"got {graph!r}"
             )
+        refuse_masked("fill them, with 0 for no edge", **{name: graph})
         try:
             if graph is None or np.iscomplexobj(graph):
                 raise TypeError("a real matrix is needed")
@@ -205,7 +213,7 @@ def _keys(A: sparse.csr_array) -> Iterator[bytes]:
         yield digest(indices[i:j].tobytes() + A.data[i:j].tobytes())
 
 
-def _build(graph, X, name: str, vertices: str, labels):
+def _build(graph, X, name: str, vertices: str, labels, monitor: Monitor | None):
     if isinstance(graph, str):
         if graph not in BUILDERS:
             raise ValueError(
@@ -214,7 +222,11 @@ def _build(graph, X, name: str, vertices: str, labels):
             )
         graph = builder_of(graph)
     if isinstance(graph, GraphBuilder):
-        builder = clone(graph).fit(X)
+        builder = clone(graph)
+        if monitor is not None and hasattr(builder, "_fit_watched"):
+            builder._fit_watched(X, monitor)
+        else:
+            builder.fit(X)
         return builder, builder.adjacency_
     if isinstance(graph, KNNHypergraph):
         raise TypeError(f"{name} is a hypergraph, which only MHMF takes: {graph!r}")
@@ -227,6 +239,7 @@ def _build(graph, X, name: str, vertices: str, labels):
 
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
+    refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
     A: Any = check_array(
         adjacency, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
     )

@@ -256,7 +256,7 @@ class MMMF(MMF):
             float(self.gamma),
             None if isinstance(self.beta, str) else self._in_units("beta", unit),
             d,
-            tol=self.tol,
+            tol=float(self.tol),
             max_iter=self.max_iter,
         )
         signs = column_signs(result.U)

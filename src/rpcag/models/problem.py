@@ -99,8 +99,12 @@ class Problem:
         callback: Callable[[Progress], bool | None] | None = None,
         checkpoint: str | os.PathLike | None = None,
         checkpoint_seconds: float = 60.0,
+        keep_checkpoint: bool = False,
     ) -> Result:
-        """The solution, in the unit of X."""
+        """The solution, in the unit of X.
+
+        A solve that converged removes its checkpoint, unless asked to keep it.
+        """
         saves = None
         if checkpoint is not None:
             saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
@@ -137,7 +141,7 @@ class Problem:
                 f"typical size is {self.scale:.3g}, are out of the range of "
                 f"{self.X.dtype} together ({error}); choose values nearer to 'auto'"
             ) from error
-        if saves is not None and result.status == "converged":
+        if saves is not None and result.status == "converged" and not keep_checkpoint:
             saves.forget()
         if self.unit == 1.0:
             return result

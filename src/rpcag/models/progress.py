@@ -1,9 +1,51 @@
-"""Progress of a fit, through the logger ``rpcag`` of `logging`."""
+"""Progress of a fit: its log, and what a solve inside of it is given."""
 
 import logging
+import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rpcag.solvers import Progress
 
 LOGGER = logging.getLogger("rpcag")
+
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """How a solve that is one stage of a model's fit is watched and saved."""
+
+    title: str  # in the log
+    verbose: int = 0
+    callback: Callback | None = None
+    checkpoint: Path | None = None
+    checkpoint_seconds: float = 60.0
+
+    @classmethod
+    def of(cls, model, stage: str) -> "Monitor":
+        """From the options of a model. The file is next to that of the model."""
+        callback, path = model.callback, getattr(model, "checkpoint", None)
+        return cls(
+            f"{type(model).__name__} {stage.replace('_', ' ')}",
+            model.verbose,
+            callback and (lambda progress: callback(progress._replace(stage=stage))),
+            None if path is None else _beside(path, stage),
+            getattr(model, "checkpoint_seconds", 60.0),
+        )
+
+    def forget(self) -> None:
+        """The fit is done: nothing is left to go on with."""
+        if self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
+
+
+def _beside(path: str | os.PathLike, stage: str) -> Path:
+    """fit.graph.npz for fit.npz."""
+    path = Path(path)
+    return path.with_name(f"{path.stem}.{stage}{path.suffix}")
 
 
 def tells(verbose: int) -> bool:

@@ -1,16 +1,18 @@
 """A graph that gross errors do not choose."""
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.models.rpca import RPCA
+from rpcag.models.problem import Problem
+from rpcag.models.progress import Monitor
+from rpcag.models.rpca import RPCA, resolve_lam
+from rpcag.solvers.checkpoint import Checkpoint, Saved
 
-# Enough to tell neighbours.
-TOL = 1e-2
+# Certified gap of Robust PCA: enough to tell neighbours.
+GRAPH_TOL, GRAPH_MAX_ITER = 1e-2, 1000
+# What the checkpoint of a finished solve has in place of the solver's name.
+FINISHED = "finished"
 # Rows shorter than this share of the longest are as good as zero: all equally far.
 SHORT = 1e-3
 
@@ -43,17 +45,25 @@ class RobustGraph(GraphBuilder):
     """
 
     image_shape = None
+    _monitor = Monitor("RobustGraph")
 
     def __init__(self, n_neighbors=7):
         self.n_neighbors = n_neighbors
 
+    def _fit_watched(self, X, monitor: Monitor):
+        """`fit` as a stage of a model's fit: with its log, callback and checkpoint.
+
+        If the callback stops it, the graph is that of what Robust PCA has reached.
+        """
+        self._monitor = monitor
+        try:
+            return self.fit(X)
+        finally:
+            del self._monitor
+
     def _build(self, rows):
-        self._model = RPCA(tol=TOL)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # enough for a graph
-            self._model.fit(_with_nan(rows))
-        # As large as X each, and new rows need neither.
-        del self._model.low_rank_, self._model.sparse_
+        self._model = _robust_pca(_with_nan(rows), self._monitor)
+        self._stopped = self._model.status_ == "stopped"
         h = self._halfway(self._model.embedding_)
         self._short = SHORT * np.linalg.norm(h, axis=1).max()
         self._graph = KNNGraph(self.n_neighbors).fit(_seen(rows, self._relative(h)))
@@ -72,6 +82,43 @@ class RobustGraph(GraphBuilder):
         sizes = np.maximum(np.linalg.norm(h, axis=1, keepdims=True), self._short)
         sizes[sizes == 0] = 1.0  # all rows are zero
         return np.hstack([h / sizes, np.log(sizes)])
+
+
+def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
+    """Fitted to X, or as it was when it had been fitted: from the checkpoint."""
+    model = RPCA(
+        tol=GRAPH_TOL,
+        max_iter=GRAPH_MAX_ITER,
+        verbose=monitor.verbose,
+        callback=monitor.callback,
+        checkpoint=monitor.checkpoint,
+        checkpoint_seconds=monitor.checkpoint_seconds,
+    )
+    model._part_of = monitor.title
+    saves = saved = None
+    if monitor.checkpoint is not None:
+        identity = Problem(X, resolve_lam(model.lam, X)).identity()
+        saves = Checkpoint(monitor.checkpoint, identity, monitor.checkpoint_seconds)
+        saved = saves.load()
+    if saved is not None and saved[0].pop("solver") == FINISHED:
+        for part in saved:
+            model.__dict__.update(part)
+    else:
+        model.fit(X)
+        # As large as X each, and new rows need neither.
+        del model.low_rank_, model.sparse_
+        if saves is not None and model.status_ != "stopped":
+            saves.offer(lambda: _fitted(model), now=True)
+    return model.set_params(callback=None, checkpoint=None, verbose=0)
+
+
+def _fitted(model: RPCA) -> Saved:
+    """All fitted numbers and arrays, to be saved: Robust PCA is done."""
+    options = model.get_params()
+    fitted = {name: v for name, v in vars(model).items() if name not in options}
+    numbers = {n: v for n, v in fitted.items() if isinstance(v, (int, float, str))}
+    arrays = {n: v for n, v in fitted.items() if isinstance(v, np.ndarray)}
+    return numbers | {"solver": FINISHED}, arrays
 
 
 def _with_nan(rows) -> np.ndarray:

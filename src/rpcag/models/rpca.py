@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rpcag.graphs.inputs import is_dask
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import (
@@ -26,6 +27,7 @@ from rpcag.models.problem import (
     observed_share,
     typical_size,
 )
+from rpcag.models.progress import Monitor
 from rpcag.models.table import About
 from rpcag.solvers import Result
 from rpcag.solvers.admm import PENALTY
@@ -176,8 +178,11 @@ class RPCA(Decomposition):
         Returns
         -------
         ndarray of shape (n_new, n_components)
+            For a Dask array or data frame a Dask array, of the same chunks of rows.
         """
         check_is_fitted(self, "components_")
+        if is_dask(X):
+            return _distributed().transform(self, X, adjacency)
         X = self._validate(X, reset=False)
         return self._transform(X, adjacency)
 
@@ -225,13 +230,7 @@ class RPCA(Decomposition):
                     f"{name} is for arrays in memory, got "
                     f"{getattr(self, name)!r} and a Dask array"
                 )
-        try:
-            from rpcag.models import distributed
-        except ImportError as error:
-            raise ImportError(
-                "a Dask array needs Dask's array and distributed parts: "
-                "pip install 'rpcag[dask]'"
-            ) from error
+        distributed = _distributed()
         X = distributed.by_features(X)
         graph = self._graph_on_dask(X)
         split = distributed.fit(
@@ -239,7 +238,7 @@ class RPCA(Decomposition):
             lam=self.lam,
             gamma=getattr(self, "gamma", 0.0),
             laplacian=None if graph is None else graph.laplacian,
-            tol=self.tol,
+            tol=float(self.tol),
             max_iter=self.max_iter,
             callback=self._watch(),
         )
@@ -254,17 +253,18 @@ class RPCA(Decomposition):
     def _graph_on_dask(self, X):
         return None
 
-    def _solve(self, problem: Problem) -> Result:
+    def _solve(self, problem: Problem, save: bool = True) -> Result:
         start = getattr(self, "_state", None) if self.warm_start else None
         if start is not None and not 0.5 < problem.scale / self._scale < 2:
             start = None  # data in another unit
         result = problem.solve(
-            tol=self.tol,
+            tol=float(self.tol),
             max_iter=self.max_iter,
             start=start,
             callback=self._watch(),
-            checkpoint=self.checkpoint,
+            checkpoint=self.checkpoint if save else None,
             checkpoint_seconds=self.checkpoint_seconds,
+            keep_checkpoint=self._part_of is not None,
         )
         self._state = result.state if self.warm_start else None
         self._scale, self._spread = problem.scale, problem.spread
@@ -318,10 +318,14 @@ class RPCAG(RPCA):
         Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit.
+        stops the fit. A robust graph calls it too, with ``stage="graph"``: a true value
+        there ends that stage, and the graph is built from what was reached. The fit
+        then starts and stops after its first iteration if the callback is still true.
     checkpoint : path, optional
         A file to which the state is saved every so often. A fit that was killed goes on
-        from there to the same answer; a fit that converged removes it.
+        from there to the same answer; a fit that converged removes it. The Robust PCA
+        of a robust graph is saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and
+        is not repeated once it is done.
     checkpoint_seconds : float, default=60
         How often.
 
@@ -401,9 +405,19 @@ class RPCAG(RPCA):
 
     def _fit(self, X):
         lam, gamma = self._parameters(X)
-        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
+        monitor = Monitor.of(self, "graph")
+        graph = ModelGraph(
+            self.graph,
+            X,
+            self.laplacian,
+            labels=self._sample_names,
+            monitor=monitor,
+        )
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
-        result = self._solve(Problem(X, lam, gamma, shifted))
+        # A stopped graph is not the one with which a later fit goes on.
+        result = self._solve(Problem(X, lam, gamma, shifted), save=not graph.stopped)
+        if graph.is_watched and result.status == "converged":
+            monitor.forget()
         self.lam_, self.gamma_ = lam, gamma
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
@@ -429,11 +443,15 @@ class RPCAG(RPCA):
         return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
 
 
-def is_dask(X) -> bool:
-    """A Dask array or data frame, told without importing Dask."""
-    return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(
-        X, "dask"
-    )
+def _distributed():
+    try:
+        from rpcag.models import distributed
+    except ImportError as error:
+        raise ImportError(
+            "a Dask array needs Dask's array and distributed parts: "
+            "pip install 'rpcag[dask]'"
+        ) from error
+    return distributed
 
 
 def check_options(model) -> None:

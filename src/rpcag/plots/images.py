@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from rpcag.graphs.inputs import with_nan
 from rpcag.plots.canvas import GREYS, SIGNED, SMALL, many_axes
 
 
@@ -88,7 +89,7 @@ def _parts(source, X) -> dict[str, np.ndarray]:
     elif hasattr(source, "low_rank_"):
         L = np.asarray(source.low_rank_)
         if X is not None:
-            data = np.asarray(X, dtype=float)
+            data = np.asarray(with_nan(X), dtype=float)
             S = getattr(source, "sparse_", data - L)
         elif hasattr(source, "sparse_"):
             S = source.sparse_

@@ -77,3 +77,11 @@ class Checkpoint:
     def forget(self) -> None:
         """The solve is done: nothing is left to go on with."""
         self.path.unlink(missing_ok=True)
+
+
+def is_checkpoint(path: str | os.PathLike) -> bool:
+    """Whether the file looks like one, of whatever problem."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as file:
+        return "numbers.npy" in file.namelist()

@@ -10,7 +10,11 @@ Status = Literal["converged", "max_iter", "stopped", "stalled"]
 
 
 class Progress(NamedTuple):
-    """Where a solver stands; one is kept in the history for every certificate."""
+    """Where a solver stands; one is kept in the history for every certificate.
+
+    `stage` says which solve of a fit this is: "graph" or "feature_graph" while Robust
+    PCA runs for a robust graph, "fit" in the model's own solve.
+    """
 
     n_iter: int
     objective: float
@@ -19,6 +23,7 @@ class Progress(NamedTuple):
     primal_residual: float
     dual_residual: float
     rank: int | None  # None where the solver does not know it
+    stage: str = "fit"
 
 
 class Distances(NamedTuple):

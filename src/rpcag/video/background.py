@@ -123,6 +123,8 @@ class BackgroundModel:
         self.skip_motion = skip_motion
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
 
+    _part_of: str | None = None  # as of `rpcag.models.decomposition.Decomposition`
+
     def fit(self, frames: np.ndarray) -> "BackgroundModel":
         """Find the background of frames of shape (n, height, width) or (..., 3)."""
         if len(frames) < 2:
@@ -135,6 +137,7 @@ class BackgroundModel:
         self._graph = FrameGraph(self.shape_).fit(X)
         self.noise_ = self._graph.noise_
         self.estimator_ = self._estimator(X.shape)
+        self.estimator_._part_of = self._part_of
         self.estimator_.fit(self._still(X))
         self.rule_ = self._rule(X)
         # X is L + S: one of the three is enough.

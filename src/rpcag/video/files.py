@@ -4,7 +4,6 @@ import json
 import math
 import platform
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from sklearn.exceptions import ConvergenceWarning
 
 import rpcag
 from rpcag.files.place import check_place
@@ -259,17 +257,17 @@ def _fit(frames: np.ndarray, options: Options, watch: Watch) -> BackgroundModel:
         watch("fitting", int(total * np.log(gap) / np.log(options.tol)), total)
 
     watch("fitting", 0, total)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the status is a fact
-        model = BackgroundModel(
-            options.model,
-            gamma=options.gamma,
-            lam=options.lam,
-            skip_motion=options.skip_motion,
-            tol=options.tol,
-            max_iter=options.max_iter,
-            callback=fitting,
-        ).fit(frames)
+    model = BackgroundModel(
+        options.model,
+        gamma=options.gamma,
+        lam=options.lam,
+        skip_motion=options.skip_motion,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        callback=fitting,
+    )
+    model._part_of = "background"  # no warning: the status is among the facts
+    model.fit(frames)
     watch("fitting", total, total)
     return model
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rpcag.graphs.inputs import refuse_masked
 from rpcag.video.plugin import pyav, url
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
@@ -400,6 +401,7 @@ def _in_memory(frames) -> np.ndarray:
         )
     if isinstance(frames, Iterator):
         frames = list(frames)
+    refuse_masked("a frame has no missing pixels: fill them", frames=frames)
     try:
         return np.asarray(frames)
     except ValueError as error:  # NumPy tells of axes, not of frames

@@ -1,0 +1,142 @@
+"""Read what people have as matrices of numbers: masks, tables, Dask arrays."""
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+REAL = "fiub"  # kinds of dtypes that are read as numbers
+
+
+def check_rows(X, **options) -> np.ndarray:
+    """X in double precision with NaN where it is missing or masked."""
+    X = as_numbers(X)
+    with explained(missing=True):
+        return check_array(
+            X,
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+            input_name="X",
+            **options,
+        )
+
+
+def as_numbers(X, name: str = "X"):
+    """X such that NumPy reads it as it is meant, or an error that says what is wrong.
+
+    Masked entries become NaN. Columns of a data frame that are no numbers are refused
+    by name; dates would be read as nanoseconds.
+    """
+    X = with_nan(X)
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+        raise TypeError(
+            f"{name} has dtype {dtype}, which is no number; convert it first, for "
+            "example to days by dividing time differences by np.timedelta64(1, 'D')"
+        )
+    if _is_frame(X, "pandas"):
+        return _numeric_pandas(X, name)
+    if _is_frame(X, "polars"):
+        _check_polars(X, name)
+    return X
+
+
+def with_nan(X):
+    """A masked array with NaN where it is masked; anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.getmaskarray(X).any() or X.dtype.kind not in REAL:
+        return np.ma.getdata(X)
+    return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+
+
+def refuse_masked(remedy: str, **arrays) -> None:
+    """Refuse masked entries where there is no missing value."""
+    for name, array in arrays.items():
+        if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+            raise ValueError(f"{name} has masked entries; {remedy}")
+
+
+@contextmanager
+def explained(name: str = "X", *, missing: bool) -> Iterator[None]:
+    """Errors of NumPy and scikit-learn on numbers, with what to do."""
+    try:
+        yield
+    except OverflowError as error:
+        raise ValueError(
+            f"{name} has a number beyond the range of float64; rescale {name}"
+        ) from error
+    except ValueError as error:
+        if "infinity" not in str(error):
+            raise
+        remedy = "mark missing values by NaN" if missing else "remove or replace it"
+        raise ValueError(f"{str(error).rstrip('.')}; {remedy}") from error
+
+
+def as_float(value: Any) -> float:
+    """A number as a float; infinite where it is beyond the range."""
+    try:
+        with np.errstate(over="ignore"):
+            return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def shown(value: Any) -> str:
+    """For an error: a number of hundreds of digits is not printed."""
+    if isinstance(value, Rational) and abs(as_float(value)) == math.inf:
+        return f"a number of type {type(value).__name__} beyond the range of float64"
+    return repr(value)
+
+
+def refuse_column(name: str, column: Any, dtype: Any) -> None:
+    raise TypeError(
+        f"{name} has a column {column!r} of dtype {dtype}, which is no number; drop it "
+        f"({name}.drop(columns={column!r})) or convert it to numbers"
+    )
+
+
+def is_dask(X) -> bool:
+    """A Dask array or data frame, told without importing Dask."""
+    return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(
+        X, "dask"
+    )
+
+
+def _is_frame(X, library: str) -> bool:
+    """Told without importing the library."""
+    module = sys.modules.get(library)
+    return module is not None and isinstance(X, module.DataFrame)
+
+
+def _numeric_pandas(X, name: str):
+    """Columns of objects as floats: with None and pd.NA as NaN, or refused."""
+    for place, (column, dtype) in enumerate(X.dtypes.items()):
+        if dtype.kind in REAL:
+            continue
+        try:
+            if dtype.kind in "mMc":
+                raise TypeError
+            values = X.iloc[:, place].to_numpy(np.float64, na_value=np.nan)
+        except (TypeError, ValueError, OverflowError):
+            refuse_column(name, column, dtype)
+        X = X.copy(deep=False)
+        X.isetitem(place, values)
+    return X
+
+
+def _check_polars(X, name: str) -> None:
+    for column, dtype in X.schema.items():
+        if dtype.is_numeric() or str(dtype) in ("Boolean", "Null"):
+            continue
+        try:
+            if dtype.is_temporal():
+                raise TypeError
+            np.asarray(X[column].to_numpy(), dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            refuse_column(name, column, dtype)

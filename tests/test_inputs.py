@@ -1,0 +1,404 @@
+"""Masks, tables, Dask arrays and odd numbers are read right or refused by name."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from rpcag import (
+    FRPCAG,
+    GLPCA,
+    GNMF,
+    MHMF,
+    MMF,
+    MMMF,
+    RGLPCA,
+    RPCA,
+    RPCAG,
+    RPCAGCV,
+    LaplacianEigenmaps,
+    NCuts,
+)
+from rpcag.corruption import add_sign_errors, drop_entries, occlude_blocks
+from rpcag.graphs import (
+    CompleteGraph,
+    KNNGraph,
+    KNNHypergraph,
+    check_graph,
+    hypergraph_laplacian,
+    inpaint_tv,
+    laplacian,
+    rms_distances,
+)
+from rpcag.metrics import clustering_error, foreground_scores, recovery_error
+from rpcag.video import separate
+
+RNG = np.random.default_rng(11)
+X = np.abs(np.repeat(RNG.standard_normal((3, 6)), 5, axis=0))
+X += 0.1 * RNG.random(X.shape)
+HIDDEN = RNG.random(X.shape) < 0.1
+HOLED = np.where(HIDDEN, np.nan, X)
+# What is under the mask must not be seen.
+MASKED = np.ma.masked_array(np.where(HIDDEN, 1e6, X), HIDDEN)
+EDGES = np.ma.masked_array(np.ones((15, 15)), np.eye(15, dtype=bool))
+
+GAPS = [
+    RPCA(),
+    RPCAG(),
+    RPCAGCV(gammas=[0.1], n_splits=1),
+    FRPCAG(),
+    NCuts(),
+    LaplacianEigenmaps(),
+]
+FACTORS = [GLPCA(), RGLPCA(), MMF(), MMMF(), MHMF(), GNMF()]
+
+
+def assert_same(a, b):
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+# -- masked arrays ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", GAPS, ids=repr)
+def test_masked_entries_are_missing(model):
+    plain = clone(model).fit(HOLED)
+    assert_same(clone(model).fit(MASKED).embedding_, plain.embedding_)
+    assert_same(plain.transform(MASKED), plain.transform(HOLED))
+
+
+def test_masked_integers_are_missing_and_single_precision_stays():
+    whole = np.ma.masked_array(
+        np.where(HIDDEN, 999, np.round(9 * X)).astype(int), HIDDEN
+    )
+    plain = RPCA().fit(np.where(HIDDEN, np.nan, np.round(9 * X)))
+    assert_same(RPCA().fit(whole).low_rank_, plain.low_rank_)
+    single = RPCA().fit(MASKED.astype(np.float32))
+    assert single.low_rank_.dtype == np.float32
+    assert np.abs(single.low_rank_).max() < 10
+    open_mask = np.ma.masked_array(X, False)
+    assert_same(GLPCA().fit(open_mask).embedding_, GLPCA().fit(X).embedding_)
+
+
+@pytest.mark.parametrize("model", FACTORS, ids=repr)
+def test_masked_entries_are_refused_where_nothing_may_be_missing(model):
+    message = f"X has masked entries; {type(model).__name__} does not take missing"
+    with pytest.raises(ValueError, match=message):
+        model.fit(MASKED)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X).transform(MASKED)
+
+
+def test_graphs_do_not_see_under_the_mask():
+    for builder in (KNNGraph(4), CompleteGraph()):
+        assert_same(_dense(builder(MASKED)), _dense(builder(HOLED)))
+        fitted = builder.fit(X)
+        assert_same(_dense(fitted.connect(MASKED)), _dense(fitted.connect(HOLED)))
+    assert_same(KNNGraph().neighbors(MASKED)[0], KNNGraph().neighbors(HOLED)[0])
+    assert_same(KNNHypergraph()(MASKED).toarray(), KNNHypergraph()(HOLED).toarray())
+    assert_same(rms_distances(MASKED), rms_distances(HOLED))
+    assert_same(inpaint_tv(MASKED, (2, 3)), inpaint_tv(HOLED, (2, 3)))
+
+
+def _dense(A):
+    return A.toarray() if hasattr(A, "toarray") else A
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: RPCAG(graph=EDGES).fit(X), "graph"),
+        (lambda: MMMF(graphs=[EDGES]).fit(X), r"graphs\[0\]"),
+        (lambda: MHMF(graphs=[EDGES]).fit(X), r"graphs\[0\]"),
+        (lambda: FRPCAG(feature_graph=EDGES[:6, :6]).fit(X), "feature_graph"),
+        (lambda: RPCAG().fit(X).transform(X, adjacency=EDGES), "adjacency"),
+        (lambda: RPCA(2).fit(X).inverse_transform(MASKED[:, :2]), "Z"),
+        (lambda: check_graph(EDGES), "graph"),
+        (lambda: laplacian(EDGES), "adjacency"),
+        (lambda: hypergraph_laplacian(EDGES), "incidence"),
+        (lambda: KNNGraph()(X, mask=np.ma.masked_array(~HIDDEN, HIDDEN)), "mask"),
+        (lambda: separate(np.ma.masked_array(np.ones((15, 4, 6)), True)), "frames"),
+        (lambda: recovery_error(MASKED, X), "L"),
+        (lambda: recovery_error(X, MASKED), "truth"),
+        (lambda: clustering_error(EDGES[0], np.ones(15)), "y_true"),
+        (lambda: clustering_error(np.ones(15), EDGES[0]), "y_pred"),
+        (lambda: foreground_scores(EDGES > 0, np.ones((15, 15))), "mask"),
+        (lambda: foreground_scores(X > 0, X > 0, MASKED > 0), "valid"),
+    ],
+)
+def test_masked_entries_are_refused_by_the_name_of_the_argument(call, name):
+    with pytest.raises(ValueError, match=rf"^{name} has masked entries; "):
+        call()
+
+
+def test_spoilt_copies_keep_masked_entries_missing():
+    for spoil in (
+        lambda M: drop_entries(M, 0.5, random_state=0),
+        lambda M: occlude_blocks(M, (2, 3), random_state=0),
+        lambda M: add_sign_errors(M, 0.5, random_state=0),
+    ):
+        for masked, plain in zip(spoil(MASKED), spoil(HOLED), strict=True):
+            assert not isinstance(masked, np.ma.MaskedArray)
+            assert_same(masked, plain)
+
+
+# -- tables ----------------------------------------------------------------------------
+
+FRAME = pd.DataFrame(X, columns=list("abcdef"))
+DAYS = pd.date_range("2024-01-01", periods=15)
+WRONG = {
+    "datetime": (DAYS, r"datetime64\[ns\]"),
+    "time zone": (DAYS.tz_localize("UTC"), r"datetime64\[ns, UTC\]"),
+    "timedelta": (DAYS - DAYS[0], r"timedelta64\[ns\]"),
+    "period": (DAYS.to_period("D"), r"period\[D\]"),
+    "string": (pd.Series(["low"] * 15, dtype="string"), "string"),
+    "words": (["low"] * 15, "object|str"),
+    "categories": (pd.Categorical(["low"] * 15), "category"),
+    "objects": ([object()] * 15, "object"),
+    "dates": ([datetime.date(2024, 1, 1)] * 15, "object"),
+    "complex": (np.full(15, 1j), "complex128"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("model", [RPCAG(), GLPCA(), KNNGraph()], ids=repr)
+def test_a_column_that_is_no_number_is_named(model, case):
+    values, dtype = WRONG[case]
+    frame = FRAME.assign(when=values)
+    message = (
+        rf"column 'when' of dtype ({dtype}), which is no number; drop it \(X\.drop"
+    )
+    with pytest.raises(TypeError, match=message):
+        model.fit(frame)
+    with pytest.raises(TypeError, match=message):
+        model.fit(frame[["when"]])
+    model.fit(frame.drop(columns="when"))
+
+
+def test_a_column_of_new_rows_is_named_too():
+    model = RPCA().fit(FRAME)
+    with pytest.raises(TypeError, match="column 'c' of dtype"):
+        model.transform(FRAME.assign(c="low"))
+    with pytest.raises(TypeError, match="Z has a column 'c' of dtype"):
+        model.inverse_transform(FRAME.assign(c="low"))
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[s]"])
+def test_arrays_of_dates_are_refused(kind):
+    dates = np.arange(15).astype(kind).reshape(5, 3)
+    for model in (RPCAG(), GLPCA(), KNNGraph()):
+        with pytest.raises(
+            TypeError, match=r"X has dtype (datetime|timedelta)64.*conv"
+        ):
+            model.fit(dates)
+
+
+def test_a_polars_column_that_is_no_number_is_named():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({c: X[:, i] for i, c in enumerate("abcdef")})
+    for value, dtype in (
+        (datetime.date(2024, 1, 1), "Date"),
+        (datetime.datetime(2024, 1, 1), "Datetime"),
+        (datetime.timedelta(1), "Duration"),
+        ("low", "String"),
+        ([1.0, 2.0], "List"),
+    ):
+        wrong = frame.with_columns(when=pl.lit(value))
+        with pytest.raises(TypeError, match=f"column 'when' of dtype {dtype}"):
+            RPCAG().fit(wrong)
+    right = frame.with_columns(
+        flag=pl.lit(True),
+        none=pl.lit(None),
+        price=pl.lit(Decimal("1.5")),
+        word=pl.lit("2"),
+    )
+    assert RPCA().fit(right).n_features_in_ == 10
+
+
+def test_numbers_in_odd_columns_are_numbers():
+    """Nullable, categories, numbers as words, Decimal, and pd.NA among objects."""
+    holes = pd.Series([1.0, np.nan, 3.0] * 5)
+    plain = RPCA().fit(FRAME.assign(extra=holes))
+    for values in (
+        holes.astype("Float64"),
+        holes.astype("Int64"),
+        pd.Categorical(holes),
+        pd.Series([1, pd.NA, 3] * 5, dtype=object),
+        pd.Series(["1", None, "3.0"] * 5, dtype=object),
+        pd.Series([Decimal(1), None, Decimal(3)] * 5),
+    ):
+        frame = FRAME.assign(extra=values)
+        before = frame.copy()
+        assert_same(RPCA().fit(frame).low_rank_, plain.low_rank_)
+        pd.testing.assert_frame_equal(frame, before)  # the caller's is as it was
+    flags = pd.DataFrame(
+        {c: pd.Series([True, pd.NA, False] * 5, dtype="boolean") for c in "ab"}
+    )
+    assert np.isfinite(RPCA().fit(flags).low_rank_).all()
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        GLPCA().fit(FRAME.assign(extra=pd.Series([1, pd.NA, 3] * 5, dtype="Int64")))
+
+
+# -- numbers ---------------------------------------------------------------------------
+
+
+def test_infinity_is_refused_with_what_to_do():
+    wrong = X.copy()
+    wrong[2, 3] = np.inf
+    for call in (RPCAG().fit, FRPCAG().fit, NCuts().fit, KNNGraph(), rms_distances):
+        with pytest.raises(
+            ValueError, match=r"X contains infinity.*; mark missing values by NaN"
+        ):
+            call(wrong)
+    with pytest.raises(ValueError, match=r"infinity.*; remove or replace it"):
+        GLPCA().fit(wrong)
+    with pytest.raises(ValueError, match="X has a number beyond the range of float64"):
+        RPCA().fit([[10**400, 1], [2, 3]])
+
+
+HUGE = [10**400, 10**5000, Fraction(10**400), np.longdouble("1e4000")]
+
+
+@pytest.mark.parametrize(
+    "value", HUGE, ids=["int", "long int", "Fraction", "longdouble"]
+)
+def test_numbers_beyond_floats_are_refused_by_name(value):
+    if isinstance(value, np.longdouble) and not np.isfinite(value):
+        pytest.skip("longdouble is double here")
+    for name in ("lam", "gamma", "tol"):
+        with pytest.raises(ValueError, match=rf"^{name} must be a number") as caught:
+            RPCAG(**{name: value}).fit(X)
+        assert len(str(caught.value)) < 120
+    with pytest.raises(ValueError, match=r"^gamma must be a number"):
+        GNMF(gamma=value).fit(X)
+    with pytest.raises(ValueError, match=r"^width must be a positive number"):
+        KNNGraph(width=value)(X)
+    with pytest.raises(ValueError, match=r"^size must be a positive number"):
+        add_sign_errors(X, size=value)
+    with pytest.raises(ValueError, match=r"^gammas must be") as caught:
+        RPCAGCV(gammas=[value]).fit(X)
+    assert len(str(caught.value)) < 120
+
+
+@pytest.mark.filterwarnings("error")
+def test_other_real_numbers_are_their_floats():
+    plain = RPCAG(lam=0.125, gamma=0.5, tol=0.125).fit(X)
+    for kind in (Fraction, np.longdouble, np.float32, np.float16):
+        model = RPCAG(lam=kind(0.125), gamma=kind(0.5), tol=kind(0.125)).fit(X)
+        assert_same(model.low_rank_, plain.low_rank_)
+    with pytest.raises(UserWarning, match=r"\(tol 1\.0e-01\)"):
+        RPCA(tol=Fraction(1, 10), max_iter=1).fit(RNG.standard_normal((40, 30)))
+    for name in ("lam", "gamma", "tol"):
+        message = rf"{name} must be a number, got Decimal\('0.1'\); pass float"
+        with pytest.raises(TypeError, match=message):
+            RPCAG(**{name: Decimal("0.1")}).fit(X)
+
+
+# -- Dask ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def da():
+    pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    array = pytest.importorskip("dask.array")
+    with dask.config.set(scheduler="synchronous"):
+        yield array
+
+
+@pytest.mark.parametrize("model", [*FACTORS, *GAPS[2:]], ids=repr)
+def test_models_in_memory_say_what_to_do_with_a_dask_array(da, model):
+    name = type(model).__name__
+    message = (
+        rf"X is a Dask array .*{name} needs it in memory; pass X\.compute\(\), or use"
+    )
+    with pytest.raises(TypeError, match=message):
+        model.fit(da.from_array(X, chunks=(5, 3)))
+    if isinstance(model, RPCAGCV):
+        return
+    with pytest.raises(TypeError, match=message):
+        model.fit(X).transform(da.from_array(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RPCA(2), RPCAG(2), RPCAG(2, graph="knn"), RPCAG(2, graph=np.ones((15, 15)))],
+    ids=repr,
+)
+@pytest.mark.parametrize("chunks", [(4, 6), (15, 6), (4, 2)])
+def test_rows_of_a_dask_array_are_transformed_chunk_by_chunk(da, model, chunks):
+    new = np.where(HIDDEN, np.nan, X + 0.05).astype(np.float32)
+    expected = model.fit(X).transform(new)
+    Z = model.transform(da.from_array(new, chunks=chunks))
+    assert isinstance(Z, da.Array)
+    assert Z.shape == (15, 2)
+    assert Z.dtype == expected.dtype == np.float32
+    assert Z.chunks[0] == da.from_array(new, chunks=chunks).chunks[0]
+    np.testing.assert_allclose(Z.compute(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_nothing_is_computed_before_it_is_asked_for(da):
+    def fail(block):
+        raise AssertionError("computed")
+
+    model = RPCA(2).fit(X)
+    lazy = da.from_array(X, chunks=(5, 6)).map_blocks(fail, dtype=float, meta=X[:0])
+    assert model.transform(lazy).shape == (15, 2)
+    assert model.inverse_transform(model.transform(lazy)).shape == X.shape
+
+
+def test_a_model_of_a_dask_array_transforms_one(da):
+    chunks = da.from_array(X, chunks=(15, 6))
+    model = RPCAG(2, graph=np.ones((15, 15)), tol=0.1).fit(chunks)
+    Z = model.transform(chunks)
+    np.testing.assert_allclose(Z.compute(), model.transform(X), atol=1e-10)
+    with pytest.raises(ValueError, match="adjacency is for rows in memory"):
+        model.transform(chunks, adjacency=np.ones((15, 15)))
+    with pytest.raises(ValueError, match="RPCAG is expecting 6 features"):
+        model.transform(chunks[:, :5])
+
+
+@pytest.mark.filterwarnings("error")
+def test_dask_data_frames(da):
+    dd = pytest.importorskip("dask.dataframe")
+    model = RPCA(2).fit(FRAME)
+    expected = model.transform(FRAME)
+    table = dd.from_pandas(FRAME, npartitions=2)
+    np.testing.assert_allclose(model.transform(table).compute(), expected, atol=1e-10)
+    with pytest.raises(ValueError, match="X must have the columns of fit"):
+        model.transform(table[list("bacdef")])
+    for use in (RPCA().fit, model.transform):
+        with pytest.raises(TypeError, match="column 'f' of dtype datetime64"):
+            use(dd.from_pandas(FRAME.assign(f=DAYS), npartitions=2))
+    with pytest.raises(TypeError, match=r"pass X\.compute\(\)"):
+        GLPCA().fit(table)
+
+
+def test_inverse_transform_of_a_dask_array_is_one(da):
+    for model in (RPCA(2), FRPCAG(2), GLPCA(2), MMF(2), GNMF(2)):
+        Z = model.fit(X).embedding_
+        back = model.inverse_transform(da.from_array(Z, chunks=(5, 2)))
+        assert isinstance(back, da.Array)
+        np.testing.assert_allclose(back, model.inverse_transform(Z), atol=1e-12)
+        with pytest.raises(ValueError, match="Z must have 2 columns"):
+            model.inverse_transform(da.ones((5, 3)))
+
+
+def test_masked_entries_of_a_dask_array_are_missing(da):
+    masked = da.ma.masked_array(da.from_array(MASKED.data, (15, 6)), HIDDEN)
+    model = RPCA(tol=0.1).fit(masked)
+    plain = RPCA(tol=0.1).fit(da.from_array(HOLED, (15, 6)))
+    np.testing.assert_array_equal(model.low_rank_, plain.low_rank_)
+
+
+def test_arrays_of_xarray_and_zarr_are_read(da):
+    xr, zarr = pytest.importorskip("xarray"), pytest.importorskip("zarr")
+    plain = RPCA().fit(X)
+    for array in (xr.DataArray(X), xr.DataArray(da.from_array(X)), zarr.array(X)):
+        assert_same(RPCA().fit(array).low_rank_, plain.low_rank_)
+        assert_same(plain.transform(array), plain.transform(X))
+        assert_same(GLPCA().fit(array).embedding_, GLPCA().fit(X).embedding_)
