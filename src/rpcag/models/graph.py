@@ -1,6 +1,7 @@
 """The `graph` argument of the models: what it may be, and how new rows join it."""
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,15 @@ from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
-from rpcag.graphs.laplacian import degree, inverse_sqrt, laplacian
+from rpcag.graphs.laplacian import (
+    degree,
+    degree_roots,
+    inverse,
+    inverse_sqrt,
+    laplacian,
+)
 from rpcag.graphs.neighbors import KNNGraph
+from rpcag.linalg.null_space import NullSpace
 
 BUILDERS = ("robust", "knn", "complete")
 
@@ -49,8 +57,14 @@ class ModelGraph:
         labels: Sequence[Hashable] | None = None,
     ) -> None:
         self.builder, self.adjacency = _build(graph, X, name, vertices, labels)
-        self.laplacian = laplacian(self.adjacency, kind)
+        self.laplacian = laplacian(self.adjacency, kind, name=name)
         self.normalized = kind == "normalized"
+
+    @cached_property
+    def null(self) -> NullSpace:
+        """The null space of the Laplacian."""
+        roots = degree_roots(self.adjacency) if self.normalized else None
+        return NullSpace(self.adjacency, roots)
 
     def edges(self, X: np.ndarray, adjacency, n_samples: int):
         """Weights of new rows to fitted ones: given, by the builder, or None."""
@@ -77,7 +91,7 @@ class ModelGraph:
         degrees = degree(A)
         if not self.normalized:
             return degrees, A @ values
-        fitted = inverse_sqrt(degree(self.adjacency))
+        fitted = inverse(degree_roots(self.adjacency))
         pull = A @ (values * fitted[:, None])
         return (degrees > 0).astype(np.float64), pull * inverse_sqrt(degrees)[:, None]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.laplacian import degree, inverse_sqrt
+from rpcag.graphs.laplacian import degree_roots, inverse
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
 from rpcag.models.checks import check_components, check_flag, check_observed
@@ -84,7 +84,7 @@ class NCuts(Embedding):
         first = int(self.drop_first)
         check_components(self, X, most=max(len(X) - first, 0))
         graph = ModelGraph(self.graph, X, labels=self._sample_names)
-        root = np.sqrt(degree(graph.adjacency))
+        root = degree_roots(graph.adjacency)
         used = self._vertices(root)
         if used.sum() <= first:
             raise ValueError(
@@ -104,7 +104,15 @@ class NCuts(Embedding):
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.objective_ = float(self.eigenvalues_.sum())
         self.n_iter_ = 1
-        self._set_embedding(Q * self._scale(root), X.dtype)
+        with np.errstate(over="ignore"):
+            Q = (Q * self._scale(root)).astype(X.dtype)
+        if not np.isfinite(Q).all():
+            raise ValueError(
+                f"graph has degrees whose roots are down to {root[used].min():.3g}: "
+                f"the embedding, divided by them, overflows {X.dtype}; multiply the "
+                "weights by a number, or use float64"
+            )
+        self._set_embedding(Q, X.dtype)
         return self
 
     def transform(self, X, *, adjacency=None):
@@ -128,7 +136,7 @@ class NCuts(Embedding):
         """
         check_is_fitted(self, "embedding_")
         X = self._validate(X, reset=False, missing=True)
-        root = np.sqrt(degree(self.adjacency_))
+        root = degree_roots(self.adjacency_)
         Q = self.embedding_.astype(np.float64) / np.where(
             self._scale(root) > 0, self._scale(root), 1
         )
@@ -138,9 +146,9 @@ class NCuts(Embedding):
                 "the graph was precomputed, so new rows need adjacency=: their weights "
                 "to the rows of fit"
             )
-        new_root = np.sqrt(degree(edges))
-        pull = edges @ (Q * inverse_sqrt(root**2)[:, None])
-        pull *= inverse_sqrt(new_root**2)[:, None]
+        new_root = degree_roots(edges)
+        pull = edges @ (Q * inverse(root)[:, None])
+        pull *= inverse(new_root)[:, None]
         decay = 1 - self.eigenvalues_
         safe = np.abs(decay) > 1e-10
         Z = np.where(safe, pull / np.where(safe, decay, 1), 0.0)
@@ -215,4 +223,4 @@ class LaplacianEigenmaps(NCuts):
         return root > 0
 
     def _scale(self, root):
-        return inverse_sqrt(root**2)[:, None]
+        return inverse(root)[:, None]
