@@ -97,7 +97,7 @@ def test_factors_multiply_back(rng):
 
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40), (1, 5)])
 def test_spectral_norm_is_never_too_small(rng, shape):
-    for dtype, slack in ((np.float64, 1e-13), (np.float32, 2e-5)):
+    for dtype, slack in ((np.float64, 1e-12), (np.float32, 1e-12)):
         A = rng.standard_normal(shape).astype(dtype)
         true = np.linalg.norm(A.astype(float), 2)
         assert true * (1 - 1e-15) <= spectral_norm(A) <= true * (1 + slack)

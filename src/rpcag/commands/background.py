@@ -150,6 +150,8 @@ def background(
         remedy = "A larger --tol"  # of one that stalled at its precision
         if facts["status"] == "max_iter":
             remedy = f"More than --max-iter {max_iter}, or a larger --tol,"
+        elif facts["status"] == "numerical_error":
+            remedy = "Weights nearer to the default"
         raise fail(
             f"the fit stopped at a certified gap of {facts['certified_gap']:.1e} "
             f"({facts['status']}), not {tol:.1e}; the files are written all the same. "

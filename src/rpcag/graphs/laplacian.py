@@ -1,14 +1,18 @@
 """The Laplacian of a graph."""
 
+import math
+
 import numpy as np
 from scipy import sparse
 
 from rpcag.graphs.inputs import refuse_masked
 
+# Degrees whose multiples are still numbers.
+LARGEST = 1e300
 KINDS = ("normalized", "combinatorial")
 
 
-def laplacian(adjacency, kind: str = "normalized"):
+def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     """Laplacian Phi of a graph: I - D^-1/2 A D^-1/2, or D - A.
 
     Vertices without neighbours have a zero row and column in both: nothing ties them
@@ -19,6 +23,8 @@ def laplacian(adjacency, kind: str = "normalized"):
     adjacency : ndarray or sparse array of shape (n, n)
         As `check_graph` returns it.
     kind : {"normalized", "combinatorial"}
+    name : str
+        How errors call the adjacency.
 
     Examples
     --------
@@ -34,7 +40,15 @@ def laplacian(adjacency, kind: str = "normalized"):
     if not sparse.issparse(adjacency):
         refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
-    degrees = degree(adjacency)
+    if kind == "normalized":
+        adjacency, _ = _in_range(adjacency)
+    with np.errstate(over="ignore"):
+        degrees = degree(adjacency)
+    if not degrees.max(initial=0.0) < LARGEST:
+        raise ValueError(
+            f"{name} has weights up to {adjacency.max():.3g}: degrees must be below "
+            f"{LARGEST:.0e}; divide all weights by one number and multiply gamma by it"
+        )
     diagonal = degrees
     if kind == "normalized":
         half = inverse_sqrt(degrees)
@@ -56,7 +70,33 @@ def degree(adjacency) -> np.ndarray:
     return np.asarray(adjacency.sum(axis=1)).reshape(-1)
 
 
+def degree_roots(adjacency) -> np.ndarray:
+    """Square roots of the degrees, also where the degrees would overflow."""
+    scaled, exponent = _in_range(adjacency)
+    return np.ldexp(np.sqrt(degree(scaled)), exponent // 2)
+
+
+def _in_range(adjacency):
+    """The adjacency over 2^k with an even k, zero for weights of a usual size.
+
+    The normalized Laplacian does not depend on a common factor of the weights, and a
+    power of two rounds nothing. Degrees could overflow, or have few digits.
+    """
+    top = float(adjacency.max()) if min(adjacency.shape) else 0.0
+    if top == 0 or 2.0**-500 < top < 2.0**500:
+        return adjacency, 0
+    exponent = 2 * (math.frexp(top)[1] // 2)
+    # Two steps: one factor could overflow itself.
+    first = 2.0 ** (-exponent // 2)
+    return adjacency * first * 2.0 ** (-exponent - (-exponent // 2)), exponent
+
+
+def inverse(roots: np.ndarray) -> np.ndarray:
+    """1 / roots, zero where they are."""
+    positive = roots > 0
+    return np.where(positive, 1 / np.where(positive, roots, 1), 0.0)
+
+
 def inverse_sqrt(degrees: np.ndarray) -> np.ndarray:
     """d^-1/2, zero where d is zero."""
-    positive = degrees > 0
-    return np.where(positive, 1 / np.sqrt(np.where(positive, degrees, 1)), 0.0)
+    return inverse(np.sqrt(degrees))

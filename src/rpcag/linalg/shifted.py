@@ -10,6 +10,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.null_space import NullSpace
+from rpcag.linalg.rounding import product_error, size_norm
 from rpcag.linalg.threads import product
 
 Laplacian = Any  # an ndarray or a SciPy sparse array
@@ -42,8 +44,10 @@ class ShiftedLaplacian:
         width: int = 0,
         method: str = "auto",
         reduction: float = REDUCTION,
+        null: NullSpace | None = None,
     ) -> None:
         self.laplacian = laplacian
+        self.null = null  # of the Laplacian, if known
         self.size = laplacian.shape[0]
         self.width = width  # of the right-hand sides, if known
         self.reduction = reduction
@@ -76,6 +80,15 @@ class ShiftedLaplacian:
         if dtype not in self._matrices:
             self._matrices[dtype] = self.laplacian.astype(dtype, copy=False)
         return self._matrices[dtype]
+
+    def without_null(self, Y: np.ndarray) -> np.ndarray:
+        """Y without what Phi annihilates, whose rounding would pass for roughness."""
+        return Y if self.null is None else self.null.without(Y)
+
+    @cached_property
+    def error(self) -> float:
+        """c with ||fl(Phi Y) - Phi Y||_F <= c ||Y||_F, in double precision."""
+        return product_error(self.laplacian) * size_norm(self.laplacian)
 
     @cached_property
     def spectrum(self) -> tuple[np.ndarray, np.ndarray]:

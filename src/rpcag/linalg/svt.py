@@ -9,6 +9,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.orthonormal import orthonormal
+from rpcag.linalg.rounding import UNIT
 from rpcag.linalg.threads import product
 
 # A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
@@ -18,6 +19,8 @@ GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
 # Up to this size a Gram matrix in double precision is small beside anything.
 SMALL = 300
 
+# Entries of a piece that is squared in double precision.
+PIECE = 2**19
 # Up to this size all eigenvalues are as cheap as one by Lanczos.
 LANCZOS_SIZE = 150
 
@@ -50,10 +53,17 @@ def short_side(A: np.ndarray) -> np.ndarray:
 
 
 def spectral_norm(A: np.ndarray, accuracy: float = 0.0) -> float:
-    """||A||_2, rounded up by more than the rounding errors of A and of its square."""
+    """||A||_2, rounded up by more than the rounding errors of its square."""
     if not A.size:
         return 0.0
-    return proven_norm(gram(short_side(A)), accuracy) * (1 + rounding(A))
+    short = short_side(A)
+    if A.dtype == np.float64:
+        return proven_norm(short @ short.T, accuracy, short.shape[1])
+    K = np.zeros((len(short), len(short)))
+    for columns in column_blocks(short.shape, PIECE, most=short.shape[1]):
+        piece = short[:, columns].astype(np.float64)
+        K += piece @ piece.T
+    return proven_norm(K, accuracy, short.shape[1])
 
 
 def rounding(A: np.ndarray) -> float:
@@ -61,16 +71,22 @@ def rounding(A: np.ndarray) -> float:
     return 4 * float(np.finfo(A.dtype).eps) * math.sqrt(min(A.shape))
 
 
-def proven_norm(K: np.ndarray, accuracy: float) -> float:
+def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
     """Of A from K = A A^T: not below ||A||_2, and above it by `accuracy` at the most.
 
     Lanczos finds a lower bound s^2 of the largest eigenvalue. If c^2 I - K has a
     Cholesky factor for a c slightly larger than s, then ||A||_2 < c: a proof for a
     tenth of the cost of an eigenvalue. K is overwritten.
+
+    Rounding comes on top. Where A has rows of `length` entries, its square is off by
+    length u tr K in norm, u = 2^-53. That a factor was found proves an eigenvalue of no
+    less than -(n + 1) u tr(c^2 I - K), n the size of K (Rump, 2006); LAPACK's
+    eigenvalues are off by no more than about n u ||K||, of which ten times is taken.
     """
     size = len(K)
     if not np.isfinite(K[0, 0]) or not np.isfinite(K).all():
         return np.inf
+    lost = (length + 4) * UNIT * float(np.trace(K))
     if size > LANCZOS_SIZE and accuracy > 10 * rounding(K):
         start = np.random.default_rng(0).standard_normal(size).astype(K.dtype)
         try:
@@ -88,10 +104,14 @@ def proven_norm(K: np.ndarray, accuracy: float) -> float:
         for slack in (0.5, 1.0):
             bound = float(largest) * (1 + 2 * slack * accuracy)
             if is_below(K, bound):
-                return float(np.sqrt(bound)) * (1 + rounding(K))
-    margin = rounding(K)
-    largest = _largest(K) if size > 1 else K[0, 0]
-    return float(np.sqrt(max(largest, 0.0))) * (1 + margin)
+                return _root(bound * (1 + (size + 2) ** 2 * UNIT) + lost)
+    largest = float(_largest(K)) if size > 1 else float(K[0, 0])
+    return _root(max(largest, 0.0) * (1 + 10 * size * UNIT) + lost)
+
+
+def _root(square: float) -> float:
+    """Of no less than it."""
+    return math.sqrt(square) * (1 + 4 * UNIT)
 
 
 def is_below(K: np.ndarray, bound: float) -> bool:

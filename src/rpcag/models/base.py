@@ -265,4 +265,5 @@ def row_names(X):
 def power_of_two(X: np.ndarray) -> float:
     """About the largest size of an entry."""
     largest = float(np.nanmax(np.abs(X), initial=0.0))
-    return 2.0 ** math.frexp(largest)[1] if largest > 0 else 1.0
+    # Not above 2^1023, the largest there is.
+    return 2.0 ** min(math.frexp(largest)[1], 1023) if largest > 0 else 1.0

@@ -189,7 +189,7 @@ class RPCAGCV(RPCAG):
         seen = X.copy()
         seen.flat[hidden] = np.nan
         graph = ModelGraph(self.graph, seen, self.laplacian, labels=self._sample_names)
-        shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
+        shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
         truth = X.flat[hidden]
         scores = []
         problem = Problem(seen, lams[0], gammas[0], shifted)

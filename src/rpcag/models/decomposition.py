@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rpcag.linalg.eigen import column_signs
+from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.svt import factorise
-from rpcag.models.base import MatrixModel
+from rpcag.models.base import MatrixModel, power_of_two
 from rpcag.models.progress import tell, tells
 from rpcag.solvers import Progress, Result
 
@@ -49,6 +50,16 @@ class Decomposition(MatrixModel):
         if self._part_of is not None:
             return
         name = type(self).__name__
+        if result.status == "numerical_error":
+            warnings.warn(
+                f"{name} stopped after {result.n_iter} iterations: a lower bound was "
+                f"above the objective, {result.objective:.6g}, so rounding has spoiled "
+                "one of them. Nothing is proven about the answer (lower_bound_ is 0, "
+                "gap_ is 1). Use float64, subtract the mean of every feature, or "
+                "choose weights nearer to 'auto'.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         if result.status in ("max_iter", "stalled"):
             reason, remedy = {
                 "max_iter": (f"after {result.n_iter} iterations", "Increase max_iter"),
@@ -76,7 +87,16 @@ class Decomposition(MatrixModel):
         """Fitted attributes from the answer."""
         with np.errstate(invalid="ignore"):
             S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
-        P, s, Vt = factorise(result.x, result.basis)
+        # In a unit in which no square over- or underflows: LAPACK may loop on infinity.
+        unit = power_of_two(result.x)
+        P, s, Vt = factorise(in_unit(result.x, unit), result.basis)
+        with np.errstate(over="ignore"):
+            s = from_unit(s, unit)
+        if not np.isfinite(s).all():
+            raise ValueError(
+                f"X has entries of size {unit:.3g}: the singular values of L overflow "
+                f"{X.dtype}; rescale X"
+            )
         signs = column_signs(Vt.T)
         factors = P * signs * s, s, Vt * signs[:, None]
         self._name_parts(result.x, S, factors, result)

@@ -17,7 +17,6 @@ from dask.sizeof import sizeof
 from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram
 from rpcag.models.problem import (
     SAFE,
@@ -59,7 +58,7 @@ def fit(
     *,
     lam: float | str,
     gamma: float | str,
-    laplacian: Any,
+    graph: Any,
     tol: float,
     max_iter: int,
     callback: Callable[[Progress], bool | None] | None,
@@ -75,8 +74,8 @@ def fit(
     if isinstance(gamma, str):
         gamma = automatic_gamma(X.shape, size, observed)
     shifted = None
-    if laplacian is not None and gamma > 0:
-        shifted = ShiftedLaplacian(laplacian)
+    if graph is not None and gamma > 0:
+        shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)
     panel = DaskPanel(X, lam, float(gamma), shifted)
     result = lowrank(
         panel,
@@ -378,9 +377,9 @@ class DaskPanel:
         return Objective(*dask.compute(loss, delayed(gram)(self.F), right, rough))
 
     def dual(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
-        left = square = common = None
+        left = rough = common = None
         if self.graph is not None:
-            left, square = delayed(_graph_dual, nout=2)(self.laplacian, self.graph)
+            left, rough = delayed(_graph_dual, nout=2)(self.laplacian, self.graph)
             common = _sum([delayed(gram)(R) for R in self.R])
         R = [None] * len(self.tiles) if self.graph is None else self.R
         parts = [
@@ -401,9 +400,11 @@ class DaskPanel:
                     for ends in pairwise(edges)
                 ]
             )
-        linear, square, common, K = dask.compute(linear, square, common, square_of_D)
-        quadratic = 0.0 if square is None else max(float(np.sum(square * common)), 0.0)
-        return Dual(linear, quadratic, proven_norm(K, accuracy))
+        linear, rough, common, K = dask.compute(linear, rough, common, square_of_D)
+        quadratic = error = 0.0
+        if rough is not None:
+            quadratic, error = rough.dual(common, p)
+        return Dual.rounded_up(linear, len(parts), quadratic, K, error, accuracy, n + p)
 
     def mean_square(self) -> float:
         return delayed(mean_square)(self.F).compute()

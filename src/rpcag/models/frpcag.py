@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.laplacian import degree
+from rpcag.linalg.rounding import from_unit, in_unit, row_sizes
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import power_of_two
 from rpcag.models.checks import (
@@ -21,8 +21,11 @@ from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import typical_size
 from rpcag.models.progress import Monitor
 from rpcag.models.table import About
-from rpcag.solvers.fista import bounding_box, fista, fista_rows
-from rpcag.terms import L1Loss, TwoGraphSmoothness
+from rpcag.solvers.fista import Centered, fista, fista_rows
+from rpcag.terms import Constants, TwoGraphSmoothness
+
+# Lipschitz constants beyond which a step is lost to rounding, and squares overflow.
+STIFFEST = 1e100
 
 
 class FRPCAG(Decomposition):
@@ -80,7 +83,9 @@ class FRPCAG(Decomposition):
         Objective at L, a proven lower bound of the optimum, and their relative
         difference.
     n_iter_ : int
-    status_ : {"converged", "max_iter", "stopped", "stalled"}
+    status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
+        The last one means that rounding spoiled the certificate: nothing is proven,
+        `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual`` (relative change of L), ``dual_residual`` (excess of the
@@ -177,6 +182,17 @@ class FRPCAG(Decomposition):
                 f"gamma_samples={gammas[0]:.3g} or gamma_features={gammas[1]:.3g} is "
                 f"out of range for X, whose entries reach {unit:.3g}; rescale X"
             )
+        for name, gamma, part in (
+            ("graph", gammas[0], graph),
+            ("feature_graph", gammas[1], features),
+        ):
+            largest = float(row_sizes(part.laplacian).max(initial=0.0))
+            if gamma > 0 and not largest * (gamma * unit) < STIFFEST:
+                raise ValueError(
+                    f"{name} has degrees up to {largest / 2:.3g}, out of range for "
+                    f"gamma={gamma:.3g} and X, whose entries reach {unit:.3g}; divide "
+                    "its weights by a number"
+                )
         with one_blas_thread_each():
             result = self._solve(X, graph, features, gammas, unit)
         self._graph, self._features = graph, features
@@ -193,12 +209,11 @@ class FRPCAG(Decomposition):
         a, b = (gamma * unit for gamma in gammas)
         smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
         self._top = smooth.top_columns
-        scaled = X / X.dtype.type(unit)
-        u, v = (self._clipping_scale(g) for g in (graph, features))
+        data = Centered(in_unit(X, unit), Constants(graph.null, features.null))
         # Start from X, but not from gross errors: smoothing would spread them, and
         # every step takes back no more than one over the Lipschitz constant.
-        reach = X.dtype.type(10 * typical_size(scaled))
-        start = np.nan_to_num(np.clip(scaled, -reach, reach), nan=0.0)
+        reach = X.dtype.type(10 * typical_size(data.array))
+        start = np.nan_to_num(np.clip(data.array, -reach, reach), nan=0.0)
         watch = self._watch()
 
         def in_units(progress):
@@ -208,34 +223,28 @@ class FRPCAG(Decomposition):
             )
 
         result = fista(
-            L1Loss(scaled, 1.0),
+            data,
             smooth,
-            bounding_box(scaled, u, v),
             start,
             tol=float(self.tol),
             max_iter=self.max_iter,
             callback=watch and (lambda progress: watch(in_units(progress))),
         )
         objective = result.objective * unit
-        if not np.isfinite(objective):
+        with np.errstate(over="ignore"):
+            L = from_unit(result.x, unit)
+        if not (np.isfinite(objective) and np.isfinite(L).all()):
             raise ValueError(
-                f"X has entries of size {unit:.3g}: the objective overflows; rescale X"
+                f"X has entries of size {unit:.3g}: L or the objective overflows; "
+                "rescale X"
             )
         return replace(
             result,
-            x=result.x * X.dtype.type(unit),
+            x=L,
             objective=objective,
             lower_bound=result.lower_bound * unit,
             history=tuple(in_units(progress) for progress in result.history),
         )
-
-    @staticmethod
-    def _clipping_scale(graph: ModelGraph) -> np.ndarray:
-        """See `rpcag.solvers.fista.bounding_box`."""
-        degrees = degree(graph.adjacency)
-        if not graph.normalized:
-            return np.ones(len(degrees))
-        return np.sqrt(np.where(degrees > 0, degrees, 1.0))
 
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows, robust to gross errors and missing entries in them.

@@ -16,9 +16,10 @@ from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
 from rpcag.graphs.inputs import refuse_masked
-from rpcag.graphs.laplacian import degree, laplacian
+from rpcag.graphs.laplacian import degree, degree_roots, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
+from rpcag.linalg.null_space import NullSpace
 from rpcag.models.progress import Monitor
 
 BUILDERS = ("robust", "knn", "complete")
@@ -64,8 +65,14 @@ class ModelGraph:
         self.builder, self.adjacency = _build(graph, X, name, vertices, labels, monitor)
         self.is_watched = hasattr(self.builder, "_fit_watched")
         self.stopped = getattr(self.builder, "_stopped", False)
-        self.laplacian = laplacian(self.adjacency, kind)
+        self.laplacian = laplacian(self.adjacency, kind, name=name)
         self.normalized = kind == "normalized"
+
+    @cached_property
+    def null(self) -> NullSpace:
+        """The null space of the Laplacian."""
+        roots = degree_roots(self.adjacency) if self.normalized else None
+        return NullSpace(self.adjacency, roots)
 
     @cached_property
     def _known(self) -> set[bytes]:

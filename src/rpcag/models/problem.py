@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from rpcag.linalg.blocks import row_blocks
+from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.solvers import Progress, Result, State, admm, lowrank
@@ -37,6 +38,8 @@ OFFSET = 0.02
 SAMPLE = 2**18
 # Sizes of entries whose squares, summed, are safe in single precision too.
 SAFE = 1e12
+# Typical sizes whose inverses are numbers too.
+MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
 
 
 class Problem:
@@ -44,7 +47,8 @@ class Problem:
 
     With c the typical size of an observed entry, L / c solves the problem of X / c with
     gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
-    same in every unit of X; only if squares could overflow is X itself divided by c.
+    same in every unit of X. Only if squares could overflow is X itself divided, by a
+    power of two near c: that rounds nothing.
     """
 
     def __init__(
@@ -61,9 +65,9 @@ class Problem:
         self.unit = 1.0
         largest = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in X)
         if largest > SAFE or self.scale < 1 / SAFE:
-            self.unit = self.scale
+            self.unit = math.ldexp(1.0, math.frexp(self.scale)[1] - 1)
             with np.errstate(over="ignore"):
-                self.X = X / X.dtype.type(self.scale)
+                self.X = in_unit(X, self.unit)
             if largest / self.scale > SAFE**3:
                 raise ValueError(
                     f"X mixes values too far apart to be handled: the typical size is "
@@ -71,7 +75,7 @@ class Problem:
                 )
         self.centre: np.ndarray | None = None
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
-            self.centre = centre / X.dtype.type(self.unit)
+            self.centre = in_unit(centre, self.unit)
         self.laplacian = laplacian
         self._set(lam, gamma)
 
@@ -146,7 +150,7 @@ class Problem:
         if self.unit == 1.0:
             return result
         with np.errstate(over="ignore"):
-            x = np.multiply(result.x, self.X.dtype.type(self.unit), out=result.x)
+            x = from_unit(result.x, self.unit)
             objective = result.objective * self.unit
         if not (np.isfinite(objective) and np.isfinite(x).all()):
             raise ValueError(
@@ -276,10 +280,12 @@ def typical_size(X: np.ndarray) -> float:
     sizes = np.abs(X[(X != 0) & ~np.isnan(X)])
     if sizes.size == 0:
         return 1.0
-    limits = np.finfo(X.dtype)
     with np.errstate(over="ignore"):
-        size = float(np.median(sizes)) / 0.6745
-    return min(max(size, float(limits.tiny)), float(limits.max))
+        size = float(np.median(sizes))
+    if not math.isfinite(size):  # the sum of two middle ones overflows
+        size = float(sizes.max())
+    # 1 / size is wanted too.
+    return min(max(size / 0.6745, MIN_SIZE), MAX_SIZE)
 
 
 def thinned(X: np.ndarray) -> np.ndarray:

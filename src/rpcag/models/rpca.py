@@ -1,5 +1,6 @@
 """Robust PCA, and Robust PCA on graphs: the same with one more term."""
 
+import math
 from dataclasses import replace
 from numbers import Integral
 
@@ -84,7 +85,9 @@ class RPCA(Decomposition):
         Objective at L, a proven lower bound of the optimum, and their relative
         difference.
     n_iter_ : int
-    status_ : {"converged", "max_iter", "stopped", "stalled"}
+    status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
+        The last one means that rounding spoiled the certificate: nothing is proven,
+        `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual``, ``dual_residual``, ``rank``.
@@ -190,7 +193,9 @@ class RPCA(Decomposition):
         curvature, pull = self._ties(X, adjacency)
         # In units of the typical size, as wide as the model or the rows are.
         dtype = np.result_type(X, self._directions)
-        scale = dtype.type(self._scale)
+        limits = np.finfo(dtype)
+        size = min(max(self._scale, float(limits.smallest_subnormal)), limits.max / 4)
+        scale = dtype.type(2.0 ** math.floor(math.log2(size)))  # rounds nothing
         scaled = X.astype(dtype) / scale
         observed = None
         if np.isnan(X).any():
@@ -204,9 +209,9 @@ class RPCA(Decomposition):
                 self._spectrum.astype(dtype, copy=False) / scale,
             ),
             self.lam_,
-            curvature * self._scale,
+            curvature * float(scale),
             pull,
-            penalty=PENALTY * self.lam_ * self._scale / self._spread,
+            penalty=PENALTY * self.lam_ * float(scale) / self._spread,
         )
         return Z[:, : self.n_components_] * scale
 
@@ -237,7 +242,7 @@ class RPCA(Decomposition):
             X,
             lam=self.lam,
             gamma=getattr(self, "gamma", 0.0),
-            laplacian=None if graph is None else graph.laplacian,
+            graph=graph,
             tol=float(self.tol),
             max_iter=self.max_iter,
             callback=self._watch(),
@@ -347,7 +352,9 @@ class RPCAG(RPCA):
         Objective at L, a proven lower bound of the optimum, and their relative
         difference.
     n_iter_ : int
-    status_ : {"converged", "max_iter", "stopped", "stalled"}
+    status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
+        The last one means that rounding spoiled the certificate: nothing is proven,
+        `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual``, ``dual_residual``, ``rank``.
@@ -413,7 +420,7 @@ class RPCAG(RPCA):
             labels=self._sample_names,
             monitor=monitor,
         )
-        shifted = ShiftedLaplacian(graph.laplacian, X.shape[1])
+        shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
         # A stopped graph is not the one with which a later fit goes on.
         result = self._solve(Problem(X, lam, gamma, shifted), save=not graph.stopped)
         if graph.is_watched and result.status == "converged":

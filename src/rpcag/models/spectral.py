@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.laplacian import degree, inverse_sqrt
+from rpcag.graphs.laplacian import degree_roots, inverse
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
 from rpcag.models.checks import check_components, check_flag, check_observed
@@ -84,7 +84,7 @@ class NCuts(Embedding):
         first = int(self.drop_first)
         check_components(self, X, most=max(len(X) - first, 0))
         graph = ModelGraph(self.graph, X, labels=self._sample_names)
-        root = np.sqrt(degree(graph.adjacency))
+        root = degree_roots(graph.adjacency)
         used = self._vertices(root)
         if used.sum() <= first:
             raise ValueError(
@@ -104,7 +104,15 @@ class NCuts(Embedding):
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.objective_ = float(self.eigenvalues_.sum())
         self.n_iter_ = 1
-        self._set_embedding(Q * self._scale(root), X.dtype)
+        with np.errstate(over="ignore"):
+            Q = (Q * self._scale(root)).astype(X.dtype)
+        if not np.isfinite(Q).all():
+            raise ValueError(
+                f"graph has degrees whose roots are down to {root[used].min():.3g}: "
+                f"the embedding, divided by them, overflows {X.dtype}; multiply the "
+                "weights by a number, or use float64"
+            )
+        self._set_embedding(Q, X.dtype)
         return self
 
     def transform(self, X, *, adjacency=None):
@@ -219,7 +227,7 @@ class LaplacianEigenmaps(NCuts):
         return root > 0
 
     def _scale(self, root):
-        return inverse_sqrt(root**2)[:, None]
+        return inverse(root)[:, None]
 
     def _pull(self, X, adjacency, Q):
         # In q / sqrt(d) the sum of `NCuts` is the mean of the neighbors.

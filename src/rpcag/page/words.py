@@ -43,12 +43,18 @@ def _ending(facts: dict[str, Any]) -> str:
         "max_iter": f"The fit ran out of iterations{after}; more would prove more.",
         "stopped": f"The fit was stopped{after}.",
         "stalled": f"The precision of the numbers allowed no smaller gap{after}.",
+        "numerical_error": f"Rounding spoiled the certificate{after}.",
     }.get(str(status), "")
 
 
 def _remedy(facts: dict[str, Any]) -> str:
     if facts.get("status") == "max_iter":
         return "the fit ran out of iterations; give it more."
+    if facts.get("status") == "numerical_error":
+        return (
+            "rounding spoiled the certificate; use double precision, or subtract the "
+            "mean of every column."
+        )
     return "let the fit run longer, or ask for a smaller gap."
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rpcag.linalg.blocks import BLOCK, blocks
 from rpcag.solvers.checkpoint import Checkpoint, Saved
-from rpcag.solvers.ledger import Ledger
+from rpcag.solvers.ledger import Ledger, objective_rounding
 from rpcag.solvers.relief import Relief
 from rpcag.solvers.residuals import balance, relative_residuals
 from rpcag.solvers.result import Distances, Progress, Result, State, Status
@@ -121,6 +121,7 @@ class _Solve:
         warm = start is not None and ledger is None
         if ledger is None:
             ledger = Ledger(self.tol, haste=0.5, longest=0.2)
+            ledger.slack = objective_rounding(shape, dtype)
             ledger.is_warm = warm
         self.ledger = ledger
         self.n_iter = done
@@ -171,7 +172,9 @@ class _Solve:
             if self.n_iter >= self.next_check or self.n_iter == max_iter:
                 progress = self.certify()
                 self.next_check = self.n_iter + self.ledger.patience()
-                if progress.gap <= self.tol:
+                if self.ledger.is_contradicted:
+                    status = "numerical_error"
+                elif progress.gap <= self.tol:
                     status = "converged"
                 elif max(self.residuals) <= rounding and self.ledger.is_stuck():
                     status = "stalled"
@@ -197,7 +200,9 @@ class _Solve:
         history = self.ledger.history
         if not history or history[-1].n_iter != self.n_iter:
             self.certify()
-        last = history[-1]
+        if self.ledger.is_contradicted:
+            status = "numerical_error"
+        last = self.ledger.history[-1]
         return Result(
             x=self.L,
             objective=last.objective,
@@ -209,7 +214,7 @@ class _Solve:
             rank=self.central.rank,
             status=status,
             basis=self.central.basis,
-            history=tuple(history),
+            history=tuple(self.ledger.history),
             state=self.state(),
         )
 
@@ -232,18 +237,19 @@ class _Solve:
     def certify(self) -> Progress:
         central, work = self.central, self.work
         objective = central.value_at_prox() + sum(t.value(self.L) for t in self.others)
-        linear = quadratic = 0.0
+        linear = quadratic = error = 0.0
         work.fill(0)
         for term, P, U, r in zip(
             self.others, self.copies, self.multipliers, self.rho, strict=True
         ):
             U *= r  # the multiplier itself, for the time of the call
-            a, b = term.add_dual(P, U, work)
+            a, b, e = term.add_dual(P, U, work)
             U /= r
             linear += a
             quadratic += b
+            error += e
         accuracy = max(self.tol, 1e-12) / 50
-        norm = central.dual_norm(work, accuracy)
+        norm = central.dual_norm(work, accuracy) + error
         dual = linear, quadratic, norm
         enter = partial(self.ledger.enter, self.n_iter, objective)
         progress = enter(dual, self.residuals, central.rank)

@@ -1,21 +1,86 @@
 """The l1 distance to the data plus smoothness on two graphs, by FISTA."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from rpcag.linalg.blocks import BLOCK, blocks
+from rpcag.linalg.rounding import UNIT, total, total_error
 from rpcag.linalg.shifted import Laplacian
+from rpcag.solvers.ledger import Ledger, dual_value
 from rpcag.solvers.result import Progress, Result, Status
 from rpcag.terms.l1 import L1Loss
-from rpcag.terms.two_graphs import TwoGraphSmoothness, add_row_products
+from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness, add_row_products
+
+
+class Centered:
+    """X and, for the solver, X - T with a constant T on every pair of components.
+
+    h(L) = h(L - T), so L - T solves the problem of X - T. Where X is far from zero,
+    inner products with X would cancel to fewer digits than a gap has; with X - T they
+    do not.
+
+    Attributes
+    ----------
+    array : ndarray
+        X - T in the precision of X.
+    """
+
+    def __init__(self, X: np.ndarray, constants: Constants) -> None:
+        self.X, self.constants = X, constants
+        self.C = constants.medians(X)
+        self.array = X
+        if self.C.any():
+            self.array = np.empty_like(X)
+            for rows in _row_blocks(X):
+                self.array[rows] = self.values(rows)[0]
+
+    def values(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Some rows of X - T in double precision, and a bound of their rounding."""
+        x = self.X[rows].astype(np.float64)
+        if not self.C.any():
+            return x, np.zeros_like(x)
+        T = self.constants.at(self.C, rows)
+        x -= T
+        return x, self.constants.rounding * np.abs(T) + UNIT * np.abs(x)
+
+    def box(self) -> np.ndarray:
+        """B with |X - T| <= B u v^T on observed entries: a minimizer is inside.
+
+        The smoothness is a sum of squared differences of L_ij / (u_i v_j) over edges.
+        Clipping these ratios to where those of X - T lie, component by component,
+        increases neither the differences nor the distances to X - T.
+        """
+        B = np.zeros(self.constants.shape)
+        for rows in _row_blocks(self.X):
+            x, error = self.values(rows)
+            sizes = np.nan_to_num(np.abs(x) + error, nan=0.0)
+            self.constants.widen(B, sizes, rows)
+        return B * (1 + 2 * self.constants.rounding + 8 * UNIT)
+
+    def restored(self, L: np.ndarray) -> np.ndarray:
+        """L + T in the precision of X; X itself where L is X - T."""
+        if not self.C.any():
+            return L
+        for rows in _row_blocks(L):
+            same = L[rows] == self.array[rows]
+            L[rows] = L[rows] + self.constants.at(self.C, rows)
+            np.copyto(L[rows], self.X[rows], where=same)
+        return L
+
+    def removed(self, L: np.ndarray) -> np.ndarray:
+        """L - T in double precision."""
+        L = L.astype(np.float64)
+        for rows in _row_blocks(L):
+            L[rows] -= self.constants.at(self.C, rows)
+        return L
 
 
 def fista(
-    loss: L1Loss,
+    data: Centered,
     smooth: TwoGraphSmoothness,
-    box: tuple[np.ndarray, np.ndarray],
     start: np.ndarray,
     *,
     tol: float,
@@ -33,36 +98,48 @@ def fista(
     h is quadratic, so grad h(Z) is the same combination of two gradients at L: one
     gradient per iteration serves the step, the objective and the certificate.
 
-    Certificate: with D = grad h(L) = 2 A L and q = <L, A L>, Fenchel's inequality gives
-    the lower bound -f*(-s D) - s^2 q for every s in [0, 1]. There is a minimiser with
-    |L_ij| <= u_i v_j (the `box`, see `bounding_box`), so f may be taken as infinite
-    outside, and its conjugate is finite everywhere. Two choices are made, and the best
-    bound so far is kept:
+    All of it on X - T of `Centered`, here called X again; T is added to the answer, and
+    the objective is that of the sum after rounding.
+
+    Certificate: let D = grad h(L) = 2 A L and q = <L, A L>. A tangent of h is below it:
+    h(Z) >= s <D, Z> - s^2 q for every Z and s. There is a minimizer Z with |Z| <= B,
+    the box of `Centered.box`. Minimizing |x - z| + s d z over the entries of such a Z
+    gives two lower bounds of the optimum, of which the best so far is kept:
 
         s with |s D| <= 1 on observed entries:
-            s (<D, X> - sum over missing entries of u_i v_j |D_ij|) - s^2 q
+            s (sum over observed of d x - sum over missing of |d| B) - s^2 q
         s = 1:
-            -sum max over l in {x, u v, -u v} of (-D l - |x - l|) - q
+            sum over observed of clip(d, -1, 1) x - max(|d| - 1, 0) B
+            - sum over missing of |d| B - q
+
+    Rounding: the computed gradient is 2 A L + E, with |E| <= e entry by entry
+    (`TwoGraphSmoothness.gradient_error`). With it for D the bounds are too large by at
+    most s <E, Z> + s^2 <E, L> / 2, and sum |E Z| is at most
+
+        sum over observed of e |x| + max(e) F + sum over missing of e B,
+
+    as the distance of the minimizer to X is no more than any objective F. That, the
+    rounding of X - T, to which the loss is as sensitive as one to one, and that of the
+    sums is subtracted.
 
     Parameters
     ----------
-    loss : L1Loss
-        With weight one.
+    data : Centered
     smooth : TwoGraphSmoothness
-    box : u, v
     start : ndarray
-        Any L without NaN, of finite size; the nearer, the fewer iterations.
+        Any L - T without NaN, of finite size; the nearer, the fewer iterations.
     tol : float
     max_iter : int
     callback : callable, optional
         Called with a `Progress` after every iteration; a true value stops the solver.
     """
+    loss = L1Loss(data.array, 1.0)
     X = loss.X
     L, before = start.copy(), start.copy()
     gradient = smooth.gradient(L, np.empty_like(L))
     gradient_before = gradient.copy()
     step = 1 / smooth.lipschitz if smooth.lipschitz > 0 else 1.0
-    certificate = _Certificate(loss, box)
+    certificate = _Certificate(data, smooth, tol)
     t = 1.0
     momentum = 0.0
     next_check = 1
@@ -91,21 +168,30 @@ def fista(
         if n_iter >= next_check or n_iter == max_iter:
             progress = certificate.check(n_iter, L, gradient, moved)
             next_check = n_iter + max(5, n_iter // 10)
-            if progress.gap <= tol:
+            if certificate.ledger.is_contradicted:
+                status = "numerical_error"
+            elif progress.gap <= tol:
                 status = "converged"
             elif moved <= 4 * float(np.finfo(X.dtype).eps):
                 status = "stalled"
         else:
-            progress = certificate.history[-1]._replace(
+            progress = certificate.ledger.history[-1]._replace(
                 n_iter=n_iter, primal_residual=moved
             )
         if callback is not None and callback(progress) and status == "max_iter":
             status = "stopped"
         if status != "max_iter":
             break
-    if certificate.history[-1].n_iter != n_iter:
+    if certificate.ledger.history[-1].n_iter != n_iter:
         certificate.check(n_iter, L, gradient, moved)
-    last = certificate.history[-1]
+    L = data.restored(L)
+    if data.C.any():
+        certificate.check_rounded(n_iter, L, moved)
+    last = certificate.ledger.history[-1]
+    if certificate.ledger.is_contradicted:
+        status = "numerical_error"
+    elif status == "converged" and last.gap > tol:
+        status = "stalled"  # by the rounding of L + T
     return Result(
         x=L,
         objective=last.objective,
@@ -117,7 +203,7 @@ def fista(
         rank=None,
         status=status,
         basis=None,
-        history=tuple(certificate.history),
+        history=tuple(certificate.ledger.history),
         state=None,
     )
 
@@ -153,83 +239,110 @@ def _advance(loss, L, before, gradient, gradient_before, step, momentum):
     return against, change, size
 
 
+class _Sums(NamedTuple):
+    """What objective and bounds are made of: rows of (sum, sum of sizes)."""
+
+    parts: np.ndarray
+    largest: float  # of |d| on observed entries
+    off: float  # of e there
+    n_blocks: int
+
+
+# The rows of `_Sums.parts`.
+DISTANCE, QUADRATIC, LINEAR, CLIPPED, BEYOND, OUTSIDE, OFF_X, OFF_L, OFF_Z = range(9)
+
+
 class _Certificate:
-    def __init__(self, loss: L1Loss, box: tuple[np.ndarray, np.ndarray]) -> None:
-        self.loss = loss
-        self.u, self.v = box
-        self.bound = 0.0  # both terms are non-negative
-        self.history: list[Progress] = []
+    """Objectives and lower bounds: see `fista`."""
+
+    def __init__(self, data: Centered, smooth: TwoGraphSmoothness, tol: float) -> None:
+        self.data, self.smooth = data, smooth
+        self.box = data.box()
+        self.ledger = Ledger(tol)
 
     def check(self, n_iter: int, L, D, moved: float) -> Progress:
-        distance = quadratic = linear = conjugate = largest = 0.0
-        rows_at_a_time = max(1, BLOCK // L.shape[1])
-        for start in range(0, len(L), rows_at_a_time):
-            rows = slice(start, start + rows_at_a_time)
-            x = self.loss.X[rows].astype(np.float64)
-            l, d = L[rows].astype(np.float64), D[rows].astype(np.float64)
-            edge = self.u[rows, None] * self.v
-            outward = edge * np.abs(d)
-            quadratic += float(np.sum(l * d)) / 2
-            if self.loss.has_missing:
-                missing = np.isnan(x)
-                x = np.where(missing, 0.0, x)
-                distance += float(np.sum(np.abs(x - l)[~missing]))
-                linear -= float(np.sum(outward[missing]))
-                conjugate += float(np.sum(outward[missing]))
-                x, d, edge = x[~missing], d[~missing], edge[~missing]
-            else:
-                distance += float(np.sum(np.abs(x - l)))
-            largest = max(largest, float(np.abs(d).max(initial=0.0)))
-            linear += float(np.sum(d * x))
-            conjugate += float(
-                np.maximum.reduce(
-                    [
-                        -d * x,
-                        -d * edge - np.abs(x - edge),
-                        d * edge - np.abs(x + edge),
-                    ]
-                ).sum()
-            )
+        """Certify L - T by its gradient D."""
+        if D.dtype != np.float64:  # e is that of double precision
+            D = self.smooth.gradient(L, np.empty(L.shape))
+        sums = self.sums(L, D)
+        objective, slack = self.objective(sums)
+        bound = self.bound(sums, objective + slack)
+        residuals = moved, max(sums.largest - 1, 0.0)
+        return self.ledger.record(n_iter, objective, slack, bound, residuals, None)
+
+    def check_rounded(self, n_iter: int, L, moved: float) -> Progress:
+        """Certify the answer L, rounded, by the bounds so far."""
+        L = self.data.removed(L)
+        sums = self.sums(L, self.smooth.gradient(L, np.empty(L.shape)))
+        objective, slack = self.objective(sums)
+        residuals = moved, self.ledger.history[-1].dual_residual
+        return self.ledger.record(n_iter, objective, slack, 0.0, residuals, None)
+
+    def objective(self, sums: _Sums) -> tuple[float, float]:
+        """And its rounding."""
+        (distance, quadratic), sizes = sums.parts[:2, 0], sums.parts[:2, 1]
+        slack = total_error(sizes.sum(), sums.n_blocks)
+        slack += float(sums.parts[OFF_X, 0] + sums.parts[OFF_L, 0])
+        return float(distance + max(quadratic, 0.0)), slack
+
+    def bound(self, sums: _Sums, above: float) -> float:
+        """The better of the two, given what the optimum is not above."""
+        values, sizes = sums.parts[:, 0], sums.parts[:, 1]
+        quadratic = values[QUADRATIC] + values[OFF_L]
+        quadratic += total_error(sizes[QUADRATIC], sums.n_blocks)
         quadratic = max(quadratic, 0.0)
-        objective = distance + quadratic
-        scale = 1 / max(1.0, largest)
-        if quadratic > 0:
-            scale = min(scale, max(linear / (2 * quadratic), 0.0))
-        self.bound = max(
-            self.bound,
-            scale * linear - scale**2 * quadratic,
-            -conjugate - quadratic,
+        lost = values[OFF_X] + values[OFF_Z] + sums.off * above
+        lost *= 1 + (sums.n_blocks + 100) * UNIT
+        first = values[LINEAR] - values[OUTSIDE] - lost
+        first -= total_error(sizes[LINEAR] + sizes[OUTSIDE], sums.n_blocks)
+        second = values[CLIPPED] - values[BEYOND] - values[OUTSIDE] - lost
+        size = sizes[CLIPPED] + sizes[BEYOND] + sizes[OUTSIDE]
+        second -= total_error(size, sums.n_blocks)
+        return max(
+            dual_value(-first, quadratic, sums.largest),
+            float(second - quadratic - 4 * UNIT * (size + quadratic)),
         )
-        gap = max(objective - self.bound, 0.0) / objective if objective > 0 else 0.0
-        self.history.append(
-            Progress(
-                n_iter,
-                objective,
-                self.bound,
-                gap,
-                primal_residual=moved,
-                dual_residual=max(largest - 1, 0.0),
-                rank=None,
-            )
-        )
-        return self.history[-1]
+
+    def sums(self, L, D) -> _Sums:
+        rows_error, columns_top, columns_error, rows_top = self.smooth.gradient_error(L)
+        parts, largest, off, count = np.zeros((9, 2)), 0.0, 0.0, 0
+        for rows in _row_blocks(L):
+            x, delta = self.data.values(rows)
+            l, d = L[rows].astype(np.float64), D[rows]
+            box = self.data.constants.at(self.box, rows)
+            e = rows_error[rows, None] * columns_top
+            e += rows_top[rows, None] * columns_error
+            parts[QUADRATIC] += total(l * d) / 2
+            parts[OFF_L] += total(e * l)[1] / 2
+            missing = np.isnan(x)
+            if missing.any():
+                outward = box[missing] * np.abs(d[missing])
+                parts[OUTSIDE] += total(outward)
+                parts[OFF_Z] += total(e[missing] * box[missing])
+                x, l, d, e, box, delta = (
+                    part[~missing] for part in (x, l, d, e, box, delta)
+                )
+            excess = np.abs(d)
+            largest = max(largest, float(excess.max(initial=0.0)))
+            off = max(off, float(e.max(initial=0.0)))
+            excess -= 1
+            parts[DISTANCE] += total(x - l)[1]
+            parts[OFF_X] += total(delta)
+            parts[OFF_Z] += total(e * x)[1]
+            parts[LINEAR] += total(d * x)
+            if largest > 1:
+                np.maximum(excess, 0, out=excess)
+                parts[BEYOND] += total(excess * box)
+                d = np.clip(d, -1, 1)
+            parts[CLIPPED] += total(d * x)
+            count += 1
+        return _Sums(parts, largest, off, count)
 
 
-def bounding_box(
-    X: np.ndarray, u: np.ndarray, v: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """u and v, scaled so that |X_ij| <= u_i v_j on observed entries.
-
-    With u and v the roots of the degrees of normalised Laplacians (or ones, for
-    combinatorial ones) the smoothness is a sum of squared differences of
-    L_ij / (u_i v_j) over the edges. Clipping these ratios to where those of X lie
-    increases neither the differences nor the distances to X: some minimiser is inside.
-    """
-    top = max(
-        float(np.nanmax(np.abs(x) / (u_i * v), initial=0.0))
-        for x, u_i in zip(X, u, strict=True)
-    )
-    return top * u, v
+def _row_blocks(A: np.ndarray) -> Iterator[slice]:
+    step = max(1, BLOCK // A.shape[1])
+    for start in range(0, len(A), step):
+        yield slice(start, min(start + step, len(A)))
 
 
 def fista_rows(

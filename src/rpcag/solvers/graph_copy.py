@@ -1,9 +1,11 @@
 """The copy of L that the graph smooths, as coefficients in a thin basis."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from rpcag.linalg.rounding import PAIRWISE, UNIT
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.solvers.result import Distances
 
@@ -11,6 +13,35 @@ from rpcag.solvers.result import Distances
 TAIL = 0.1
 # Share of a first guess's residual that conjugate gradients may leave in the solution.
 REDUCTION = 0.03
+
+
+class Roughness(NamedTuple):
+    """gamma H^T Phi H of W = H R^T, and what its rounding depends on."""
+
+    square: np.ndarray  # gamma H^T Phi H
+    n_rows: int
+    size: float  # ||H||_F
+    moved: float  # ||gamma Phi H||_F
+    lost: float  # rounding of gamma Phi H, in the Frobenius norm
+
+    def dual(self, common: np.ndarray, n_columns: int) -> tuple[float, float]:
+        """gamma tr(W^T Phi W), rounded up, and the rounding of 2 gamma Phi H R^T.
+
+        `common` is R^T R. The trace is that of `square` times it, each of them off by
+        the rounding of its products; the matrix is off by that of gamma Phi H and by
+        that of its product with R. All in Frobenius norms.
+        """
+        width = float(np.sqrt(max(np.trace(common), 0.0)))
+        overlap = float(np.linalg.norm(common))
+        off = self.size * (self.lost + self.n_rows * UNIT * self.moved)
+        slack = off * overlap
+        slack += (
+            (n_columns * width**2 + PAIRWISE * overlap)
+            * UNIT
+            * float(np.linalg.norm(self.square))
+        )
+        error = 2 * width * (self.lost + (len(common) + 4) * UNIT * self.moved)
+        return max(float(np.sum(self.square * common)), 0.0) + slack, error
 
 
 @dataclass(frozen=True)
@@ -110,17 +141,20 @@ class GraphCopy:
         """Coefficients of the W that certifies."""
         return (self.H if self.mean is None else self.mean).astype(np.float64)
 
-    def dual(self) -> tuple[np.ndarray, np.ndarray]:
+    def dual(self) -> tuple[np.ndarray, "Roughness"]:
         """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""
         assert self.laplacian is not None
-        H = self.smooth
+        H = self.laplacian.without_null(self.smooth)
         rough = self.gamma * (self.laplacian.laplacian @ H)
-        return 2 * rough, H.T @ rough
+        size = float(np.linalg.norm(H))
+        moved = float(np.linalg.norm(rough))
+        lost = self.gamma * self.laplacian.error * size
+        return 2 * rough, Roughness(H.T @ rough, len(H), size, moved, lost)
 
     def roughness(self, F: np.ndarray) -> np.ndarray:
         """gamma F^T Phi F."""
         assert self.laplacian is not None
-        F = F.astype(np.float64)
+        F = self.laplacian.without_null(F.astype(np.float64))
         return self.gamma * (F.T @ (self.laplacian.laplacian @ F))
 
 

@@ -1,7 +1,11 @@
 """The certificates of a solve: the best bound, and when the next one is worth it."""
 
 import math
+from typing import Any
 
+import numpy as np
+
+from rpcag.linalg.rounding import UNIT
 from rpcag.solvers.result import Progress
 
 # Below this multiple of the wanted gap a few iterations may do, also after a bound that
@@ -19,6 +23,8 @@ class Ledger:
         # share of those done.
         self.haste, self.longest = haste, longest
         self.bound = 0.0  # every term is non-negative
+        self.slack = 0.0  # relative rounding of the objectives
+        self.is_contradicted = False  # whether a bound was above an objective
         self.history: list[Progress] = []
 
     def enter(
@@ -29,20 +35,36 @@ class Ledger:
         residuals: tuple[float, float],
         rank: int | None,
     ) -> Progress:
-        """Certify an objective by a dual point D, given as (linear, quadratic, norm).
+        """Certify an objective by a dual point, given as (linear, quadratic, norm)."""
+        slack = self.slack * abs(float(objective))
+        return self.record(n_iter, objective, slack, dual_value(*dual), residuals, rank)
 
-        s D is feasible for 0 <= s <= 1 / norm, and its dual value is
-        -(s linear + s^2 quadratic), largest at s = -linear / (2 quadratic).
+    def record(
+        self,
+        n_iter: int,
+        objective: float,
+        slack: float,
+        bound: float,
+        residuals: tuple[float, float],
+        rank: int | None,
+    ) -> Progress:
+        """Certify an objective, known up to `slack`, by a bound of the optimum.
+
+        The bound has its rounding subtracted. If it still is above an objective, some
+        number is wrong, and no telling which: all bounds so far are given up for the
+        only one that needs no arithmetic, zero.
         """
-        linear, quadratic, norm = (float(number) for number in dual)
         objective = float(objective)
-        scale = 1.0 if norm <= 1 else 1 / norm  # NaN stays one
-        if quadratic > 0:
-            scale = min(scale, max(-linear / (2 * quadratic), 0.0))
-        bound = -(scale * linear + scale**2 * quadratic)
         if bound > self.bound:  # false for NaN
-            self.bound = bound
+            self.bound = float(bound)
+        if self.bound > objective + slack:
+            self.is_contradicted = True
+        if self.is_contradicted:
+            self.bound = 0.0
+            self.history = [p._replace(lower_bound=0.0, gap=1.0) for p in self.history]
         gap = max(objective - self.bound, 0.0) / objective if objective != 0 else 0.0
+        if self.is_contradicted:
+            gap = 1.0
         if self.history and self.history[-1].n_iter == n_iter:
             self.history.pop()  # the same iteration, done again after a restart
         self.history.append(
@@ -95,3 +117,27 @@ class Ledger:
         self.bound = numbers["bound"]
         self.is_warm = numbers.get("is_warm", False)
         self.history = [Progress(*entry) for entry in numbers["history"]]
+
+
+def dual_value(linear: float, quadratic: float, norm: float) -> float:
+    """The best lower bound that multiples s D of a dual point D give.
+
+    s D is feasible for 0 <= s <= 1 / norm, and its dual value is
+    -(s linear + s^2 quadratic), largest at s = -linear / (2 quadratic). Where the three
+    numbers are rounded up, what is left is the rounding of this function.
+    """
+    linear, quadratic, norm = float(linear), float(quadratic), float(norm)
+    scale = 1.0 if norm <= 1 else (1 - 4 * UNIT) / norm  # NaN stays one
+    if quadratic > 0:
+        scale = min(scale, max(-linear / (2 * quadratic), 0.0))
+    first, second = scale * linear, scale**2 * quadratic
+    return -(first + second) - 8 * UNIT * (abs(first) + abs(second))
+
+
+def objective_rounding(shape: tuple[int, ...], dtype: Any) -> float:
+    """Relative, of an objective at a matrix L that was rounded to `dtype`.
+
+    The nuclear norm is the most sensitive part: an error of eps ||L||_F in L changes it
+    by up to sqrt(rank) as much.
+    """
+    return 16 * float(np.finfo(dtype).eps) * math.sqrt(min(shape))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.solvers.checkpoint import Checkpoint, Saved
-from rpcag.solvers.ledger import Ledger
+from rpcag.solvers.ledger import Ledger, objective_rounding
 from rpcag.solvers.panel import Objective
 from rpcag.solvers.residuals import balance, relative_residuals
 from rpcag.solvers.result import Distances, Progress, Result, State, Status
@@ -121,6 +121,7 @@ class _Solve:
         self.callback = callback
         self.checkpoint = checkpoint
         self.ledger = Ledger(tol)
+        self.ledger.slack = objective_rounding(panel.shape, panel.dtype)
         self.ranks: list[int] = []
         self.residuals = (1.0, 1.0)
         self.has_graph = panel.graph is not None
@@ -175,7 +176,9 @@ class _Solve:
                 self.residuals = relative_residuals(distances, self.size())
                 progress = self.certify(n_iter)
                 self.next_check = n_iter + self.ledger.patience()
-                if progress.gap <= self.tol:
+                if self.ledger.is_contradicted:
+                    status = "numerical_error"
+                elif progress.gap <= self.tol:
                     status = "converged"
                 else:
                     self.adapt(n_iter)
@@ -186,13 +189,15 @@ class _Solve:
                 self.rescale(self.balance(n_iter, distances))
             if self.callback is not None and self.callback(progress):
                 status = "stopped" if status == "max_iter" else status
-            if self.checkpoint is not None and status != "converged":
+            if self.checkpoint is not None and status in ("max_iter", "stopped"):
                 ends = status == "stopped" or n_iter == self.max_iter
                 self.checkpoint.offer(self.save, now=ends)
         history = self.ledger.history
         if not history or history[-1].n_iter != n_iter:
             self.certify(n_iter)
-        last = history[-1]
+        if self.ledger.is_contradicted:
+            status = "numerical_error"
+        last = self.ledger.history[-1]
         L, basis = self.panel.answer()
         return Result(
             x=L,
@@ -205,7 +210,7 @@ class _Solve:
             rank=self.ranks[-1],
             status=status,
             basis=basis,
-            history=tuple(history),
+            history=tuple(self.ledger.history),
             state=State(self.panel.arrays(), self.penalties, self.ratio, factored=True),
         )
 

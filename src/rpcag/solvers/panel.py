@@ -1,5 +1,6 @@
 """All that is as large as the data, and what one iteration does to it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ import numpy as np
 
 from rpcag.linalg.blocks import column_blocks, row_blocks
 from rpcag.linalg.orthonormal import orthonormal
+from rpcag.linalg.rounding import UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram, in_shares, product
@@ -32,6 +34,27 @@ class Dual(NamedTuple):
     linear: float  # <D_1, X>
     quadratic: float  # gamma tr(W^T Phi W)
     norm: float  # proven to be at least ||D||_2
+
+    @classmethod
+    def rounded_up(
+        cls,
+        sums: np.ndarray,
+        n_pieces: int,
+        quadratic: float,
+        K: np.ndarray,
+        error: float,
+        accuracy: float,
+        length: int,
+    ) -> "Dual":
+        """From <D_1, X> as a sum and a sum of sizes, and from the square K of D.
+
+        D itself is off by `error` and by the rounding of the sum of its two parts, and
+        `length` is no less than the number of products in an entry of K.
+        """
+        linear, size = sums.tolist()
+        error += 2 * UNIT * math.sqrt(max(float(np.trace(K)), 0.0))
+        norm = proven_norm(K, accuracy, length) + error
+        return cls(linear + total_error(size, n_pieces), quadratic, norm)
 
 
 # Share of the last iteration in the mean of the multipliers.
@@ -319,17 +342,17 @@ class Panel:
     ) -> Dual:
         """Feasible for the l1 term by its clip, for the graph by its form."""
         n, p = self.shape
-        quadratic, graph = 0.0, None
+        quadratic, error, graph = 0.0, 0.0, None
         if self.graph is not None:
             left, rough = self.graph.dual()
             R = self.R.astype(np.float64)
-            quadratic = max(float(np.sum(rough * gram(R))), 0.0)
+            quadratic, error = rough.dual(gram(R), p)
             graph = left, R
         size = min(n, p)
 
-        def square(share: Sequence[slice]) -> tuple[np.ndarray, float]:
+        def square(share: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
             """Of some of D on its shorter side, and its product with X."""
-            K, linear = np.zeros((size, size)), 0.0
+            K, linear = np.zeros((size, size)), np.zeros(2)
             for piece in share:
                 at = np.s_[piece, :] if p <= n else np.s_[:, piece]
                 D, along = self.dual_piece(at, penalties[0], change)
@@ -347,7 +370,9 @@ class Panel:
         K = found[0][0]
         for more, _ in found[1:]:
             K += more
-        return Dual(sum(a for _, a in found), quadratic, proven_norm(K, accuracy))
+        return Dual.rounded_up(
+            sum(a for _, a in found), len(pieces), quadratic, K, error, accuracy, n + p
+        )
 
     def relieved(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
         """A better point: see `rpcag.solvers.relief`."""
@@ -363,8 +388,8 @@ class Panel:
 
     def dual_piece(
         self, at: Any, penalty: float, change: Change | None = None
-    ) -> tuple[np.ndarray, float]:
-        """Some of D_1, and its product with X."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Some of D_1, and its product with X, as a sum and a sum of sizes."""
         if self.mean is not None:
             D = self.mean[at].astype(np.float64)
         else:
@@ -377,10 +402,10 @@ class Panel:
             step *= mask[at]
             D += step
         np.clip(D, -self.lam, self.lam, out=D)
-        x = self.X[at]
-        if self.has_missing:
-            x = np.where(np.isnan(x), 0, x)  # where D is 0
-        return D, float(np.vdot(D, x))
+        products = D * self.X[at]
+        if self.has_missing:  # where D is 0
+            np.copyto(products, 0, where=np.isnan(products))
+        return D, total(products)
 
     def polish(self, penalty: float, wanted: float) -> Change:
         """What the multiplier lacks to be U V^T on T: see `rpcag.solvers.polish`."""

@@ -28,8 +28,9 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.rounding import PAIRWISE, UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import is_below, rounding
+from rpcag.linalg.svt import is_below
 from rpcag.linalg.threads import in_shares
 
 # Samples up to which the eigenvalues of their square are cheap.
@@ -55,8 +56,9 @@ class Square(NamedTuple):
 
     K: np.ndarray  # D D^T
     along: np.ndarray  # D W^T
-    linear: float  # <D_1, X>
-    quadratic: float  # gamma tr(W^T Phi W)
+    linear: np.ndarray  # <D_1, X>, as a sum and a sum of sizes
+    quadratic: np.ndarray  # gamma tr(W^T Phi W), likewise
+    size: float  # ||W||_F^2
 
 
 class Relief:
@@ -119,21 +121,22 @@ class Relief:
         def square(share: Sequence[slice]) -> Square:
             """Of some columns."""
             K, along = np.zeros((n, n)), np.zeros((n, n))
-            linear = quadratic = 0.0
+            linear, quadratic, size = np.zeros(2), np.zeros(2), 0.0
             for at in share:
                 D = self._clipped(D_1, at)
                 if excess is not None:
                     D = self._balanced(D, at, excess[:, at])
-                linear += float(np.vdot(D, np.nan_to_num(self.X[:, at])))
+                linear += total(D * np.nan_to_num(self.X[:, at]))
                 w = W(at).astype(np.float64)
                 w -= N @ (N.T @ w)
                 graph = np.asarray(Phi @ w)
                 graph *= 2 * self.gamma
-                quadratic += float(np.vdot(w, graph)) / 2
+                quadratic += total(w * graph) / 2
+                size += float(np.vdot(w, w))
                 D += graph
                 K += D @ D.T
                 along += D @ w.T
-            return Square(K, along, linear, quadratic)
+            return Square(K, along, linear, quadratic, size)
 
         columns = column_blocks(self.X.shape, PIECE, most=p)
         most = max(1, p // (WIDE * n))
@@ -163,11 +166,20 @@ class Relief:
         return np.clip(D_1 - longer * step, -self.lam, self.lam)
 
     def relieved(self, square: Square, accuracy: float) -> tuple[float, float, float]:
-        """Linear, quadratic and norm after the relief.
+        """Linear, quadratic and norm after the relief, rounded up.
 
-        Where C is too large still, all of the point is made smaller first.
+        Where C is too large still, all of the point is made smaller first. The change
+        of W is V diag(c) U^T D / (2 gamma) with V = Phi^+ U, whatever rounding has made
+        of U and V; that of D is Phi V diag(c) U^T D then.
         """
-        K, along, linear, quadratic = square
+        n, p = self.X.shape
+        K, along = square.K, square.along
+        count = -(-p // (PIECE // n or 1)) + 1
+        c_Phi = self.laplacian.error
+        linear = square.linear[0] + total_error(square.linear[1], count)
+        quadratic = square.quadratic[0] + total_error(square.quadratic[1], count)
+        quadratic += self.gamma * c_Phi * square.size
+        trace = max(float(np.trace(K)), 0.0)
         N = self.null
         KN = K @ N
         CC = N.T @ KN
@@ -185,18 +197,27 @@ class Relief:
         )
         U -= N @ (N.T @ U)
         c = 1 - 1 / np.sqrt(g)  # J = U diag(c) U^T
+        V = self.inverse @ U
+        Z = np.asarray(self.laplacian.laplacian @ V)  # J = Z diag(c) U^T; Z is near U
         KU = K @ U
-        inner = c[:, None] * (U.T @ KU) * c  # U^T J K J U
-        back = float(c @ np.einsum("ij,ij->j", U, along @ U))
-        paid = float(np.vdot(U.T @ (self.inverse @ U), inner)) / (4 * self.gamma)
-        half = KU * c - U @ (inner / 2)
-        K = K - half @ U.T  # (I - J) K (I - J)
-        K -= U @ half.T
-        # Rounding is that of the numbers that cancel.
-        lost = rounding(K) * max(float(np.trace(square.K)), 1.0)
-        value = quadratic - back + paid
-        value += rounding(K) * (abs(quadratic) + abs(back) + abs(paid))
-        return linear, max(value, 0.0), _norm(K, max(accuracy, lost))
+        inner = c[:, None] * (U.T @ KU) * c
+        back = float(c @ np.einsum("ij,ij->j", U, along @ Z))
+        paid = float(np.vdot(V.T @ Z, inner)) / (4 * self.gamma)
+        half = KU * c - Z @ (inner / 2)
+        K = K - half @ Z.T  # (I - J) K (I - J)^T
+        K -= Z @ half.T
+        # Rounding: u for every product in an entry, c_Phi for those with Phi, of the
+        # numbers that cancel.
+        u = (8 * n + p + PAIRWISE) * UNIT
+        size_V, size_Z = (float(np.linalg.norm(part)) for part in (V, Z))
+        part = float(np.linalg.norm(inner))
+        value = quadratic - back + paid + u * quadratic
+        value += (c_Phi * size_V + u * size_Z) * math.sqrt(trace * square.size)
+        value += (c_Phi * size_V**2 + u * size_V * size_Z) * part / (4 * self.gamma)
+        error = 2 * self.gamma * c_Phi * math.sqrt(square.size)
+        error += c_Phi * size_V * math.sqrt(part) + 4 * UNIT * math.sqrt(trace)
+        lost = u * max(trace, 1.0) * (1 + size_Z) ** 2
+        return linear, max(value, 0.0), _norm(K, max(accuracy, lost)) + error
 
 
 def _norm(square: np.ndarray, accuracy: float) -> float:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-Status = Literal["converged", "max_iter", "stopped", "stalled"]
+Status = Literal["converged", "max_iter", "stopped", "stalled", "numerical_error"]
 
 
 class Progress(NamedTuple):
@@ -95,9 +95,11 @@ class Result:
         Iterations done.
     rank : int or None
         Rank of `x`, where the solver knows it.
-    status : {"converged", "max_iter", "stopped", "stalled"}
+    status : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
         Whether the wanted gap was reached, iterations ran out, the callback asked to
-        stop, or the floating-point precision allows no smaller gap.
+        stop, the floating-point precision allows no smaller gap, or a bound above the
+        objective showed that the arithmetic failed. Then nothing is proven:
+        `lower_bound` is 0 and `gap` is 1.
     basis : ndarray or None
         Orthonormal columns that span the shorter side of `x`.
     history : tuple of Progress

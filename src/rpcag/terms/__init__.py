@@ -6,9 +6,11 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimiser over P of
 - norms that can be the central term have ``dual_norm(Y)``: f* is the indicator of
   ``dual_norm(Y) <= 1``; also ``prox_in_place``, and ``value_at_prox()``, ``rank`` and
   ``basis`` of its last answer;
-- every other term has ``add_dual(P, Y, total) -> (linear, quadratic)``. It turns the
-  multiplier Y of its copy P into a feasible dual point D, adds D to ``total``, and
-  returns the numbers with ``f*(s D) = s linear + s^2 quadratic`` for s in [0, 1].
+- every other term has ``add_dual(P, Y, total) -> (linear, quadratic, error)``. It
+  turns the multiplier Y of its copy P into a feasible dual point D and adds D to
+  ``total``, which then is off by at most ``error`` in the Frobenius norm. The numbers
+  satisfy ``f*(s D) <= s linear + s^2 quadratic`` for s in [0, 1], with equality up to
+  rounding.
 
 `TwoGraphSmoothness` has no prox; it has ``gradient(L, out)`` and ``lipschitz``.
 """
@@ -17,9 +19,10 @@ from rpcag.terms.l1 import L1Loss
 from rpcag.terms.l21 import L21Loss
 from rpcag.terms.nuclear import NuclearNorm
 from rpcag.terms.smoothness import GraphSmoothness
-from rpcag.terms.two_graphs import TwoGraphSmoothness
+from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness
 
 __all__ = [
+    "Constants",
     "GraphSmoothness",
     "L1Loss",
     "L21Loss",

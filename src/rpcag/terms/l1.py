@@ -3,6 +3,8 @@
 import numpy as np
 
 from rpcag.linalg.blocks import blocks
+from rpcag.linalg.rounding import rounded_down, total_error, unit
+from rpcag.linalg.rounding import total as summed
 
 
 class L1Loss:
@@ -38,10 +40,11 @@ class L1Loss:
 
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
-    ) -> tuple[float, float]:
-        # Y comes from a prox, so it is feasible up to rounding: clip for the proof.
-        lam = Y.dtype.type(self.lam)
-        linear = 0.0
+    ) -> tuple[float, float, float]:
+        # Y comes from a prox, so it is feasible up to rounding: clip for the proof,
+        # and to no more than lam itself, which its rounding may exceed.
+        lam = rounded_down(self.lam, Y.dtype)
+        sums, square, count = np.zeros(2), 0.0, 0
         for x, y, t in blocks(self.X, Y, total):
             dual = np.clip(y, -lam, lam)
             if self.has_missing:
@@ -49,8 +52,13 @@ class L1Loss:
                 dual[missing] = 0
                 x = np.where(missing, 0, x)
             t += dual
-            linear += float(np.dot(dual, x))
-        return linear, 0.0
+            sums += summed(np.multiply(dual, x, dtype=np.float64))
+            square += float(np.dot(t, t))
+            count += 1
+        linear, size = sums.tolist()
+        # The second is twice the rounding of `total`, for that of its norm.
+        error = 2 * unit(total.dtype) * square**0.5
+        return linear + total_error(size, count), 0.0, error
 
     def _forget_missing(self, difference: np.ndarray) -> None:
         """Zero where a difference to X is NaN because X is."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from rpcag.linalg.blocks import inner
+from rpcag.linalg.rounding import total as summed
+from rpcag.linalg.rounding import total_error, unit
 
 
 class L21Loss:
@@ -29,10 +30,16 @@ class L21Loss:
 
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
-    ) -> tuple[float, float]:
-        dual = Y * _onto_ball(Y, self.weight)
+    ) -> tuple[float, float, float]:
+        # Inside the ball also after the rounding of norms and products.
+        rounding = unit(Y.dtype)
+        radius = self.weight * (1 - 2 * (Y.shape[1] + 8) * rounding)
+        dual = Y * _onto_ball(Y, max(radius, 0.0))
         total += dual
-        return inner(dual, self.X), 0.0
+        products = np.multiply(dual, self.X, dtype=np.float64)
+        linear, size = summed(products).tolist()
+        error = 2 * unit(total.dtype) * float(np.linalg.norm(total))
+        return linear + total_error(size, 1), 0.0, error
 
 
 def _onto_ball(Y: np.ndarray, radius: float) -> np.ndarray:

@@ -3,6 +3,8 @@
 import numpy as np
 
 from rpcag.linalg.blocks import column_blocks, inner
+from rpcag.linalg.rounding import total as summed
+from rpcag.linalg.rounding import total_error, unit
 from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
 
 
@@ -35,20 +37,36 @@ class GraphSmoothness:
 
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
-    ) -> tuple[float, float]:
-        quadratic = 0.0
+    ) -> tuple[float, float, float]:
+        """2 gamma Phi P, computed as G. With c = `shifted.error`,
+
+            ||G - 2 gamma Phi P||_F <= 2 gamma c ||P||_F
+
+        and <P, Phi P> is off by c ||P||_F^2 and the rounding of its own sum.
+        """
+        sums, count = np.zeros(2), 0
+        size = added = after = 0.0  # squares of norms
         for columns, piece, Phi_piece in self._pieces(P):
-            quadratic += inner(piece, Phi_piece)
+            sums += summed(piece * Phi_piece)
+            size += float(np.vdot(piece, piece))
             Phi_piece *= 2 * self.gamma
             total[:, columns] += Phi_piece.astype(total.dtype, copy=False)
-        return 0.0, max(self.gamma * quadratic, 0.0)
+            added += float(np.vdot(Phi_piece, Phi_piece))
+            after += float(np.sum(np.square(total[:, columns], dtype=np.float64)))
+            count += 1
+        quadratic, sizes = sums.tolist()
+        quadratic += total_error(sizes, count) + self.shifted.error * size
+        error = 2 * self.gamma * self.shifted.error * size**0.5
+        error += 2 * unit(total.dtype) * (added**0.5 + after**0.5)
+        return 0.0, max(self.gamma * quadratic, 0.0), error
 
     def _pieces(self, Y: np.ndarray):
         """Some columns of Y and of Phi Y at a time, in double precision.
 
-        Phi annihilates what is constant on the graph; in single precision the rounding
-        of a large constant part would pass for roughness.
+        Phi annihilates what is constant on the graph. It is left out where it is known:
+        the rounding of a large constant part would pass for roughness.
         """
         for columns in column_blocks(Y.shape):
             piece = np.ascontiguousarray(Y[:, columns], dtype=np.float64)
+            piece = self.shifted.without_null(piece)
             yield columns, piece, np.ascontiguousarray(self.shifted.laplacian @ piece)
