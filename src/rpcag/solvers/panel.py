@@ -11,6 +11,7 @@ from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram, in_shares, product
+from rpcag.solvers.checkpoint import array
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
 from rpcag.solvers.polish import NEAR, Factors, Tangent
 from rpcag.solvers.relief import Relief
@@ -378,8 +379,10 @@ class Panel:
             D += step
         np.clip(D, -self.lam, self.lam, out=D)
         x = self.X[at]
-        if self.has_missing:
-            x = np.where(np.isnan(x), 0, x)  # where D is 0
+        if self.has_missing:  # feasible is 0 there, as it is unless a file was changed
+            missing = np.isnan(x)
+            np.copyto(D, 0, where=missing)
+            x = np.where(missing, 0, x)
         return D, float(np.vdot(D, x))
 
     def polish(self, penalty: float, wanted: float) -> Change:
@@ -444,7 +447,21 @@ class Panel:
         return arrays
 
     def recall(self, arrays: dict[str, np.ndarray]) -> None:
-        self.dtype = arrays["V"].dtype
+        """Raise ValueError or KeyError where they are not those of such a panel."""
+        (n, p), dtype = self.shape, array(arrays, "V", self.shape).dtype
+        width = array(arrays, "Q", (p, None), dtype).shape[1]
+        shapes = {"E": (n, p), "Y": (n, width), "F": (n, None)}
+        if self.graph is not None:
+            thin = array(arrays, "R", (p, None), dtype).shape[1]
+            shapes |= {"G": (n, thin), "H": (n, thin)}
+            if "mean" in arrays:
+                shapes |= {"mean": (n, p), "mean_H": (n, thin)}
+        unknown = set(arrays) - set(shapes) - {"V", "Q", "R"}
+        if unknown or array(arrays, "F", (n, None), dtype).shape[1] > width:
+            raise ValueError("the arrays do not belong together")
+        for name, shape in shapes.items():
+            array(arrays, name, shape, dtype)
+        self.dtype = dtype
         self._x = self.X.astype(self.dtype, copy=False)
         self._set(arrays)
 
