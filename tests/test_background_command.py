@@ -281,13 +281,47 @@ def test_force_does_not_take_folders_for_files(format, kind, clip, tmp_path):
 
 
 def test_what_is_there_is_only_replaced_if_asked(clip, tmp_path):
-    (tmp_path / "mask.mp4").write_text("of an earlier run")
-    result = command(clip, "-o", tmp_path, "--frames", ":8")
+    words = [clip, "-o", tmp_path, "--model", "rpca", "-q"]
+    assert command(*words, "--frames", ":8").exit_code == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    result = command(*words, "--frames", ":9")
     assert result.exit_code == 2
-    assert result.output.endswith("mask.mp4 is there already; --force replaces it\n")
-    assert listed(tmp_path) == ["mask.mp4"]
-    assert command(clip, "-o", tmp_path, "--frames", ":8", "--force").exit_code == 0
-    assert (tmp_path / "mask.mp4").stat().st_size > 100
+    assert result.output.endswith("holds an earlier separation; --force replaces it\n")
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert command(*words, "--frames", ":9", "--force").exit_code == 0
+    assert json.loads((tmp_path / "facts.json").read_text())["frames"] == 9
+
+
+@pytest.mark.parametrize(
+    ("format", "name"), [("mp4", "mask.mp4"), ("png", "mask/000002.png")]
+)
+def test_force_replaces_nothing_of_others(format, name, clip, tmp_path):
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    words = [clip, "-o", tmp_path, "--model", "rpca", "-q", "--format", format]
+    for facts in (None, "{}", '{"files": {"mask": "mask.mp4"}}'):
+        if facts is not None:
+            (tmp_path / "facts.json").write_text(facts)
+        result = command(*words, "--frames", ":8", "--force")
+        assert result.exit_code == 2
+        assert "name another folder" in result.output
+        assert mine.read_text() == "mine"
+
+
+def test_force_removes_the_frames_of_before_and_nothing_else(clip, tmp_path):
+    words = [clip, "-o", tmp_path, "--model", "rpca", "-q", "--force"]
+    assert command(*words, "--frames", ":8", "--format", "png").exit_code == 0
+    (tmp_path / "mask" / "notes.txt").write_text("mine")
+    (tmp_path / "notes.txt").write_text("mine")
+    assert command(*words, "--frames", ":5", "--format", "png").exit_code == 0
+    assert listed(tmp_path / "background") == [f"{k:06d}.png" for k in range(5)]
+    assert command(*words, "--frames", ":5").exit_code == 0
+    videos = [f"{part}.mp4" for part in ("background", "foreground", "mask")]
+    assert listed(tmp_path) == sorted(
+        [*videos, "side_by_side.mp4", "facts.json", "mask", "notes.txt"]
+    )
+    assert listed(tmp_path / "mask") == ["notes.txt"]
 
 
 @pytest.mark.parametrize("name", ["a:b", "p%03d", "[1] *", "ü 日本"])
@@ -332,12 +366,12 @@ def test_an_interrupt_leaves_nothing_new(stage, clip, tmp_path):
 
     old = tmp_path / "there"
     old.mkdir()
-    (old / "mask.mp4").write_text("of an earlier run")
+    (old / "notes.txt").write_text("mine")
     for folder in (old, tmp_path / "not" / "there"):
         with pytest.raises(KeyboardInterrupt):
             separate_file(clip, folder, Options(), watch=watch)
     assert listed(tmp_path) == ["there"]
-    assert listed(old) == ["mask.mp4"]
+    assert listed(old) == ["notes.txt"]
     assert (old / "mask.mp4").read_text() == "of an earlier run"
 
 

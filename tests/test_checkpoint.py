@@ -1,5 +1,7 @@
 """A fit that is killed goes on where it was, to the same answer."""
 
+import errno
+import json
 import os
 import signal
 import subprocess
@@ -8,8 +10,10 @@ import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from rpcag import RPCA, RPCAG
+from rpcag.solvers.panel import Panel
 
 # (n, p, options): with factors, with a graph, and without factors.
 FITS = {
@@ -149,3 +153,138 @@ def test_a_useless_path_is_refused(path, error, message):
         RPCA(checkpoint=path).fit(np.eye(5))
     with pytest.raises(ValueError, match="checkpoint_seconds"):
         RPCA(checkpoint="fit.npz", checkpoint_seconds=-1).fit(np.eye(5))
+
+
+# -- files that were changed -----------------------------------------------------------
+
+CHAIN = {
+    n: sparse.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(n, n)) for n in (60, 150)
+}
+
+
+def broken_fit(path, name, at=5):
+    """The data and options of a fit that was killed, with its state at `path`."""
+    n, p, options = FITS[name]
+    X, options = data(n, p), options | {"graph": CHAIN[n]}
+    X[3, :7] = np.nan
+    with pytest.raises(Killed):
+        model(options, checkpoint=path, checkpoint_seconds=0, callback=killer(at)).fit(
+            X
+        )
+    return X, options
+
+
+def content(path):
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    return json.loads(str(arrays.pop("numbers"))), arrays
+
+
+def rewrite(path, numbers, arrays):
+    with path.open("wb") as file:
+        np.savez(file, numbers=np.array(json.dumps(numbers)), **arrays)
+
+
+@pytest.mark.parametrize("name", ["factors", "graph", "dense"])
+def test_what_a_file_claims_proves_nothing(tmp_path, name):
+    path = tmp_path / "fit.npz"
+    X, options = broken_fit(path, name, at=30)
+    whole = model(options).fit(X)
+    saved = content(path)
+    for bound, gap in ((1e9, 0.0), (0.999 * whole.objective_, 1e-12)):
+        numbers, arrays = json.loads(json.dumps(saved[0])), saved[1]
+        for key in ("bound", "claim"):
+            numbers[key] = bound
+        for entry in [*numbers.get("history", ()), *numbers["pace"]]:
+            entry[3 if len(entry) > 2 else 1] = gap
+        rewrite(path, numbers, arrays)
+        rest = model(options, checkpoint=path).fit(X)
+        # Both prove what they say: each bound is below both objectives.
+        assert rest.lower_bound_ <= whole.objective_
+        assert whole.lower_bound_ <= rest.objective_
+        proven = 1 - rest.lower_bound_ / rest.objective_
+        assert 0 <= proven <= options["tol"]
+        assert rest.gap_ == pytest.approx(proven, abs=1e-12)
+        assert rest.history_["n_iter"][0] >= 30
+        assert (rest.history_["lower_bound"] <= whole.objective_).all()
+
+
+def test_a_dual_point_is_zero_where_data_are_missing_whatever_a_file_says():
+    X = data(150, 200)
+    X[3, :7] = np.nan
+    panel = Panel(X, 0.06, dtype=np.float64)
+    panel.mean = np.full(X.shape, 7.0)
+    D, _ = panel.dual_piece(np.s_[:, :], 1.0)
+    assert (D[np.isnan(X)] == 0).all()
+    assert (D[~np.isnan(X)] == 0.06).all()
+
+
+@pytest.mark.parametrize("name", ["factors", "graph", "dense"])
+def test_a_damaged_checkpoint_is_refused_in_words(tmp_path, name):
+    path = tmp_path / "fit.npz"
+    X, options = broken_fit(path, name)
+    fit = model(options, checkpoint=path).fit
+    numbers, arrays = content(path)
+
+    def refused(numbers, arrays):
+        rewrite(path, numbers, arrays)
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=r"fit\.npz' is not a checkpoint of rpcag"):
+            fit(X)
+        assert path.read_bytes() == before
+
+    for key in set(numbers) - {"format"}:
+        refused({k: v for k, v in numbers.items() if k != key}, arrays)
+        if key == "identity":
+            continue
+        wrong = [None, "x", {}, float("nan")]
+        if isinstance(numbers[key], list):
+            wrong += [[*numbers[key], None], [*numbers[key], float("inf")]]
+        for value in wrong:
+            refused(numbers | {key: value}, arrays)
+    for key, array in arrays.items():
+        refused(numbers, {k: v for k, v in arrays.items() if k != key})
+        refused(numbers, arrays | {key: array[:-1]})
+        refused(numbers, arrays | {key: array[None]})
+        refused(numbers, arrays | {key: array.astype(complex)})
+        refused(numbers, arrays | {key: array.astype("S")})
+        if array.size and array.dtype.kind == "f":
+            spoilt = array.copy()
+            spoilt.flat[-1] = np.nan
+            refused(numbers, arrays | {key: spoilt})
+    refused([], arrays)
+    refused("x", arrays)
+    rewrite(path, numbers, arrays)
+    fit(X)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("format", "said"),
+    [(None, "an older format of rpcag .1, not 2."), (3, "another format of rpcag .3")],
+)
+def test_another_format_is_named(tmp_path, format, said):
+    path = tmp_path / "fit.npz"
+    X, options = broken_fit(path, "dense")
+    numbers, arrays = content(path)
+    numbers.pop("format")
+    rewrite(path, numbers | ({} if format is None else {"format": format}), arrays)
+    with pytest.raises(ValueError, match=f"belongs to {said}.*delete it to start anew"):
+        model(options, checkpoint=path).fit(X)
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_the_last_state(tmp_path, monkeypatch):
+    path = tmp_path / "fit.npz"
+    X, options = broken_fit(path, "dense")
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(
+        OSError, match=r"fit\.npz could not be written: No space left on device; free"
+    ):
+        model(options, checkpoint=path, checkpoint_seconds=0).fit(X)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["fit.npz"]

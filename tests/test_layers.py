@@ -1,6 +1,7 @@
 """Imports point down: the tree stays the mathematics."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "rpcag"
 LAYERS = ["linalg", "terms", "solvers", "graphs", "models"]
 BOTTOM = {"linalg", "terms", "solvers"}
+BELOW = {"atomic"}  # modules that any layer may use
 
 
 def imports(path):
@@ -26,6 +28,12 @@ def test_files_are_below_the_command():
             assert parts[:2] not in (["rpcag", "commands"], ["rpcag", "study"])
 
 
+@pytest.mark.parametrize("module", sorted(BELOW))
+def test_what_any_layer_may_use_needs_only_the_standard_library(module):
+    for name in imports(SOURCE / f"{module}.py"):
+        assert name.split(".")[0] in sys.stdlib_module_names
+
+
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_point_down(layer):
     allowed = set(LAYERS[: LAYERS.index(layer) + 1])
@@ -34,6 +42,6 @@ def test_imports_point_down(layer):
             parts = name.split(".")
             if parts[0] == "rpcag":
                 assert len(parts) > 1, f"{path.name} imports the whole package"
-                assert parts[1] in allowed, f"{path.name} imports {name}"
+                assert parts[1] in allowed | BELOW, f"{path.name} imports {name}"
             if layer in BOTTOM:
                 assert parts[0] not in ("sklearn", "matplotlib", "typer", "rich")

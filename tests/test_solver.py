@@ -80,6 +80,8 @@ def test_a_callback_sees_every_iteration_and_stops(X):
     seen = []
 
     def callback(progress):
+        if progress.stage != "fit":
+            return False
         seen.append(progress.n_iter)
         return progress.n_iter == 7
 

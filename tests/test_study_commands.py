@@ -11,6 +11,7 @@ pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
 
 from command_line import call, examples
 from rpcag.study import Store
+from rpcag.study.page import check_page
 from test_study import line
 
 
@@ -183,8 +184,8 @@ def test_a_report_writes_over_nothing_but_reports(store, tmp_path, option):
     notes.write_text("mine\n")
     folder.mkdir()
     for target, told in (
-        (store, "which is no page of a report"),
-        (notes, "which is no page of a report"),
+        (store, "is a file of something else"),
+        (notes, "is a file of something else"),
         (folder, f"{option} must name a file"),
     ):
         result = call("report", "-s", store, option, target)
@@ -205,8 +206,44 @@ def test_all_places_are_checked_before_anything_is_written(store, tmp_path):
     taken.write_text("mine")
     result = call("report", "-s", store, "--page", page, "-o", taken)
     assert result.exit_code == 2
-    assert "--output must name a folder" in result.output
+    assert "taken is a file; name another place for the report" in result.output
     assert not page.exists()
+
+
+def test_a_report_replaces_its_own_files_and_no_others(store, tmp_path):
+    folder = tmp_path / "report"
+    folder.mkdir()
+    (folder / "notes.md").write_text("mine")
+    for _ in range(2):
+        result = call("report", "-s", store, "-o", folder)
+        assert result.exit_code == 0, result.output
+    assert (folder / "notes.md").read_text() == "mine"
+    index = folder / "report.json"
+    listed = json.loads(index.read_text())["files"]
+    assert {path.name for path in folder.iterdir()} == {
+        *listed,
+        "report.json",
+        "notes.md",
+    }
+    (folder / "wins.csv").write_text("mine")
+    for text in ("{}", '{"rpcag_report": 1, "files": ["../wins.csv"]}', None):
+        index.unlink() if text is None else index.write_text(text)
+        result = call("report", "-s", store, "-o", folder)
+        assert result.exit_code == 2
+        assert "name another folder" in result.output
+        assert (folder / "wins.csv").read_text() == "mine"
+
+
+def test_pictures_beside_a_page_are_replaced_if_it_shows_them(tmp_path):
+    page, picture = tmp_path / "page.md", tmp_path / "images" / "video.png"
+    check_page(page, "--page", [picture])
+    picture.parent.mkdir()
+    picture.write_text("mine")
+    with pytest.raises(FileExistsError, match=r"video\.png is a file of someth"):
+        check_page(page, "--page", [picture])
+    page.write_text("# Videos, by every method\n\n![seen](images/video.png)\n")
+    check_page(page, "--page", [picture])
+    assert picture.read_text() == "mine"
 
 
 def test_a_page_is_written_anew_and_into_new_folders(store, tmp_path):

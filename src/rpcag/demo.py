@@ -11,12 +11,15 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from rpcag.corruption import occlude_blocks
+from rpcag.files.place import check_file
 from rpcag.graphs import KNNGraph
 from rpcag.metrics import clustering_error
 from rpcag.models import RPCA, RPCAG
 
 SHAPE = (8, 8)
 N_CLASSES = 10
+PICTURES = ("digits.png", "components.png")
+MARK = "rpcag demo"  # in the metadata of the pictures
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,17 @@ def _cluster(Z, labels, random_state):
     return float(np.mean(errors))
 
 
+def check_target(folder: Path) -> None:
+    """Refuse to write over anything but pictures of an earlier run."""
+
+    def is_ours(path: Path) -> bool:
+        with path.open("rb") as file:
+            return MARK.encode() in file.read(500)
+
+    for name in PICTURES:
+        check_file(folder / name, is_ours, "picture", force=True, example=name)
+
+
 def save_pictures(demo: Demo, folder: Path) -> list[Path]:
     """Draw the decomposition and the embedding; needs the extra ``rpcag[plots]``."""
     from matplotlib import pyplot as plt
@@ -120,11 +134,11 @@ def save_pictures(demo: Demo, folder: Path) -> list[Path]:
     )
     # The first component is nearly the same for all digits.
     scatter = plots.embedding(demo.model.embedding_, demo.labels, first=1)
-    folder.mkdir(parents=True, exist_ok=True)
+    mark, drawn = {"Software": MARK}, (images[0, 0], scatter)
     written = [
-        plots.save(images, folder / "digits.png"),
-        plots.save(scatter, folder / "components.png"),
+        plots.save(picture, folder / name, metadata=mark)
+        for picture, name in zip(drawn, PICTURES, strict=True)
     ]
-    for ax in (images[0, 0], scatter):
+    for ax in drawn:
         plt.close(figure_of(ax))
     return written

@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from rpcag.atomic import write_atomically
 from rpcag.commands import options as o
 from rpcag.commands.decompose import load_graph
 from rpcag.commands.output import (
@@ -20,11 +21,13 @@ from rpcag.commands.output import (
 )
 from rpcag.commands.progress import GapBar
 from rpcag.files.decomposition import Decomposition, is_result, plain
+from rpcag.files.matrices import write_rows
 from rpcag.files.names import unique
-from rpcag.files.place import check_place
+from rpcag.files.place import check_file
 from rpcag.files.table import Table
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+HEADER = ("sample", "cluster", "label")
 RUNS = 10  # starts of k-means, of which the best counts
 # Options that a result has no use for.
 OF_DATA = (
@@ -230,31 +233,24 @@ def _errors(labels: list[str] | None, found: np.ndarray) -> dict[str, Any]:
 def _check_file(path: Path, force: bool) -> None:
     if path.suffix.lower() not in DELIMITERS:
         raise ValueError(f"--output must be a .csv or .tsv file, got {path}")
-    if path.exists() and not force:
-        raise FileExistsError(f"{path} is there already; --force replaces it")
-    check_place(path)
+    check_file(path, _is_ours, "clusters", force=force, example="clusters.csv")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the file begins as one that `_write` wrote."""
+    delimiter = DELIMITERS[path.suffix.lower()]
+    with path.open("rb") as file:
+        first = file.readline(100).decode("utf-8", "replace").rstrip("\n")
+    return first in (delimiter.join(HEADER), delimiter.join(HEADER[:2]))
 
 
 def _write(path: Path, table: Table, found: np.ndarray) -> None:
-    import csv
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open(
-            "w", newline="", encoding="utf-8", errors="backslashreplace"
-        ) as file:
-            delimiter = DELIMITERS[path.suffix.lower()]
-            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-            named = table.labels is not None
-            writer.writerow(["sample", "cluster", *(["label"] if named else [])])
-            columns = [table.samples, found.tolist()]
-            if table.labels is not None:
-                columns.append(table.labels)
-            writer.writerows(zip(*columns, strict=True))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    columns = [table.samples, found.tolist()]
+    if table.labels is not None:
+        columns.append(table.labels)
+    delimiter = DELIMITERS[path.suffix.lower()]
+    with write_atomically(path) as part:
+        write_rows(part, delimiter, HEADER[: len(columns)], zip(*columns, strict=True))
 
 
 def _summary(facts: dict[str, Any], input: Path) -> RichTable:

@@ -107,7 +107,7 @@ def decompose(
         }
         estimator: Any = fitting.build(kind, chosen)
         check_format(format)
-        check_target(output, force)
+        check_target(output, force, format, [input, graph])
         table = read_table(input, o.reading_of(given))
         notes = list(table.notes)
         if graph is not None:

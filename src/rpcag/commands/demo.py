@@ -10,7 +10,6 @@ from rich.table import Table
 
 from rpcag.commands.options import Json, Quiet, Seed
 from rpcag.commands.output import console, errors, fail, mistakes, note, print_json, say
-from rpcag.files.place import check_place
 
 if TYPE_CHECKING:
     from rpcag.demo import Demo
@@ -28,10 +27,10 @@ def demo(
 
     Example: rpcag demo -o pictures
     """
-    with mistakes():
-        check_place(output / "digits.png")
-    from rpcag.demo import run, save_pictures
+    from rpcag.demo import check_target, run, save_pictures
 
+    with mistakes():
+        check_target(output)
     waiting = "1797 digits, a quarter of each behind a block ..."
     with nullcontext() if quiet else errors().status(waiting):
         found = run(random_state=seed)
@@ -41,7 +40,7 @@ def demo(
         written = []
         note(f"no pictures, {error.name} is missing; pip install 'rpcag[plots]'")
     except OSError as error:
-        raise fail(f"cannot write to {output}: {error.strerror}") from None
+        raise fail(str(error)) from None
     if json:
         files = [str(path) for path in written]
         print_json({"models": [asdict(row) for row in found.rows], "files": files})

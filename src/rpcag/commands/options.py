@@ -24,7 +24,7 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")
 ]
 Force = Annotated[
-    bool, typer.Option("--force", "-f", help="Replace what is there already.")
+    bool, typer.Option("--force", "-f", help="Replace the files of an earlier run.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")]
 

@@ -13,6 +13,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from rpcag.files.place import Occupied
+
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
     DONE: "done",
@@ -69,6 +71,8 @@ def mistakes() -> Iterator[None]:
         raise
     except ImportError as error:
         raise fail(f"{error}") from None
+    except Occupied as error:
+        raise fail(f"{error.args[0]}; --force replaces it") from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise fail(f"{where}{error.strerror or error}") from None

@@ -47,7 +47,7 @@ in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph
 
 ## What is written
 
-`rpcag decompose INPUT -o RESULT` makes a folder, whole or not at all:
+`rpcag decompose INPUT -o RESULT` writes all of these files into a folder, or none:
 
 | | |
 | --- | --- |
@@ -59,6 +59,17 @@ in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph
 
 The first four are `.npy`, or in the `--format` asked for: `csv`, `tsv` and `parquet` with names,
 `mat`, `h5`. In Python: `rpcag.files.decomposition.Decomposition.load("RESULT")`.
+
+In `.csv` and `.tsv` files a single quote is put before text that begins with `=`, `+`, `-`, `@`,
+a tab or a line break, because spreadsheets would compute it as a formula. Numbers are never
+changed. When rpcag reads such a file, it removes the quote again.
+
+`--force` replaces only files that an earlier run of the same command wrote; anything else in
+the folder stays. The record of those files is `result.json`, `facts.json` for
+`rpcag background` and `report.json` for `rpcag report`. Without a valid record, or if a file
+that is not in it is in the way, the command stops and changes nothing. If a run is killed
+while it replaces a result, the folder holds the old result or the new one, and folders named
+`.rpcag-` and 16 hexadecimal digits may remain. Delete those that `result.json` does not name.
 """
 
 

@@ -18,6 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table as RichTable
 
+from rpcag.atomic import write_text
 from rpcag.commands.options import Json, Quiet
 from rpcag.commands.output import (
     INCOMPLETE,
@@ -352,11 +353,12 @@ def video(
     """
     from rpcag.study import Store
     from rpcag.study.experiments import video as experiment
-    from rpcag.study.page import check_page, save
+    from rpcag.study.page import check_page
 
     if page is not None:
+        picture = page.parent / "images" / "video.png"
         with mistakes():
-            check_page(page, "--page")
+            check_page(page, "--page", [picture])
     chosen = {"every": every, "clips": _names(clips)}
     told = ("clip", "model")
     _experiment(
@@ -368,10 +370,8 @@ def video(
             from rpcag.study import figures
 
             records = list(Store(store).read())
-            picture = page.parent / "images" / "video.png"
-            picture.parent.mkdir(parents=True, exist_ok=True)
             save_picture(figures.video(records), picture)
-            save(page, experiment.page(records, f"images/{picture.name}"))
+            write_text(page, experiment.page(records, f"images/{picture.name}"))
             if not (quiet or json):
                 say(f"wrote {page} and {picture}")
 
@@ -494,13 +494,12 @@ def report(
     from rpcag.study import Store
     from rpcag.study.page import (
         all_tables,
-        check_folder,
         check_page,
+        check_report,
         reproduction,
-        save,
         write,
     )
-    from rpcag.study.recovery import write_recovery
+    from rpcag.study.recovery import pictures, write_recovery
     from rpcag.study.report import Report
 
     with mistakes():
@@ -509,11 +508,12 @@ def report(
         records = list(Store(store).read())
         if not records:
             raise fail(f"{store} has no results yet")
-        for target, option in ((page, "--page"), (recovery, "--recovery")):
-            if target is not None:
-                check_page(target, option)
+        if page is not None:
+            check_page(page, "--page")
+        if recovery is not None:
+            check_page(recovery, "--recovery", pictures(records, recovery))
         if output is not None:
-            check_folder(output, "--output")
+            check_report(output)
         if html is not None:
             from rpcag.page.document import check_target, write_page
             from rpcag.page.report import report_page
@@ -522,11 +522,11 @@ def report(
         found = Report(records)
         tell = (lambda text: None) if quiet else note
         written = []
-        if page is not None:
-            save(page, reproduction(found, records))
-            written.append(page)
-        if output is not None:
+        if output is not None:  # first: it may have a file that is not replaced
             written += write(found, records, output, tell)
+        if page is not None:
+            write_text(page, reproduction(found, records))
+            written.append(page)
         if html is not None:
             write_page(html, report_page(found, records))
             written.append(html)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rpcag.atomic import write_atomically
+
 FOLDER_VARIABLE = "RPCAG_DATA"
 
 
@@ -67,10 +69,5 @@ def read_arrays(path: Path, required: tuple[str, ...]) -> dict[str, np.ndarray]:
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write an .npz file; one that exists is always whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        np.savez_compressed(unfinished, **arrays)  # type: ignore[arg-type]
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with write_atomically(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]

@@ -1,11 +1,7 @@
 """A decomposition as a folder: what ``rpcag decompose INPUT -o RESULT`` writes."""
 
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +9,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpcag.files.matrices import check_format, read_matrix, write_matrix
-from rpcag.files.place import check_place
+from rpcag.atomic import PREFIX, explained, replace_files
+from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
+from rpcag.files.place import check_folder, recorded
 
 INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
 LAYOUT = 1
 MATRICES = ("low_rank", "sparse", "components", "embedding")
+# Names of the files that an index can list.
+NAMES = rf"({'|'.join(MATRICES)})\.({'|'.join(FORMATS)})|missing\.npy|graph\.npz"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,18 +115,21 @@ class Decomposition:
         format : {"npy", "csv", "tsv", "parquet", "mat", "h5"}, default="npy"
             Of the four matrices.
         force : bool, default=False
-            Whether to replace an earlier result in this place. A folder that holds
-            anything else is never replaced.
+            Whether to replace an earlier result in this place. Only its files are
+            replaced; anything else in the folder stays.
         """
         folder = Path(folder)
         check_format(format)
-        check_target(folder, force)
-        with _replacing(folder) as new:
-            self._write(new, format)
-            names = sorted(path.name for path in new.iterdir())
-        return [folder / name for name in names]
+        check_target(folder, force, format)
+        with replace_files(folder, INDEX) as new:
+            files = self._write(new.stage, folder, format)
+            return new.commit(
+                lambda place, leftovers: self._index(files, place, leftovers),
+                lambda: check_target(folder, force, format),
+            )
 
-    def _write(self, folder: Path, format: str) -> None:
+    def _write(self, stage: Path, folder: Path, format: str) -> dict[str, str]:
+        """All files but the index; errors name those in `folder`."""
         directions = [f"component {k + 1}" for k in range(len(self.components))]
         names = {
             "low_rank": (self.samples, self.features),
@@ -135,18 +137,27 @@ class Decomposition:
             "components": (directions, self.features),
             "embedding": (self.samples, directions),
         }
-        files = {name: f"{name}.{format}" for name in MATRICES}
+        files = {}
         for name, (rows, columns) in names.items():
-            write_matrix(folder / files[name], getattr(self, name), rows, columns)
+            file = files[name] = f"{name}.{format}"
+            with explained(folder / file, stage / file):
+                write_matrix(stage / file, getattr(self, name), rows, columns)
         if self.missing is not None and self.missing.any():
-            files["missing"] = "missing.npy"
-            np.save(folder / files["missing"], self.missing)
+            file = files["missing"] = "missing.npy"
+            with explained(folder / file, stage / file):
+                np.save(stage / file, self.missing)
         if self.graph is not None:
-            files["graph"] = "graph.npz"
-            sparse.save_npz(folder / files["graph"], sparse.csr_matrix(self.graph))
+            file = files["graph"] = "graph.npz"
+            with explained(folder / file, stage / file):
+                sparse.save_npz(stage / file, sparse.csr_matrix(self.graph))
+        return files
+
+    def _index(self, files: dict[str, str], place: str, leftovers: list[str]) -> str:
+        """`leftovers` are files that the next result in this folder may replace."""
         index = {
             "rpcag_result": LAYOUT,
-            "files": files,
+            "files": {name: place + file for name, file in files.items()},
+            **({"leftovers": leftovers} if leftovers else {}),
             "facts": self.facts,
             "singular_values": self.singular_values,
             "image_shape": self.image_shape,
@@ -154,11 +165,7 @@ class Decomposition:
             "features": self.features,
             "labels": self.labels,
         }
-        text = json.dumps(plain(index), indent=1, ensure_ascii=False)
-        # Names of files may hold what is no character: \udc80, as JSON writes it.
-        (folder / INDEX).write_text(
-            text + "\n", encoding="utf-8", errors="backslashreplace"
-        )
+        return json.dumps(plain(index), indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
     def load(cls, folder: Path | str) -> "Decomposition":
@@ -191,24 +198,44 @@ class Decomposition:
             raise ValueError(f"{folder} is damaged: {error}") from error
 
 
-def check_target(folder: Path, force: bool) -> None:
+def check_target(
+    folder: Path, force: bool, format: str = "npy", sources: Iterable[Any] = ()
+) -> set[str]:
     """Refuse to write over anything but, if asked to, an earlier result.
 
-    For before the work starts, too.
+    For before the work starts, too. Returns the names of the files that may be
+    replaced; none of the `sources` is one of them.
     """
-    check_place(folder)
-    if not os.path.lexists(folder):
-        return
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if not is_result(folder):
-        what = "a folder of something else" if folder.is_dir() else "a file"
-        raise FileExistsError(f"{folder} is {what}; name another place for the result")
-    if not force:
+    names = [INDEX, "missing.npy", "graph.npz"]
+    names += [f"{name}.{format}" for name in MATRICES]
+    ours = check_folder(
+        folder, names, _replaceable, "result", force=force, sources=sources
+    )
+    return ours - {INDEX}
+
+
+def _replaceable(folder: Path) -> set[str]:
+    """Names of the files of the result in a folder, if it has one."""
+    found = recorded(folder / INDEX, _names_in, NAMES)
+    if found is not None:
+        return {*found, INDEX}
+    others = [path for path in _listed(folder) if not path.name.startswith(PREFIX)]
+    if others:
         raise FileExistsError(
-            f"{folder} holds a result already; --force replaces it (in Python: "
-            "force=True)"
+            f"{folder} is a folder of something else; name another place for the result"
         )
+    return set()
+
+
+def _listed(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _names_in(index: dict[str, Any]) -> list[str]:
+    files = dict(index["files"])
+    if index["rpcag_result"] != LAYOUT or not set(MATRICES) <= set(files):
+        raise ValueError("not an index of this layout")
+    return list(files.values())
 
 
 def is_result(folder: Path) -> bool:
@@ -229,22 +256,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
-
-
-@contextmanager
-def _replacing(folder: Path) -> Iterator[Path]:
-    """A temporary folder beside `folder` that takes its place in the end."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        new = work / "new"
-        new.mkdir()  # with the permissions of any new folder
-        yield new
-        if folder.exists():
-            folder.rename(work / "old")
-        new.rename(folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _read_index(folder: Path) -> dict[str, Any]:

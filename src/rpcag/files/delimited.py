@@ -16,7 +16,7 @@ import numpy as np
 
 from rpcag.files.columns import Columns, check_chosen
 from rpcag.files.fast_text import read_large
-from rpcag.files.names import unique
+from rpcag.files.names import original, unique
 from rpcag.files.numbers import Numbers
 from rpcag.files.table import Reading
 
@@ -133,6 +133,7 @@ def _read(path: Path, reading: Reading, encoding: str) -> Columns:
     notes: list[str] = []
     names = _header(path, head, reading, notes)
     if names is not None:
+        names = [original(name) for name in names]
         head = head[1:]
         if not head:
             raise ValueError(f"{path} has a header but no rows")
@@ -320,6 +321,7 @@ class _Words:
     def columns(
         self, values: np.ndarray, texts: dict[str, list[str]], notes: list[str]
     ) -> Columns:
+        texts = {name: [original(w) for w in words] for name, words in texts.items()}
         features = [self.names[j] for j in self.numeric]
         notes += _rounded(values, features)
         return Columns(values, features, texts, self.index, notes)

@@ -5,13 +5,14 @@ that does (`repr`).
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, TextIO
 
 import numpy as np
 
 from rpcag.files.extras import need
-from rpcag.files.names import unique
+from rpcag.files.names import escaped, unique
 
 FORMATS = ("npy", "csv", "tsv", "parquet", "mat", "h5")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -41,13 +42,8 @@ def write_matrix(
     if format == "npy":
         np.save(path, A)
     elif format in DELIMITERS:
-        with path.open(
-            "w", newline="", encoding="utf-8", errors="backslashreplace"
-        ) as file:
-            writer = csv.writer(file, delimiter=DELIMITERS[format], lineterminator="\n")
-            writer.writerow([ROW, *columns])
-            for row, values in zip(rows, A, strict=True):
-                writer.writerow([row, *values.tolist()])
+        lines = ([row, *a.tolist()] for row, a in zip(rows, A, strict=True))
+        write_rows(path, DELIMITERS[format], [ROW, *columns], lines)
     elif format == "parquet":
         pa, parquet = need("pyarrow"), need("pyarrow.parquet")
         arrays = [pa.array(list(rows), pa.string()), *map(pa.array, A.T)]
@@ -67,6 +63,29 @@ def write_matrix(
     else:
         with need("h5py").File(path, "w") as file:
             file.create_dataset(name, data=A)
+
+
+def write_rows(
+    path: Path, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write text with a header; names are `escaped`, numbers are as `repr` has them."""
+    with path.open(
+        "w", newline="", encoding="utf-8", errors="backslashreplace"
+    ) as file:
+        # Lines that end so make it quote names with any of the two in them.
+        writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
+        writer.writerow(escaped(header))
+        writer.writerows(map(escaped, rows))
+
+
+class _Lines:
+    """A file whose lines end with a line feed alone."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def read_matrix(path: Path) -> np.ndarray:

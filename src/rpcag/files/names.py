@@ -1,6 +1,41 @@
 """Names of rows and columns."""
 
+import re
 from collections.abc import Sequence
+from typing import Any
+
+# What spreadsheets compute instead of showing it, if there is more behind the sign.
+FORMULA = re.compile(r"'*[=+\-@\t\r\n](?s:.)")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def escaped(cells: Sequence[Any]) -> list[Any]:
+    """Cells of a line of text, none of which a spreadsheet takes for a formula.
+
+    A quote is put before text that begins with = + - @, a tab or a line break, also
+    where quotes are there already, so that `original` can take one off. Numbers, as
+    such or as text, stay.
+
+    Examples
+    --------
+    >>> from rpcag.files.names import escaped
+    >>> escaped(["=1+1", "-5", "-", "x=1", -5.0])
+    ["'=1+1", '-5', '-', 'x=1', -5.0]
+    """
+    return [f"'{cell}" if _is_formula(cell) else cell for cell in cells]
+
+
+def original(name: str) -> str:
+    """The name that `escaped` was given."""
+    return name[1:] if name[:1] == "'" and FORMULA.match(name) else name
+
+
+def _is_formula(cell: Any) -> bool:
+    return (
+        isinstance(cell, str)
+        and FORMULA.match(cell) is not None
+        and NUMBER.fullmatch(cell) is None
+    )
 
 
 def unique(names: Sequence[str]) -> list[str]:

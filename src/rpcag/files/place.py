@@ -1,15 +1,172 @@
-"""Whether something can be written, before hours are spent on it."""
+"""Whether something may be written, before hours are spent on it."""
 
+import json
+import os
+import re
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
+
+from rpcag.atomic import PREFIX
+
+STAGE = rf"({re.escape(PREFIX)}[0-9a-f]{{16}}/)?"
 
 
-def check_place(path: Path) -> None:
-    """Refuse a path under which nothing can be made; nothing is left behind."""
-    parent = next(p for p in path.absolute().parents if p.exists())
+class Occupied(FileExistsError):
+    """An earlier result is in the way, which `force` would replace."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}; force=True replaces it"
+
+
+def check_place(path: Path, *, inside: bool = False) -> None:
+    """Refuse a path at which nothing can be made; nothing is left behind.
+
+    With `inside`, refuse a folder in which nothing can be made.
+    """
+    whole = path.absolute()
+    above = (whole, *whole.parents) if inside else whole.parents
+    parent = next(p for p in above if p.exists())
     try:
         tempfile.TemporaryDirectory(prefix=".rpcag-", dir=parent).cleanup()
     except OSError as error:
         raise PermissionError(
             f"{path} cannot be made: {parent} is no place for it ({error.strerror})"
         ) from error
+
+
+def check_file(
+    path: Path,
+    is_ours: Callable[[Path], bool],
+    what: str,
+    *,
+    force: bool,
+    example: str,
+) -> None:
+    """Refuse to write over anything but, if asked to, an earlier file of the kind.
+
+    `what` is the kind, in words, and `example` a name for such a file.
+    """
+    if os.path.lexists(path):
+        if path.is_dir():
+            raise IsADirectoryError(
+                f"{path} is a folder; name a file such as {example}"
+            )
+        if not (path.is_file() and is_ours(path)):
+            raise FileExistsError(
+                f"{path} is a file of something else; name another place for the {what}"
+            )
+        if not force:
+            raise Occupied(f"{path} is there already")
+    check_place(path)
+
+
+def check_folder(
+    folder: Path,
+    names: Iterable[str],
+    old: Callable[[Path], set[str]],
+    what: str,
+    *,
+    force: bool,
+    sources: Iterable[Any] = (),
+) -> set[str]:
+    """Refuse to write over anything in a folder but, if asked to, an earlier result.
+
+    Parameters
+    ----------
+    folder : Path
+    names : iterable of str
+        What will be written, relative to the folder.
+    old : callable
+        Takes the folder and returns the names that an earlier run wrote, see
+        `recorded`.
+    what : str
+        What the folder gets, in words.
+    force : bool
+        Whether an earlier result may be replaced.
+    sources : iterable of path or None
+        What is read for it, which is never replaced.
+
+    Returns
+    -------
+    set of str
+        The names that may be replaced or removed.
+    """
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file; name another place for the {what}")
+    ours = old(folder)
+    for name in sorted({*names, *ours}):
+        path = folder / name
+        top = path if path.parent == folder else path.parent
+        if not os.path.lexists(top):
+            continue
+        for source in sources:
+            if source is not None and _holds(top, source):
+                raise ValueError(f"{top} is what is read; name another folder")
+        if top != path and (top.is_symlink() or not top.is_dir()):
+            raise _kept(top, "link" if top.is_symlink() else "file")
+        if not os.path.lexists(path):
+            continue
+        if path.is_dir():
+            raise _kept(path, "folder")
+        if name not in ours:
+            raise FileExistsError(
+                f"{path} is not part of an earlier {what} and is not replaced; name "
+                "another folder"
+            )
+        if not force:
+            raise Occupied(f"{folder} holds an earlier {what}")
+    check_place(folder, inside=True)
+    return ours
+
+
+def recorded(
+    index: Path, names_in: Callable[[dict[str, Any]], Iterable[str]], pattern: str
+) -> set[str] | None:
+    """Names of the files that the index says were written with it; None without one.
+
+    Parameters
+    ----------
+    index : Path
+        A file of JSON.
+    names_in : callable
+        Takes its content and returns the names, or raises KeyError, TypeError or
+        ValueError where it is not of this kind.
+    pattern : str
+        Regular expression of the names that there can be.
+    """
+    if not os.path.lexists(index):
+        return None
+    try:
+        content = json.loads(index.read_text(encoding="utf-8"))
+        names = {str(name) for name in names_in(content)}
+        names |= {str(name) for name in content.get("leftovers", ())}
+        wrong = [n for n in names if not re.fullmatch(STAGE + f"({pattern})", n)]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _foreign(index) from error
+    if wrong:
+        raise _foreign(index)
+    return names
+
+
+def _kept(path: Path, kind: str) -> FileExistsError:
+    return FileExistsError(
+        f"{path} is a {kind}, which is not replaced; name another folder"
+    )
+
+
+def _foreign(index: Path) -> FileExistsError:
+    return FileExistsError(
+        f"{index} does not say which files rpcag wrote, so nothing in {index.parent} "
+        "is replaced; name another folder"
+    )
+
+
+def _holds(path: Path, source: Any) -> bool:
+    """Whether the source is there, or inside."""
+    source = Path(source).expanduser().resolve()
+    try:
+        return any(path.samefile(p) for p in (source, *source.parents))
+    except OSError:  # it is not there, which is told when it is read
+        return False

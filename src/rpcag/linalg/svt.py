@@ -185,7 +185,7 @@ class SingularValueThreshold:
     def memory(self) -> np.ndarray:
         """What chooses the method of the next call, for `recall`."""
         count = -1 if self.values is None else len(self.values)
-        return np.array([count, self._trust_gram])
+        return np.array([count, self._trust_gram], dtype=np.int64)
 
     def recall(self, memory: np.ndarray) -> None:
         count, trust = memory.tolist()

@@ -7,12 +7,15 @@ from rpcag.graphs.neighbors import KNNGraph
 from rpcag.models.problem import Problem
 from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA, resolve_lam
-from rpcag.solvers.checkpoint import Checkpoint, Saved
+from rpcag.solvers.checkpoint import Checkpoint, Saved, array, number
 
 # Certified gap of Robust PCA: enough to tell neighbours.
 GRAPH_TOL, GRAPH_MAX_ITER = 1e-2, 1000
 # What the checkpoint of a finished solve has in place of the solver's name.
 FINISHED = "finished"
+# Its content: L = scores @ directions with its singular values, and positive numbers.
+ARRAYS = ("_scores", "_spectrum", "_directions")
+NUMBERS = ("lam_", "_scale", "_spread")
 # Rows shorter than this share of the longest are as good as zero: all equally far.
 SHORT = 1e-3
 
@@ -100,25 +103,42 @@ def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
         identity = Problem(X, resolve_lam(model.lam, X)).identity()
         saves = Checkpoint(monitor.checkpoint, identity, monitor.checkpoint_seconds)
         saved = saves.load()
-    if saved is not None and saved[0].pop("solver") == FINISHED:
-        for part in saved:
-            model.__dict__.update(part)
+    if saves is not None and saved is not None and saved[0]["solver"] == FINISHED:
+        with saves.reading():
+            _restore(model, X, *saved)
     else:
         model.fit(X)
         # As large as X each, and new rows need neither.
         del model.low_rank_, model.sparse_
         if saves is not None and model.status_ != "stopped":
-            saves.offer(lambda: _fitted(model), now=True)
+            saves.offer(lambda: _finished(model), now=True)
     return model.set_params(callback=None, checkpoint=None, verbose=0)
 
 
-def _fitted(model: RPCA) -> Saved:
-    """All fitted numbers and arrays, to be saved: Robust PCA is done."""
-    options = model.get_params()
-    fitted = {name: v for name, v in vars(model).items() if name not in options}
-    numbers = {n: v for n, v in fitted.items() if isinstance(v, (int, float, str))}
-    arrays = {n: v for n, v in fitted.items() if isinstance(v, np.ndarray)}
-    return numbers | {"solver": FINISHED}, arrays
+def _finished(model: RPCA) -> Saved:
+    """What the graph and new rows need of Robust PCA."""
+    numbers = {name: getattr(model, name) for name in NUMBERS}
+    numbers |= {"solver": FINISHED, "status": model.status_}
+    return numbers, {name: getattr(model, name) for name in ARRAYS}
+
+
+def _restore(model: RPCA, X: np.ndarray, numbers: dict, arrays: dict) -> None:
+    """Fit the model by what `_finished` saved, once it is checked."""
+    rank = len(array(arrays, "_spectrum", (None,)))
+    shapes = (len(X), rank), (rank,), (rank, X.shape[1])
+    for name, shape in zip(ARRAYS, shapes, strict=True):
+        setattr(model, name, array(arrays, name, shape))
+    if not (model._spectrum > 0).all():
+        raise ValueError("a singular value is not positive")
+    for name in NUMBERS:
+        setattr(model, name, number(numbers[name], above=0))
+    if numbers["status"] not in ("converged", "max_iter", "stalled"):
+        raise ValueError(f"{numbers['status']!r} is no status")
+    model.status_ = numbers["status"]
+    model.embedding_, model.components_ = model._scores, model._directions
+    model.singular_values_ = model._spectrum
+    model.rank_ = model.n_components_ = model._n_features_out = rank
+    model.n_features_in_ = X.shape[1]
 
 
 def _with_nan(rows) -> np.ndarray:

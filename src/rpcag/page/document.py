@@ -4,15 +4,14 @@ import base64
 import hashlib
 import html
 import json
-import os
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import rpcag
-from rpcag.files.place import check_place
+from rpcag.atomic import write_text
+from rpcag.files.place import check_file
 
 # In the order in which they need each other.
 SCRIPTS = (
@@ -86,50 +85,17 @@ def hint(text: str) -> str:
 
 def check_target(path: Path, *, force: bool) -> None:
     """Refuse to write over anything but, if asked to, an earlier page."""
-    check_place(path)
-    if not os.path.lexists(path):
-        return
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file such as page.html")
-    if not is_page(path):
-        raise FileExistsError(
-            f"{path} is a file of something else; name another place for the page"
-        )
-    if not force:
-        raise FileExistsError(f"{path} is there already; --force replaces it")
+    check_file(path, is_page, "page", force=force, example="page.html")
 
 
 def is_page(path: Path) -> bool:
     """Whether the file looks like one that `write_page` wrote."""
-    if not path.is_file():
-        return False
     with path.open("rb") as file:
         return b'name="generator" content="rpcag ' in file.read(4000)
 
 
 def write_page(path: Path, text: str) -> None:
-    """The whole file or none; an error names the file that was asked for."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, text)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _write(path: Path, text: str) -> None:
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".page-", suffix=".part")
-    try:
-        with os.fdopen(
-            handle, "w", encoding="utf-8", errors="xmlcharrefreplace"
-        ) as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)  # as of any new file
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    write_text(path, text, "xmlcharrefreplace")
 
 
 def _asset(name: str) -> str:

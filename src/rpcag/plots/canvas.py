@@ -1,13 +1,15 @@
 """What all pictures share: axes to draw on, colours, files."""
 
 import os
-import tempfile
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from rpcag.atomic import write_atomically
 
 GREYS = mpl.colormaps["gray"].with_extremes(bad="#c8553d")
 SIGNED = mpl.colormaps["RdBu_r"].with_extremes(bad="#dddddd")
@@ -60,7 +62,9 @@ def figure_of(ax: Axes) -> Figure:
     return figure
 
 
-def save(picture: Figure | Axes | np.ndarray, path: str | os.PathLike) -> Path:
+def save(
+    picture: Figure | Axes | np.ndarray, path: str | os.PathLike, **options: Any
+) -> Path:
     """Write a figure, or the figure of some axes: all of the file or nothing.
 
     Parameters
@@ -68,17 +72,12 @@ def save(picture: Figure | Axes | np.ndarray, path: str | os.PathLike) -> Path:
     picture : figure, axes or array of axes
     path : path
         Its ending tells the format, as in matplotlib.
+    **options
+        Passed to `matplotlib.figure.Figure.savefig`; ``dpi`` is 150 if not given.
     """
     ax = picture.flat[0] if isinstance(picture, np.ndarray) else picture
     figure = ax if isinstance(ax, Figure) else figure_of(ax)
     path = Path(path)
-    handle, part = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-    os.close(handle)
-    try:
-        figure.savefig(part, dpi=150)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    with write_atomically(path) as part:
+        figure.savefig(part, **{"dpi": 150, **options})
     return path

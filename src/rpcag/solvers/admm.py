@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from rpcag.linalg.blocks import BLOCK, blocks
-from rpcag.solvers.checkpoint import Checkpoint, Saved
+from rpcag.solvers.checkpoint import (
+    Checkpoint,
+    Saved,
+    array,
+    entries,
+    number,
+    whole,
+)
 from rpcag.solvers.ledger import Ledger, objective_rounding
 from rpcag.solvers.relief import Relief
 from rpcag.solvers.residuals import balance, relative_residuals
@@ -26,7 +33,7 @@ LOOKS = 30
 LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
-# What a checkpoint holds beside the certificates and the arrays.
+# What a checkpoint holds beside the pace and the arrays.
 SAVED = ("n_iter", "next_check", "next_look", "looks", "rho")
 
 
@@ -129,8 +136,10 @@ class _Solve:
         self.next_look, self.looks = done + (LATE_LOOK if warm else 5), 0
         self.residuals = (1.0, 1.0)
         saved = self.checkpoint.load() if self.checkpoint is not None else None
-        if saved is not None and saved[0]["solver"] == "admm":
-            self.recall(*saved)
+        if saved is not None and saved[0].get("solver") != "lowrank":
+            assert self.checkpoint is not None
+            with self.checkpoint.reading():
+                self.recall(*saved)
         self.L, self.work = np.zeros(shape, dtype), np.empty(shape, dtype)
 
     def state(self) -> State:
@@ -148,12 +157,27 @@ class _Solve:
         return numbers, self.state().arrays | {"central": self.central.memory()}
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
-        for name in SAVED:
-            setattr(self, name, numbers[name])
-        state = State(arrays, tuple(self.rho), self.ratio, factored=False)
-        self.copies, self.multipliers = state.copies()
+        if numbers["solver"] != "admm":
+            raise ValueError(f"the solver {numbers['solver']!r} is unknown")
+        for name in SAVED[:-1]:
+            setattr(self, name, whole(numbers[name]))
+        rho = [number(r, above=0) for r in entries(numbers["rho"])]
+        if len(rho) != len(self.others):
+            raise ValueError(f"there are {len(rho)} penalties")
+        shape, dtype = self.copies[0].shape, self.copies[0].dtype
+        self.rho = rho
+        self.copies, self.multipliers = (
+            [
+                np.ascontiguousarray(array(arrays, f"{kind} {i}", shape, dtype))
+                for i in range(len(rho))
+            ]
+            for kind in ("copy", "multiplier")
+        )
         self.ledger.recall(numbers)
-        self.central.recall(arrays["central"])
+        memory = array(arrays, "central", (2,), np.int64)
+        if not (-1 <= memory[0] <= min(shape) and memory[1] in (0, 1)):
+            raise ValueError(f"the memory {memory.tolist()} is out of range")
+        self.central.recall(memory)
 
     def run(self, max_iter: int) -> Result:
         rounding = ROUNDING * float(np.finfo(self.L.dtype).eps)

@@ -1,21 +1,28 @@
 """Save the state of a solve every so often, so that a killed one can go on."""
 
 import json
+import math
 import os
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from rpcag.atomic import write_atomically
+
 Saved = tuple[dict, dict[str, np.ndarray]]
+# Of the content; a file of another format is refused. 1 had no number.
+FORMAT = 2
+ELSE = "delete it to start anew, or name another file"
 
 
 class Checkpoint:
     """A file with all arrays and numbers of a solve, always whole.
 
-    It is written under another name and renamed, so that a crash leaves the last one.
     `identity` tells the problem; a file of another problem is refused.
     """
 
@@ -29,49 +36,47 @@ class Checkpoint:
         """What was saved, or None where there is no file."""
         if not self.path.exists():
             return None
-        try:
+        with self.reading():
             with np.load(self.path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files if name != "numbers"}
                 numbers = json.loads(str(file["numbers"]))
-            identity = numbers.pop("identity")
-        except (
-            OSError,
-            EOFError,
-            ValueError,
-            KeyError,
-            TypeError,
-            zipfile.BadZipFile,
-        ) as error:
+            identity, format = numbers.pop("identity"), numbers.pop("format", 1)
+        if format != FORMAT:
+            age = "an older" if format == 1 else "another"
             raise ValueError(
-                f"checkpoint={str(self.path)!r} is not a checkpoint of rpcag; "
-                "name another file"
-            ) from error
+                f"checkpoint={str(self.path)!r} belongs to {age} format of rpcag "
+                f"({format!r}, not {FORMAT}); {ELSE}"
+            )
         if identity != self.identity:
             raise ValueError(
                 f"checkpoint={str(self.path)!r} belongs to other data or other "
-                "parameters; delete it to start anew, or name another file"
+                f"parameters; {ELSE}"
             )
         return numbers, arrays
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever is wrong with the content, say what it is."""
+        try:
+            yield
+        except (PermissionError, MemoryError):
+            raise
+        except Exception as error:
+            what = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is not a checkpoint of rpcag "
+                f"({what or type(error).__name__}); {ELSE}"
+            ) from error
 
     def offer(self, state: Callable[[], Saved], now: bool = False) -> None:
         """Save the state if the last time was long enough ago."""
         if not now and time.monotonic() - self._last < self.seconds:
             return
         numbers, arrays = state()
-        numbers = {**numbers, "identity": self.identity}
-        partial = self.path.with_name(self.path.name + ".part")
+        numbers = {**numbers, "identity": self.identity, "format": FORMAT}
         content = {**arrays, "numbers": np.array(json.dumps(numbers))}
-        try:
-            with partial.open("wb") as file:
-                np.savez(file, **content)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise OSError(
-                f"checkpoint={str(self.path)!r} could not be written: {error}"
-            ) from error
+        with write_atomically(self.path) as part, part.open("wb") as file:
+            np.savez(file, **content)  # type: ignore[arg-type]
         self._last = time.monotonic()
 
     def forget(self) -> None:
@@ -85,3 +90,57 @@ def is_checkpoint(path: str | os.PathLike) -> bool:
         return False
     with zipfile.ZipFile(path) as file:
         return "numbers.npy" in file.namelist()
+
+
+# What a checkpoint may hold: these return it, or raise ValueError.
+
+
+def number(value: Any, *, above: float = -math.inf) -> float:
+    """A finite number, larger than `above`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{value!r} is no number")
+    if not math.isfinite(value) or value <= above:
+        raise ValueError(f"{value!r} is out of range")
+    return float(value)
+
+
+def whole(value: Any, *, at_most: float = math.inf) -> int:
+    """A whole number from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{value!r} is no whole number")
+    if not 0 <= value <= at_most:
+        raise ValueError(f"{value} is out of range")
+    return value
+
+
+def entries(value: Any) -> list:
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} is no list")
+    return value
+
+
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
+
+
+def array(
+    arrays: dict[str, np.ndarray],
+    name: str,
+    shape: Sequence[int | None],
+    dtype: Any = None,
+) -> np.ndarray:
+    """A finite array of this shape, None for any length; floating point by default."""
+    A = arrays[name]
+    kinds = (np.float32, np.float64) if dtype is None else (dtype,)
+    if A.dtype not in kinds:
+        raise ValueError(f"{name} has the dtype {A.dtype}")
+    same = len(A.shape) == len(shape) and all(
+        wanted in (None, side) for wanted, side in zip(shape, A.shape, strict=True)
+    )
+    if not same:
+        raise ValueError(f"{name} has the shape {A.shape}")
+    if not np.isfinite(A).all():
+        raise ValueError(f"{name} is not finite")
+    return A

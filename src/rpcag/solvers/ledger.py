@@ -1,11 +1,13 @@
 """The certificates of a solve: the best bound, and when the next one is worth it."""
 
 import math
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rpcag.linalg.rounding import UNIT
+from rpcag.solvers.checkpoint import entries, flag, number, whole
 from rpcag.solvers.result import Progress
 
 # Below this multiple of the wanted gap a few iterations may do, also after a bound that
@@ -13,8 +15,21 @@ from rpcag.solvers.result import Progress
 NEAR = 5.0
 
 
+class Gap(NamedTuple):
+    """The gap at an iteration."""
+
+    n_iter: int
+    gap: float
+
+
 class Ledger:
-    """All certificates so far; asks for the next only when it may be good enough."""
+    """All certificates so far; asks for the next only when it may be good enough.
+
+    `bound` and `history` are proved by this process. A solve that goes on from a
+    checkpoint also has what that claims: `claim`, a bound, and `pace`, the gaps so far.
+    They only decide when to look next, so that the solve takes the same steps as one
+    that was never interrupted.
+    """
 
     def __init__(self, tol: float, haste: float = 0.9, longest: float = 1 / 3) -> None:
         self.tol = tol
@@ -22,10 +37,11 @@ class Ledger:
         # Share of the iterations that seem needed after which to look, and the largest
         # share of those done.
         self.haste, self.longest = haste, longest
-        self.bound = 0.0  # every term is non-negative
+        self.bound = self.claim = 0.0  # every term is non-negative
         self.slack = 0.0  # relative rounding of the objectives
         self.is_contradicted = False  # whether a bound was above an objective
         self.history: list[Progress] = []
+        self.pace: list[Gap] = []
 
     def enter(
         self,
@@ -62,14 +78,19 @@ class Ledger:
         if self.is_contradicted:
             self.bound = 0.0
             self.history = [p._replace(lower_bound=0.0, gap=1.0) for p in self.history]
-        gap = max(objective - self.bound, 0.0) / objective if objective != 0 else 0.0
-        if self.is_contradicted:
-            gap = 1.0
+        # A claim above an objective is wrong as well.
+        if self.claim > max(self.bound, objective + slack):
+            self.claim, self.pace = self.bound, []
+        self.claim = max(self.claim, self.bound)
+        gap = 1.0 if self.is_contradicted else _gap(objective, self.bound)
         if self.history and self.history[-1].n_iter == n_iter:
-            self.history.pop()  # the same iteration, done again after a restart
+            self.history.pop()  # the same iteration, with a better dual point
         self.history.append(
             Progress(n_iter, objective, self.bound, gap, *residuals, rank=rank)
         )
+        while self.pace and self.pace[-1].n_iter >= n_iter:
+            self.pace.pop()
+        self.pace.append(Gap(n_iter, _gap(objective, self.claim)))
         return self.history[-1]
 
     def latest(
@@ -85,22 +106,22 @@ class Ledger:
 
     def is_stuck(self) -> bool:
         """No better gap than half the iterations ago."""
-        now = self.history[-1]
-        before = [p.gap for p in self.history if p.n_iter <= now.n_iter / 2]
+        now = self.pace[-1]
+        before = [p.gap for p in self.pace if p.n_iter <= now.n_iter / 2]
         return bool(before) and now.n_iter >= 100 and min(before) <= 1.01 * now.gap
 
     def has_slowed(self, window: int, factor: float) -> bool:
         """Whether the gap is above `factor` times that of `window` iterations ago."""
-        now = self.history[-1]
-        before = [p.gap for p in self.history if p.n_iter <= now.n_iter - window]
+        now = self.pace[-1]
+        before = [p.gap for p in self.pace if p.n_iter <= now.n_iter - window]
         return bool(before) and now.gap > factor * before[-1]
 
     def patience(self) -> int:
         """Iterations to wait: most of what the gap's decay says is still needed."""
-        longest = max(3, int(self.longest * self.history[-1].n_iter))
-        if len(self.history) < 2:
+        longest = max(3, int(self.longest * self.pace[-1].n_iter))
+        if len(self.pace) < 2:
             return longest
-        before, now = self.history[-2:]
+        before, now = self.pace[-2:]
         steps = now.n_iter - before.n_iter
         decay = math.log(max(before.gap, 1e-300) / max(now.gap, 1e-300)) / steps
         if decay <= 0:
@@ -110,13 +131,20 @@ class Ledger:
 
     def numbers(self) -> dict:
         """To be saved; `recall` reads them."""
-        history = [list(p) for p in self.history]
-        return {"bound": self.bound, "history": history, "is_warm": self.is_warm}
+        pace = [list(entry) for entry in self.pace]
+        return {"claim": self.claim, "pace": pace, "is_warm": self.is_warm}
 
     def recall(self, numbers: dict) -> None:
-        self.bound = numbers["bound"]
-        self.is_warm = numbers.get("is_warm", False)
-        self.history = [Progress(*entry) for entry in numbers["history"]]
+        """Take over what a checkpoint claims; it proves nothing."""
+        self.claim = number(numbers["claim"])
+        self.is_warm = flag(numbers["is_warm"])
+        self.pace = [Gap(whole(i), number(gap)) for i, gap in entries(numbers["pace"])]
+        if any(a.n_iter >= b.n_iter for a, b in pairwise(self.pace)):
+            raise ValueError("the iterations do not grow")
+
+
+def _gap(objective: float, bound: float) -> float:
+    return max(objective - bound, 0.0) / objective if objective != 0 else 0.0
 
 
 def dual_value(linear: float, quadratic: float, norm: float) -> float:

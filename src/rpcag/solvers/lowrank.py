@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from rpcag.solvers.checkpoint import Checkpoint, Saved
+from rpcag.solvers.checkpoint import (
+    Checkpoint,
+    Saved,
+    entries,
+    flag,
+    number,
+    whole,
+)
 from rpcag.solvers.ledger import Ledger, objective_rounding
 from rpcag.solvers.panel import Objective
 from rpcag.solvers.residuals import balance, relative_residuals
@@ -53,9 +60,8 @@ GROWN = 300.0
 # fastest, but a penalty that is far off is worse.
 LOOK, LOOKS, PATIENT = 5, 60, 100
 GROSS, IMBALANCE = 50.0, 10.0
-# What a checkpoint holds beside the certificates and the arrays.
-TUPLES = ("penalties", "residuals")
-SAVED = (*TUPLES, "ranks", "may_grow", "grown", "looks", "next_check")
+# What a checkpoint holds beside the pace and the arrays.
+SAVED = ("penalties", "residuals", "ranks", "may_grow", "grown", "looks", "next_check")
 
 
 class HandOver(Exception):
@@ -135,7 +141,11 @@ class _Solve:
     def begin(self, start: State | None) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is not None:
-            self.recall(*saved)
+            assert self.checkpoint is not None
+            if saved[0].get("solver") == "admm":
+                raise HandOver(None, self.ledger, 0)
+            with self.checkpoint.reading():
+                self.recall(*saved)
         elif start is None:
             units: tuple[float, ...] = WITH_GRAPH if self.has_graph else (FIRST,)
             self.penalties = tuple(c * self.ratio for c in units)
@@ -156,10 +166,18 @@ class _Solve:
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
         if numbers["solver"] != "lowrank":
-            raise HandOver(None, self.ledger, 0)
-        for name in SAVED:
-            value = numbers[name]
-            setattr(self, name, tuple(value) if name in TUPLES else value)
+            raise ValueError(f"the solver {numbers['solver']!r} is unknown")
+        penalties = tuple(number(r, above=0) for r in entries(numbers["penalties"]))
+        if len(penalties) != 1 + self.has_graph:
+            raise ValueError(f"there are {len(penalties)} penalties")
+        self.penalties = penalties
+        primal, dual = entries(numbers["residuals"])
+        self.residuals = number(primal), number(dual)
+        most = min(self.panel.shape)
+        self.ranks = [whole(rank, at_most=most) for rank in entries(numbers["ranks"])]
+        self.may_grow = flag(numbers["may_grow"]) and not self.has_graph
+        self.grown, self.looks = whole(numbers["grown"]), whole(numbers["looks"])
+        self.next_check = whole(numbers["next_check"])
         self.ledger.recall(numbers)
         self.panel.recall(arrays)
 
@@ -300,7 +318,7 @@ class _Solve:
     def adapt(self, n_iter: int) -> None:
         """Precision and penalty, by what the certificates tell."""
         stuck = self.ledger.is_stuck()
-        if self.panel.is_rounded and (self.ledger.history[-1].gap <= PRECISE or stuck):
+        if self.panel.is_rounded and (self.ledger.pace[-1].gap <= PRECISE or stuck):
             self.panel.precise(self.penalties)
         elif stuck and self.panel.can_hand_over:
             self.hand_over(n_iter)
@@ -313,7 +331,7 @@ class _Solve:
         """Whether a better multiplier is worth its price."""
         if self.has_graph or not self.panel.can_polish:
             return False
-        near = self.ledger.history and self.ledger.history[-1].gap <= CLOSE * self.tol
+        near = self.ledger.pace and self.ledger.pace[-1].gap <= CLOSE * self.tol
         return self.grown > 0 or bool(near)
 
     def rescale(self, factors: list[float]) -> None:

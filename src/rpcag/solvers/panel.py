@@ -13,6 +13,7 @@ from rpcag.linalg.rounding import UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram, in_shares, product
+from rpcag.solvers.checkpoint import array
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
 from rpcag.solvers.polish import NEAR, Factors, Tangent
 from rpcag.solvers.relief import Relief
@@ -403,8 +404,10 @@ class Panel:
             D += step
         np.clip(D, -self.lam, self.lam, out=D)
         products = D * self.X[at]
-        if self.has_missing:  # where D is 0
-            np.copyto(products, 0, where=np.isnan(products))
+        if self.has_missing:  # D is 0 there, unless a checkpoint was changed
+            missing = np.isnan(products)
+            np.copyto(D, 0, where=missing)
+            np.copyto(products, 0, where=missing)
         return D, total(products)
 
     def polish(self, penalty: float, wanted: float) -> Change:
@@ -469,7 +472,21 @@ class Panel:
         return arrays
 
     def recall(self, arrays: dict[str, np.ndarray]) -> None:
-        self.dtype = arrays["V"].dtype
+        """Raise ValueError or KeyError where they are not those of such a panel."""
+        (n, p), dtype = self.shape, array(arrays, "V", self.shape).dtype
+        width = array(arrays, "Q", (p, None), dtype).shape[1]
+        shapes = {"E": (n, p), "Y": (n, width), "F": (n, None)}
+        if self.graph is not None:
+            thin = array(arrays, "R", (p, None), dtype).shape[1]
+            shapes |= {"G": (n, thin), "H": (n, thin)}
+            if "mean" in arrays:
+                shapes |= {"mean": (n, p), "mean_H": (n, thin)}
+        unknown = set(arrays) - set(shapes) - {"V", "Q", "R"}
+        if unknown or array(arrays, "F", (n, None), dtype).shape[1] > width:
+            raise ValueError("the arrays do not belong together")
+        for name, shape in shapes.items():
+            array(arrays, name, shape, dtype)
+        self.dtype = dtype
         self._x = self.X.astype(self.dtype, copy=False)
         self._set(arrays)
 

@@ -1,13 +1,15 @@
 """All tables and figures of a report, as files."""
 
-import contextlib
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rpcag.files.place import check_place
+from rpcag.atomic import explained, replace_files
+from rpcag.files.place import check_file, check_folder, recorded
 from rpcag.study.experiments import (
     components,
     directions,
@@ -41,6 +43,10 @@ EXPERIMENTS: dict[str, ModuleType] = {
 }
 # Tables of means, whose names begin as those of single columns do.
 MEANS = ("oracle_means", "fair_leads", "fair_means", "fair_by_dataset", "fresh_leads")
+# What lists the files of a report, and the names they have.
+INDEX = "report.json"
+NAMES = r"[^./\\][^/\\]*\.(csv|md|tex|png)"
+DPI = 120
 # First lines of the pages that are written from a store.
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
@@ -228,32 +234,65 @@ def write(
     records: list[dict],
     folder: Path,
     tell: Callable[[str], Any] = lambda text: None,
-) -> Iterator[Path]:
-    """Every table as CSV, Markdown and LaTeX, and the figures.
+) -> list[Path]:
+    """Every table as CSV, Markdown and LaTeX, and the figures: all files or none.
 
-    `tell` is called with every figure that is left out, and why.
+    `tell` is called with every figure that is left out, and why. INDEX lists the files;
+    those of an earlier report are replaced.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    if report.trials:
-        save(folder / "errors.csv", errors_csv(report))
-        yield folder / "errors.csv"
-    for name, table in (*_named(report), *_experiments(records)):
-        for ending, text in (
-            ("csv", table.csv()),
-            ("md", f"{table.title}\n\n{table.markdown()}"),
-            ("tex", table.latex()),
-        ):
-            path = folder / f"{name}.{ending}"
-            save(path, text)
-            yield path
+    names: list[str] = []
 
-    yield from _figures(report, records, folder, tell)
+    def index(place: str, leftovers: list[str]) -> str:
+        found = {"rpcag_report": 1, "files": [place + name for name in names]}
+        found |= {"leftovers": leftovers} if leftovers else {}
+        return json.dumps(found, indent=1) + "\n"
+
+    with replace_files(folder, INDEX) as new:
+        for name, text in _texts(report, records):
+            with explained(folder / name, new.stage / name):
+                (new.stage / name).write_text(text, encoding="utf-8", newline="\n")
+            names.append(name)
+        for name, figure in _figures(report, records, folder, tell):
+            with explained(folder / name, new.stage / name):
+                figure.savefig(new.stage / name, dpi=DPI)
+            names.append(name)
+        return new.commit(index, lambda: _replaceable(folder, names))
+
+
+def check_report(folder: Path) -> None:
+    """Refuse a place for `write`, as far as that is known before it has the names."""
+    _replaceable(folder, [])
+
+
+def _replaceable(folder: Path, names: Iterable[str]) -> set[str]:
+    def old(folder: Path) -> set[str]:
+        found = recorded(folder / INDEX, _names_in, NAMES)
+        return set() if found is None else {*found, INDEX}
+
+    ours = check_folder(folder, [*names, INDEX], old, "report", force=True)
+    return ours - {INDEX}
+
+
+def _names_in(index: dict[str, Any]) -> list[str]:
+    if index["rpcag_report"] != 1:
+        raise ValueError("not an index of this layout")
+    return index["files"]
+
+
+def _texts(report: Report, records: list[dict]) -> Iterator[tuple[str, str]]:
+    """All files of text by name."""
+    if report.trials:
+        yield "errors.csv", errors_csv(report)
+    for name, table in (*_named(report), *_experiments(records)):
+        yield f"{name}.csv", table.csv()
+        yield f"{name}.md", f"{table.title}\n\n{table.markdown()}"
+        yield f"{name}.tex", table.latex()
 
 
 def _figures(
     report: Report, records: list[dict], folder: Path, tell: Callable[[str], Any]
-) -> Iterator[Path]:
-    """Those of what is in the store; none without matplotlib."""
+) -> Iterator[tuple[str, Any]]:
+    """Those of what is in the store by name; none without matplotlib."""
     try:
         from rpcag.study import figures
     except ImportError:
@@ -274,50 +313,30 @@ def _figures(
             name = f"bars_{protocol}_{'_'.join(setup)}"
             drawn[name] = figures.bars(cells, title)
     for name, figure in drawn.items():
-        path = folder / f"{name}.png"
-        save_figure(path, figure)
-        yield path
+        yield f"{name}.png", figure
 
 
-def save_figure(path: Path, figure: Any, dpi: int = 120) -> None:
-    """The whole file or none."""
-    with _whole(path) as partial:
-        figure.savefig(partial, format="png", dpi=dpi)
+def check_page(path: Path, option: str, pictures: Iterable[Path] = ()) -> None:
+    """Refuse to write a page and its pictures over anything but an earlier one.
 
-
-def save(path: Path, text: str) -> None:
-    """The whole file or none."""
-    with _whole(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-
-
-@contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def check_page(path: Path, option: str) -> None:
-    """Refuse to write a page over anything but an earlier one."""
+    A picture belongs to the page there is if that shows it.
+    """
     if not path.name or path.is_dir():
         raise ValueError(f"{option} must name a file such as page.md, got {path}")
-    check_place(path)
-    if path.exists():
+
+    def is_ours(path: Path) -> bool:
         with path.open("rb") as file:
             first = file.readline().decode(errors="replace").strip()
-        if first and first not in TITLES:
-            raise ValueError(
-                f"{option} would write over {path}, which is no page of a report; name "
-                "another file"
-            )
+        return not first or first in TITLES
+
+    check_file(path, is_ours, "report", force=True, example="page.md")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    for picture in pictures:
+        link = f"]({picture.relative_to(path.parent).as_posix()})"
+        check_file(
+            picture, partial(_shows, text, link), "page", force=True, example="a.png"
+        )
 
 
-def check_folder(path: Path, option: str) -> None:
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"{option} must name a folder, but {path} is a file")
-    check_place(path)
+def _shows(page: str, link: str, picture: Path) -> bool:
+    return link in page

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rpcag.atomic import write_text
 from rpcag.study.experiments import video
 from rpcag.study.experiments.task import of_experiment
-from rpcag.study.page import EXPERIMENTS, PLOTS, RECOVERY, save, save_figure, with_title
+from rpcag.study.page import EXPERIMENTS, PLOTS, RECOVERY, with_title
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,11 @@ def write_recovery(
         "Written by `rpcag report --recovery` from the stored results: everything "
         "below comes out of them, also where it disagrees with the paper.",
     ]
-    images = path.parent / "images"
-    images.mkdir(parents=True, exist_ok=True)
     for section in present:
         experiment = EXPERIMENTS[section.experiment]
         parts += [f"## {section.title}", section.how, experiment.says(records)]
         for name, seen in section.figures:
-            picture = images / f"recovery_{name}.png"
+            picture = _picture(path, name)
             missing = _draw(name, records, picture)
             if missing is None:
                 yield picture
@@ -129,13 +128,24 @@ def write_recovery(
                 needs = PLOTS if missing == PLOTS else section.draw
                 parts.append(f"*(Not drawn: {seen}; {needs}.)*")
         parts += [with_title(table) for table in experiment.tables(records)]
-    save(path, "\n\n".join(part for part in parts if part) + "\n")
+    write_text(path, "\n\n".join(part for part in parts if part) + "\n")
     yield path
+
+
+def pictures(records: list[dict], path: Path) -> list[Path]:
+    """Those that the page at `path` may get."""
+    present = [s for s in SECTIONS if of_experiment(s.experiment, records)]
+    return [_picture(path, name) for s in present for name, _ in s.figures]
+
+
+def _picture(page: Path, name: str) -> Path:
+    return page.parent / "images" / f"recovery_{name}.png"
 
 
 def _draw(name: str, records: list[dict], path: Path) -> str | None:
     """Nothing, or why it cannot be."""
     try:
+        from rpcag.plots import save
         from rpcag.study import figures
 
         figure = getattr(figures, name)(records)
@@ -143,5 +153,5 @@ def _draw(name: str, records: list[dict], path: Path) -> str | None:
         return PLOTS
     except FileNotFoundError as error:
         return str(error)
-    save_figure(path, figure, dpi=100)
+    save(figure, path, dpi=100)
     return None

@@ -1,12 +1,15 @@
 """Results of a study: a file with one line of JSON per run, only ever appended to."""
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from rpcag.atomic import explained
 
 try:
     import fcntl
@@ -66,7 +69,7 @@ class Store:
                     file.write(b"\n")
                     file.flush()
                 try:
-                    yield Writer(file.fileno())
+                    yield Writer(self.path, file.fileno())
                 finally:  # who made it for nothing takes it away, while it is locked
                     if self.path in made and not os.fstat(file.fileno()).st_size:
                         with contextlib.suppress(OSError):
@@ -134,16 +137,17 @@ def _torn(text: bytes) -> bytes:
 
 
 class Writer:
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path, self._descriptor = path, descriptor
 
     def add(self, record: dict) -> None:
         line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
         before = os.fstat(self._descriptor).st_size
-        if os.write(self._descriptor, line) < len(line):
-            os.ftruncate(self._descriptor, before)
-            raise OSError("no space left for the results")
-        os.fsync(self._descriptor)
+        with explained(self._path):
+            if os.write(self._descriptor, line) < len(line):
+                os.ftruncate(self._descriptor, before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._descriptor)
 
 
 def key_of(run: dict) -> str:

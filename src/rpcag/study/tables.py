@@ -5,6 +5,8 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rpcag.files.names import escaped
+
 
 @dataclass(frozen=True)
 class Table:
@@ -26,7 +28,8 @@ class Table:
 
     def csv(self) -> str:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
+        rows = map(escaped, [self.header, *self.rows])
+        csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue()
 
     def latex(self) -> str:

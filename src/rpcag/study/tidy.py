@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rpcag.files.names import escaped
 from rpcag.study.methods import METHODS
 from rpcag.study.report import Report, corruptions_of
 from rpcag.study.results import Trial, least_error
@@ -30,7 +31,7 @@ def errors_csv(report: Report) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)
     rows = [*_oracle(report), *_fair(report)]
-    writer.writerows(sorted(rows, key=_order(report)))
+    writer.writerows(map(escaped, sorted(rows, key=_order(report))))
     return text.getvalue()
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import platform
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,7 +16,8 @@ import scipy
 import sklearn
 
 import rpcag
-from rpcag.files.place import check_place
+from rpcag.atomic import replace_files
+from rpcag.files.place import check_folder, recorded
 from rpcag.solvers import Progress
 from rpcag.video.background import (
     BLOCK,
@@ -24,7 +26,6 @@ from rpcag.video.background import (
     check_weights,
     scaled,
 )
-from rpcag.video.output import all_or_nothing
 from rpcag.video.plugin import pyav
 from rpcag.video.separation import backgrounds, in_unit_of
 from rpcag.video.sources import Selection, Size, as_grey, check_size, open_source
@@ -34,6 +35,8 @@ from rpcag.video.writers import Writer, check_format, check_sides
 
 PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
+# Names of the files that the facts can mean.
+NAMES = rf"({'|'.join(PARTS)})(\.mp4|\.webm|/\d{{6,}}\.png)"
 # Peak memory of a fit, in arrays of the size of the frames in single precision, and of
 # Python with all libraries and the video decoders.
 COPIES = {"rpcag": 10, "rpca": 10, "frpcag": 16}
@@ -122,8 +125,9 @@ def separate_file(
     options = options or Options()
     watch = watch or (lambda stage, done, total: None)
     pyav()
+    folder = Path(folder).expanduser()
     check_target(video, folder, options, force=True)
-    with all_or_nothing(Path(folder).expanduser()) as place:
+    with replace_files(folder, FACTS) as new:
         clock = _Clock()
         truth = None if options.truth is None else Truth(options.truth)
         chosen, source = _read(video, options, watch)
@@ -134,40 +138,64 @@ def separate_file(
         clock.stage("read")
         model = _fit(chosen.frames, options, watch)
         clock.stage("fit")
+        place = new.stage, folder
         moving = _write(source, chosen, model, place, options, truth, watch)
         clock.stage("separate")
         facts = _facts(source, chosen, model, options, clock.seconds, moving, truth)
-        (place / FACTS).write_text(json.dumps(facts, indent=2) + "\n")
+        new.commit(
+            lambda place, leftovers: _index(facts, place, leftovers),
+            lambda: check_target(video, folder, options, force=True),
+        )
     return facts
 
 
-def check_target(video, folder, options: Options, *, force: bool) -> None:
-    """Refuse to write over what is there, unless asked to, and over the video ever."""
+def check_target(video, folder, options: Options, *, force: bool) -> set[str]:
+    """Refuse to write over anything but, if asked to, the files of an earlier run.
+
+    Returns their names. The video and the true masks are never among them.
+    """
     folder = Path(folder).expanduser()
-    check_place(folder / FACTS)
-    for name in (*_names(options.format).values(), FACTS):
-        path = folder / name
-        if not path.exists():
-            continue
-        for source in (video, options.truth):
-            if source is not None and _holds(path, source):
-                raise ValueError(f"{path} is what is read; name another folder")
-        if not force:
-            raise FileExistsError(f"{path} is there already; --force replaces it")
-        if path.is_dir() != (options.format == "png" and name != FACTS):
-            raise FileExistsError(
-                f"{path} is a {'folder' if path.is_dir() else 'file'}, which is not "
-                "replaced; name another folder"
-            )
+    names = [*_names(options.format).values(), FACTS]
+    if options.format == "png":  # frames that are there, and one that may be
+        frames = [
+            path.relative_to(folder).as_posix()
+            for part in PARTS
+            for path in (folder / part).glob("*.png")
+            if re.fullmatch(NAMES, f"{part}/{path.name}")
+        ]
+        names = [*(f"{part}/{0:06d}.png" for part in PARTS), *frames, FACTS]
+    sources = [video, options.truth]
+    ours = check_folder(
+        folder, names, _replaceable, "separation", force=force, sources=sources
+    )
+    return ours - {FACTS}
 
 
-def _holds(path: Path, source) -> bool:
-    """Whether the source is there, or inside."""
-    source = Path(source).expanduser().resolve()
-    try:
-        return any(path.samefile(p) for p in (source, *source.parents))
-    except OSError:  # it is not there, which is told when it is read
-        return False
+def _replaceable(folder: Path) -> set[str]:
+    """Names of the files of an earlier run in a folder, if it has them."""
+
+    def names_in(facts: dict[str, Any]) -> list[str]:
+        files = {name: str(file) for name, file in facts["files"].items()}
+        if set(files) != set(PARTS) or "rpcag" not in facts["versions"]:
+            raise ValueError("not the facts of a separation")
+        if all(Path(file).suffix for file in files.values()):
+            return list(files.values())
+        return [
+            f"{file}/{path.name}"
+            for file in files.values()
+            for path in (folder / file).glob("*.png")
+            if path.stem.isdecimal() and int(path.stem) < facts["frames"]
+        ]
+
+    found = recorded(folder / FACTS, names_in, NAMES)
+    return set() if found is None else {*found, FACTS}
+
+
+def _index(facts: dict[str, Any], place: str, leftovers: list[str]) -> str:
+    """`leftovers` are files that the next run for this folder may replace."""
+    files = {name: place + file for name, file in facts["files"].items()}
+    found = facts | {"files": files} | ({"leftovers": leftovers} if leftovers else {})
+    return json.dumps(found, indent=2) + "\n"
 
 
 def _names(format: str) -> dict[str, str]:
@@ -276,17 +304,23 @@ def _write(
     source: Selection,
     chosen: Spread,
     model: BackgroundModel,
-    place: Path,
+    place: tuple[Path, Path],
     options: Options,
     truth: Truth | None,
     watch: Watch,
 ) -> float:
-    """All files; the share of moving pixels."""
+    """All files; the share of moving pixels.
+
+    `place` is the folder to write to and the one that errors name.
+    """
+    stage, folder = place
     moving = done = 0
     numbers = source.numbers()
     with ExitStack() as stack:
         writers = {
-            name: stack.enter_context(Writer(place / name, source.rate, options.format))
+            name: stack.enter_context(
+                Writer(stage / name, source.rate, options.format, folder)
+            )
             for name in PARTS
         }
         watch("separating", 0, chosen.length)

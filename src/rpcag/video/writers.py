@@ -1,12 +1,14 @@
 """Write frames as a video browsers play, or as a folder of lossless images."""
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rpcag.atomic import explained
 from rpcag.video.plugin import pyav, url
 
 # Ending -> encoder and its options. H.264 and VP9 in 4:2:0 is what browsers play; with
@@ -47,32 +49,46 @@ class Writer:
     rate : Fraction
         Frames per second.
     format : {"mp4", "webm", "png"}
+    folder : Path, optional
+        Where the file will be in the end, for errors; that of `path` if not given.
     """
 
-    def __init__(self, path: Path, rate: Fraction, format: str = "mp4") -> None:
+    def __init__(
+        self,
+        path: Path,
+        rate: Fraction,
+        format: str = "mp4",
+        folder: Path | None = None,
+    ) -> None:
         self.rate = max(rate.limit_denominator(1001), Fraction(1, 1001))
         self.format = check_format(format)
         self.count = 0
         self._container: Any = None
         self.path = path if format == "png" else path.with_suffix(f".{format}")
+        self.target = (folder or path.parent) / self.path.name
         if format == "png":
-            path.mkdir()
+            with explained(self.target):
+                path.mkdir()
 
     def write(self, frame: np.ndarray) -> None:
         picture = self._picture(frame)
         if self.format == "png":
-            _save_png(picture, self.path / f"{self.count:06d}.png")
+            name = f"{self.count:06d}.png"
+            with explained(self.target / name):
+                _save_png(picture, self.path / name)
         else:
-            if self._container is None:
-                self._open(picture.width, picture.height)
-            picture.pts = self.count
-            self._mux(picture)
+            with explained(self.target, self.path):
+                if self._container is None:
+                    self._open(picture.width, picture.height)
+                picture.pts = self.count
+                self._mux(picture)
         self.count += 1
 
     def close(self) -> None:
         if self._container is not None:
-            self._mux(None)  # what the encoder still holds
-            self._container.close()
+            with explained(self.target, self.path):
+                self._mux(None)  # what the encoder still holds
+                self._container.close()
             self._container = None
 
     def __enter__(self) -> "Writer":
@@ -82,7 +98,8 @@ class Writer:
         if kind is None:
             self.close()
         elif self._container is not None:  # what is there will be deleted
-            self._container.close()
+            with suppress(Exception):  # the disk may be full, which is told already
+                self._container.close()
 
     def _open(self, width: int, height: int) -> None:
         codec, options, container_options = CODECS[self.format]

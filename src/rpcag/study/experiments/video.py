@@ -8,7 +8,6 @@ they come: with it, and nothing else. Some videos have masks of frames that are 
 the clip: those are scored apart, with what was learnt from the clip.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from rpcag.datasets import Video, load_video
-from rpcag.datasets.files import cache_folder
+from rpcag.datasets.files import cache_folder, write_arrays
 from rpcag.metrics import foreground_scores
 from rpcag.study.experiments.task import Recorded, Task, check_models, of_experiment
 from rpcag.study.tables import Table
@@ -272,17 +271,14 @@ def _keep(run: VideoRun, video: Video, found: Found, folder: Path) -> None:
     """For pictures: some of the masked frames."""
     count = min(SHOWN, len(video.masks))
     chosen = np.unique(np.linspace(0, len(video.masks) - 1, count).astype(int))
-    folder.mkdir(parents=True, exist_ok=True)
-    path = picture_file(run.record(), folder)
-    part = path.with_name(f".{os.getpid()}-{path.name}")
-    np.savez_compressed(
-        part,
-        frames=video.frames[video.mask_index[chosen]],
-        truth=video.masks[chosen],
-        mask=found.masks[chosen],
-        background=(255 * np.clip(found.background[chosen], 0, 1)).astype(np.uint8),
-    )
-    part.replace(path)
+    background = (255 * np.clip(found.background[chosen], 0, 1)).astype(np.uint8)
+    arrays = {
+        "frames": video.frames[video.mask_index[chosen]],
+        "truth": video.masks[chosen],
+        "mask": found.masks[chosen],
+        "background": background,
+    }
+    write_arrays(picture_file(run.record(), folder), arrays)
 
 
 def _digits(number: float) -> float:

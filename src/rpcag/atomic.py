@@ -1,0 +1,283 @@
+"""Write files so that readers find the old content or the new, never a part of it."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# Temporary files and folders are PREFIX and 16 random hexadecimal digits.
+PREFIX = ".rpcag-"
+# The ending of the target, which tells some libraries the format, up to this length.
+LONGEST_ENDING = 16
+# More files than this, such as the frames of a video, are synced by one call: one by
+# one, at milliseconds each, they would take minutes.
+MANY = 100
+FULL = "free some space, or choose a place on another disk"
+FORBIDDEN = "choose a place where you may write"
+REMEDIES = {
+    errno.ENOSPC: FULL,
+    getattr(errno, "EDQUOT", errno.ENOSPC): FULL,
+    errno.EFBIG: "choose a place that takes files of this size",
+    errno.EACCES: FORBIDDEN,
+    errno.EPERM: FORBIDDEN,
+    errno.EROFS: FORBIDDEN,
+}
+
+# Of an index: the folder in which the files are ("" or one that ends with a slash), and
+# the names of other files that belong to it or to what it replaces.
+Index = Callable[[str, list[str]], str]
+
+
+@contextmanager
+def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
+    """A temporary file to write to, which replaces `path` at the end.
+
+    It is new, empty, in the folder of `path`, and has its ending and the permissions
+    that `open(path, "w")` would leave. The folder is made if there is none. After any
+    exception `path` is as it was and nothing else is left. An error of the system
+    names `path`, the reason and a remedy.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rpcag.atomic import write_atomically
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with write_atomically(Path(folder) / "a.txt") as part:
+    ...         _ = part.write_text("all of it")
+    ...     print([file.name for file in Path(folder).iterdir()])
+    ['a.txt']
+    """
+    path = Path(path)
+    ending = path.suffix if len(path.suffix) <= LONGEST_ENDING else ""
+    part = path.parent / f"{_token()}{ending}"
+    with _made(path.parent, path):
+        with explained(path):
+            # O_EXCL: never through a link or into a file that is there already.
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        try:
+            with explained(path, part):
+                yield part
+                _keep_mode(path, part)
+                _sync(part)
+                os.replace(part, path)
+                _sync_folder(path.parent)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
+
+
+def write_text(path: Path, text: str, errors: str = "strict") -> None:
+    """Write UTF-8 atomically."""
+    with write_atomically(path) as part:
+        part.write_text(text, encoding="utf-8", errors=errors, newline="\n")
+
+
+@contextmanager
+def explained(target: Path, part: Path | None = None) -> Iterator[None]:
+    """Turn a failure to write `part` into one sentence about `target`.
+
+    For code that does nothing but write.
+    """
+    try:
+        yield
+    except Exception as error:
+        number = getattr(error, "errno", None)
+        unclear = isinstance(error, (OSError, RuntimeError)) and number is None
+        if unclear and part is not None:
+            number = _probe(part)
+        if number is None and not isinstance(error, OSError):
+            raise
+        reason = os.strerror(number) if number else str(error)
+        remedy = REMEDIES.get(number or 0, "choose another place")
+        kind = type(OSError(number, reason)) if number else OSError
+        told = kind(f"{target} could not be written: {reason}; {remedy}")
+        told.errno = number
+        raise told from error
+
+
+class Staging:
+    """New files for a folder: written to `stage`, then put in place by `commit`."""
+
+    def __init__(self, folder: Path, index: str) -> None:
+        self.folder, self.index = folder, index
+        self.stage = folder / _token()
+
+    def commit(self, text: Index, replaceable: Callable[[], Iterable[str]]) -> list:
+        """Put all files in place and return their paths, the index last.
+
+        The index names all files. At every moment it is either the old one with the
+        old files or a new one with the new files, so that a crash leaves one of them:
+
+        1. All new files are on disk in `stage`. The old ones are untouched.
+        2. An index that names the files in `stage` replaces the old one. It also lists
+           the old and the final names, so that they are known to be ours.
+        3. Every new file gets its final name, beside the one in `stage`.
+        4. Old files that have no successor are removed.
+        5. An index with the final names replaces that of step 2; `stage` is removed.
+
+        `replaceable` is called before step 2, with other writers locked out. It returns
+        the names of the old files, or raises an error.
+        """
+        found = (path for path in self.stage.rglob("*") if path.is_file())
+        names = sorted(path.relative_to(self.stage).as_posix() for path in found)
+        if len(names) > MANY and hasattr(os, "sync"):
+            os.sync()
+        else:
+            for name in names:
+                with explained(self.folder / name, self.stage / name):
+                    _sync(self.stage / name)
+        with _locked(self.folder):
+            old = set(replaceable())
+            write_text(
+                self.folder / self.index,
+                text(f"{self.stage.name}/", sorted({*old, *names})),
+                "backslashreplace",
+            )
+            for name in names:
+                _name(self.stage / name, self.folder / name)
+            for name in sorted(old - set(names)):
+                _remove(self.folder, name)
+            write_text(self.folder / self.index, text("", []), "backslashreplace")
+        return [self.folder / name for name in (*names, self.index)]
+
+    def clear(self) -> None:
+        """Remove `stage`, unless the index names the files in it."""
+        index = self.folder / self.index
+        with suppress(OSError):
+            if index.is_file() and self.stage.name.encode() in index.read_bytes():
+                return
+        shutil.rmtree(self.stage, ignore_errors=True)
+
+
+@contextmanager
+def replace_files(folder: Path, index: str) -> Iterator[Staging]:
+    """Write some files of a folder and the index that names them: all or none.
+
+    Everything else in the folder stays.
+    """
+    staging = Staging(folder, index)
+    with _made(folder, folder):
+        with explained(folder):
+            staging.stage.mkdir()
+        try:
+            yield staging
+        finally:
+            staging.clear()
+
+
+def _token() -> str:
+    return f"{PREFIX}{os.urandom(8).hex()}"
+
+
+@contextmanager
+def _made(folder: Path, target: Path) -> Iterator[None]:
+    """The folder exists; after an error, those that were made for it do not."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        with explained(target):
+            folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for path in made:
+            try:
+                path.rmdir()
+            except OSError:  # others have put something there
+                break
+        raise
+
+
+def _probe(part: Path) -> int | None:
+    """The number of the error that another write to the file meets.
+
+    NumPy and HDF5 do not tell it. The first write may fill what is left of a disk.
+    """
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_APPEND)
+        try:
+            for _ in range(2):
+                os.write(descriptor, bytes(2**20))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        return error.errno
+    return None
+
+
+def _keep_mode(path: Path, part: Path) -> None:
+    """Permissions of the file that is replaced; a new one has those of any other."""
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode & 0o777
+        if part.stat().st_mode & 0o777 != mode:
+            part.chmod(mode)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last, where folders can be synced."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One writer at a time, where the system can lock a folder."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _name(source: Path, target: Path) -> None:
+    """Another name for a file, which replaces what has it; a copy without links."""
+    link = target.parent / _token()
+    with explained(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, link)
+        os.replace(link, target)
+        return
+    except (OSError, NotImplementedError, AttributeError):
+        pass
+    finally:
+        with suppress(OSError):
+            link.unlink(missing_ok=True)
+    with write_atomically(target) as part:
+        shutil.copyfile(source, part)
+
+
+def _remove(folder: Path, name: str) -> None:
+    """Remove a file, and folders that this leaves empty; nothing behind a link."""
+    path = folder / name
+    above = [p for p in path.parents if p != folder and folder in p.parents]
+    if folder not in path.parents or ".." in path.parts[len(folder.parts) :]:
+        return
+    if any(p.is_symlink() for p in (path, *above)) or not path.is_file():
+        return
+    path.unlink()
+    with suppress(OSError):
+        for parent in above:
+            parent.rmdir()
