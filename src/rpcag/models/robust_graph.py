@@ -135,7 +135,9 @@ def _restore(model: RPCA, X: np.ndarray, numbers: dict, arrays: dict) -> None:
     if numbers["status"] not in ("converged", "max_iter", "stalled"):
         raise ValueError(f"{numbers['status']!r} is no status")
     model.status_ = numbers["status"]
-    model.embedding_, model.components_ = model._scores, model._directions
+    # In the memory order of a fit, so that sums round alike.
+    model.embedding_ = model._scores.copy()
+    model.components_ = model._directions.copy()
     model.singular_values_ = model._spectrum
     model.rank_ = model.n_components_ = model._n_features_out = rank
     model.n_features_in_ = X.shape[1]
