@@ -104,7 +104,15 @@ class NCuts(Embedding):
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.objective_ = float(self.eigenvalues_.sum())
         self.n_iter_ = 1
-        self._set_embedding(Q * self._scale(root), X.dtype)
+        Q *= self._scale(root)
+        if np.abs(Q).max(initial=0.0) > np.finfo(X.dtype).max:
+            least = root[used].min() ** 2
+            raise ValueError(
+                f"graph joins a sample with a weight of only {least:.3g} "
+                f"in total, so its coordinates overflow {X.dtype}; multiply the "
+                "weights by a constant, or pass X as float64"
+            )
+        self._set_embedding(Q, X.dtype)
         return self
 
     def transform(self, X, *, adjacency=None):
