@@ -137,7 +137,7 @@ def summarize(reports):
     """A row of counts for every model, refusals with an example, and the findings."""
     rows = {model: Counter() for model in MODELS}
     refusals = defaultdict(list)
-    findings = []
+    findings = defaultdict(list)
     for report in sorted(reports, key=lambda report: report.seed):
         row = rows[report.model]
         row["problems"] += 1
@@ -148,11 +148,8 @@ def summarize(reports):
             row[column] += bool(kinds & set(counted))
         if report.status == "refused" and report.refusal:
             refusals[report.refusal].append(report.seed)
-        for kind, detail in report.findings:
-            findings.append(
-                {"seed": report.seed, "model": report.model, "kind": kind,
-                 "detail": detail}
-            )  # fmt: skip
+        for kind in sorted(kinds):
+            findings[f"{report.model} {kind}"].append(report.seed)
     return {
         "version": rpcag.__version__,
         "models": {model: dict(row) for model, row in rows.items()},
@@ -160,7 +157,10 @@ def summarize(reports):
             text: {"count": len(seeds), "example": seeds[0]}
             for text, seeds in sorted(refusals.items())
         },
-        "findings": findings,
+        "findings": {
+            what: {"count": len(seeds), "examples": seeds[:5]}
+            for what, seeds in sorted(findings.items())
+        },
     }
 
 
