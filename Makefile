@@ -3,13 +3,27 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-oldest bench bench-models study docs pictures first-steps package import-time recovery clean
+.PHONY: demo install lint test test-quick test-oldest coverage fuzz bench bench-models study docs pictures first-steps package import-time recovery clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
 
 test: install lint  ## set up, lint, type-check, run all tests
 	$(BIN)/python -m pytest -n 2 --durations=5
+
+test-quick: install  ## the tests that are not slow: two minutes
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+coverage: install  ## lines of the package that no test runs; slower than the tests
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
+
+FITS ?= 10000
+SEED ?= 0
+fuzz: install  ## random problems for every model, each answer checked independently
+	$(BIN)/python benchmarks/fuzz.py --fits $(FITS) --seed $(SEED)
 
 OLDEST := "numpy==1.26.*" "scipy==1.12.*" "scikit-learn==1.6.*"
 test-oldest:  ## the oldest dependencies, and none of the optional ones
@@ -101,4 +115,4 @@ $(VENV)-bench/peers: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench build demo dist docs/api docs/gallery .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench build demo dist docs/api docs/gallery .coverage* .mypy_cache .pytest_cache .ruff_cache

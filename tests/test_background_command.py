@@ -691,7 +691,7 @@ def test_without_ffmpeg_the_extra_is_named(clip, tmp_path, monkeypatch):
 PLAY = """async (name) => {
   const video = document.createElement('video');
   video.muted = true;
-  video.playbackRate = 16;
+  video.defaultPlaybackRate = 16;  // a new source resets playbackRate to it
   document.body.append(video);
   const ended = new Promise((resolve, reject) => {
     video.onended = resolve;
@@ -709,6 +709,8 @@ PLAY = """async (name) => {
 }"""
 
 
+@pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["mp4", "webm"])
 def test_videos_play_to_the_end_in_a_browser(format, clip, tmp_path):
     facts = separate_file(clip, tmp_path, Options(model="rpca", format=format))
@@ -725,6 +727,8 @@ def test_videos_play_to_the_end_in_a_browser(format, clip, tmp_path):
             page.evaluate(PLAY, "broken.mp4")
 
 
+@pytest.mark.kill
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_process_that_is_told_to_end_leaves_nothing_behind(tmp_path):
     frames, _ = scene(np.random.default_rng(2), n=200)

@@ -48,6 +48,7 @@ def killer(at):
     return stop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("share", [0.2, 0.7])
 def test_a_broken_fit_goes_on_to_the_same_answer(tmp_path, name, share):
@@ -81,6 +82,8 @@ fit(data(n, p))
 """
 
 
+@pytest.mark.kill
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_sigkill_costs_time_not_the_answer(tmp_path):
     path = tmp_path / "fit.npz"

@@ -33,6 +33,7 @@ def test_models_are_listed():
     assert "||L||_*" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [e for e in examples() if e.startswith("rpcag demo")])
 def test_demo_prints_a_table_and_writes_pictures(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -46,6 +47,7 @@ def test_demo_prints_a_table_and_writes_pictures(line, tmp_path, monkeypatch):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
 
 
+@pytest.mark.slow
 def test_demo_shows_that_the_graph_helps():
     errors = {row.model: row.error for row in run().rows}
     assert errors["RPCAG"] < errors["RPCA"] < errors["PCA"]

@@ -15,6 +15,8 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
+    pytest.mark.dask,
+    pytest.mark.slow,
     # Of the libraries, while processes come and go.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -113,10 +115,10 @@ def test_two_processes_hold_a_share_each_and_give_the_answer(client):
         assert widest <= 40
         assert total <= 0.8 * 160  # of the columns
     exact = spoilt(120, 160, noise=0.0)
-    model = RPCA(lam=0.05, tol=1e-6)
+    model = RPCA(lam=0.05, tol=1e-4)
     reference = model.fit(exact).objective_
     model.fit(da.from_array(exact, chunks=(120, 40)))
-    assert model.objective_ == pytest.approx(reference, rel=1e-6)
+    assert model.objective_ == pytest.approx(reference, rel=1e-4)
 
 
 def _largest_tile_and_sum(dask_worker):
@@ -130,6 +132,7 @@ def _largest_tile_and_sum(dask_worker):
     return max(tiles.values(), default=0), sum(tiles.values())
 
 
+@pytest.mark.kill
 def test_a_killed_worker_costs_time_not_the_answer(client):
     X = spoilt(110, 130)
     with dask.config.set(scheduler="synchronous"):

@@ -36,6 +36,7 @@ def assert_prints(printed: str, shown: str) -> None:
         assert float(found[0]) == close, f"page:\n{shown}\nprinted:\n{printed}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if has_python(p)], ids=lambda page: page.stem
 )

@@ -212,6 +212,7 @@ def test_missing_values_of_every_kind_are_missing(X):
     assert isinstance(again.transform(table), pl.DataFrame)
 
 
+@pytest.mark.slow
 def test_a_model_of_a_data_frame_is_loaded_without_pandas(X, tmp_path):
     path = tmp_path / "model.pickle"
     path.write_bytes(pickle.dumps(RPCAG(2, graph="knn").fit(named(X))))

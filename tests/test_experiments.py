@@ -28,6 +28,8 @@ from rpcag.study.printed import times
 from rpcag.study.results import trials
 from rpcag.study.verdicts import verdicts
 
+pytestmark = pytest.mark.slow
+
 
 def blobs(run):
     """Classes around random images in [0, 1], as many as the run asks for."""

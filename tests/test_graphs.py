@@ -141,6 +141,7 @@ def test_duplicates_do_not_divide_by_zero():
     assert A[0, 1] == 1
 
 
+@pytest.mark.slow
 def test_approximate_neighbours_are_nearly_the_exact_ones():
     pytest.importorskip("pynndescent", reason="needs the extra rpcag[ann]")
     points = RNG.standard_normal((600, 5))

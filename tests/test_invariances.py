@@ -60,6 +60,7 @@ def test_small_gamma_comes_close_to_robust_pca(X):
     assert near.objective_ == pytest.approx(rpca.objective_, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_graph_is_the_same_in_every_form(X):
     model = RPCAG(graph=KNNGraph(5), **OPTIONS).fit(X)
     A = KNNGraph(5)(X)

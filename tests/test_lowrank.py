@@ -41,6 +41,7 @@ def factored(X, lam, gamma, tol, dtype=None, **options):
     return lowrank(panel, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(120, 260), (260, 120), (150, 150)])
 @pytest.mark.parametrize("gamma", [0.0, 0.02, 1.0])
 @pytest.mark.parametrize("missing", [0.0, 0.2])

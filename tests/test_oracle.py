@@ -59,6 +59,7 @@ def test_rpca_recovers_the_matrices_of_candes(n, errors):
     assert model.rank_ == round(0.05 * n)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_bound_holds_in_single_precision():
     for k in range(20):

@@ -145,6 +145,7 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not set(HEAVY) & set(loaded)
 
 
+@pytest.mark.slow
 def test_a_model_loads_no_more_than_scikit_learn_and_the_core():
     """Robust where seconds are not; `make import-time` measures those."""
     theirs = python("import sys, sklearn.decomposition; print(*sys.modules)").split()
@@ -156,6 +157,7 @@ def test_a_model_loads_no_more_than_scikit_learn_and_the_core():
     assert len(others) <= 0.1 * len(theirs)
 
 
+@pytest.mark.slow
 def test_every_public_name_is_there_though_loaded_late():
     code = """
 import rpcag

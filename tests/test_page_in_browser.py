@@ -13,6 +13,8 @@ from rpcag.page.report import report_page
 from rpcag.study.report import Report
 from studies import records
 
+pytestmark = pytest.mark.browser
+
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 PAGES = ("images", "table", "report")
 

@@ -17,6 +17,8 @@ from rpcag.study.experiments.fits import FITS, ROWS
 from rpcag.study.experiments.phase import LEAST, RPCA, Setup
 from rpcag.study.experiments.task import quietly
 
+pytestmark = pytest.mark.slow
+
 GRID = {"size": 40, "ranks": [0.05, 0.3], "errors": [6, 30], "seeds": [1, 2]}
 
 

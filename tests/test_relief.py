@@ -123,6 +123,7 @@ def far(rng, missing=0.0, parts=1, shape=(120, 150)):
     return Problem(X, 4 / np.sqrt(max(shape)), 16.0, ShiftedLaplacian(laplacian(A)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("shape", [(120, 150), (150, 120)])

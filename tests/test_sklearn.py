@@ -43,6 +43,7 @@ def digits():
     return StandardScaler().fit_transform(X[:150]), y[:150]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_pickle_and_clone_keep_the_model(model, digits):
     X, _ = digits
@@ -176,6 +177,7 @@ def test_new_rows_of_every_model_land_near_their_like(digits, model):
     assert np.mean(nearest == y[120:]) > 0.6
 
 
+@pytest.mark.slow
 def test_single_precision_in_and_out(digits):
     X = (digits[0] - digits[0].min()).astype(np.float32)
     for model in MODELS:

@@ -25,6 +25,7 @@ def terms(X, lam=0.1, gamma=0.1):
     return [L1Loss(X, lam), GraphSmoothness(laplacian(KNNGraph(5)(X)), gamma)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", [0.001, 0.03, 1.0])
 def test_the_first_penalty_does_not_change_the_answer(X, penalty):
     result = admm(
@@ -101,6 +102,7 @@ def test_running_out_of_iterations_warns_with_the_gap(X):
         RPCAG(max_iter=3).fit(X)
 
 
+@pytest.mark.slow
 def test_precision_that_is_not_there_is_said(X):
     with pytest.warns(ConvergenceWarning, match="precision of float32.*Use float64"):
         model = RPCA(tol=0, max_iter=20_000).fit(X.astype(np.float32))

@@ -209,3 +209,15 @@ def test_fits_are_the_same_every_time(rng):
     # The largest entry of every vector is positive.
     largest = np.abs(first).argmax(axis=0)
     assert np.all(first[largest, np.arange(4)] > 0)
+
+
+def test_coordinates_beyond_single_precision_are_refused_by_name():
+    """D^-1/2 of weights near 1e-80 is 1e40: a number in double precision only."""
+    X = np.arange(8.0).reshape(4, 2)
+    A = 1e-80 * (1 - np.eye(4))
+    maps = LaplacianEigenmaps(1, graph=A)
+    Q = maps.fit(X).embedding_
+    assert np.isfinite(Q).all()
+    assert Q.T @ np.diag(A.sum(axis=1)) @ Q == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"graph .*3e-80.*float32.*pass X as float64"):
+        maps.fit(X.astype(np.float32))

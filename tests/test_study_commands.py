@@ -83,6 +83,7 @@ def of_the_study(line):
     return pytest.param(line, marks=[pytest.mark.data] if needs_data else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [of_the_study(e) for e in examples() if e.startswith("rpcag reproduce")],
@@ -254,9 +255,18 @@ def test_a_page_is_written_anew_and_into_new_folders(store, tmp_path):
     assert page.read_bytes().decode("utf-8").startswith("# What was reproduced")
 
 
+@pytest.mark.dask
 @pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:1", ""])
-def test_an_address_that_is_none_is_one_line_and_leaves_nothing(tmp_path, address):
-    pytest.importorskip("distributed", reason="needs the extra rpcag[dask]")
+def test_an_address_that_is_none_is_one_line_and_leaves_nothing(
+    tmp_path, address, monkeypatch
+):
+    distributed = pytest.importorskip("distributed", reason="needs rpcag[dask]")
+    client = distributed.Client
+
+    def impatient(address, timeout):
+        return client(address, timeout="0.5s")
+
+    monkeypatch.setattr(distributed, "Client", impatient)
     store = tmp_path / "new" / "results.jsonl"
     words = ["phase", "--quick", "--size", 20, "--seeds", 1, "-s", store]
     result = call("reproduce", *words, "--dask", address)

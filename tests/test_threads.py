@@ -121,6 +121,7 @@ def test_little_work_is_done_by_one(monkeypatch):
         assert len(in_shares(list, range(8), threads.LARGE)) == 2
 
 
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_threads(rng, monkeypatch):
     X = rng.standard_normal((150, 5)) @ rng.standard_normal((5, 400))
     X[rng.random(X.shape) < 0.1] += 5

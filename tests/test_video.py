@@ -55,6 +55,7 @@ def test_new_frames_have_the_background_of_fitted_ones(rng):
     assert foreground_scores(some.mask, truth).f > 0.93
 
 
+@pytest.mark.slow
 def test_a_graph_of_ones_own_is_of_the_fitted_frames(rng):
     frames, truth = scene(rng)
     everyone = np.ones((20, 20)) - np.eye(20)
@@ -122,6 +123,7 @@ def test_the_background_stays_near_that_of_alike_frames(rng):
     assert departures[1] > 3 * reach
 
 
+@pytest.mark.slow
 def test_who_stands_still_is_no_background(rng):
     n = 150
     frames, _ = scene(rng, n=n, light=1 + np.linspace(0, 0.03, n), moving=False)
@@ -138,6 +140,7 @@ def test_who_stands_still_is_no_background(rng):
     assert off("rpca") > 50
 
 
+@pytest.mark.slow
 def test_colours_are_kept(rng):
     frames, truth = scene(rng)
     colours = np.stack([frames, frames // 2, 255 - frames], axis=3)
@@ -146,6 +149,7 @@ def test_colours_are_kept(rng):
     assert foreground_scores(found.mask, truth).f > 0.93
 
 
+@pytest.mark.slow
 def test_depth_does_not_matter(rng):
     frames, _ = scene(rng, n=30)
     eight = separate(frames)
@@ -161,6 +165,7 @@ def test_depth_does_not_matter(rng):
     np.testing.assert_allclose(floats.background * 255, eight.background, atol=0.6)
 
 
+@pytest.mark.slow
 def test_frames_may_come_one_by_one(rng):
     frames, _ = scene(rng, n=12)
     expected = separate(frames).mask
@@ -290,6 +295,7 @@ def test_too_few_still_entries_are_no_evidence(rng):
         assert not moving(frames[:few] / 255, 2 / 255).any()
 
 
+@pytest.mark.slow
 def test_a_place_that_is_mostly_crowded_keeps_its_background(rng):
     frames, _ = scene(rng, n=120, moving=False)
     wall = np.median(frames, axis=0)

@@ -108,9 +108,9 @@ class NCuts(Embedding):
             Q = (Q * self._scale(root)).astype(X.dtype)
         if not np.isfinite(Q).all():
             raise ValueError(
-                f"graph has degrees whose roots are down to {root[used].min():.3g}: "
-                f"the embedding, divided by them, overflows {X.dtype}; multiply the "
-                "weights by a number, or use float64"
+                f"graph joins a sample with a weight of only {root[used].min() ** 2:.3g} "
+                f"in total, so its coordinates overflow {X.dtype}; multiply the "
+                "weights by a constant, or pass X as float64"
             )
         self._set_embedding(Q, X.dtype)
         return self
