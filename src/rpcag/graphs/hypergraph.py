@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rpcag.graphs.builder import put_together
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
+from rpcag.linalg.sparse_structure import check_structure
 
 
 class NewVertices(NamedTuple):
@@ -141,6 +142,8 @@ def hypergraph_laplacian(
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])
     """
+    if sparse.issparse(incidence):
+        check_structure(incidence, name)
     H = sparse.csr_array(incidence, dtype=np.float64)
     if not np.isfinite(H.data).all() or (H.data < 0).any():
         raise ValueError(f"{name} must hold finite numbers of at least 0")

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from rpcag.linalg.sparse_structure import check_structure
+
 KINDS = ("normalized", "combinatorial")
 
 
@@ -29,7 +31,9 @@ def laplacian(adjacency, kind: str = "normalized"):
     """
     if kind not in KINDS:
         raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
-    if not sparse.issparse(adjacency):
+    if sparse.issparse(adjacency):
+        check_structure(adjacency, "adjacency")
+    else:
         adjacency = np.asarray(adjacency, dtype=np.float64)
     degrees = degree(adjacency)
     diagonal = degrees
