@@ -7,6 +7,7 @@ from scipy import sparse
 
 from rpcag.graphs.foreign import as_matrix
 from rpcag.graphs.inputs import refuse_masked
+from rpcag.linalg.sparse_structure import check_structure
 
 
 def check_graph(
@@ -47,7 +48,9 @@ def check_graph(
     refuse_masked(
         "weights cannot be missing: fill them, with 0 for no edge", **{name: graph}
     )
-    A = _as_float(as_matrix(graph, labels, n_vertices, name), name)
+    given = as_matrix(graph, labels, n_vertices, name)
+    # A sparse matrix of a wrong shape may be too large for any conversion.
+    A = given if sparse.issparse(given) else _as_float(given, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         what = f"an array of shape {A.shape}" if A.ndim else repr(graph)
         raise ValueError(
@@ -59,6 +62,8 @@ def check_graph(
             f"{name} has {A.shape[0]} vertices but X has {n_vertices} {vertices}; "
             f"a precomputed graph must be built from the same {vertices}"
         )
+    if sparse.issparse(A):
+        A = _as_float(check_structure(A, name), name)
     weights = A.data if sparse.issparse(A) else A
     if not np.isfinite(weights).all():
         raise ValueError(f"{name} has weights that are NaN or infinite; drop the edges")

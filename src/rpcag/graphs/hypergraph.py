@@ -11,6 +11,7 @@ from rpcag.graphs.builder import put_together
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
+from rpcag.linalg.sparse_structure import check_structure
 
 
 class NewVertices(NamedTuple):
@@ -145,6 +146,8 @@ def hypergraph_laplacian(
            [-0.5,  0.5]])
     """
     refuse_masked("fill them, with 0 for no edge", **{name: incidence}, weights=weights)
+    if sparse.issparse(incidence):
+        check_structure(incidence, name)
     H = sparse.csr_array(incidence, dtype=np.float64)
     if not np.isfinite(H.data).all() or (H.data < 0).any():
         raise ValueError(f"{name} must hold finite numbers of at least 0")

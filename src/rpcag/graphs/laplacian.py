@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.graphs.inputs import refuse_masked
+from rpcag.linalg.sparse_structure import check_structure
 
 # Degrees whose multiples are still numbers.
 LARGEST = 1e300
@@ -37,7 +38,9 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     """
     if kind not in KINDS:
         raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
-    if not sparse.issparse(adjacency):
+    if sparse.issparse(adjacency):
+        check_structure(adjacency, name)
+    else:
         refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
     if kind == "normalized":

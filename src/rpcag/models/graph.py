@@ -20,6 +20,7 @@ from rpcag.graphs.laplacian import degree, degree_roots, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
+from rpcag.linalg.sparse_structure import check_structure
 from rpcag.models.progress import Monitor
 
 BUILDERS = ("robust", "knn", "complete")
@@ -147,7 +148,10 @@ class ModelHypergraph:
         try:
             if graph is None or np.iscomplexobj(graph):
                 raise TypeError("a real matrix is needed")
-            H = sparse.csr_array(graph, dtype=np.float64)
+            if sparse.issparse(graph):
+                H = check_structure(graph, name)
+            else:
+                H = sparse.csr_array(graph, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence of "
@@ -158,8 +162,9 @@ class ModelHypergraph:
                 f"{name} must have one row per sample, {len(X)}, and one column per "
                 f"edge, got an incidence of shape {H.shape}"
             )
-        self.incidence = H
-        self.laplacian = hypergraph_laplacian(H, name=name)
+        # Converted last: in a wrong shape it may be too large for that.
+        self.incidence = sparse.csr_array(H, dtype=np.float64)
+        self.laplacian = hypergraph_laplacian(self.incidence, name=name)
 
     def ties(self, X: np.ndarray, adjacency, values: np.ndarray):
         """As of `ModelGraph`: Phi_h is the Laplacian of a graph with loops.
@@ -247,10 +252,15 @@ def _build(graph, X, name: str, vertices: str, labels, monitor: Monitor | None):
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
     refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
-    A: Any = check_array(
-        adjacency, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
-    )
-    if A.shape != (n_new, n_samples):
+    A: Any = adjacency
+    shape = (n_new, n_samples)
+    if sparse.issparse(A):
+        check_structure(A, "adjacency")
+    if not sparse.issparse(A) or A.shape == shape:  # else perhaps too large to convert
+        A = check_array(
+            A, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
+        )
+    if A.shape != shape:
         raise ValueError(
             f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "
             f"fit, got {A.shape}"

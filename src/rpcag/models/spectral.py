@@ -108,7 +108,8 @@ class NCuts(Embedding):
             Q = (Q * self._scale(root)).astype(X.dtype)
         if not np.isfinite(Q).all():
             raise ValueError(
-                f"graph joins a sample with a weight of only {root[used].min() ** 2:.3g} "
+                f"graph joins a sample with a weight of only "
+                f"{root[used].min() ** 2:.3g} "
                 f"in total, so its coordinates overflow {X.dtype}; multiply the "
                 "weights by a constant, or pass X as float64"
             )
