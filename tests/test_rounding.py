@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from rpcag import FRPCAG, RPCA, RPCAG, LaplacianEigenmaps, NCuts
+from rpcag import FRPCAG, GNMF, MMF, RPCA, RPCAG, LaplacianEigenmaps, NCuts
 from rpcag.graphs import laplacian
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import rounded_down, size_norm
@@ -178,17 +178,31 @@ def test_roots_of_the_degrees_are_offsets_of_the_normalized_laplacian(rng):
     assert moved.lower_bound_ <= near.objective_ * (1 + 1e-6)
 
 
-def test_smoothness_forgets_what_is_constant(rng):
+def test_smoothness_forgets_what_is_constant():
     """The objective at data with a large offset, beside a sum over the edges."""
+    rng = np.random.default_rng(1)
     A = np.triu(np.exp(rng.standard_normal((25, 25))), 1)
     A += A.T
-    model = RPCAG(graph=A, laplacian="combinatorial", gamma=1.0, lam=0.2, max_iter=30)
+    model = RPCAG(graph=A, laplacian="combinatorial", gamma=1e3, lam=0.2, max_iter=30)
     X = 1e9 + rng.standard_normal((25, 8))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X)
     truth = float(objective(model, X, model.low_rank_, A))
     assert model.objective_ == pytest.approx(truth, rel=1e-7)
+
+
+@pytest.mark.parametrize("model", [GNMF, MMF])
+def test_factors_with_an_offset_have_the_objective_that_is_told(model, rng):
+    X = 1e8 + np.abs(rng.standard_normal((30, 20)))
+    A = ring(30, 0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = model(3, graph=A, laplacian="combinatorial").fit(X)
+    Q, Ut = fitted.embedding_.astype(LONG), fitted.components_.astype(LONG)
+    truth = np.sum((X.astype(LONG) - Q @ Ut) ** 2)
+    truth += roughness(Q, A, "combinatorial")
+    assert fitted.objective_ == pytest.approx(float(truth), rel=1e-3)
 
 
 # -- single precision ------------------------------------------------------------------

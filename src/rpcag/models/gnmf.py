@@ -120,6 +120,7 @@ class GNMF(FactorModel):
             self._start(scaled, d, unit),
             tol=float(self.tol),
             max_iter=self.max_iter,
+            null=graph.null,
         )
         self._set_factors(result.Q * unit, result.U, X.dtype)
         self._graph = graph

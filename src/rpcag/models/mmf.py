@@ -92,7 +92,8 @@ class MMF(FactorModel):
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
         residual = float(np.sum((scaled - Q @ U.T) ** 2))
-        roughness = float(np.sum(Q * (Phi @ Q)))
+        rough = graph.null.without(Q)  # the rest of Q is smooth but for rounding
+        roughness = float(np.sum(rough * (Phi @ rough)))
         self._set_factors(Q * unit, U, X.dtype)
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, Phi

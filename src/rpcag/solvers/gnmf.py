@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
 
 # Sweeps over the columns of a factor before the other one's turn: the products with X
@@ -34,6 +35,7 @@ def gnmf(
     *,
     tol: float,
     max_iter: int,
+    null: NullSpace | None = None,
 ) -> NonNegativeFactors:
     """Minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q), Q, U >= 0, ||u_k|| = 1.
 
@@ -57,7 +59,7 @@ def gnmf(
     Q, U = _unit_columns(*(factor.copy() for factor in start))
     stiffness = 2 * gamma * Phi.diagonal()
     squares = float(np.sum(X**2))
-    history = [_objective(X, Q, U, Phi, gamma)]
+    history = [_objective(X, Q, U, Phi, gamma, null)]
     converged = False
     for _ in range(max_iter):
         XtQ, G = X.T @ Q, Q.T @ Q
@@ -73,7 +75,7 @@ def gnmf(
         for _ in range(SWEEPS):
             _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
         value = squares - 2 * float(np.sum(XU * Q)) + float(np.sum(H * (Q.T @ Q)))
-        value += gamma * float(np.sum(Q * (Phi @ Q)))
+        value += gamma * _roughness(Q, Phi, null)
         history.append(value)
         # Of an almost exact fit, no more than is worth it beside X.
         if history[-2] - value <= tol * max(history[-2], NEGLIGIBLE * squares):
@@ -85,7 +87,7 @@ def gnmf(
         _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
         if np.abs(Q - before).max() <= 1e-7 * np.abs(Q).max(initial=0.0):
             break
-    history[-1] = _objective(X, Q, U, Phi, gamma)
+    history[-1] = _objective(X, Q, U, Phi, gamma, null)
     return NonNegativeFactors(Q, U, history, converged)
 
 
@@ -141,9 +143,16 @@ def _unit_columns(Q, U):
     return Q * norms, U / np.where(norms > 0, norms, 1)
 
 
-def _objective(X, Q, U, Phi, gamma) -> float:
+def _objective(X, Q, U, Phi, gamma, null) -> float:
     fit = float(np.sum((X - Q @ U.T) ** 2))
-    return fit + gamma * float(np.sum(Q * (Phi @ Q)))
+    return fit + gamma * _roughness(Q, Phi, null)
+
+
+def _roughness(Q, Phi, null: NullSpace | None) -> float:
+    """tr(Q^T Phi Q), without what Phi annihilates: its rounding would count."""
+    if null is not None:
+        Q = null.without(Q)
+    return float(np.sum(Q * (Phi @ Q)))
 
 
 def nonnegative_rows(
