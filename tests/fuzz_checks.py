@@ -581,6 +581,8 @@ def _check_rows(report, model, X, goal, again, given) -> None:
         return  # Q^T Q = I ties the rows together
     if report.model in CERTIFIED and model.n_components_ < model.rank_:
         return
+    if report.model == "FRPCAG" and model.rank_ < X.shape[1]:
+        return  # the new row is then projected on components_, which do not span it
     first = _first_equal(X) if given is None else list(range(len(X)))
     eps = float(np.finfo(X.dtype).eps)
     Q, V = model.embedding_, model.components_
@@ -636,6 +638,12 @@ def _check_new_rows(report, problem, model, X, given, largest) -> None:
     allowed = LONG * largest * relative
     if report.model not in ("GLPCA", "RGLPCA", *SPECTRAL):
         allowed = np.maximum(allowed, LONG * lengths)  # the embedding is in units of X
+    elif report.model not in SPECTRAL:
+        # The columns of Q have unit length: a direction in which the fitted rows differ
+        # little makes small differences long, also without a graph.
+        U = model.components_.astype(np.float64)
+        own = np.linalg.lstsq(U.T, np.nan_to_num(near.astype(np.float64)).T)[0]
+        allowed = np.maximum(allowed, 2 * np.linalg.norm(own, axis=0))
     too_long = np.linalg.norm(Z.astype(np.longdouble), axis=1) / np.maximum(
         allowed, np.finfo(X.dtype).tiny
     )
