@@ -354,7 +354,7 @@ class RGLPCA(GLPCA):
             # Both sides times r = 1 / w: finite also where the residual vanishes.
             system = gram + r[:, :, None] * tie[active]
             right = xU[active] + 2 * gamma * r * pull[active]
-            new = np.linalg.solve(system, right[:, :, None])[:, :, 0]
+            new = _solve(system, right)
             norms = np.linalg.norm(new, axis=1)
             new *= np.minimum(1, limit[active] / np.maximum(norms, 1e-300))[:, None]
             change = np.abs(new - q[active]).max(axis=1)
@@ -363,3 +363,12 @@ class RGLPCA(GLPCA):
             if active.size == 0:
                 break
         return q
+
+
+def _solve(systems: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Of many symmetric systems; the shortest solution of those that are singular."""
+    try:
+        return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(systems, rcond=1e-14, hermitian=True)
+        return (inverse @ right[:, :, None])[:, :, 0]

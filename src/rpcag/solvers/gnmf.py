@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg, optimize
 
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
@@ -161,11 +162,13 @@ def nonnegative_rows(
     curvature: np.ndarray,
     *,
     tol: float = 1e-10,
-    max_iter: int = 2000,
+    max_iter: int = 500,
 ) -> np.ndarray:
-    """Minimise q H q^T + c ||q||^2 - 2 q xu^T over q >= 0, for every row by itself.
+    """Minimize q H q^T + c ||q||^2 - 2 q xu^T over q >= 0, for every row by itself.
 
-    Coordinate descent: each coordinate is minimised exactly, in turn.
+    Coordinate descent: each coordinate is minimized exactly, in turn. It is slow where
+    columns of U are nearly alike. With the Cholesky factor H + c I = R^T R the problem
+    is ||R q^T - R^-T xu^T||^2 plus a constant, which an active-set method ends.
     """
     Q = np.zeros_like(XU)
     active = np.arange(len(XU))
@@ -186,4 +189,16 @@ def nonnegative_rows(
         if not moving.any():
             break
         active, q, xu, c = active[moving], q[moving], xu[moving], c[moving]
+    else:
+        for i, row, weight in zip(active, xu, c, strict=True):
+            Q[i] = _active_set(H, row, weight, Q[i])
     return Q
+
+
+def _active_set(H, xu, c, q) -> np.ndarray:
+    """The minimizer, or q itself where H + c I has no Cholesky factor."""
+    try:
+        R = linalg.cholesky(H + c * np.eye(len(H)), check_finite=False)
+        return optimize.nnls(R, linalg.solve_triangular(R, xu, trans="T"))[0]
+    except (linalg.LinAlgError, RuntimeError, ValueError):
+        return q

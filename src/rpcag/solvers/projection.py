@@ -25,7 +25,7 @@ def project(
     *,
     penalty: float,
     tol: float = 1e-6,
-    max_iter: int = 2000,
+    max_iter: int = 10_000,
 ) -> np.ndarray:
     """Coordinates z of new rows x in the subspace, robust to gross errors in x.
 
