@@ -372,7 +372,7 @@ def test_an_interrupt_leaves_nothing_new(stage, clip, tmp_path):
             separate_file(clip, folder, Options(), watch=watch)
     assert listed(tmp_path) == ["there"]
     assert listed(old) == ["notes.txt"]
-    assert (old / "mask.mp4").read_text() == "of an earlier run"
+    assert (old / "notes.txt").read_text() == "mine"
 
 
 def _not_a_video(folder, clip):

@@ -10,13 +10,15 @@ import pytest
 pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
 pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
 
+from matplotlib import pyplot as plt
 from typer.testing import CliRunner
 
 import rpcag
 from command_line import examples
+from rpcag import plots
 from rpcag.commands import app
 from rpcag.corruption import occlude_blocks
-from rpcag.demo import run
+from rpcag.demo import MARK, run
 from rpcag.metrics import clustering_error
 
 
@@ -45,6 +47,26 @@ def test_demo_prints_a_table_and_writes_pictures(line, tmp_path, monkeypatch):
     pictures = sorted((tmp_path / words[words.index("-o") + 1]).iterdir())
     assert [path.name for path in pictures] == ["components.png", "digits.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+
+
+def test_demo_replaces_its_own_pictures_and_no_others(tmp_path, monkeypatch):
+    picture = tmp_path / "digits.png"
+    for save, told in ((plots.save, "file of something else"), (save_marked, None)):
+        _, ax = plt.subplots()
+        save(ax, picture)
+        plt.close(ax.figure)
+        before = picture.read_bytes()
+        monkeypatch.setattr("rpcag.demo.run", lambda random_state: 1 / 0)
+        result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path)])
+        if told:
+            assert (result.exit_code, picture.read_bytes()) == (2, before)
+            assert told in result.output
+        else:  # it goes on to the work
+            assert isinstance(result.exception, ZeroDivisionError)
+
+
+def save_marked(ax, path):
+    plots.save(ax, path, metadata={"Software": MARK})
 
 
 @pytest.mark.slow

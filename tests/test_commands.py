@@ -400,6 +400,7 @@ MISTAKES = [
     ("cluster sensors.csv -k 0", "invalid value for '-k'"),
     ("cluster sensors.csv -k 61", "-k 61 must be between 1 and the number of samples"),
     ("cluster sensors.csv -k 3 -o c.xls", "--output must be a .csv or .tsv file"),
+    ("cluster sensors.csv -k 3 -o sensors.csv -f", "sensors.csv is a file of someth"),
     ("cluster sensors.csv -k 3 -o edges.csv", "edges.csv is a file of something else"),
     ("cluster sensors.csv -k 3 -o edges.csv/c.csv", "is no place for it (Not a dir"),
     ("decompose sensors.csv -o edges.csv/r", "is no place for it (Not a directory)"),

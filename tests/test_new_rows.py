@@ -58,13 +58,9 @@ def excess(model, X, Z):
         return np.minimum(data / LOOSE, lengths / (SQRT2 * LOOSE * longest))
     if isinstance(model, GNMF):
         return lengths / np.maximum(np.linalg.norm(X, axis=1), SQRT2 * longest)
-    if isinstance(model, RGLPCA):
+    if isinstance(model, GLPCA):  # RGLPCA too
         alone = np.linalg.norm(X @ np.linalg.pinv(U.T), axis=1)
         return lengths / np.maximum(alone, longest) / (1 + 1e-6)
-    if isinstance(model, GLPCA):
-        alone = np.abs(X @ U) / (U**2).sum(axis=0)
-        bound = np.maximum(alone, np.abs(Q).max(axis=0)) * (1 + 1e-6)
-        return (np.abs(Z) / bound).max(axis=1)
     return lengths / np.maximum(np.linalg.norm(X @ U, axis=1), SQRT2 * longest)
 
 

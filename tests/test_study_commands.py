@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
 
 from command_line import call, examples
 from rpcag.study import Store
-from rpcag.study.page import check_page
+from rpcag.study.page import check_pictures
 from test_study import line
 
 
@@ -237,13 +237,13 @@ def test_a_report_replaces_its_own_files_and_no_others(store, tmp_path):
 
 def test_pictures_beside_a_page_are_replaced_if_it_shows_them(tmp_path):
     page, picture = tmp_path / "page.md", tmp_path / "images" / "video.png"
-    check_page(page, "--page", [picture])
+    check_pictures(page, [picture])
     picture.parent.mkdir()
     picture.write_text("mine")
     with pytest.raises(FileExistsError, match=r"video\.png is a file of someth"):
-        check_page(page, "--page", [picture])
+        check_pictures(page, [picture])
     page.write_text("# Videos, by every method\n\n![seen](images/video.png)\n")
-    check_page(page, "--page", [picture])
+    check_pictures(page, [picture])
     assert picture.read_text() == "mine"
 
 

@@ -242,6 +242,7 @@ def test_a_page_without_the_picture_says_what_draws_it(store, monkeypatch, tmp_p
     assert why.startswith(f"{picture} is missing: ")
     assert "rpcag reproduce video --store new.jsonl makes them here" in why
     # One from before is shown, and that it was not drawn again is told.
+    picture.parent.mkdir()
     picture.write_bytes(b"from before")
     assert list(write_recovery(records, page, told.append)) == [page]
     assert told[1].startswith(f"{picture} is the one from before: ")

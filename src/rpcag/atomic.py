@@ -53,11 +53,16 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
     path = Path(path)
     ending = path.suffix if len(path.suffix) <= LONGEST_ENDING else ""
     part = path.parent / f"{_token()}{ending}"
+    is_ours = True
     with _made(path.parent, path):
-        with explained(path):
-            # O_EXCL: never through a link or into a file that is there already.
-            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
+            with explained(path):
+                try:
+                    # O_EXCL: never through a link, nor a file that is there already.
+                    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                except FileExistsError:
+                    is_ours = False
+                    raise
             with explained(path, part):
                 yield part
                 _keep_mode(path, part)
@@ -65,8 +70,9 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
                 os.replace(part, path)
                 _sync_folder(path.parent)
         except BaseException:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+            if is_ours:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
             raise
 
 
@@ -106,7 +112,9 @@ class Staging:
         self.folder, self.index = folder, index
         self.stage = folder / _token()
 
-    def commit(self, text: Index, replaceable: Callable[[], Iterable[str]]) -> list:
+    def commit(
+        self, text: Index, replaceable: Callable[[], Iterable[str]]
+    ) -> list[Path]:
         """Put all files in place and return their paths, the index last.
 
         The index names all files. At every moment it is either the old one with the
@@ -161,9 +169,9 @@ def replace_files(folder: Path, index: str) -> Iterator[Staging]:
     """
     staging = Staging(folder, index)
     with _made(folder, folder):
-        with explained(folder):
-            staging.stage.mkdir()
         try:
+            with explained(folder):
+                staging.stage.mkdir()
             yield staging
         finally:
             staging.clear()

@@ -353,12 +353,13 @@ def video(
     """
     from rpcag.study import Store
     from rpcag.study.experiments import video as experiment
-    from rpcag.study.page import check_page
+    from rpcag.study.page import check_page, check_pictures
 
     if page is not None:
         picture = page.parent / "images" / "video.png"
         with mistakes():
-            check_page(page, "--page", [picture])
+            check_page(page, "--page")
+            check_pictures(page, [picture])
     chosen = {"every": every, "clips": _names(clips)}
     told = ("clip", "model")
     _experiment(
@@ -499,7 +500,7 @@ def report(
         reproduction,
         write,
     )
-    from rpcag.study.recovery import pictures, write_recovery
+    from rpcag.study.recovery import write_recovery
     from rpcag.study.report import Report
 
     with mistakes():
@@ -508,10 +509,9 @@ def report(
         records = list(Store(store).read())
         if not records:
             raise fail(f"{store} has no results yet")
-        if page is not None:
-            check_page(page, "--page")
-        if recovery is not None:
-            check_page(recovery, "--recovery", pictures(records, recovery))
+        for target, option in ((page, "--page"), (recovery, "--recovery")):
+            if target is not None:
+                check_page(target, option)
         if output is not None:
             check_report(output)
         if html is not None:

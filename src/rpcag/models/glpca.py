@@ -157,19 +157,29 @@ class GLPCA(FactorModel):
 
         The rows of fit get their own q back. The divisor of a rough column may be near
         zero or negative, so new rows are bounded by their own data alone or the fitted
-        rows: |q_k| <= max(|x u_k| / ||u_k||^2, max_i |q_ik|).
+        rows: ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||).
         """
         curvature, pull = self._ties(X, adjacency)
         U, gamma = self._scaled_U, self._scaled_gamma
-        squares = np.sum(U * U, axis=0)
-        divisor = squares - gamma * np.diag(self._S) + gamma * curvature[:, None]
+        Lambda = np.diag(U.T @ U - gamma * self._S)
+        divisor = Lambda + gamma * curvature[:, None]
         safe = np.abs(divisor) > 1e-12 * np.abs(divisor).max(axis=1, keepdims=True)
-        seen = squares > 1e-24 * squares.max(initial=0.0)
         xU = scaled @ U
-        limit = np.where(seen, np.abs(xU) / np.where(seen, squares, 1), 0.0)
-        limit = np.maximum(limit, np.abs(self.embedding_).max(axis=0))
         Q = np.where(safe, (xU + gamma * pull) / np.where(safe, divisor, 1), 0.0)
-        return np.clip(Q, -limit, limit)
+        return _shortened(Q, self._limit(self._least_squares(xU)))
+
+    def _least_squares(self, xU):
+        """The q that the data of a row alone ask for."""
+        U = self._scaled_U
+        gram = U.T @ U
+        # Where U has no rank (or is zero) any q does: the smallest.
+        gram += (1e-14 * np.trace(gram) or 1.0) * np.eye(len(gram))
+        return linalg.solve(gram, xU.T, assume_a="pos").T
+
+    def _limit(self, own):
+        """The length of q, or of the longest row of fit if that is longer."""
+        longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
+        return np.maximum(np.linalg.norm(own, axis=1), longest)
 
     def _ties(self, X, adjacency):
         Q = self.embedding_.astype(np.float64)
@@ -337,15 +347,12 @@ class RGLPCA(GLPCA):
         U, gamma = self._scaled_U, self._scaled_gamma
         d = U.shape[1]
         gram = U.T @ U
-        # Where U has no rank (or is zero) any q does: the smallest.
-        gram += (1e-14 * np.trace(gram) or 1.0) * np.eye(d)
         xU = x @ U
         tie = 2 * gamma * (curvature[:, None, None] * np.eye(d) - self._S)
-        q = linalg.solve(gram, xU.T, assume_a="pos").T
+        q = self._least_squares(xU)
         if gamma == 0:
             return q
-        longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
-        limit = np.maximum(np.linalg.norm(q, axis=1), longest)
+        limit = self._limit(q)
         floor = 1e-9 * np.maximum(np.linalg.norm(x, axis=1), 1e-300)
         active = np.arange(len(x))
         for _ in range(200):
@@ -354,15 +361,19 @@ class RGLPCA(GLPCA):
             # Both sides times r = 1 / w: finite also where the residual vanishes.
             system = gram + r[:, :, None] * tie[active]
             right = xU[active] + 2 * gamma * r * pull[active]
-            new = _solve(system, right)
-            norms = np.linalg.norm(new, axis=1)
-            new *= np.minimum(1, limit[active] / np.maximum(norms, 1e-300))[:, None]
+            new = _shortened(_solve(system, right), limit[active])
             change = np.abs(new - q[active]).max(axis=1)
             q[active] = new
             active = active[change > 1e-10 * np.abs(new).max(axis=1)]
             if active.size == 0:
                 break
         return q
+
+
+def _shortened(Q: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Rows scaled down to the limit where they are longer."""
+    norms = np.linalg.norm(Q, axis=1)
+    return Q * np.minimum(1, limit / np.maximum(norms, 1e-300))[:, None]
 
 
 def _solve(systems: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -76,12 +76,17 @@ class ModelGraph:
         return NullSpace(self.adjacency, roots)
 
     @cached_property
-    def _known(self) -> set[bytes]:
-        """Digests of the fitted rows of weights."""
-        A = self.adjacency
-        return {
-            key for rows in row_blocks(A.shape) for key in _keys(_positive(A[rows]))
-        }
+    def _places(self) -> dict[bytes, int]:
+        """Where rows of weights are in the graph, by their digests."""
+        A, places = self.adjacency, dict[bytes, int]()
+        for rows in row_blocks(A.shape):
+            for i, key in enumerate(_keys(_positive(A[rows])), rows.start):
+                places.setdefault(key, i)
+        return places
+
+    def places(self, A: sparse.csr_array) -> np.ndarray:
+        """The first fitted row with the same weights, or -1."""
+        return np.array([self._places.get(key, -1) for key in _keys(A)], dtype=int)
 
     def edges(self, X: np.ndarray, adjacency) -> sparse.csr_array | None:
         """Positive weights of new rows to fitted ones: given, by the builder, or None.
@@ -112,23 +117,19 @@ class ModelGraph:
         nothing says how new rows are joined.
         """
         A = self.edges(X, adjacency)
-        if A is None:
-            return None
+        return None if A is None else self.ties_of(A, values)
+
+    def ties_of(
+        self, A: sparse.csr_array, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`ties` of rows that are joined by the weights A."""
         degrees = degree(A)
         if not self.normalized:
             return degrees, A @ values
         curvature = (degrees > 0).astype(np.float64)
-        known = np.array([key in self._known for key in _keys(A)], dtype=bool)
+        known = self.places(A) >= 0
         fitted = degree(self.adjacency)
         return curvature, _pull(A, degrees, fitted, curvature, known, values)
-
-    def mean(self, X: np.ndarray, adjacency, values: np.ndarray) -> np.ndarray | None:
-        """Means of the neighbors' values, weighted by the edges; None as in `ties`."""
-        A = self.edges(X, adjacency)
-        if A is None:
-            return None
-        A.data /= _per_entry(A, degree(A))
-        return A @ values
 
 
 class ModelHypergraph:
@@ -203,6 +204,12 @@ def _pull(A, degrees, fitted, curvature, known, values) -> np.ndarray:
     W.data *= _per_entry(A, shrink)
     W.data += shares * _per_entry(A, np.maximum(least - sums, 0.0))
     return W @ values
+
+
+def mean_of_neighbors(A: sparse.csr_array, values: np.ndarray) -> np.ndarray:
+    """Means of the neighbors' values, weighted by the edges; 0 without neighbors."""
+    shares = A.data / _per_entry(A, degree(A))
+    return sparse.csr_array((shares, A.indices, A.indptr), shape=A.shape) @ values
 
 
 def _positive(adjacency) -> sparse.csr_array:

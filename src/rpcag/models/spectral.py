@@ -7,7 +7,7 @@ from rpcag.graphs.laplacian import degree_roots, inverse
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
 from rpcag.models.checks import check_components, check_flag, check_observed
-from rpcag.models.graph import ModelGraph
+from rpcag.models.graph import ModelGraph, mean_of_neighbors
 from rpcag.models.table import About
 from rpcag.solvers.spectral import smoothest
 
@@ -142,22 +142,25 @@ class NCuts(Embedding):
 
     def _embed_rows(self, X, adjacency):
         Q = self.embedding_.astype(np.float64)
-        pull = self._pull(X, adjacency, Q)
-        if pull is None:
+        A = self._graph.edges(X, adjacency)
+        if A is None:
             raise ValueError(
                 "the graph was precomputed, so new rows need adjacency=: their weights "
                 "to the rows of fit"
             )
         decay = 1 - self.eigenvalues_
         safe = np.abs(decay) > 1e-10
-        Z = np.where(safe, pull / np.where(safe, decay, 1), 0.0)
-        alone = ~pull.any(axis=1, keepdims=True)
-        return np.where(alone, 0.0, np.clip(Z, Q.min(axis=0), Q.max(axis=0)))
+        Z = np.where(safe, self._pull(A, Q) / np.where(safe, decay, 1), 0.0)
+        Z = np.clip(Z, Q.min(axis=0), Q.max(axis=0))
+        # The formula holds for rows of fit too, but with mu near 1 it would lose them.
+        places = self._graph.places(A)
+        Z[places >= 0] = Q[places[places >= 0]]
+        Z[np.diff(A.indptr) == 0] = 0.0
+        return Z
 
-    def _pull(self, X, adjacency, Q) -> np.ndarray | None:
-        """sum_j a_j q_j / sqrt(d d_j), or None where nothing joins new rows."""
-        ties = self._graph.ties(X, adjacency, Q)
-        return None if ties is None else ties[1]
+    def _pull(self, A, Q) -> np.ndarray:
+        """sum_j a_j q_j / sqrt(d d_j) for rows that are joined by the weights A."""
+        return self._graph.ties_of(A, Q)[1]
 
     def _vertices(self, root) -> np.ndarray:
         """Vertices that take part."""
@@ -230,6 +233,6 @@ class LaplacianEigenmaps(NCuts):
     def _scale(self, root):
         return inverse(root)[:, None]
 
-    def _pull(self, X, adjacency, Q):
+    def _pull(self, A, Q):
         # In q / sqrt(d) the sum of `NCuts` is the mean of the neighbors.
-        return self._graph.mean(X, adjacency, Q)
+        return mean_of_neighbors(A, Q)

@@ -316,11 +316,8 @@ def _figures(
         yield f"{name}.png", figure
 
 
-def check_page(path: Path, option: str, pictures: Iterable[Path] = ()) -> None:
-    """Refuse to write a page and its pictures over anything but an earlier one.
-
-    A picture belongs to the page there is if that shows it.
-    """
+def check_page(path: Path, option: str) -> None:
+    """Refuse to write a page over anything but an earlier one."""
     if not path.name or path.is_dir():
         raise ValueError(f"{option} must name a file such as page.md, got {path}")
 
@@ -330,9 +327,13 @@ def check_page(path: Path, option: str, pictures: Iterable[Path] = ()) -> None:
         return not first or first in TITLES
 
     check_file(path, is_ours, "report", force=True, example="page.md")
-    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def check_pictures(page: Path, pictures: Iterable[Path]) -> None:
+    """Refuse to write pictures over anything but those that an earlier page shows."""
+    text = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
     for picture in pictures:
-        link = f"]({picture.relative_to(path.parent).as_posix()})"
+        link = f"]({picture.relative_to(page.parent).as_posix()})"
         check_file(
             picture, partial(_shows, text, link), "page", force=True, example="a.png"
         )

@@ -8,7 +8,13 @@ from typing import Any
 from rpcag.atomic import write_text
 from rpcag.study.experiments import video
 from rpcag.study.experiments.task import of_experiment
-from rpcag.study.page import EXPERIMENTS, PLOTS, RECOVERY, with_title
+from rpcag.study.page import (
+    EXPERIMENTS,
+    PLOTS,
+    RECOVERY,
+    check_pictures,
+    with_title,
+)
 
 
 @dataclass(frozen=True)
@@ -111,15 +117,18 @@ def write_recovery(
         "Written by `rpcag report --recovery` from the stored results: everything "
         "below comes out of them, also where it disagrees with the paper.",
     ]
+    drawn = {name: _draw(name, records) for s in present for name, _ in s.figures}
+    figures = {_picture(path, n): f for n, f in drawn.items() if not isinstance(f, str)}
+    check_pictures(path, figures)
+    for picture, figure in figures.items():
+        _save(figure, picture)
+        yield picture
     for section in present:
         experiment = EXPERIMENTS[section.experiment]
         parts += [f"## {section.title}", section.how, experiment.says(records)]
         for name, seen in section.figures:
-            picture = _picture(path, name)
-            missing = _draw(name, records, picture)
-            if missing is None:
-                yield picture
-            else:
+            picture, missing = _picture(path, name), drawn[name]
+            if isinstance(missing, str):
                 kept = "is the one from before" if picture.exists() else "is missing"
                 tell(f"{picture} {kept}: {missing}")
             if picture.exists():
@@ -132,26 +141,23 @@ def write_recovery(
     yield path
 
 
-def pictures(records: list[dict], path: Path) -> list[Path]:
-    """Those that the page at `path` may get."""
-    present = [s for s in SECTIONS if of_experiment(s.experiment, records)]
-    return [_picture(path, name) for s in present for name, _ in s.figures]
-
-
 def _picture(page: Path, name: str) -> Path:
     return page.parent / "images" / f"recovery_{name}.png"
 
 
-def _draw(name: str, records: list[dict], path: Path) -> str | None:
-    """Nothing, or why it cannot be."""
+def _draw(name: str, records: list[dict]) -> Any:
+    """A figure, or why there is none."""
     try:
-        from rpcag.plots import save
         from rpcag.study import figures
 
-        figure = getattr(figures, name)(records)
+        return getattr(figures, name)(records)
     except ImportError:
         return PLOTS
     except FileNotFoundError as error:
         return str(error)
+
+
+def _save(figure: Any, path: Path) -> None:
+    from rpcag.plots import save
+
     save(figure, path, dpi=100)
-    return None
