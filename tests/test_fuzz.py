@@ -3,16 +3,17 @@
 `make fuzz` runs as many problems as you like.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from fuzz_checks import Report, examine
+from fuzz_checks import examine
 from fuzz_oracles import Factors, Graph, LowRank, singular_values
 from fuzz_problems import MODELS, Problem, random_problem
-from rpcag import FRPCAG, GLPCA, RPCA, RPCAG
+from rpcag import FRPCAG, GLPCA, RPCA, RPCAG, NCuts
 from rpcag.graphs import KNNGraph
-from rpcag.models import NCuts
 
 # Problems per test: enough that each model meets most kinds of data and graphs.
 BATCHES, SIZE = 12, 12
@@ -40,6 +41,9 @@ def test_the_same_number_is_the_same_problem():
 # ---- the oracles ----
 
 
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).eps > 1e-18, reason="no floats longer than double"
+)
 def test_singular_values_beat_double_precision():
     """Those of a Hilbert matrix reach 1e-13; one of rank one has zeros."""
     n = 10
@@ -143,14 +147,10 @@ def _forget(model):
 
 
 def _warn(model):
-    import warnings
-
     warnings.warn("odd", RuntimeWarning, stacklevel=1)
 
 
 def _late(model):
-    import warnings
-
     warnings.warn("late", ConvergenceWarning, stacklevel=1)
 
 
@@ -193,4 +193,3 @@ def test_a_transform_that_runs_away_is_found(rng):
     found = [detail for kind, detail in report.findings if kind == "transform"]
     assert any("comes back" in detail for detail in found)
     assert any("times as long" in detail for detail in found)
-    assert isinstance(report, Report)
