@@ -276,6 +276,19 @@ def test_free_memory_is_known_where_linux_tells_it():
     assert found is None or 1e6 < found < 1e15
 
 
+def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    without = memory.available()
+    (tmp_path / "memory.current").write_text("500000\n")
+    (tmp_path / "memory.stat").write_text("anon 3\ninactive_file 200000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert without is None or memory.available() > 1e7
+    (tmp_path / "memory.max").write_text("1000000\n")
+    assert memory.available() == 700_000
+    with pytest.raises(ValueError, match=r"X needs 0.1 GB of memory, but 0.0 GB are"):
+        memory.check_fits(1e8, "X")
+
+
 def test_data_sets_are_read_in_the_same_way(tmp_path):
     (tmp_path / "t.npz").write_bytes(b"PK\x05\x06" + b"\0" * 18 + b"x")
     assert read_npz(tmp_path / "t.npz") == {}

@@ -41,9 +41,9 @@ def _container() -> float | None:
     try:
         limit = float((CGROUP / "memory.max").read_text())  # "max" without a limit
         used = float((CGROUP / "memory.current").read_text())
-        facts = (line.split() for line in (CGROUP / "memory.stat").open())
-        cached = next(int(value) for name, value in facts if name == "inactive_file")
-    except (OSError, ValueError, StopIteration):
+        words = (CGROUP / "memory.stat").read_text().split()
+        cached = float(words[words.index("inactive_file") + 1])
+    except (OSError, ValueError, IndexError):
         return None
     return limit - used + cached
 
