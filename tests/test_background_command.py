@@ -543,7 +543,7 @@ def _objects(folder, clip):
         (_cut_fragment, "cut.mp4 ends within a fragment, after 1"),
         (_pipe, "pipe.mp4 is a pipe or a device, but the video is read twice"),
         (_cut_head, "cut.mp4 has no video in it: it holds other things, or is cut off"),
-        (_cut_archive, "cut.npz is not a NumPy archive, or is cut off"),
+        (_cut_archive, "cut.npz cannot be read as NumPy"),
         (_no_images, "has no images in it"),
         (_broken_image, "000001.png cannot be read as an image"),
         (_mixed, "the first (16, 16): all must have one; --grey leaves colours out"),
@@ -609,7 +609,7 @@ NUMBERS = np.arange(30)
         (GREYS / 255, "% of its pixels are other greys and 1"),
         (GREYS * np.uint16(257), "% of its pixels are other greys and 1"),
         (FAINT, "but 9.09 % of its pixels are other greys and 0 % are white"),
-        (b"no archive", "truth.npz is not a NumPy archive, or is cut off"),
+        (b"no archive", "truth.npz cannot be read as NumPy: it is not an archive"),
     ],
 )
 def test_a_truth_of_other_frames_is_refused(arrays, said, clip, tmp_path, monkeypatch):

@@ -579,7 +579,7 @@ def test_folders_that_make_no_data_set_are_refused(images):
     with pytest.raises(ValueError, match=r"broken\.png cannot be read as an image"):
         load_folder(root)
     Image.fromarray(np.full((6, 4), 40000, np.uint16)).save(broken)
-    with pytest.raises(ValueError, match=r"broken\.png: pixels of more than 8 bits"):
+    with pytest.raises(ValueError, match=r"broken\.png .*: pixels of more than 8 bits"):
         load_folder(root)
     broken.unlink()
     Image.fromarray(pixels[0]).save(root / "loose.png")

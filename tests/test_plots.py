@@ -329,7 +329,7 @@ WRONG = [
     (
         lambda: plots.decomposition({"a": np.eye(3)}, (2, 2)),
         ValueError,
-        r"image_shape=\(2, 2\) has 4 pixels, but the samples have 3",
+        r"image_shape \(2, 2\) has 4 pixels but X has 3 features",
     ),
     (
         lambda: plots.decomposition({"a": np.eye(3)}, samples=[0, 3]),

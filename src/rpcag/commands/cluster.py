@@ -141,7 +141,7 @@ def _from_result(folder: Path, k: int | None, given: dict[str, Any]):
     Q = unit_columns(found.embedding[:, : given["components"] or wanted])
     names = ("model", "resolved", "gap", "status")
     facts = {name: found.facts[name] for name in names if name in found.facts}
-    return table, Q, facts | {"k": wanted}, []
+    return table, Q, {"model": "unknown model"} | facts | {"k": wanted}, []
 
 
 def _from_table(input: Path, k: int | None, given: dict[str, Any]):

@@ -35,10 +35,14 @@ Samples are rows; `--transpose` where they are columns.
 `--missing VALUE` adds a value that means missing, such as `-999` or `inf`.
 
 Text may have any of comma, semicolon, tab, bar or space between its fields, decimal commas
-(then without commas between fields), quotes, a byte order mark, UTF-16 or Latin-1. What
+(then without commas between fields), quotes, a byte order mark, UTF-16 or Windows-1252. What
 cannot be told is asked, not guessed: lines of unequal length, a word among numbers, a first
 line that may be a header or data are errors that name the line and the option to use.
 Large files are read by pyarrow where `rpcag[files]` is installed, several times as fast.
+A file in Windows-1252 is noted, since names may be wrong; save it as UTF-8 if they are.
+
+Only INPUT itself is read. HDF5 datasets and videos that refer to other files are refused, and
+so are arrays and images that do not fit into memory, before they are loaded.
 
 A graph (`--graph FILE`) is an adjacency, as `.npz` of `scipy.sparse.save_npz`, `.npy`, `.mat`
 or text, or a list of edges, a line each: two samples, by name or by number from 0, and

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rpcag.atomic import write_atomically
+from rpcag.files.numpy_arrays import read_npz
 
 FOLDER_VARIABLE = "RPCAG_DATA"
 
@@ -59,8 +60,7 @@ def _sha256(path: Path, changed: int, size: int) -> str:
 
 def read_arrays(path: Path, required: tuple[str, ...]) -> dict[str, np.ndarray]:
     """The arrays of an .npz file."""
-    with np.load(path) as file:
-        arrays = {key: file[key] for key in file.files}
+    arrays = read_npz(path)
     missing = [key for key in required if key not in arrays]
     if missing:
         raise ValueError(f"{path} has no array {missing[0]!r}; see docs/data.md")

@@ -1,10 +1,17 @@
 """Load a folder of images."""
 
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rpcag.datasets.records import Data
+from rpcag.files.memory import check_fits
+from rpcag.files.readable import readable
 
 
 def load_folder(path, *, size=None, colour: bool = False) -> Data:
@@ -34,15 +41,19 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
     members = image_files(folder)
     images = [file for file, _ in members]
 
-    first, pixels = None, []
-    for file in images:
-        try:
-            with Image.open(file) as image:
-                array = _pixels(ImageOps.exif_transpose(image), size, colour, Image)
-        except (OSError, SyntaxError) as error:
-            raise ValueError(f"{file} cannot be read as an image: {error}") from error
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from error
+    # Ghostscript would run what an EPS file says.
+    formats = [name for name in Image.OPEN if name != "EPS"]
+    X, first = np.empty((0, 0)), None
+    for i, file in enumerate(images):
+        with readable(file, "an image"), _opened(Image, file, formats) as image:
+            if first is None:
+                sides = size or image.size
+                p = math.prod(sides) * (3 if colour else 1)
+                check_fits(8 * len(images) * p, f"{folder}, {len(images)} images,")
+                X = np.empty((len(images), p))
+            # The header tells the size; as decoded, upright and in grey or colour.
+            check_fits(12 * math.prod(image.size), _size_of(image))
+            array = _pixels(ImageOps.exif_transpose(image), size, colour, Image)
         first = array.shape if first is None else first
         if array.shape != first:
             raise ValueError(
@@ -50,11 +61,11 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
                 f"{images[0].name} is {first[0]} x {first[1]}: give "
                 f"size=(height, width) to bring all to one size"
             )
-        pixels.append(array.ravel())
+        X[i] = array.ravel() / 255
     classes = [name for _, name in members if name is not None]
     return Data(
         folder.resolve().name,
-        np.stack(pixels) / 255,
+        X,
         np.unique(classes, return_inverse=True)[1] if classes else None,
         image_shape=first,
     )
@@ -93,6 +104,24 @@ def _pillow():
             "pip install 'rpcag[plots]'"
         ) from error
     return Image, ImageOps
+
+
+@contextmanager
+def _opened(Image, file: Path, formats: list[str]) -> Iterator[Any]:
+    """An image of which only the header is read yet.
+
+    Pillow refuses 179 million pixels and more, and warns from half of that on; here
+    memory decides.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        opened = Image.open(file, formats=formats)
+    with opened as image:
+        yield image
+
+
+def _size_of(image) -> str:
+    return f"an image of {image.size[1]} x {image.size[0]} pixels"
 
 
 def _check_size(size) -> tuple[int, int]:

@@ -92,7 +92,8 @@ def _classes(y, n: int) -> np.ndarray:
         raise ValueError(
             f"y must have one class per row of X, shape ({n},), got {y.shape}"
         )
-    if y.dtype.kind not in "biuf" or (y != np.floor(y)).any():
+    is_whole = y.dtype.kind in "biuf" and (np.abs(y) < 2.0**63) & (y == np.floor(y))
+    if not np.all(is_whole):
         raise ValueError(
             f"y must hold whole numbers, got {y[:3].tolist()!r}; "
             f"np.unique(y, return_inverse=True)[1] numbers the classes"

@@ -4,7 +4,8 @@ MATLAB files up to version 7 are read by SciPy, later ones (which are HDF5 with 
 axes turned round) and HDF5 by h5py.
 """
 
-import zipfile
+import math
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,20 +16,30 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.files.extras import need
+from rpcag.files.matlab import matlab_arrays
+from rpcag.files.memory import NAME, available, check_fits
+from rpcag.files.numpy_arrays import StoredArray, open_npz, read_header
+from rpcag.files.readable import readable
 from rpcag.files.table import Reading, Table
+from rpcag.linalg.sparse_structure import check_structure
 
 SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
 HDF5 = b"\x89HDF\r\n\x1a\n"
 MATLAB_NUMBERS = ("double", "single", "logical")
+DEFLATE = 1032  # times its size at most is what zlib unpacks from anything
+BLOCK = 1 << 20  # bytes that are unpacked at a time
 
 
 @dataclass(frozen=True)
 class Variable:
-    """An array of a file that is not read yet."""
+    """An array of a file that is not read yet; it may be sparse."""
 
     shape: tuple[int, ...]
     is_number: bool
-    read: Callable[[], np.ndarray]
+    read: Callable[[], Any]
+    itemsize: int = 8  # in a table, where all that is not single is double precision
+    elsewhere: bool = False  # in another file, which is never read
+    is_sparse: bool = False
 
     @property
     def is_matrix(self) -> bool:
@@ -36,6 +47,8 @@ class Variable:
 
     def __str__(self) -> str:
         size = " x ".join(map(str, self.shape)) or "one value"
+        if self.elsewhere:
+            return "in another file"
         return size if self.is_number else f"{size}, no numbers"
 
 
@@ -49,15 +62,16 @@ def read_arrays(path: Path, reading: Reading) -> Table:
             raise ValueError(f"--{option} is for tables with columns, not for {path}")
     with variables(path) as found:
         name = choose(path, found, reading.variable)
-        A = found[name].read()
+        A = read_dense(path, name, found[name], copies=2 if reading.transpose else 1)
         if reading.transpose:
             A = np.moveaxis(A, -1, 0)
         n = len(A)
-        shape = _image_shape(A, found)
+        shape = _image_shape(path, A, found)
         labels = _strings(path, found, reading.labels, "--labels", n)
         names = _strings(path, found, reading.names, "--names", n)
     X = np.ascontiguousarray(A.reshape(n, -1))
     if X.dtype not in (np.float32, np.float64):
+        check_fits(8 * X.size, f"{path}: {name} in double precision")
         X = X.astype(np.float64)
     return Table(
         X,
@@ -68,12 +82,31 @@ def read_arrays(path: Path, reading: Reading) -> Table:
     )
 
 
+def read_dense(
+    path: Path, name: str, variable: Variable, *, copies: int = 1
+) -> np.ndarray:
+    """The numbers of a variable as a dense array, if memory has room for them."""
+    size = math.prod(variable.shape)
+    rows = variable.shape[0] if variable.shape else 1
+    names = NAME * (rows + size // max(rows, 1))
+    check_fits(copies * variable.itemsize * size + names, f"{path}: {name}")
+    A = variable.read()
+    if A.dtype.kind not in "fiub":
+        raise ValueError(f"{path}: {name} holds {A.dtype} values, not real numbers")
+    return A.toarray() if sparse.issparse(A) else A
+
+
 def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
     """The variable to take; an error lists what there is."""
     listed = ", ".join(f"{key} ({value})" for key, value in found.items()) or "nothing"
     if name is not None:
         if name not in found:
             raise ValueError(f"--variable {name}: {path} has {listed}")
+        if found[name].elsewhere:
+            raise ValueError(
+                f"--variable {name}: {path} keeps it in another file, which is not "
+                "read; copy the values into this file"
+            )
         if not found[name].is_matrix:
             what = "a matrix" if found[name].is_number else "numbers"
             raise ValueError(
@@ -94,110 +127,191 @@ def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
 def variables(path: Path) -> Iterator[dict[str, Variable]]:
     """All arrays of a file by name."""
     suffix = path.suffix.lower()
-    opened: Any = None
-    try:
-        if suffix in (".npy", ".npz"):
-            found = _numpy(path)
-        else:
-            with path.open("rb") as file:
-                start = file.read(520)
-            if suffix == ".mat" and HDF5 not in start:
-                found = _matlab(path)
-            else:
-                opened = need("h5py").File(path, "r")
-                found = _hdf5(opened, turned=suffix == ".mat")
-    except (ImportError, MemoryError, FileNotFoundError, PermissionError):
-        raise
-    except Exception as error:  # every library has its own
-        kind = {".npy": "NumPy", ".npz": "NumPy", ".mat": "MATLAB"}
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        if "Object arrays" in reason or "Python objects" in reason:
-            reason = "it holds Python objects, not numbers"
-        elif "allow_pickle" in reason:  # it takes anything for a pickle
-            reason = "it is no file of NumPy"
-        raise ValueError(
-            f"{path} cannot be read as {kind.get(suffix, 'HDF5')}: {reason}"
-        ) from error
-    try:
+    if suffix == ".npy":
+        yield {path.stem: _npy(path)}
+        return
+    if suffix == ".npz":
+        with open_npz(path) as stored:
+            yield _npz(path, stored)
+        return
+    with path.open("rb") as file:
+        start = file.read(520)
+    if suffix == ".mat" and HDF5 not in start:
+        yield {
+            name: Variable(A.shape, A.is_number, A.read, is_sparse=A.is_sparse)
+            for name, A in matlab_arrays(path).items()
+        }
+        return
+    kind = "MATLAB" if suffix == ".mat" else "HDF5"
+    with readable(path, kind):
+        opened = need("h5py").File(path, "r")
+    with opened:
+        with readable(path, kind):
+            found = _hdf5(path, opened, turned=suffix == ".mat")
         yield found
-    finally:
-        if opened is not None:
-            opened.close()
 
 
-def _variable(A) -> Variable:
-    """Of an array in memory, sparse or not."""
-    if sparse.issparse(A):
-        return Variable(A.shape, A.dtype.kind in "fiub", A.toarray)
-    return Variable(A.shape, A.dtype.kind in "fiub", lambda: A)
+def _npy(path: Path) -> Variable:
+    def read() -> np.ndarray:
+        with readable(path, "NumPy"):
+            if not header.nbytes:  # nothing that can be mapped
+                return np.empty(header.shape, header.dtype)
+            return np.load(path, allow_pickle=False, mmap_mode="r")
+
+    with readable(path, "NumPy"), path.open("rb") as file:
+        header = read_header(file, path.stat().st_size)
+        if header.dtype.hasobject:
+            raise ValueError("it holds Python objects, not numbers")
+        return _stored(StoredArray(header, read))
 
 
-def _numpy(path: Path) -> dict[str, Variable]:
-    if path.suffix.lower() == ".npy":
-        return {path.stem: _variable(np.load(path, allow_pickle=False, mmap_mode="r"))}
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is not an archive")
-    with np.load(path, allow_pickle=False) as file:
-        if {"format", "shape", "data"} <= set(file.files):
-            return {path.stem: _variable(sparse.load_npz(path))}
-        return {name: _variable(file[name]) for name in file.files}
+def _npz(path: Path, stored: dict[str, StoredArray]) -> dict[str, Variable]:
+    if {"format", "shape", "data"} <= set(stored):
+        return {path.stem: _sparse_npz(path, stored)}
+    return {name: _stored(array) for name, array in stored.items()}
 
 
-def _matlab(path: Path) -> dict[str, Variable]:
-    from scipy.io import loadmat
-
-    content = loadmat(path, chars_as_strings=True)
-    return {
-        name: _variable(A)
-        for name, A in content.items()
-        if not name.startswith("__")
-        and (isinstance(A, np.ndarray) or hasattr(A, "nnz"))
-    }
+def _stored(array: StoredArray) -> Variable:
+    dtype = array.header.dtype
+    itemsize = 4 if dtype == np.float32 else 8
+    return Variable(array.header.shape, dtype.kind in "fiub", array.read, itemsize)
 
 
-def _hdf5(file, turned: bool) -> dict[str, Variable]:
+def _sparse_npz(path: Path, stored: dict[str, StoredArray]) -> Variable:
+    """What `scipy.sparse.save_npz` writes."""
+    with readable(path, "a sparse matrix"):
+        if stored["shape"].header.shape != (2,) or stored["format"].header.shape:
+            raise ValueError("it has no shape with two axes, or no format")
+        shape = tuple(int(side) for side in stored["shape"].read())
+        format = stored["format"].read().item()
+        format = format.decode("ascii") if isinstance(format, bytes) else format
+        if min(shape) < 0 or format not in ("csr", "csc", "bsr", "dia", "coo"):
+            raise ValueError(f"it has the format {format!r} and the shape {shape}")
+
+    def read():
+        parts = {"dia": ("offsets",), "coo": ("row", "col")}
+        names = parts.get(format, ("indices", "indptr"))
+        if "coords" in stored and format == "coo":
+            names = ("coords",)
+        with readable(path, "a sparse matrix"):
+            data = stored["data"].read()
+            index = tuple(stored[name].read() for name in names)
+            content: Any = (data, *index)
+            if format == "coo":
+                content = (data, tuple(index[0]) if len(index) == 1 else index)
+            made = getattr(sparse, f"{format}_array")(content, shape=shape)
+            return check_structure(made, "it")
+
+    is_number = stored["data"].header.dtype.kind in "fiub"
+    return Variable(shape, is_number, read, is_sparse=True)
+
+
+def _hdf5(path: Path, file, turned: bool) -> dict[str, Variable]:
     h5py = need("h5py")
-    found = {}
+    found: dict[str, Variable] = {}
 
-    def add(name, item):
+    def add(name: str, item) -> None:
         if not isinstance(item, h5py.Dataset) or name.startswith("#"):
             return
-        is_number = item.dtype.kind in "fiub"
+        is_number = item.dtype.kind in "fiub" and item.shape is not None
         kind = item.attrs.get("MATLAB_class", b"double").decode() if turned else ""
         if turned and kind not in MATLAB_NUMBERS and "int" not in kind:
             is_number = False
-        shape = item.shape[::-1] if turned else item.shape
-        found[name] = Variable(shape, is_number, lambda: _values(file, item, turned))
+        elsewhere = _is_elsewhere(item)
+        shape = item.shape or ()
+        found[name] = Variable(
+            shape[::-1] if turned else shape,
+            is_number and not elsewhere,
+            lambda: _values(path, file, item, turned),
+            4 if item.dtype == np.float32 else 8,
+            elsewhere,
+        )
 
-    file.visititems(add)
+    def note(name: bytes, link) -> None:
+        if link.type == h5py.h5l.TYPE_EXTERNAL:
+            key = name.decode(errors="backslashreplace")
+            found[key] = Variable((), False, _never, elsewhere=True)
+
+    file.visititems(add)  # does not follow links to other files
+    file.id.links.visit(note, info=True)
     return found
 
 
-def _values(file, item, turned: bool) -> np.ndarray:
-    if turned and item.dtype.kind == "O":  # references to the cells of a cell array
-        cells = [file[reference][()] for reference in item[()].T.ravel()]
-        return np.array(["".join(map(chr, cell.ravel())) for cell in cells])
-    if turned and item.attrs.get("MATLAB_class") == b"char":
-        return np.array(["".join(map(chr, row)) for row in item[()].T])
-    A = item[()]
-    # As netCDF marks what is missing.
-    for mark in ("_FillValue", "missing_value"):
-        if mark in item.attrs and A.dtype.kind in "fiu":
-            missing = np.isin(A, item.attrs[mark])
-            A = np.where(missing, np.nan, A.astype(np.result_type(A, np.float32)))
-    return A.T if turned else A
+def _is_elsewhere(item) -> bool:
+    """Whether the values of a dataset are in other files: raw ones, or HDF5."""
+    layout = item.id.get_create_plist()
+    return bool(layout.get_external_count()) or item.is_virtual
 
 
-def _image_shape(A: np.ndarray, found: dict[str, Variable]) -> tuple[int, ...] | None:
+def _never() -> Any:
+    raise ValueError("it is in another file, which is not read")
+
+
+def _values(path: Path, file, item, turned: bool) -> np.ndarray:
+    with readable(path, "MATLAB" if turned else "HDF5"):
+        if turned and item.dtype.kind == "O":  # references to cells of a cell array
+            cells = [_read_item(file[cell]) for cell in _read_item(item).T.ravel()]
+            return np.array(["".join(map(chr, cell.ravel())) for cell in cells])
+        A = _read_item(item)
+        if turned and item.attrs.get("MATLAB_class") == b"char":
+            return np.array(["".join(map(chr, row)) for row in A.T])
+        # As netCDF marks what is missing.
+        for mark in ("_FillValue", "missing_value"):
+            if mark in item.attrs and A.dtype.kind in "fiu":
+                missing = np.isin(A, item.attrs[mark])
+                A = np.where(missing, np.nan, A.astype(np.result_type(A, np.float32)))
+        return A.T if turned else A
+
+
+def _read_item(item) -> np.ndarray:
+    if _is_elsewhere(item):
+        _never()
+    # A chunk is unpacked whole, however little of it belongs to the dataset.
+    chunk = math.prod(item.chunks) * item.dtype.itemsize if item.chunks else 0
+    check_fits(item.size * item.dtype.itemsize + 2 * chunk, item.name)
+    if chunk and hasattr(item.id, "chunk_iter"):
+        item.id.chunk_iter(lambda stored: _check_chunk(item, stored, chunk))
+    return item[()]
+
+
+def _check_chunk(item, stored, size: int) -> None:
+    """Refuse a chunk that unpacks to more than its size: HDF5 would go on to the end.
+
+    Packing makes nothing much longer, and zlib nothing shorter than 1 / DEFLATE.
+    """
+    is_longer = stored.size > size + size // 100 + 1024
+    free = available()
+    if not is_longer and free is not None and DEFLATE * stored.size > free:
+        if item.compression != "gzip":
+            return
+        _, packed = item.id.read_direct_chunk(stored.chunk_offset)
+        stream, total = zlib.decompressobj(), 0
+        while packed and total <= 2 * size:
+            total += len(stream.decompress(packed, BLOCK))
+            packed = stream.unconsumed_tail
+        is_longer = total > 2 * size
+    if is_longer:
+        raise ValueError(f"{item.name} holds more than its shape tells: it is damaged")
+
+
+def _image_shape(
+    path: Path, A: np.ndarray, found: dict[str, Variable]
+) -> tuple[int, ...] | None:
     """From the axes, or from an array called image_shape."""
     sides = A.shape[1:]
     if len(sides) == 2 or (len(sides) == 3 and sides[-1] == 3):
         return sides
-    if "image_shape" in found and found["image_shape"].is_number:
-        given = tuple(np.ravel(found["image_shape"].read()).astype(int).tolist())
-        if len(given) in (2, 3) and np.prod(given) == np.prod(sides):
-            return given
-    return None
+    given = found.get("image_shape")
+    if given is None or not given.is_number or math.prod(given.shape) not in (2, 3):
+        return None
+    values = np.ravel(read_dense(path, "image_shape", given)).tolist()
+    if not all(1 <= side < 2**31 and side == int(side) for side in values):
+        raise ValueError(
+            f"{path}: image_shape must hold whole numbers of at least 1, got {values}; "
+            "correct the array or delete it"
+        )
+    shape = tuple(int(side) for side in values)
+    return shape if math.prod(shape) == math.prod(sides) else None
 
 
 def _strings(
@@ -208,20 +322,37 @@ def _strings(
         return None
     if name not in found:
         raise ValueError(f"{option} {name}: {path} has {', '.join(found)}")
-    values = found[name].read().ravel()
+    variable = found[name]
+    is_number = variable.is_number
+    A = read_dense(path, name, variable) if is_number else variable.read()
+    values = A.ravel()
     if len(values) != n:
         raise ValueError(
-            f"{option} {name}: {len(values)} values for {n} samples; if samples are "
-            "columns, --transpose"
+            f"{option} {name}: {path} has {len(values)} values for {n} samples; if "
+            "samples are columns, --transpose"
         )
-    return [_string(value) for value in values]
+    words = []
+    for i, value in enumerate(values):
+        try:
+            words.append(_string(value))
+        except OverflowError:
+            raise ValueError(
+                f"{option} {name}: {path} has {value} for sample {i}; use NaN where it "
+                "is not known"
+            ) from None
+        except UnicodeDecodeError:
+            raise ValueError(
+                f"{option} {name}: {path} has {value!r} for sample {i}, which is not "
+                "text in UTF-8; correct it"
+            ) from None
+    return words
 
 
 def _string(value) -> str:
     if isinstance(value, np.ndarray):  # a cell of MATLAB
         value = value.ravel()[0] if value.size else ""
     if isinstance(value, bytes):
-        return value.decode(errors="replace").strip()
+        return value.decode().strip()
     if isinstance(value, (float, np.floating)):
         if np.isnan(value):
             return ""

@@ -1,6 +1,7 @@
 """A decomposition as a folder: what ``rpcag decompose INPUT -o RESULT`` writes."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.atomic import PREFIX, explained, replace_files
+from rpcag.files.arrays import variables
 from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
-from rpcag.files.place import check_folder, recorded
+from rpcag.files.place import STAGE, check_folder, recorded
+from rpcag.files.readable import readable
+from rpcag.graphs.inpainting import check_image_shape
 
 INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
@@ -94,10 +98,8 @@ class Decomposition:
                         f"{name} must have shape {shape} for {n} samples and {p} "
                         f"features, got {found}"
                     )
-        if self.image_shape is not None and np.prod(self.image_shape) != p:
-            raise ValueError(
-                f"image_shape={self.image_shape} does not fit {p} features"
-            )
+        if self.image_shape is not None:
+            check_image_shape(self.image_shape, (n, p), channels=True)
 
     def __repr__(self) -> str:
         n, p = self.low_rank.shape
@@ -174,15 +176,14 @@ class Decomposition:
         index = _read_index(folder)
         files = index["files"]
         values: dict[str, Any] = {
-            name: _read(folder / files[name], read_matrix) for name in MATRICES
+            name: _read(folder, files[name], read_matrix) for name in MATRICES
         }
         values["missing"] = values["graph"] = None
         if "missing" in files:
-            values["missing"] = _read(folder / files["missing"], read_matrix)
+            values["missing"] = _read(folder, files["missing"], read_matrix)
         if "graph" in files:
-            values["graph"] = sparse.csr_array(
-                _read(folder / files["graph"], sparse.load_npz)
-            )
+            n = len(values["low_rank"])
+            values["graph"] = _read(folder, files["graph"], lambda p: _read_graph(p, n))
         shape = index["image_shape"]
         try:
             return cls(
@@ -194,8 +195,10 @@ class Decomposition:
                 image_shape=None if shape is None else tuple(shape),
                 facts=index["facts"],
             )
-        except ValueError as error:
-            raise ValueError(f"{folder} is damaged: {error}") from error
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(
+                f"{folder} is damaged: {error}; decompose again"
+            ) from error
 
 
 def check_target(
@@ -265,29 +268,112 @@ def _read_index(folder: Path) -> dict[str, Any]:
             f"{folder} is not a result of rpcag decompose: it has no {INDEX}"
         )
     try:
-        index = json.loads(path.read_text(encoding="utf-8"))
+        index = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
         layout = index["rpcag_result"]
+        is_later = layout > LAYOUT
         known = {"files", "facts", "singular_values", "samples", "features", "labels"}
         complete = known | {"image_shape"} <= set(index)
         complete = complete and set(MATRICES) <= set(index["files"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not the index of a result of rpcag") from error
-    if layout > LAYOUT:
+    if is_later:
         raise ValueError(
             f"{path} was written by a newer rpcag (layout {layout}, this one reads "
             f"{LAYOUT}); update rpcag"
         )
     if not complete:
         raise ValueError(f"{path} is not whole; decompose again")
+    wrong = [name for name, fits in _KINDS.items() if not fits(index[name])]
+    if not wrong:
+        facts = index["facts"]
+        wrong = [
+            f"{name} of its facts"
+            for name, fits in _FACTS.items()
+            if facts.get(name) is not None and not fits(facts[name])
+        ]
+    if wrong:
+        raise ValueError(
+            f"{path} is damaged: {wrong[0]} is not what rpcag writes; decompose again"
+        )
     return index
 
 
-def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and abs(value) < float("inf")
+    )
+
+
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_history(value: Any) -> bool:
+    """Rows of one length, of numbers or null."""
+    return (
+        isinstance(value, list)
+        and all(isinstance(row, list) for row in value)
+        and len({len(row) for row in value}) <= 1
+        and all(v is None or _is_number(v) for row in value for v in row)
+    )
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "files": lambda value: isinstance(value, dict) and _is_names([*value.values()]),
+    "facts": _is_dict,
+    "singular_values": lambda value: _is_history([value]),
+    "samples": _is_names,
+    "features": _is_names,
+    "labels": lambda value: value is None or _is_names(value),
+    "image_shape": lambda value: value is None or isinstance(value, list),
+}
+# Those that the page and the commands use; whatever else is there is shown as it is.
+_FACTS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("objective", "lower_bound", "gap", "rank", "n_iter"), _is_number),
+    **dict.fromkeys(("seconds", "sparse_share", "gross_share", "missing"), _is_number),
+    **dict.fromkeys(("parameters", "resolved"), _is_dict),
+    **dict.fromkeys(("model", "status"), lambda value: isinstance(value, str)),
+    "input": lambda value: (
+        isinstance(value, dict) and isinstance(value.get("file", ""), str)
+    ),
+    "history": _is_history,
+    "largest": lambda value: isinstance(value, list) and all(map(_is_dict, value)),
+}
+
+
+def _read(folder: Path, name: str, reader: Callable[[Path], Any]) -> Any:
+    """A file of the folder; one that is elsewhere is not read, whoever names it.
+
+    A replacement that was killed leaves files in a stage folder (`rpcag.atomic`).
+    """
+    path = folder / name
+    plain = re.fullmatch(STAGE + r"[^/\\]+", name) is not None
+    if not plain or path.resolve() != folder.resolve() / name:
+        raise ValueError(
+            f"{folder / INDEX} names {name!r}, which is not in this folder; files "
+            "elsewhere are not read. Copy it here, or decompose again"
+        )
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; decompose again")
-    try:
+    with readable(path):
         return reader(path)
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:  # every library has its own
-        raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+def _read_graph(path: Path, n: int) -> sparse.csr_array:
+    with variables(path) as found:
+        graph = found.get(path.stem)
+        if graph is None or not graph.is_sparse or not graph.is_number:
+            raise ValueError("it is not a sparse matrix of numbers")
+        if graph.shape != (n, n):  # before the conversion, which may need memory
+            raise ValueError(f"it has the shape {graph.shape} for {n} samples")
+        return sparse.csr_array(graph.read())

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -30,41 +31,112 @@ CELLS = 500_000  # that are held as words at a time
 HEAD = 1000  # lines that tell which columns are text; fewer where they are long
 HEAD_CELLS, FEWEST = 200_000, 50
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
-WHOLE = re.compile(r"\s*\d+\s*")
+WHOLE = re.compile(r"\s*\d{1,18}\s*")
 
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
+WESTERN = "cp1252"
+# A character of UTF-8 beyond ASCII, or a byte that is no letter.
+NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
+# Longer marks first: that of UTF-32 begins like that of UTF-16.
+MARKS = {
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
 
 Line = tuple[int, list[str]]  # its number in the file, its fields
 
 
 def read_delimited(path: Path, reading: Reading) -> Columns:
     """All columns; those that are mostly words, or that an option names, as text."""
+    encoding = _encoding(path)
     try:
-        return _read(path, reading, _encoding(path))
+        with _table_of_text(path, encoding):
+            return _read(path, reading, encoding)
     except UnicodeDecodeError:
-        return _read(path, reading, "latin-1")  # any bytes; only names can be wrong
+        line, byte = _western(path)
+    with _table_of_text(path, WESTERN):
+        found = _read(path, reading, WESTERN)
+    found.notes.append(
+        f"line {line} has the byte 0x{byte:02x}, which is not UTF-8: the file was read "
+        "as Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
+    )
+    return found
+
+
+def rows_of(path: Path, delimiter: str | None) -> list[Line]:
+    """Lines of fields, without blank lines and comments at the top."""
+    encoding = _encoding(path)
+    try:
+        with _table_of_text(path, encoding):
+            return list(_lines(path, delimiter, encoding))
+    except UnicodeDecodeError:
+        line, byte = _western(path)
+    raise ValueError(_not_utf_8(path, line, byte))
+
+
+@contextmanager
+def _table_of_text(path: Path, encoding: str) -> Iterator[None]:
+    """One message for what `csv` refuses, and for UTF-16 that is damaged."""
+    try:
+        yield
     except csv.Error as error:
         raise ValueError(
             f"{path} is not a table of text: {error}; is a quote not closed?"
         ) from error
-
-
-def rows_of(path: Path, delimiter: str | None) -> Iterator[Line]:
-    """Lines of fields, without blank lines and comments at the top."""
-    try:
-        yield from list(_lines(path, delimiter, _encoding(path)))
-    except UnicodeDecodeError:
-        yield from _lines(path, delimiter, "latin-1")
+    except UnicodeError as error:
+        if encoding == UTF_8:
+            raise
+        reason = getattr(error, "reason", error)
+        raise ValueError(
+            f"{path} is marked as {encoding.upper()} but damaged ({reason}); save it "
+            "as UTF-8"
+        ) from error
 
 
 def _encoding(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(4096)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
+    for mark, encoding in MARKS.items():
+        if start.startswith(mark):
+            return encoding
     if b"\0" in start:
-        raise ValueError(f"{path} is not a text file")
+        raise ValueError(
+            f"{path} is not a text file, or is UTF-16 without a byte order mark; save "
+            "it as UTF-8"
+        )
     return UTF_8
+
+
+def _western(path: Path) -> tuple[int, int]:
+    """Line and value of the first byte that is not UTF-8, if the file is Windows-1252.
+
+    That contains the letters of Latin-1, and spreadsheets write it, but it makes
+    letters of almost any bytes. So one wrong byte in a file with characters of UTF-8 is
+    an error.
+    """
+    first, is_western = None, True
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.isascii():
+                continue
+            is_western = is_western and NOT_WESTERN.search(line) is None
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                first = first or (number, line[error.start])
+            if first is not None and not is_western:
+                raise ValueError(_not_utf_8(path, *first))
+    assert first is not None  # what cannot be decoded has such a byte
+    return first
+
+
+def _not_utf_8(path: Path, line: int, byte: int) -> str:
+    return (
+        f"{path}, line {line}: the byte 0x{byte:02x} is not UTF-8; correct it, or save "
+        "the file as UTF-8"
+    )
 
 
 def _lines(path: Path, delimiter: str | None, encoding: str) -> Iterator[Line]:

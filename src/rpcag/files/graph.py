@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from rpcag.files.arrays import choose, variables
+from rpcag.files.arrays import choose, read_dense, variables
 from rpcag.files.delimited import SUFFIXES, Line, rows_of
 from rpcag.files.numbers import Numbers
 
@@ -40,7 +40,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
             f"graph {path}: no reader for {suffix or 'a file without a suffix'}; known "
             f"are {', '.join(ARRAYS)} and {', '.join(SUFFIXES)}"
         )
-    lines = list(rows_of(path, None))
+    lines = rows_of(path, None)
     if not lines:
         raise ValueError(f"graph {path} is empty")
     widths = {len(row) for _, row in lines}
@@ -58,13 +58,11 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
 
 
 def _adjacency(path: Path, variable: str | None):
-    if path.suffix.lower() == ".npz":
-        try:
-            return sparse.csr_array(sparse.load_npz(path))
-        except (ValueError, OSError, KeyError):
-            pass  # a file of dense arrays, or no such file: both are told below
     with variables(path) as found:
-        A = found[choose(path, found, variable)].read()
+        name = choose(path, found, variable)
+        if found[name].is_sparse:
+            return found[name].read()
+        A = read_dense(path, name, found[name], copies=2)
     return np.asarray(A, dtype=np.float64)
 
 
@@ -77,7 +75,7 @@ def _edges(path: Path, lines: list[Line], samples: list[str]):
         lines = lines[1:]
         ends = {row[k].strip() for _, row in lines for k in (0, 1)}
     # Places are counted from 0, unless the numbers are names.
-    by_name = ends <= set(place) or not all(map(str.isdigit, ends))
+    by_name = ends <= set(place) or not all(map(_is_place, ends))
     if by_name and len(place) < len(samples):
         raise ValueError(
             f"graph {path} names samples, but some samples have the same name; "
@@ -116,9 +114,14 @@ def _weight(row: list[str], numbers: Numbers, where: str) -> float:
 
 def _is_edge(row: list[str], place: dict[str, int], numbers: Numbers) -> bool:
     """Whether a line is an edge and not the names of columns."""
-    if all(end in place or end.isdigit() for end in row[:2]):
+    if all(end in place or _is_place(end) for end in row[:2]):
         return True
     return len(row) == 3 and numbers.is_number(row[2])
+
+
+def _is_place(word: str) -> bool:
+    """Whether `int` reads it; no graph has more than 18 digits of vertices."""
+    return word.isdecimal() and len(word) <= 18
 
 
 def _vertex(name: str, place: dict[str, int], by_name: bool, n: int, where: str) -> int:

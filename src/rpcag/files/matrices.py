@@ -11,8 +11,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from rpcag.files.arrays import read_dense, variables
 from rpcag.files.extras import need
 from rpcag.files.names import escaped, unique
+from rpcag.files.parquet import read_whole
 
 FORMATS = ("npy", "csv", "tsv", "parquet", "mat", "h5")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -91,21 +93,22 @@ class _Lines:
 def read_matrix(path: Path) -> np.ndarray:
     """What `write_matrix` wrote, without the names."""
     format, name = path.suffix[1:], path.stem
-    if format == "npy":
-        return np.load(path, allow_pickle=False)
     if format in DELIMITERS:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file, delimiter=DELIMITERS[format])
             width = len(next(reader)) - 1
-            rows = [[float(value) for value in row[1:]] for row in reader]
+            rows = [np.array([float(value) for value in row[1:]]) for row in reader]
         return np.array(rows, dtype=float).reshape(len(rows), width)
     if format == "parquet":
-        table = need("pyarrow.parquet").read_table(path)
+        table = read_whole(path)
         columns = [column.to_numpy() for column in table.columns[1:]]
         return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
-    if format == "mat":
-        from scipy.io import loadmat
-
-        return loadmat(path)[name]
-    with need("h5py").File(path, "r") as file:
-        return file[name][()]
+    if format not in FORMATS:
+        raise ValueError(f"no format of a result ends with {path.suffix!r}")
+    with variables(path) as found:
+        if name not in found:
+            raise ValueError(f"it has no array called {name!r}")
+        A = np.array(read_dense(path, name, found[name]))
+    if A.ndim != 2:
+        raise ValueError(f"it must have two axes, got shape {A.shape}")
+    return A

@@ -7,41 +7,73 @@ import numpy as np
 
 from rpcag.files.columns import Columns, check_chosen
 from rpcag.files.extras import need
+from rpcag.files.memory import NAME, check_fits
+from rpcag.files.names import unique
+from rpcag.files.readable import readable
 from rpcag.files.table import Reading
+
+TEXT = ("string", "large_string", "string_view", "binary", "large_binary")
 
 
 def read_parquet(path: Path, reading: Reading) -> Columns:
-    parquet = need("pyarrow.parquet")
     arrow = need("pyarrow")
-    try:
-        table = parquet.read_table(path)
-    except arrow.ArrowException as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+    table = read_whole(path)
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
-    names = table.column_names
+    names = unique(table.column_names)
     index = _index(table, names)
     check_chosen(str(path), names, reading)
     asked = {reading.labels, reading.names, index}
     numbers, features, texts = [], [], {}
-    for name in names:
+    for name, column in zip(names, table.columns, strict=True):
         if name in reading.drop:
             continue
-        column = table[name]
         if name in asked or not _is_number(arrow.types, column.type):
             texts[name] = _text(arrow, column, name, path)
         else:
-            values = column.cast(arrow.float64(), safe=False)
-            numbers.append(values.to_numpy(zero_copy_only=False))
+            numbers.append(column)
             features.append(name)
-    X = np.array(numbers, dtype=float).reshape(len(features), table.num_rows).T
-    return Columns(np.ascontiguousarray(X), features, texts, index)
+    X = np.empty((table.num_rows, len(features)))
+    with readable(path, "Parquet"):
+        for k, column in enumerate(numbers):
+            values = column.cast(arrow.float64(), safe=False)
+            X[:, k] = values.to_numpy(zero_copy_only=False)
+    return Columns(X, features, texts, index)
+
+
+def read_whole(path: Path):
+    """The table of a Parquet file, if memory has room for it and for its numbers.
+
+    Text stays as in the file, where a word that comes a million times is there once:
+    a few bytes can stand for any number of long words.
+    """
+    parquet = need("pyarrow.parquet")
+    with readable(path, "Parquet"):
+        with parquet.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+            stored = sum(
+                file.metadata.row_group(k).total_byte_size
+                for k in range(file.metadata.num_row_groups)
+            )
+        if rows < 0 or stored < 0:
+            raise ValueError("it claims a negative size")
+        # As Arrow holds it and in double precision, and a name for every row.
+        check_fits(
+            max(stored, 8 * rows * len(schema)) + 8 * rows * len(schema) + NAME * rows,
+            f"{path}, {rows} rows of {len(schema)} columns,",
+        )
+        words = [field.name for field in schema if str(field.type) in TEXT]
+        with parquet.ParquetFile(path, read_dictionary=words) as file:
+            return file.read()
 
 
 def _index(table, names: list[str]) -> str | None:
     """The index of a pandas frame, if it was written as a column."""
-    metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-    columns = [name for name in metadata.get("index_columns", []) if name in names]
+    try:
+        metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+        columns = [name for name in metadata["index_columns"] if name in names]
+    except (ValueError, TypeError, KeyError, RecursionError):  # no pandas, or damaged
+        return None
     return columns[0] if len(columns) == 1 else None
 
 
@@ -61,4 +93,17 @@ def _text(arrow, column, name: str, path: Path) -> list[str]:
             f"column {name!r} of {path} holds {column.type}, not numbers; "
             f"--drop {name!r} leaves it out"
         )
-    return ["" if value is None else str(value) for value in column.to_pylist()]
+    with readable(path, "Parquet"):
+        if not arrow.types.is_dictionary(column.type):
+            return [_word(value) for value in column.to_pylist()]
+        found: list[str] = []
+        for chunk in column.chunks:
+            words = [_word(value) for value in chunk.dictionary.to_pylist()]
+            found += ["" if i is None else words[i] for i in chunk.indices.to_pylist()]
+        return found
+
+
+def _word(value) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    return "" if value is None else str(value)

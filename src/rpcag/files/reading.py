@@ -1,5 +1,6 @@
 """Read a table from any file the command knows."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -108,7 +109,7 @@ def _finish(table: Table, reading: Reading, path: Path) -> Table:
             )
     shape = table.image_shape
     if reading.shape is not None and path.is_file():
-        if np.prod(reading.shape) != X.shape[1]:
+        if min(reading.shape) < 1 or math.prod(reading.shape) != X.shape[1]:
             raise ValueError(
                 f"--shape {'x'.join(map(str, reading.shape))} does not fit the "
                 f"{X.shape[1]} features of {path}"

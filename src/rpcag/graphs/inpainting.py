@@ -63,7 +63,7 @@ def check_image_shape(
         sides = tuple(int(length) for length in image_shape)
         fits = sides == tuple(image_shape) and min(sides) > 0
         fits = fits and len(sides) in ((2, 3) if channels else (2,))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
         raise ValueError(

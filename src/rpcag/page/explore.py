@@ -68,7 +68,7 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
 
 def _check_size(found: Decomposition) -> None:
     arrays = (found.low_rank, found.sparse, found.embedding, found.components)
-    largest = max(float(np.abs(A).max(initial=0.0)) for A in arrays)
+    largest = float(np.max([np.abs(A).max(initial=0.0) for A in arrays]))  # or NaN
     if not largest < LARGEST:
         raise ValueError(
             f"the result has values of {largest:.1e}, and a page holds none beyond "
@@ -279,9 +279,8 @@ def _values(page: Page, found: Decomposition) -> list[str]:
 def _history(found: Decomposition) -> list[list]:
     """Iterations, objectives, bounds and gaps, where all are numbers."""
     rows = plain(found.facts.get("history") or [])
-    return [
-        list(part) for part in zip(*(r for r in rows if None not in r), strict=True)
-    ]
+    whole = [row for row in rows if len(row) == 4 and None not in row]
+    return [list(part) for part in zip(*whole, strict=True)]
 
 
 def _objective(page: Page, found: Decomposition) -> list[str]:

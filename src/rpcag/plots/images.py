@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from rpcag.graphs.inpainting import check_image_shape
 from rpcag.graphs.inputs import with_nan
 from rpcag.plots.canvas import GREYS, SIGNED, SMALL, many_axes
 
 
 def decomposition(
     source,
-    image_shape: tuple[int, int] | None = None,
+    image_shape: tuple[int, ...] | None = None,
     *,
     X=None,
     samples: int | Sequence[int] | None = None,
@@ -58,11 +59,7 @@ def decomposition(
             ax.set(title=name, xlabel="features")
         axes[0, 0].set_ylabel("samples")
         return axes
-    if np.prod(image_shape) != first.shape[1]:
-        raise ValueError(
-            f"image_shape={tuple(image_shape)} has {np.prod(image_shape)} pixels, but "
-            f"the samples have {first.shape[1]} features"
-        )
+    image_shape = check_image_shape(image_shape, first.shape, channels=True)
     given = axes is not None
     height = image_shape[0] / image_shape[1]
     size = 0.6 * len(rows) + 0.9, 0.62 * height * len(parts)

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from rpcag.files.numpy_arrays import read_npz
 from rpcag.study.experiments import components as components_
 from rpcag.study.experiments import directions as directions_
 from rpcag.study.experiments import graph_quality as graph_quality_
@@ -450,8 +451,7 @@ def video(records: Iterable[dict]) -> Figure:
     for (clip, model), record in found.items():
         path = video_.picture_file(record["run"])
         if clip in clips and path.exists():
-            with np.load(path) as file:
-                kept[clip, model] = {name: file[name] for name in file.files}
+            kept[clip, model] = read_npz(path)
     for clip in clips:
         for model in ("RPCA", "RPCAG"):
             if (clip, model) not in kept:

@@ -116,7 +116,7 @@ def _record(line: bytes) -> dict | None:
         record = json.loads(line)
         run = record["run"]
         known = "protocol" in run or "experiment" in run
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return record if isinstance(run, dict) and known else None
 
@@ -131,6 +131,8 @@ def _torn(text: bytes) -> bytes:
         return b""
     try:
         json.loads(last)
+    except RecursionError:  # nested as no record is, and not ours to cut
+        return b""
     except ValueError:
         return last
     return b""

@@ -28,7 +28,14 @@ from rpcag.video.background import (
 )
 from rpcag.video.plugin import pyav
 from rpcag.video.separation import backgrounds, in_unit_of
-from rpcag.video.sources import Selection, Size, as_grey, check_size, open_source
+from rpcag.video.sources import (
+    FRAME_BYTES,
+    Selection,
+    Size,
+    as_grey,
+    check_size,
+    open_source,
+)
 from rpcag.video.spread import Spread, spread
 from rpcag.video.truth import Truth
 from rpcag.video.writers import Writer, check_format, check_sides
@@ -129,12 +136,14 @@ def separate_file(
     check_target(video, folder, options, force=True)
     with replace_files(folder, FACTS) as new:
         clock = _Clock()
-        truth = None if options.truth is None else Truth(options.truth)
+        budget = _frame_budget(options)
+        truth = None if options.truth is None else Truth(options.truth, budget)
         chosen, source = _read(video, options, watch)
         if truth is not None:
             end = source.start + chosen.length * source.every
             numbers = range(source.start, end, source.every)
-            truth.check(numbers, *next(iter(open_source(video))).shape[:2])
+            first = next(iter(open_source(video, memory=budget)))
+            truth.check(numbers, *first.shape[:2])
         clock.stage("read")
         model = _fit(chosen.frames, options, watch)
         clock.stage("fit")
@@ -208,14 +217,25 @@ def _selection(video, options: Options) -> Selection:
     if isinstance(size, tuple):  # before a frame of this size is made
         frames_that_fit(options.memory, math.prod(size), options.model)
     else:
-        size = _fitting_size(video, keep=size == "full")
-    source = open_source(video, size=size, grey=options.grey)
+        size = _fitting_size(video, options, keep=size == "full")
+    source = open_source(
+        video, size=size, grey=options.grey, memory=_frame_budget(options)
+    )
     return Selection(source, options.start, options.stop, options.every)
 
 
-def _fitting_size(video, *, keep: bool) -> Size | None:
+def _frame_budget(options: Options) -> float:
+    """Bytes that a frame may take before it has its final size.
+
+    Frames of 1920 x 1080 always have room: that the budget is too small for a fit is
+    said where that is known.
+    """
+    return max(options.memory - BASE, FRAME_BYTES * 1920 * 1088)
+
+
+def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
     """Of the first frame, or so much less that it has no more than PIXELS."""
-    first = next(iter(open_source(video)), None)
+    first = next(iter(open_source(video, memory=_frame_budget(options))), None)
     if keep or first is None or first.shape[0] * first.shape[1] <= PIXELS:
         return None
     height, width = first.shape[:2]

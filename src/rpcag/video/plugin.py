@@ -1,7 +1,10 @@
 """PyAV, which brings FFmpeg (the extra ``rpcag[video]``), imported when needed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 def pyav() -> ModuleType:
@@ -15,6 +18,27 @@ def pyav() -> ModuleType:
     # PyAV is silent unless asked, and what is wrong is said by exceptions. Asking, even
     # for little, lets threads of FFmpeg wait for Python's lock, and decoders hang.
     return av
+
+
+@contextmanager
+def opened(path: Path, most: int | None) -> Iterator[Any]:
+    """A file that FFmpeg reads, and nothing else.
+
+    Playlists and scripts of FFmpeg name other files, and a name with % in it stands for
+    a sequence of images. So FFmpeg gets an open file instead of a name, and no protocol
+    to open others with. It decodes a frame to learn what is in a file: `most` is the
+    number of pixels that it may have.
+    """
+    options = {"protocol_whitelist": "none"}
+    if most is not None:
+        options["max_pixels"] = str(most)
+    with path.open("rb") as file, pyav().open(file, options=options) as container:
+        for stream in container.streams.video:
+            if stream.codec_context is None:
+                raise ValueError("there is no decoder for it")
+            if most is not None:
+                stream.codec_context.options = {"max_pixels": str(most)}
+        yield container
 
 
 def url(path: Path) -> str:

@@ -5,22 +5,29 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 
+from rpcag.files.memory import available
+from rpcag.files.numpy_arrays import Header, check_ended, open_member, read_header
+from rpcag.files.readable import readable
 from rpcag.graphs.inputs import refuse_masked
-from rpcag.video.plugin import pyav, url
+from rpcag.video.plugin import opened, pyav
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MOST = sys.maxsize
 RATE = Fraction(25)  # of sources that do not tell
 Size = tuple[int, int]  # height, width
+# Of memory for a pixel of a frame as it is stored: decoders keep several frames, and
+# one of them is copied as red, green and blue. With less, larger frames are taken, and
+# the budget of memory may be exceeded.
+FRAME_BYTES = 24
 BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
 
 
@@ -40,7 +47,13 @@ class Source(Protocol):
     def __iter__(self) -> Iterator[np.ndarray]: ...
 
 
-def open_source(path, *, size: Size | None = None, grey: bool = False) -> Source:
+def open_source(
+    path,
+    *,
+    size: Size | None = None,
+    grey: bool = False,
+    memory: float | None = None,
+) -> Source:
     """The video at a path.
 
     Parameters
@@ -51,10 +64,14 @@ def open_source(path, *, size: Size | None = None, grey: bool = False) -> Source
     size : (height, width), optional
         To which frames are brought, by averaging over areas.
     grey : bool, default=False
+    memory : float, optional
+        Bytes that a frame may take while it is read; default: what is free. A larger
+        frame is refused before it is decoded.
     """
     path = Path(path).expanduser()
+    wanted = PixelFormat(size, grey, memory)
     if path.is_dir():
-        return FolderSource(path, size=size, grey=grey)
+        return FolderSource(path, wanted)
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there")
     if not path.is_file():
@@ -63,18 +80,16 @@ def open_source(path, *, size: Size | None = None, grey: bool = False) -> Source
             "file first"
         )
     if path.suffix.lower() in (".npz", ".npy"):
-        return ArchiveSource(path, size=size, grey=grey)
-    return FileSource(path, size=size, grey=grey)
+        return ArchiveSource(path, wanted)
+    return FileSource(path, wanted)
 
 
 class FileSource:
     """The first video stream of a file."""
 
-    def __init__(
-        self, path: Path, *, size: Size | None = None, grey: bool = False
-    ) -> None:
+    def __init__(self, path: Path, wanted: "PixelFormat") -> None:
         self.path, self.name = path, path.name
-        self._format = PixelFormat(size, grey)
+        self._format = wanted
         with self._opened() as (_, stream):
             self._told = stream.average_rate or stream.guessed_rate
             self.length = stream.frames or None
@@ -106,12 +121,13 @@ class FileSource:
                         end = frame.time - start + float(shown * frame.time_base)
                     yield self._format.pixels(frame)
                     read += 1
-            except av.error.FFmpegError as error:
+            except (av.error.FFmpegError, OSError) as error:
                 raise ValueError(
                     f"{self.name} is broken after frame {read - 1} ({_said(error)}); "
                     f"--frames 0:{read} takes what can be read"
                     if read
-                    else f"{self.name} has no frame that can be read ({_said(error)})"
+                    else f"{self.name} has no frame that can be read "
+                    f"({_said(error)}){_or_large(self._format)}"
                 ) from error
         self._check_end(read, end)
 
@@ -141,17 +157,16 @@ class FileSource:
 
     @contextmanager
     def _opened(self):
-        av = pyav()
-        try:
-            container = av.open(url(self.path))
-        except av.error.FFmpegError as error:
-            if isinstance(error, PermissionError):
-                raise
-            raise ValueError(
-                f"{self.name} is not a video FFmpeg can read, or is cut off "
-                f"({_said(error)})"
-            ) from error
-        with container:
+        with ExitStack() as stack:
+            try:
+                container = stack.enter_context(opened(self.path, self._format.most))
+            except (pyav().error.FFmpegError, OSError, ValueError) as error:
+                if isinstance(error, (PermissionError, FileNotFoundError)):
+                    raise
+                raise ValueError(
+                    f"{self.name} is not a video FFmpeg can read, or is cut off "
+                    f"({_said(error)})"
+                ) from error
             if not container.streams.video:
                 raise ValueError(
                     f"{self.name} has no video in it: it holds other things, or is "
@@ -165,11 +180,9 @@ class FolderSource:
 
     rate = RATE
 
-    def __init__(
-        self, path: Path, *, size: Size | None = None, grey: bool = False
-    ) -> None:
+    def __init__(self, path: Path, wanted: "PixelFormat") -> None:
         self.path, self.name = path, path.resolve().name
-        self._format = PixelFormat(size, grey)
+        self._format = wanted
         self.files = sorted(
             (
                 file
@@ -187,7 +200,7 @@ class FolderSource:
     def __iter__(self) -> Iterator[np.ndarray]:
         first = None
         for file in self.files:
-            frame = read_image(file)
+            frame = read_image(file, self._format)
             first = first or (frame.height, frame.width)
             self._format.check(frame, first, file.name)
             yield self._format.pixels(frame)
@@ -198,47 +211,64 @@ class ArchiveSource:
 
     rate = RATE
 
-    def __init__(
-        self, path: Path, *, size: Size | None = None, grey: bool = False
-    ) -> None:
+    def __init__(self, path: Path, wanted: "PixelFormat") -> None:
         self.path, self.name = path, path.name
-        self._format = PixelFormat(size, grey)
+        self._format = wanted
         with self._opened() as (_, shape, dtype):
             self._format.check_array(shape, dtype, self.name)
+            self._format.check_pixels(math.prod(shape[1:3]), self.name)
             self.length: int | None = shape[0]
 
     def __iter__(self) -> Iterator[np.ndarray]:
         with self._opened() as (file, shape, dtype):
             size = math.prod(shape[1:]) * dtype.itemsize
             for i in range(shape[0]):
-                data = file.read(size)
+                with self._readable():
+                    data = file.read(size)
+                    if i + 1 == shape[0] and self._is_packed:
+                        check_ended(file, "frames")
                 if len(data) < size:
                     raise ValueError(f"{self.name} is cut off after frame {i - 1}")
                 frame = np.frombuffer(data, dtype).reshape(shape[1:])
                 check_values(frame, f"frame {i} of {self.name}")
                 yield self._format.convert(frame)
 
+    @property
+    def _is_packed(self) -> bool:
+        return self.path.suffix.lower() == ".npz"
+
+    def _readable(self):
+        return readable(Path(self.name), "NumPy")
+
     @contextmanager
     def _opened(self):
-        try:
-            if self.path.suffix.lower() == ".npy":
-                with self.path.open("rb") as file:
-                    yield file, *_header(file, self.name)
-                return
-            with zipfile.ZipFile(self.path) as archive:
-                names = archive.namelist()
-                name = "frames.npy" if "frames.npy" in names else names[0]
-                if len(names) > 1 and name != "frames.npy":
-                    raise ValueError(
-                        f"{self.name} has no array called frames, but "
-                        f"{', '.join(n.removesuffix('.npy') for n in names)}"
-                    )
-                with archive.open(name) as file:
-                    yield file, *_header(file, self.name)
-        except (zipfile.BadZipFile, EOFError, IndexError) as error:
+        with ExitStack() as stack:
+            with self._readable():
+                file, header = self._enter(stack)
+            if header.dtype.hasobject:
+                raise ValueError(f"{self.name} must hold numbers, not Python objects")
+            if header.fortran:
+                raise ValueError(
+                    f"{self.name} stores its frames in the order of Fortran, which "
+                    "cannot be read one by one; save np.ascontiguousarray(frames)"
+                )
+            yield file, header.shape, header.dtype
+
+    def _enter(self, stack: ExitStack) -> tuple[IO[bytes], Header]:
+        if not self._is_packed:
+            file = stack.enter_context(self.path.open("rb"))
+            return file, read_header(file, self.path.stat().st_size)
+        archive = stack.enter_context(zipfile.ZipFile(self.path))
+        found = {info.filename: info for info in archive.infolist()}
+        if not found:
+            raise ValueError("it has no arrays")
+        if len(found) > 1 and "frames.npy" not in found:
             raise ValueError(
-                f"{self.name} is not a NumPy archive, or is cut off ({error})"
-            ) from error
+                f"{self.name} has no array called frames, but "
+                f"{', '.join(name.removesuffix('.npy') for name in found)}"
+            )
+        info = found.get("frames.npy") or next(iter(found.values()))
+        return stack.enter_context(open_member(archive, info))
 
 
 class ArraySource:
@@ -314,11 +344,23 @@ class Selection:
 class PixelFormat:
     """Frames in the size and colours that are wanted."""
 
-    def __init__(self, size: Size | None, grey: bool) -> None:
+    def __init__(
+        self, size: Size | None, grey: bool, memory: float | None = None
+    ) -> None:
         if size is not None:
             check_size(size)
         self.size, self.grey = size, grey
+        room = available() if memory is None else memory
+        # Pixels that a frame may have as it is stored.
+        self.most = None if room is None else max(int(room / FRAME_BYTES), 1)
         self._reformatter: Any = None
+
+    def check_pixels(self, pixels: int, name: str) -> None:
+        if self.most is not None and pixels > self.most:
+            raise ValueError(
+                f"{name} has frames of {pixels} pixels, and memory has room for "
+                f"{self.most}; give more memory, or make the video smaller"
+            )
 
     def check(self, frame, first: Size, name: str) -> None:
         if self.size is None and (frame.height, frame.width) != first:
@@ -428,36 +470,32 @@ def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
     return np.moveaxis(np.diff(sums, axis=0) * (length / old), 0, axis)
 
 
-def read_image(path: Path):
+def read_image(path: Path, wanted: PixelFormat):
     """The first frame of an image file, of PyAV."""
     av = pyav()
     try:
-        with av.open(url(path)) as container:
-            return next(container.decode(video=0))
-    except (av.error.FFmpegError, StopIteration, IndexError) as error:
+        with opened(path, wanted.most) as container:
+            frame = next(container.decode(video=0), None)
+            if frame is None:
+                raise ValueError("it has no frame")
+            return frame
+    except (av.error.FFmpegError, OSError, ValueError, LookupError) as error:
+        if isinstance(error, (PermissionError, FileNotFoundError)):
+            raise
         said = f" ({_said(error)})" if str(error) else ""
-        raise ValueError(f"{path} cannot be read as an image{said}") from error
-
-
-def _header(file, name: str) -> tuple[tuple[int, ...], np.dtype]:
-    try:
-        version = np.lib.format.read_magic(file)
-        read = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        shape, fortran, dtype = read(file)
-    except ValueError as error:
-        raise ValueError(f"{name} is not an array of NumPy: {error}") from error
-    if dtype.hasobject:
-        raise ValueError(f"{name} must hold numbers, not Python objects")
-    if fortran:
         raise ValueError(
-            f"{name} stores its frames in the order of Fortran, which cannot be read "
-            "one by one; save np.ascontiguousarray(frames)"
-        )
-    return shape, dtype
+            f"{path} cannot be read as an image{said}{_or_large(wanted)}"
+        ) from error
+
+
+def _or_large(wanted: PixelFormat) -> str:
+    """FFmpeg does not tell frames that are damaged from those that are too large."""
+    if wanted.most is None:
+        return ""
+    return (
+        f": it is damaged, or has more than {wanted.most} pixels, for which more "
+        "memory must be given"
+    )
 
 
 def _whole(frame: np.ndarray) -> bool:

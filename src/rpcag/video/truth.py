@@ -1,13 +1,13 @@
 """Masks made by hand, to score those that were found."""
 
-import zipfile
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from rpcag.files.numpy_arrays import read_npz
 from rpcag.metrics import ForegroundScores
-from rpcag.video.sources import open_source
+from rpcag.video.sources import Source, open_source
 
 # Grey values of change detection benchmarks (CDnet); shadow counts as background.
 KNOWN = {0: False, 50: False, 255: True}
@@ -32,34 +32,28 @@ class Truth:
         as encoders make at the edges of masks.
     """
 
-    def __init__(self, path) -> None:
+    def __init__(self, path, memory: float | None = None) -> None:
         self.path = Path(path).expanduser()
+        self._memory = memory
         self._masks: dict[int, tuple[np.ndarray, np.ndarray | None]] | None = None
         if self.path.suffix.lower() == ".npz":
             self._read_archive()
         else:
-            source = open_source(self.path, grey=True)
+            source = self._open()
             self._length = source.length
             self._source = iter(source)
             self._next = 0
         self._right = self._found = self._there = 0
         self.n_masks = 0
 
+    def _open(self) -> Source:
+        return open_source(self.path, grey=True, memory=self._memory)
+
     def _read_archive(self) -> None:
         if not self.path.exists():
             raise FileNotFoundError(f"{self.path} is not there")
         name = self.path.name
-        try:
-            with zipfile.ZipFile(self.path) as archive:  # closed, whatever is in it
-                arrays = {
-                    file.removesuffix(".npy"): _array(archive, file, name)
-                    for file in archive.namelist()
-                    if file in ("masks.npy", "mask_index.npy", "valid.npy")
-                }
-        except (OSError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"{name} is not a NumPy archive, or is cut off ({error})"
-            ) from error
+        arrays = read_npz(self.path, ("masks", "mask_index", "valid"))
         missing = {"masks", "mask_index"} - set(arrays)
         if missing:
             raise ValueError(f"{name} has no array {' nor '.join(sorted(missing))}")
@@ -120,9 +114,7 @@ class Truth:
 
     def _check_greys(self, numbers: range) -> None:
         """Frames of a video are no masks, though bright and dark can be told apart."""
-        images = islice(
-            open_source(self.path, grey=True), numbers.start, numbers.stop, numbers.step
-        )
+        images = islice(self._open(), numbers.start, numbers.stop, numbers.step)
         grey = white = total = 0
         for image in images:
             total += image.size
@@ -141,7 +133,7 @@ class Truth:
     def _size(self) -> tuple[int, ...] | None:
         if self._masks is not None:
             return next((m.shape for m, _ in self._masks.values()), None)
-        first = next(iter(open_source(self.path, grey=True)), None)
+        first = next(iter(self._open()), None)
         return None if first is None else first.shape
 
     def add(self, number: int, mask: np.ndarray) -> None:
@@ -178,14 +170,6 @@ class Truth:
             image = next(self._source, None)
             self._next += 1
         return None if image is None else _meaning(image)
-
-
-def _array(archive: zipfile.ZipFile, file: str, name: str) -> np.ndarray:
-    with archive.open(file) as data:
-        try:
-            return np.lib.format.read_array(data, allow_pickle=False)
-        except ValueError as error:
-            raise ValueError(f"{file} of {name} cannot be read: {error}") from error
 
 
 def _meaning(image: np.ndarray):

@@ -1,0 +1,169 @@
+"""NumPy's .npy and .npz, with every size checked before anything is allocated.
+
+`numpy.load` trusts the header of an array: it allocates what the header says, and a
+small archive may hold any amount of compressed zeros.
+"""
+
+import copy
+import io
+import math
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from rpcag.files.memory import check_fits
+from rpcag.files.readable import readable
+
+MAGIC = b"\x93NUMPY"
+LONGEST_HEADER = 10_000  # bytes, as numpy.load has it
+BLOCK = 1 << 20  # bytes that are read at a time
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that NumPy writes
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands in front of the values of an array."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype
+    start: int  # bytes in front of the values
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array of a file that is not read yet."""
+
+    header: Header
+    read: Callable[[], np.ndarray]
+
+
+def read_header(stream: IO[bytes], size: int) -> Header:
+    """The header of an array that takes `size` bytes, checked against them."""
+    start = _exactly(stream, 8)
+    if start[:6] != MAGIC:
+        raise ValueError("it is not an array of NumPy")
+    version = (start[6], start[7])
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"it has the unknown version {version[0]}.{version[1]}")
+    width = _exactly(stream, 2 if version == (1, 0) else 4)
+    length = int.from_bytes(width, "little")
+    if length > LONGEST_HEADER:
+        raise ValueError(f"its header claims {length} bytes")
+    text = io.BytesIO(width + _exactly(stream, length))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about files of Python 2
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(text)
+        else:
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(text)
+    header = Header(shape, fortran, dtype, 8 + len(width) + length)
+    if any(side < 0 for side in shape):
+        raise ValueError(f"its header claims the shape {shape}")
+    if not dtype.hasobject and header.nbytes > size - header.start:
+        raise ValueError(
+            f"its header claims {header.nbytes} bytes of values, but there are "
+            f"{size - header.start}: the file is cut off or damaged"
+        )
+    return header
+
+
+@contextmanager
+def open_npz(path: Path) -> Iterator[dict[str, StoredArray]]:
+    """All arrays of a .npz by name; values are read when they are asked for."""
+    with readable(path, "NumPy"):
+        if not zipfile.is_zipfile(path):
+            raise ValueError("it is not an archive")
+        archive = zipfile.ZipFile(path)
+    with archive:
+        with readable(path, "NumPy"):
+            found = dict(_members(archive, path))
+        yield found
+
+
+def read_npz(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.ndarray]:
+    """The arrays of a .npz: all, or those of the names that are there."""
+    with open_npz(path) as found:
+        wanted = [name for name in found if names is None or name in names]
+        return {name: found[name].read() for name in wanted}
+
+
+@contextmanager
+def open_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo
+) -> Iterator[tuple[IO[bytes], Header]]:
+    """An array of an archive as a stream behind its header."""
+    if info.compress_type not in METHODS or info.flag_bits & 1:
+        raise ValueError(
+            f"{info.filename} is encrypted, or packed as NumPy never does; write it "
+            "with numpy.savez"
+        )
+    # zipfile stops at the size that the archive declares, even where more follows.
+    # With one byte more it goes on, and compares the checksum at the true end.
+    longer = copy.copy(info)
+    longer.file_size = info.file_size + 1
+    with archive.open(longer) as stream:
+        header = read_header(stream, info.file_size)
+        if not header.dtype.hasobject and header.nbytes < info.file_size - header.start:
+            raise ValueError(f"{info.filename} is longer than its header claims")
+        yield stream, header
+
+
+def check_ended(stream: IO[bytes], name: str) -> None:
+    """Refuse a member that goes on behind its declared size."""
+    if stream.read(1):
+        raise ValueError(f"{name} holds more than the archive declares")
+
+
+def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, StoredArray]]:
+    for info in archive.infolist():
+        if info.filename.endswith(".npy"):
+            with open_member(archive, info) as (_, header):
+                name = info.filename.removesuffix(".npy")
+                yield name, StoredArray(header, _reader(archive, info, path))
+
+
+def _reader(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path
+) -> Callable[[], np.ndarray]:
+    def read() -> np.ndarray:
+        with (
+            readable(path, "NumPy"),
+            open_member(archive, info) as (stream, header),
+        ):
+            if header.dtype.hasobject:
+                raise ValueError(f"{info.filename} holds Python objects, not numbers")
+            check_fits(header.nbytes, info.filename)
+            values = np.empty(header.nbytes, dtype=np.uint8)
+            for at in range(0, header.nbytes, BLOCK):
+                part = values[at : at + BLOCK]
+                part[:] = np.frombuffer(_exactly(stream, len(part)), dtype=np.uint8)
+            check_ended(stream, info.filename)
+            return np.ndarray(
+                header.shape,
+                header.dtype,
+                values,
+                order="F" if header.fortran else "C",
+            )
+
+    return read
+
+
+def _exactly(stream: IO[bytes], count: int) -> bytes:
+    parts, missing = [], count
+    while missing and (part := stream.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    if missing:
+        raise ValueError("it is cut off")
+    return b"".join(parts)

@@ -1,0 +1,160 @@
+"""Read files with bytes that are cut off, lost or changed: ``python damage.py FOLDER``.
+
+In a process of its own, because a reader that follows a damaged file may end it.
+Prints a line for every outcome that is neither a value nor an error of a kind that the
+commands show in one line.
+"""
+
+import random
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy import io, sparse
+
+import decompositions
+from rpcag.files.decomposition import Decomposition
+from rpcag.files.graph import read_graph
+from rpcag.files.reading import read_table
+from rpcag.files.table import Reading
+from rpcag.page.explore import explore
+from rpcag.study.store import Store
+
+TIMES = 25  # each
+SAMPLES = list("abcdef")
+A = np.arange(24.0).reshape(6, 4) / 7
+S = sparse.csr_array(np.diag([1.0, 2.0, 3.0, 4.0, 5.0], 1))
+S = sparse.csr_array(S + S.T)
+
+
+def write_whole(folder: Path) -> dict:
+    """One small file of every kind, and how it is read."""
+    folder.mkdir()
+    rows = "".join(f"n{i},{'uv'[i % 2]},{row[0]},{row[1]}\n" for i, row in enumerate(A))
+    rows = "id,kind,x,y\n" + rows
+    (folder / "t.csv").write_text(rows)
+    (folder / "u.tsv").write_bytes(rows.replace(",", "\t").encode("utf-16"))
+    (folder / "edges.csv").write_text("source,target,w\n0,1,2\n1,2,1\n3,4,1\n")
+    np.save(folder / "t.npy", A)
+    np.savez(folder / "t.npz", X=A, y=np.arange(6.0))
+    np.savez_compressed(folder / "z.npz", X=A, y=np.arange(6.0))
+    words = np.array(["a", "bb", "c", "d", "e", "f"], dtype=object)
+    io.savemat(folder / "t.mat", {"X": A, "y": np.arange(6.0), "c": words})
+    io.savemat(folder / "z.mat", {"X": A}, do_compression=True)
+    io.savemat(folder / "v4.mat", {"X": A}, format="4")
+    io.savemat(folder / "s.mat", {"S": S})
+    for format in ("csr", "csc", "coo", "bsr", "dia"):
+        sparse.save_npz(folder / f"{format}.npz", S.asformat(format), compressed=False)
+    decompositions.table(12, 4).save(folder / "result")
+    (folder / "store.jsonl").write_text('{"run":{"protocol":"x"},"error":0.5}\n' * 3)
+    whole = {path.name: table for path in folder.iterdir() if path.is_file()}
+    whole |= dict.fromkeys(["edges.csv", "s.mat", "csr.npz", "coo.npz"], graph)
+    whole |= {"store.jsonl": lambda path: list(Store(path).read())}
+    for name in ("result.json", "sparse.npy", "graph.npz"):
+        whole[f"result/{name}"] = result
+    return whole | _extras(folder)
+
+
+def _extras(folder: Path) -> dict:
+    """Those that need a library which may not be there."""
+    whole = {}
+    try:
+        import h5py
+
+        with h5py.File(folder / "t.h5", "w") as file:
+            file["X"], file["y"] = A, np.arange(6.0)
+            options = {"chunks": (2, 2), "compression": "gzip"}
+            file.create_dataset("Z", data=A, **options)
+        whole["t.h5"] = table
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        columns = {"id": SAMPLES, "x": A[:, 0], "n": pa.array([1, None, 3, 4, 5, 6])}
+        parquet.write_table(pa.table(columns), folder / "t.parquet")
+        whole["t.parquet"] = table
+        from PIL import Image
+
+        for suffix in ("png", "jpg", "tif"):
+            (folder / suffix).mkdir()
+            for name in "ab":
+                image = Image.fromarray((9 * A).astype(np.uint8))
+                image.save(folder / suffix / f"{name}.{suffix}")
+            whole[f"{suffix}/a.{suffix}"] = lambda path: read_table(path.parent)
+        import av
+
+        from rpcag.video.sources import open_source
+
+        frames = (np.arange(5 * 256) % 251).astype(np.uint8).reshape(5, 16, 16)
+        np.savez_compressed(folder / "v.npz", frames=frames)
+        with av.open(str(folder / "v.mkv"), "w") as out:
+            stream = out.add_stream("ffv1", rate=5)
+            stream.width = stream.height = 16
+            stream.pix_fmt = "gray"
+            for frame in frames:
+                out.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="gray")))
+            out.mux(stream.encode())
+        whole |= dict.fromkeys(["v.npz", "v.mkv"], lambda p: list(open_source(p)))
+        (folder / "clip").mkdir()
+        shutil.copy(folder / "png" / "a.png", folder / "clip" / "a.png")
+        whole["clip/a.png"] = lambda path: list(open_source(path.parent))
+    except ImportError:
+        pass
+    return whole
+
+
+def table(path: Path) -> None:
+    names = Reading(variable="X", labels="y", names="c" if "mat" in path.name else None)
+    for reading in (Reading(), Reading(labels="kind"), names):
+        try:
+            read_table(path, reading)
+        except (ValueError, OSError) as error:
+            said = error
+            continue
+        return
+    raise said
+
+
+def graph(path: Path) -> None:
+    read_graph(path, SAMPLES)
+
+
+def result(path: Path) -> None:
+    explore(Decomposition.load(path.parent))
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    if rng.random() < 0.3:
+        return data[: rng.randrange(len(data))]
+    if rng.random() < 0.1:
+        at = rng.randrange(len(data))
+        return data[:at] + data[at + rng.randrange(1, 9) :]
+    changed = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 4, 10])):
+        at = rng.randrange(len(data))
+        changed[at] = rng.choice([changed[at] ^ 1 << rng.randrange(8), 0, 255])
+    return bytes(changed)
+
+
+def main(folder: Path, times: int = TIMES) -> None:
+    warnings.simplefilter("ignore")
+    for name, read in write_whole(folder / "whole").items():
+        path = folder / "whole" / name
+        data = path.read_bytes()
+        read(path)  # as it is, it can be read
+        for i in range(times):
+            path.write_bytes(damaged(data, random.Random(f"{name} {i}")))
+            print(f"at {name} {i}", flush=True)
+            try:
+                read(path)
+            except (ValueError, OSError):
+                pass
+            except BaseException as error:
+                print(f"{name} {i}: {type(error).__name__}: {error}", flush=True)
+        path.write_bytes(data)
+    print("done")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -1,0 +1,723 @@
+"""Files made to crash, to fill the memory, or to read what is not in them."""
+
+import json
+import os
+import struct
+import tracemalloc
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from scipy import io, sparse
+
+import decompositions
+from command_line import call
+from rpcag.datasets import Data, load_folder
+from rpcag.files import arrays, memory
+from rpcag.files.decomposition import Decomposition
+from rpcag.files.graph import read_graph
+from rpcag.files.numpy_arrays import read_npz
+from rpcag.files.reading import read_table
+from rpcag.files.table import Reading
+from rpcag.video import sources
+
+A = np.arange(12.0).reshape(4, 3)
+
+
+def read(path, **options):
+    return read_table(path, Reading(**options))
+
+
+def refused(result, *words):
+    """One line that names what is wrong, and the exit code of bad input."""
+    assert result.exit_code == 2, result.output
+    assert len(result.output.strip().splitlines()) == 1, result.output
+    assert "Traceback" not in result.output
+    for word in words:
+        assert word in result.output
+    return True
+
+
+def little(monkeypatch, size):
+    monkeypatch.setattr(memory, "available", lambda: size)
+
+
+# -- sparse matrices -------------------------------------------------------------------
+
+
+def save_csr(path, indices, *, shape=(30, 12), indptr=None, data=None):
+    n = len(indices)
+    np.savez(
+        path,
+        format=np.array("csr"),
+        shape=np.array(shape),
+        data=np.ones(n) if data is None else data,
+        indices=np.array(indices),
+        indptr=np.array([0] + [n] * shape[0] if indptr is None else indptr),
+    )
+
+
+@pytest.mark.parametrize("index", [12, 13, 10**5, -1])
+def test_an_index_outside_a_sparse_matrix_is_no_entry_of_another_row(index, tmp_path):
+    path = tmp_path / "bad.npz"
+    save_csr(path, [0, 1, index, 3, 4])
+    message = rf"bad.npz .* indices has {index}, which is not between 0 and 11"
+    with pytest.raises(ValueError, match=message):
+        read(path)
+    with pytest.raises(ValueError, match=message):
+        read_graph(path, list("ab"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"indptr": [1, *[5] * 30]}, "index pointer should start with 0|start at 0"),
+        ({"indptr": [0, 5, 2, *[5] * 28]}, "indptr must not decrease"),
+        ({"indptr": [0, *[9] * 30]}, "[Ll]ast value|ends at 9"),
+        ({"indptr": [0, 5]}, "index pointer size|must have 31 entries"),
+        ({"data": np.ones(3)}, "same size|there are 5 indices and 3 values"),
+        ({"data": np.array(list("abcde"))}, "no matrix of numbers"),
+        ({"shape": (-30, 12)}, "shape"),
+    ],
+)
+def test_every_part_of_a_sparse_file_is_checked(change, message, tmp_path):
+    path = tmp_path / "bad.npz"
+    shape = change.pop("shape", (30, 12))
+    indptr = change.pop("indptr", [0, *[5] * 30])
+    save_csr(path, [0, 1, 2, 3, 4], shape=shape, indptr=indptr, **change)
+    with pytest.raises(ValueError, match=rf"(?s)bad.npz.*({message})"):
+        read(path)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia"])
+def test_sparse_files_of_every_format_are_read_as_written(format, tmp_path, rng):
+    S = sparse.csr_array((rng.random((6, 6)) < 0.4) * rng.standard_normal((6, 6)))
+    S = sparse.csr_array(S + S.T)
+    sparse.save_npz(tmp_path / "s.npz", S.asformat(format))
+    np.testing.assert_array_equal(read(tmp_path / "s.npz").X, S.toarray())
+    graph = read_graph(tmp_path / "s.npz", list("abcdef"))
+    np.testing.assert_array_equal(graph.toarray(), S.toarray())
+
+
+def test_a_sparse_matrix_that_is_too_large_when_dense_is_refused(tmp_path):
+    save_csr(tmp_path / "s.npz", [0, 1], shape=(2, 10**13))
+    assert os.path.getsize(tmp_path / "s.npz") < 2000
+    with pytest.raises(ValueError, match=r"s.npz: s needs .* GB of memory, but"):
+        read(tmp_path / "s.npz")
+
+
+# -- MATLAB ----------------------------------------------------------------------------
+
+
+def element(kind, data):
+    padding = b"\0" * (-len(data) % 8)
+    return struct.pack("<II", kind, len(data)) + data + padding
+
+
+def matlab(kind, dimensions, name, *parts):
+    flags = element(6, struct.pack("<II", kind, 0))
+    sides = element(5, struct.pack(f"<{len(dimensions)}i", *dimensions))
+    return element(14, flags + sides + element(1, name) + b"".join(parts))
+
+
+def doubles(*values):
+    return element(9, struct.pack(f"<{len(values)}d", *values))
+
+
+def save_matlab(path, *elements):
+    start = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
+    path.write_bytes(start + b"".join(elements))
+
+
+def whole_numbers(*values):
+    return element(5, struct.pack(f"<{len(values)}i", *values))
+
+
+def test_a_sparse_matlab_matrix_with_a_wrong_row_is_refused(tmp_path):
+    path = tmp_path / "s.mat"
+    parts = (whole_numbers(0, 10**6), whole_numbers(0, 1, 2), doubles(1.0, 2.0))
+    save_matlab(path, matlab(5, (4, 2), b"S", *parts))
+    with pytest.raises(ValueError, match="indices has 1000000, which is not between"):
+        read(path)
+    parts = (whole_numbers(0, 3), whole_numbers(0, 1, 2), doubles(1.0, 2.0))
+    save_matlab(path, matlab(5, (4, 2), b"S", *parts))
+    np.testing.assert_array_equal(read(path).X, [[1, 0], [0, 0], [0, 0], [0, 2]])
+
+
+def test_a_type_that_matlab_does_not_have_is_refused(tmp_path):
+    """It ended the process: SciPy looks the type up in a table without a check."""
+    for kind in (8, 10, 77, 4096):
+        body = element(kind, b"\0" * 64)
+        save_matlab(tmp_path / "t.mat", matlab(6, (4, 2), b"X", body))
+        with pytest.raises(ValueError, match=f"t.mat .* unknown type {kind}"):
+            read(tmp_path / "t.mat")
+
+
+def test_cells_in_cells_in_cells_are_not_followed(tmp_path):
+    """60000 deep they ended the process."""
+    X = matlab(6, (4, 2), b"X", doubles(*range(8)))
+    cell = matlab(1, (1, 1), b"c", matlab(1, (1, 1), b"", matlab(6, (1, 1), b"")))
+    save_matlab(tmp_path / "c.mat", X, cell)
+    assert read(tmp_path / "c.mat").X.shape == (4, 2)
+    with pytest.raises(ValueError, match="something else than numbers or text"):
+        read(tmp_path / "c.mat", names="c")
+
+
+def test_shapes_that_a_matlab_file_only_claims_are_refused(tmp_path):
+    save_matlab(tmp_path / "x.mat", matlab(6, (4000, 2000), b"X", doubles(*range(8))))
+    with pytest.raises(ValueError, match=r"claims the shape .4000, 2000. but has 8"):
+        read(tmp_path / "x.mat")
+    many = matlab(1, (2**30, 1), b"c")
+    X = matlab(6, (4, 2), b"X", doubles(*range(8)))
+    save_matlab(tmp_path / "c.mat", X, many)
+    with pytest.raises(ValueError, match="c claims more cells than there are"):
+        read(tmp_path / "c.mat", variable="X", names="c")
+
+
+def test_a_compressed_matlab_array_beyond_memory_is_refused(tmp_path, monkeypatch):
+    io.savemat(tmp_path / "z.mat", {"X": np.zeros((500, 500))}, do_compression=True)
+    assert read(tmp_path / "z.mat").X.shape == (500, 500)
+    little(monkeypatch, 1e6)
+    with pytest.raises(ValueError, match=r"z.mat: X needs .* but 0.0 GB are free"):
+        read(tmp_path / "z.mat")
+
+
+# -- NumPy -----------------------------------------------------------------------------
+
+
+def npy_header(shape, dtype="<f8"):
+    text = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((10**6, 10**6), "claims 8000000000000 bytes of values, but there are 96"),
+        ((2**62, 2**62), "bytes of values, but there are 96"),
+        ((-4, -3), "claims the shape"),
+        ((4, 4), "claims 128 bytes of values, but there are 96"),
+    ],
+)
+def test_a_header_that_claims_more_than_there_is(suffix, shape, message, tmp_path):
+    path = tmp_path / f"t.{suffix}"
+    data = npy_header(shape) + A.tobytes()
+    if suffix == "npy":
+        path.write_bytes(data)
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("X.npy", data)
+    with pytest.raises(ValueError, match=rf"t.{suffix} cannot be read .*{message}"):
+        read(path)
+
+
+def declare(path, size, checksum):
+    """Change size and checksum of the only member, in front of it and in the index."""
+    data = bytearray(path.read_bytes())
+    for signature, at in ((b"PK\x03\x04", 14), (b"PK\x01\x02", 16)):
+        place = data.index(signature) + at
+        data[place : place + 4] = struct.pack("<I", checksum)
+        data[place + 8 : place + 12] = struct.pack("<I", size)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+def test_a_member_longer_than_the_archive_declares_is_refused(method, tmp_path):
+    """zipfile itself stops at the declared size and is content."""
+    path = tmp_path / "t.npz"
+    whole = npy_header(A.shape) + A.tobytes()
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("X.npy", whole + b"\0" * 1000)
+    declare(path, len(whole), zlib.crc32(whole))
+    with np.load(path) as file:
+        np.testing.assert_array_equal(file["X"], A)
+    for count in (0, 1, 1000):  # whatever the checksum is of
+        declare(path, len(whole), zlib.crc32(whole + b"\0" * count))
+        with pytest.raises(ValueError, match=r"t.npz .*(archive declares|Bad CRC-32)"):
+            read(path)
+
+
+def test_only_the_array_that_is_asked_for_takes_memory(tmp_path):
+    big = np.zeros((1000, 10_000))
+    X = np.arange(40_000.0).reshape(200, 200)
+    np.savez_compressed(tmp_path / "t.npz", X=X, bomb=big, more=big)
+    tracemalloc.start()
+    table = read(tmp_path / "t.npz", variable="X")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(table.X, X)
+    assert peak < 3 * X.nbytes + 3e6  # blocks of one megabyte on the way
+
+
+def test_an_array_beyond_memory_is_refused_before_it_is_allocated(
+    tmp_path, monkeypatch
+):
+    np.savez_compressed(tmp_path / "t.npz", X=np.zeros((2000, 5000)))
+    np.savez_compressed(tmp_path / "i.npz", X=np.zeros((2000, 5000), np.int8))
+    assert os.path.getsize(tmp_path / "t.npz") < 100_000
+    little(monkeypatch, 70e6)
+    for name in ("t.npz", "i.npz"):  # a byte becomes a number of eight
+        tracemalloc.start()
+        message = rf"{name}: X needs 0.1 GB of memory, but 0.1 GB are free; keep fewer"
+        with pytest.raises(ValueError, match=message):
+            read(tmp_path / name)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 3e6
+    result = call("decompose", tmp_path / "t.npz", "-o", tmp_path / "r")
+    assert refused(result, "t.npz", "of memory")
+
+
+def test_free_memory_is_known_where_linux_tells_it():
+    found = memory.available()
+    assert found is None or 1e6 < found < 1e15
+
+
+def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    without = memory.available()
+    (tmp_path / "memory.current").write_text("500000\n")
+    (tmp_path / "memory.stat").write_text("anon 3\ninactive_file 200000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert without is None or memory.available() > 1e7
+    (tmp_path / "memory.max").write_text("1000000\n")
+    assert memory.available() == 700_000
+    with pytest.raises(ValueError, match=r"X needs 0.1 GB of memory, but 0.0 GB are"):
+        memory.check_fits(1e8, "X")
+
+
+def test_data_sets_are_read_in_the_same_way(tmp_path):
+    (tmp_path / "t.npz").write_bytes(b"PK\x05\x06" + b"\0" * 18 + b"x")
+    assert read_npz(tmp_path / "t.npz") == {}
+    np.savez(tmp_path / "t.npz", X=np.array([{}, 1], dtype=object))
+    with pytest.raises(ValueError, match=r"X.npy holds Python objects"):
+        read_npz(tmp_path / "t.npz")
+
+
+# -- files in other files --------------------------------------------------------------
+
+
+@pytest.fixture
+def result(tmp_path):
+    decompositions.table(12, 4).save(tmp_path / "result")
+    return tmp_path / "result"
+
+
+def change_index(folder, **changes):
+    path = folder / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def change_files(folder, **changes):
+    files = json.loads((folder / "result.json").read_text())["files"]
+    change_index(folder, files=files | changes)
+
+
+def test_a_result_reads_nothing_outside_its_folder(result, tmp_path):
+    outside = tmp_path / "outside.npy"
+    outside.write_bytes((result / "sparse.npy").read_bytes())
+    (result / "link.npy").symlink_to(outside)
+    (result / "sub").mkdir()
+    (result / "sub" / "s.npy").write_bytes(outside.read_bytes())
+    for name in ("../outside.npy", str(outside), "link.npy", "sub/s.npy", "..", ""):
+        change_files(result, sparse=name)
+        with pytest.raises(ValueError, match="files elsewhere are not read"):
+            Decomposition.load(result)
+        page = tmp_path / "page.html"
+        assert refused(call("explore", result, "-o", page), "not in this folder")
+        assert not page.exists()
+    change_files(result, sparse="sparse.npy")
+    (tmp_path / "alias").symlink_to(result)  # the folder itself may be anywhere
+    assert Decomposition.load(tmp_path / "alias").low_rank.shape == (12, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rpcag_result": "1"}, "is not the index"),
+        ({"files": 3}, "is not the index"),
+        ({"facts": [1]}, "facts is not what rpcag writes"),
+        ({"facts": {"gap": "small"}}, "gap of its facts"),
+        ({"facts": {"history": [[1, 2], [3]]}}, "history of its facts"),
+        ({"facts": {"largest": [3]}}, "largest of its facts"),
+        ({"facts": {"input": {"file": 3}}}, "input of its facts"),
+        ({"singular_values": [[1.0]]}, "singular_values is not"),
+        ({"samples": list(range(12))}, "samples is not"),
+        ({"labels": "abcabcabcabc"}, "labels is not"),
+        ({"image_shape": [-2, -2]}, "damaged: image_shape must be two positive"),
+        ({"image_shape": ["a", "b"]}, "damaged: image_shape must be two positive"),
+    ],
+)
+def test_an_index_with_other_things_in_it_is_damaged(
+    result, changes, message, tmp_path
+):
+    change_index(result, **changes)
+    with pytest.raises(ValueError, match=message):
+        Decomposition.load(result)
+    words = ("explore", result, "-o", tmp_path / "page.html")
+    assert refused(call(*words), "result")
+    assert refused(call("cluster", result, "-k", 2), "result")
+
+
+def test_an_index_nested_without_end_is_refused(result):
+    (result / "result.json").write_text("[" * 200_000)
+    with pytest.raises(ValueError, match="is not the index"):
+        Decomposition.load(result)
+
+
+def test_a_graph_of_a_result_that_points_elsewhere_is_refused(result):
+    save_csr(result / "graph.npz", [0, 1, 10**5], shape=(12, 12))
+    with pytest.raises(ValueError, match=r"graph.npz .* indices has 100000"):
+        Decomposition.load(result)
+
+
+def hdf5():
+    return pytest.importorskip("h5py", reason="needs the extra rpcag[files]")
+
+
+def raw_elsewhere(h5py, file, secret):
+    shape, dtype = (4, 3), np.float64
+    file.create_dataset("X", shape, dtype, external=[(str(secret), 0, 96)])
+
+
+def linked_elsewhere(h5py, file, secret):
+    with h5py.File(secret.with_suffix(".h5"), "w") as other:
+        other["Y"] = A
+    file["X"] = h5py.ExternalLink(str(secret.with_suffix(".h5")), "/Y")
+
+
+def virtual_elsewhere(h5py, file, secret):
+    with h5py.File(secret.with_suffix(".h5"), "w") as other:
+        other["Y"] = A
+    layout = h5py.VirtualLayout((4, 3), np.float64)
+    layout[:] = h5py.VirtualSource(str(secret.with_suffix(".h5")), "Y", (4, 3))
+    file.create_virtual_dataset("X", layout)
+
+
+@pytest.mark.parametrize("way", [raw_elsewhere, linked_elsewhere, virtual_elsewhere])
+def test_hdf5_reads_no_other_file(way, tmp_path, result):
+    h5py = hdf5()
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(A.tobytes())
+    with h5py.File(tmp_path / "t.h5", "w") as file:
+        way(h5py, file, secret)
+    with pytest.raises(
+        ValueError, match=r"no matrix of numbers; it has X \(in another"
+    ):
+        read(tmp_path / "t.h5")
+    with pytest.raises(ValueError, match=r"--variable X: .* in another file"):
+        read(tmp_path / "t.h5", variable="X")
+    with h5py.File(tmp_path / "t.h5", "a") as file:
+        file["Z"] = A
+    np.testing.assert_array_equal(read(tmp_path / "t.h5").X, A)
+    with pytest.raises(ValueError, match="in another file, which is not read"):
+        read(tmp_path / "t.h5", labels="X")
+    # The same as a part of a result.
+    with h5py.File(result / "sparse.h5", "w") as file:
+        way(h5py, file, secret)
+        file.move("X", "sparse")
+    change_files(result, sparse="sparse.h5")
+    with pytest.raises(ValueError, match=r"sparse.h5 .*in another file"):
+        Decomposition.load(result)
+
+
+def test_an_hdf5_array_beyond_memory_is_refused(tmp_path, monkeypatch):
+    with hdf5().File(tmp_path / "t.h5", "w") as file:
+        file.create_dataset("X", (10**6, 10**6), "f8", compression="gzip")  # all fill
+    with pytest.raises(ValueError, match=r"t.h5: X needs .* of memory"):
+        read(tmp_path / "t.h5")
+    with hdf5().File(tmp_path / "c.h5", "w") as file:
+        size = {"maxshape": (None, None), "chunks": (2000, 2000)}
+        file.create_dataset("X", data=A, compression="gzip", **size)
+    assert read(tmp_path / "c.h5").X.shape == (4, 3)
+    little(monkeypatch, 30e6)
+    with pytest.raises(ValueError, match=r"c.h5 .*X needs 0.1 GB of memory"):
+        read(tmp_path / "c.h5")
+
+
+def test_a_chunk_that_unpacks_to_more_than_its_size_is_refused(tmp_path, monkeypatch):
+    """A megabyte of HDF5 took a gigabyte for a matrix of 24 numbers."""
+    h5py = hdf5()
+    packed = zlib.compress(bytes(10_000_000), 9)
+    for name, side in (("small", 4), ("large", 40)):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            options = {"chunks": (side, side), "compression": "gzip"}
+            X = file.create_dataset("X", (side, side), "f8", **options)
+            X.id.write_direct_chunk((0, 0), packed)
+    with pytest.raises(ValueError, match=r"small.h5 .*/X holds more than its shape"):
+        read(tmp_path / "small.h5")
+    monkeypatch.setattr(
+        arrays, "available", lambda: 1e7
+    )  # less than it could unpack to
+    with pytest.raises(ValueError, match=r"large.h5 .*/X holds more than its shape"):
+        read(tmp_path / "large.h5")
+    with h5py.File(tmp_path / "fine.h5", "w") as file:
+        X = np.random.default_rng(0).standard_normal((90, 60))
+        file.create_dataset("X", data=X, compression="gzip", shuffle=True)
+    np.testing.assert_array_equal(read(tmp_path / "fine.h5").X, X)
+
+
+# -- Parquet ---------------------------------------------------------------------------
+
+
+def arrow():
+    pytest.importorskip("pyarrow", reason="needs the extra rpcag[files]")
+    import pyarrow
+    import pyarrow.parquet
+
+    return pyarrow, pyarrow.parquet
+
+
+def test_a_word_that_comes_often_takes_memory_once(tmp_path):
+    """Of 400 kilobytes pyarrow made 8 gigabytes."""
+    pa, parquet = arrow()
+    codes = pa.array(np.zeros(20_000, dtype=np.int32))
+    words = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 400_000]))
+    columns = pa.table({"w": words, "x": np.arange(20_000.0)})
+    parquet.write_table(columns, tmp_path / "t.parquet", store_schema=False)
+    before = pa.total_allocated_bytes()
+    table = read(tmp_path / "t.parquet", labels="w")
+    assert len(table.labels) == 20_000
+    assert len(table.labels[-1]) == 400_000
+    assert table.labels[0] is table.labels[-1]
+    assert pa.default_memory_pool().max_memory() - before < 1e8
+
+
+def test_rows_beyond_memory_are_refused(tmp_path, monkeypatch):
+    pa, parquet = arrow()
+    columns = {"x": np.zeros(1_000_000), "y": np.zeros(1_000_000)}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    little(monkeypatch, 50e6)
+    with pytest.raises(
+        ValueError, match=r"t.parquet, 1000000 rows of 2 columns, needs"
+    ):
+        read(tmp_path / "t.parquet")
+
+
+def test_columns_of_one_name_are_read(tmp_path):
+    pa, parquet = arrow()
+    columns = pa.Table.from_arrays(
+        [pa.array(column) for column in A.T], ["x", "x", "y"]
+    )
+    parquet.write_table(columns, tmp_path / "t.parquet")
+    table = read(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(table.X, A)
+    assert table.features == ["x", "x (2)", "y"]
+
+
+# -- images and videos -----------------------------------------------------------------
+
+
+def png(path, width, height, rows=None):
+    """With fewer rows than the header says, if asked for."""
+
+    def chunk(kind, data):
+        checksum = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + checksum
+
+    size = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    data = zlib.compress(b"\0" * ((width + 1) * (height if rows is None else rows)))
+    content = chunk(b"IHDR", size) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + content)
+
+
+@pytest.mark.parametrize(("side", "message"), [(30_000, "pixels"), (1500, "of memory")])
+def test_large_images_are_refused_by_their_header(side, message, tmp_path, monkeypatch):
+    pytest.importorskip("PIL", reason="needs the extra rpcag[plots]")
+    for name in ("a.png", "b.png"):
+        png(tmp_path / name, side, side, rows=2)
+    little(monkeypatch, 20e6)
+    with pytest.raises(ValueError, match=message):
+        load_folder(tmp_path)
+    with pytest.raises(ValueError, match=f"a.png .*{message}"):
+        load_folder(tmp_path, size=(8, 8))
+    assert refused(call("decompose", tmp_path, "-o", tmp_path / "r"), message)
+
+
+def test_postscript_is_not_run(tmp_path, monkeypatch):
+    Image = pytest.importorskip("PIL.Image", reason="needs the extra rpcag[plots]")
+    from PIL import EpsImagePlugin
+
+    def run(*arguments, **options):
+        pytest.fail("Ghostscript was called")
+
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", run)
+    for name in ("a.eps", "b.eps"):
+        Image.new("L", (4, 4)).save(tmp_path / name)
+    with pytest.raises(ValueError, match=r"a.eps cannot be read as an image"):
+        load_folder(tmp_path)
+
+
+@pytest.fixture
+def av():
+    return pytest.importorskip("av", reason="needs the extra rpcag[video]")
+
+
+def save_video(av, path, frames):
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream("ffv1", rate=5)
+        stream.height, stream.width = frames.shape[1:]
+        stream.pix_fmt = "gray"
+        for frame in frames:
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="gray")))
+        out.mux(stream.encode())
+
+
+def test_large_frames_are_refused_before_they_are_decoded(av, tmp_path):
+    frames = np.zeros((2, 200, 300), np.uint8)
+    (tmp_path / "folder").mkdir()
+    png(tmp_path / "folder" / "0.png", 300, 200)
+    png(tmp_path / "one.png", 300, 200)
+    save_video(av, tmp_path / "v.mkv", frames)
+    np.savez_compressed(tmp_path / "v.npz", frames=frames)
+    np.save(tmp_path / "v.npy", frames)
+    for name in ("v.mkv", "v.npz", "v.npy", "folder", "one.png"):
+        path = tmp_path / name
+        enough = 120_000 * sources.FRAME_BYTES  # FFmpeg counts what it pads, too
+        first = next(iter(sources.open_source(path, grey=True, memory=enough)))
+        assert first.shape == (200, 300)
+        with pytest.raises(ValueError, match=r"60000 pixels|more than 30000 pixels"):
+            next(iter(sources.open_source(path, memory=enough / 4)))
+
+
+def test_the_budget_of_a_command_holds_for_single_frames(av, tmp_path):
+    """A frame of 30000 x 30000 took 4.6 GB of a budget of 1.5."""
+    (tmp_path / "in").mkdir()
+    for name in ("0.png", "1.png"):
+        png(tmp_path / "in" / name, 30_000, 30_000, rows=2)
+    result = call("background", tmp_path / "in", "-o", tmp_path / "out")
+    assert refused(result, "0.png", "more than 50000000 pixels", "memory")
+
+
+def test_a_video_reads_no_other_file(av, tmp_path):
+    save_video(av, tmp_path / "other.mkv", np.zeros((3, 16, 16), np.uint8))
+    (tmp_path / "list.mp4").write_text("ffconcat version 1.0\nfile other.mkv\n")
+    with pytest.raises(ValueError, match=r"list.mp4 is not a video FFmpeg can read"):
+        list(sources.open_source(tmp_path / "list.mp4"))
+    # A pattern of FFmpeg is a name like any other.
+    for name in ("a%d.jpg", "a1.jpg"):
+        image = np.full((16, 16), 200 if "%" in name else 10, np.uint8)
+        av.VideoFrame.from_ndarray(image, format="gray").to_image().save(
+            tmp_path / name
+        )
+    (frame,) = sources.open_source(tmp_path / "a%d.jpg", grey=True)
+    assert frame.mean() > 190
+
+
+# -- text, labels and shapes -----------------------------------------------------------
+
+
+TEXT = "id,x,y\nZoë,1,2\nb,3,4\n"
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be-mark", "utf-32"]
+)
+def test_text_in_unicode_is_read(encoding, tmp_path):
+    if encoding.endswith("-mark"):
+        data = b"\xfe\xff" + TEXT.encode(encoding.removesuffix("-mark"))
+    else:
+        data = TEXT.encode(encoding)
+    (tmp_path / "t.csv").write_bytes(data)
+    table = read(tmp_path / "t.csv")
+    assert (table.samples, table.features, table.notes) == (
+        ["Zoë", "b"],
+        ["x", "y"],
+        [],
+    )
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_text_that_is_not_unicode_is_read_and_told(encoding, tmp_path):
+    (tmp_path / "t.csv").write_bytes(TEXT.encode(encoding))
+    table = read(tmp_path / "t.csv")
+    assert table.samples == ["Zoë", "b"]
+    assert len(table.notes) == 1
+    assert "line 2 has the byte 0xeb" in table.notes[0]
+    assert "Windows-1252" in table.notes[0]
+    text = TEXT.replace("Zoë", "5 €").encode("cp1252")
+    (tmp_path / "t.csv").write_bytes(text)
+    assert read(tmp_path / "t.csv").samples[0] == "5 €"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (TEXT.encode() + b"\xff,5,6\n", "line 4: the byte 0xff is not UTF-8; correct"),
+        (b"id,x,y\n\x81,1,2\n", "line 2: the byte 0x81 is not UTF-8"),
+        (TEXT.encode("utf-16")[:-1], "marked as UTF-16 but damaged"),
+        (
+            TEXT.encode("utf-16-le"),
+            "UTF-16 without a byte order mark; save it as UTF-8",
+        ),
+    ],
+)
+def test_text_that_is_damaged_is_refused(data, message, tmp_path):
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(ValueError, match=rf"t.csv.*{message}"):
+        read(tmp_path / "t.csv")
+    result = call("decompose", tmp_path / "t.csv", "-o", tmp_path / "r")
+    assert refused(result, "t.csv", "UTF-8")
+
+
+def test_edges_that_are_not_unicode_are_refused(tmp_path):
+    (tmp_path / "g.csv").write_bytes("Zoë,b\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"g.csv, line 1: the byte 0xeb is not UTF-8"):
+        read_graph(tmp_path / "g.csv", ["Zoë", "b"])
+
+
+def test_edges_between_digits_that_are_no_numbers(tmp_path):
+    for word in ("²", "9" * 5000):
+        (tmp_path / "g.csv").write_text(f"0,1\n0,{word}\n")
+        with pytest.raises(ValueError, match=r"g.csv, line [12]: .* neither the name"):
+            read_graph(tmp_path / "g.csv", list("abc"))
+
+
+def test_an_infinite_label_is_named(tmp_path):
+    np.savez(tmp_path / "t.npz", X=A, y=[1.0, 2.0, np.inf, np.nan])
+    message = r"--labels y: .*t.npz has inf for sample 2; use NaN"
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path / "t.npz", labels="y", variable="X")
+    with pytest.raises(ValueError, match="y must hold whole numbers"):
+        Data("mine", A, [1.0, 2.0, np.inf, 1.0])
+
+
+def test_names_that_are_not_unicode_are_named(tmp_path):
+    np.savez(tmp_path / "t.npz", X=A, who=np.array([b"a", b"b", b"\xff", b"d"]))
+    with pytest.raises(
+        ValueError, match=r"t.npz has .* for sample 2, .* not text in UTF-8"
+    ):
+        read(tmp_path / "t.npz", names="who")
+
+
+@pytest.mark.parametrize("shape", [(-2, -3), (0, 6), (2.5, 2.4), (np.inf, 1), (-1, 6)])
+def test_shapes_of_images_are_positive_whole_numbers(shape, tmp_path):
+    from rpcag.graphs import CompleteGraph, KNNGraph, KNNHypergraph
+
+    X = np.arange(24.0).reshape(4, 6)
+    np.savez(tmp_path / "t.npz", X=X, image_shape=np.array(shape))
+    with pytest.raises(ValueError, match=r"t.npz: image_shape must hold whole numbers"):
+        read(tmp_path / "t.npz", variable="X")
+    for builder in (KNNGraph, CompleteGraph, KNNHypergraph):
+        with pytest.raises(ValueError, match="image_shape must be two positive ints"):
+            builder(image_shape=shape).fit(X)
+    with pytest.raises(ValueError, match="image_shape must be two positive ints"):
+        Data("mine", X, image_shape=shape)
+    made = decompositions.table(6, 6)
+    with pytest.raises(ValueError, match="image_shape must be two positive ints"):
+        Decomposition(**vars(made) | {"image_shape": shape})
+    pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
+    from rpcag.plots import decomposition
+
+    with pytest.raises(ValueError, match="image_shape must be two positive ints"):
+        decomposition({"low_rank": X}, shape)
+
+
+@pytest.mark.parametrize("shape", [(-2, -3), (0, 6), (2**32, 2**32)])
+def test_shapes_given_for_a_file_fit_it(shape, tmp_path):
+    np.save(tmp_path / "t.npy", np.arange(24.0).reshape(4, 6))
+    with pytest.raises(ValueError, match="does not fit the 6 features"):
+        read(tmp_path / "t.npy", shape=shape)
