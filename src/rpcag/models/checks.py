@@ -30,13 +30,14 @@ def check_number(
         raise ValueError(f"{name} must be {what} {limits}, got {shown(value)}")
 
 
-def check_auto_or_number(model, name: str) -> None:
-    """Refuse an option that is neither "auto" nor a number of at least 0."""
+def check_auto_or_number(model, name: str, *words: str) -> None:
+    """Refuse an option that is no word, such as "auto", nor a number of at least 0."""
     value = getattr(model, name)
     if not isinstance(value, str):
         check_number(model, name, Real, at_least=0)
-    elif value != "auto":
-        raise ValueError(f"{name} must be 'auto' or a number, got {value!r}")
+    elif value not in ("auto", *words):
+        known = ", ".join(map(repr, ("auto", *words)))
+        raise ValueError(f"{name} must be {known} or a number, got {value!r}")
 
 
 def check_iterations(model) -> None:

@@ -58,6 +58,7 @@ def fit(
     *,
     lam: float | str,
     gamma: float | str,
+    factors: tuple[float, float],
     graph: Any,
     tol: float,
     max_iter: int,
@@ -70,9 +71,11 @@ def fit(
             f"X has entries of size {size:.3g}, which are not rescaled on Dask; divide "
             "X by a number that makes them about one"
         )
-    lam = automatic_lam(X.shape, observed) if isinstance(lam, str) else float(lam)
+    if isinstance(lam, str):
+        lam = factors[0] * automatic_lam(X.shape, observed)
     if isinstance(gamma, str):
-        gamma = automatic_gamma(X.shape, size, observed)
+        gamma = factors[1] * automatic_gamma(X.shape, size, observed)
+    lam, gamma = float(lam), float(gamma)
     shifted = None
     if graph is not None and gamma > 0:
         shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)

@@ -22,6 +22,7 @@ from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.sparse_structure import check_structure
 from rpcag.models.progress import Monitor
+from rpcag.solvers import Result
 
 BUILDERS = ("robust", "knn", "complete")
 # The degree of a new row counts as at least half and at most twice its neighbors' (the
@@ -30,14 +31,32 @@ BUILDERS = ("robust", "knn", "complete")
 SPAN = math.sqrt(2)
 
 
-def builder_of(name: str) -> GraphBuilder:
+def builder_of(name: str, argument: str = "graph") -> GraphBuilder:
     """The builder that a name of `BUILDERS` stands for."""
+    if name not in BUILDERS:
+        raise ValueError(
+            f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
+            f"or an adjacency, got {name!r}"
+        )
     if name == "robust":
         # Robust PCA is a model itself: loaded when there are models.
         from rpcag.models.robust_graph import RobustGraph
 
         return RobustGraph()
     return KNNGraph() if name == "knn" else CompleteGraph()
+
+
+def is_builder(graph) -> bool:
+    """Whether a `graph` argument is a name or a builder, not a matrix or a function."""
+    return isinstance(graph, (str, GraphBuilder))
+
+
+def trial_adjacency(builder: GraphBuilder, X: np.ndarray, theory: Result):
+    """The graph of X, for which Robust PCA with the theory's lam is known."""
+    builder = clone(builder)
+    if hasattr(builder, "_of_solution"):
+        return builder._of_solution(X, theory)
+    return builder.fit(X).adjacency_
 
 
 class ModelGraph:
@@ -234,12 +253,7 @@ def _keys(A: sparse.csr_array) -> Iterator[bytes]:
 
 def _build(graph, X, name: str, vertices: str, labels, monitor: Monitor | None):
     if isinstance(graph, str):
-        if graph not in BUILDERS:
-            raise ValueError(
-                f"{name} must be one of {BUILDERS}, a builder of rpcag.graphs "
-                f"or an adjacency, got {graph!r}"
-            )
-        graph = builder_of(graph)
+        graph = builder_of(graph, name)
     if isinstance(graph, GraphBuilder):
         builder = clone(graph)
         if monitor is not None and hasattr(builder, "_fit_watched"):

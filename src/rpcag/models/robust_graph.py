@@ -3,10 +3,13 @@
 import numpy as np
 
 from rpcag.graphs.builder import GraphBuilder
+from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
+from rpcag.linalg.svt import factorise
 from rpcag.models.problem import Problem
 from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA, resolve_lam
+from rpcag.solvers import Result
 from rpcag.solvers.checkpoint import Checkpoint, Saved, array, number
 
 # Certified gap of Robust PCA: enough to tell neighbours.
@@ -67,7 +70,15 @@ class RobustGraph(GraphBuilder):
     def _build(self, rows):
         self._model = _robust_pca(_with_nan(rows), self._monitor)
         self._stopped = self._model.status_ == "stopped"
-        h = self._halfway(self._model.embedding_)
+        return self._join(rows, self._halfway(self._model.embedding_))
+
+    def _of_solution(self, X, theory: Result):
+        """The graph, from the answer of Robust PCA for X with the theory's lam."""
+        P, s, _ = factorise(theory.x, theory.basis)
+        rows = observed(np.asarray(X, dtype=np.float64))
+        return self._join(rows, P.astype(np.float64) * np.sqrt(s))
+
+    def _join(self, rows, h: np.ndarray):
         self._short = SHORT * np.linalg.norm(h, axis=1).max()
         self._graph = KNNGraph(self.n_neighbors).fit(_seen(rows, self._relative(h)))
         return self._graph.adjacency_

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.inputs import is_dask
+from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import (
@@ -20,7 +21,7 @@ from rpcag.models.checks import (
     check_observed,
 )
 from rpcag.models.decomposition import Decomposition
-from rpcag.models.graph import ModelGraph
+from rpcag.models.graph import ModelGraph, builder_of, is_builder, trial_adjacency
 from rpcag.models.problem import (
     Problem,
     automatic_gamma,
@@ -28,8 +29,9 @@ from rpcag.models.problem import (
     observed_share,
     typical_size,
 )
-from rpcag.models.progress import Monitor
+from rpcag.models.progress import Monitor, tell
 from rpcag.models.table import About
+from rpcag.models.weights import Choice, choose, connected_rows, random_rows
 from rpcag.solvers import Result
 from rpcag.solvers.admm import PENALTY
 from rpcag.solvers.projection import Subspace, project
@@ -48,10 +50,12 @@ class RPCA(Decomposition):
     n_components : int, optional
         Columns of the embedding at the most; by default the rank that was found. The
         low-rank matrix itself is not cut.
-    lam : float or "auto", default="auto"
-        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)), over
-        the root of the share of entries that are observed.
-        Smaller values move more of X into the sparse part.
+    lam : float, "auto" or "predict", default="auto"
+        Weight of the sparse part. Smaller values move more of X into it. "auto" is
+        1 / sqrt(max(n_samples, n_features)), over the root of the share of entries that
+        are observed: right for data that are exactly low-rank but for gross errors.
+        "predict" chooses the weight that predicts hidden entries best; use it for data
+        with noise and for filling in. It takes the time of a few fits.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -81,6 +85,13 @@ class RPCA(Decomposition):
     rank_ : int
         Rank of L.
     lam_ : float
+    weights_ : Choice or None
+        With "predict": the chosen weights, every candidate with its error at the hidden
+        entries (`trials`), and how many entries were hidden.
+    explained_ : float
+        With "predict": the share of the spread of hidden entries that the model
+        predicts, 1 for all and 0 for no more than the median of the feature. NaN where
+        the weights are given.
     objective_, lower_bound_, gap_ : float
         Objective at L, a proven lower bound of the optimum, and their relative
         difference.
@@ -223,7 +234,11 @@ class RPCA(Decomposition):
         return super()._check_adjacency(X, adjacency)
 
     def _fit(self, X):
-        lam = resolve_lam(self.lam, X)
+        self._forget_choice()
+        if self.lam == "predict":
+            lam = self._choose(X, None, 0.0).lam
+        else:
+            lam = resolve_lam(self.lam, X)
         result = self._solve(Problem(X, lam))
         self.lam_ = lam
         self._name(X, result)
@@ -242,6 +257,7 @@ class RPCA(Decomposition):
             X,
             lam=self.lam,
             gamma=getattr(self, "gamma", 0.0),
+            factors=self._factors_on_dask(X, graph),
             graph=graph,
             tol=float(self.tol),
             max_iter=self.max_iter,
@@ -254,6 +270,27 @@ class RPCA(Decomposition):
             self.gamma_, self._graph = split.gamma, graph
             self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self._name_parts(split.low_rank, split.sparse, split.factors, split.result)
+
+    def _factors_on_dask(self, X, graph) -> tuple[float, float]:
+        """What the automatic lam and gamma are multiplied by.
+
+        Where one is "predict" they are chosen on some rows, which are loaded.
+        """
+        self._forget_choice()
+        gamma = getattr(self, "gamma", 0.0)
+        if "predict" not in (self.lam, gamma):
+            return 1.0, 1.0
+        rows = random_rows(X.shape)
+        options: dict = {}
+        if graph is not None:
+            rows = connected_rows(graph.adjacency, X.shape)
+            A = graph.adjacency[rows][:, rows]
+            options["build"] = lambda Y, theory: self._shifted(A, Y)
+        Y = np.ascontiguousarray(X[rows].compute())
+        lam = None if self.lam == "predict" else resolve_lam(self.lam, Y)
+        gamma = None if gamma == "predict" else resolve_gamma(gamma, Y)
+        choice = self._choose(Y, lam, gamma, **options)
+        return choice.factors
 
     def _graph_on_dask(self, X):
         return None
@@ -276,6 +313,23 @@ class RPCA(Decomposition):
         self._warn(result)
         return replace(result, state=None)  # four arrays like X
 
+    def _forget_choice(self) -> None:
+        self.weights_: Choice | None = None
+        self.explained_ = math.nan
+
+    def _choose(self, X, lam, gamma, **graph) -> Choice:
+        """Choose the weights that are None; sets `weights_` and `explained_`."""
+        monitor = Monitor.of(self, "weights")
+        choice = choose(X, lam=lam, gamma=gamma, callback=monitor.callback, **graph)
+        self.weights_, self.explained_ = choice, choice.explained
+        tell(
+            self.verbose,
+            f"{monitor.title}: lam {choice.lam:.3g}, gamma {choice.gamma:.3g} of "
+            f"{len(choice.trials['lam'])} pairs explain {choice.explained:.0%} of "
+            f"{choice.n_hidden} hidden entries",
+        )
+        return choice
+
     def _ties(self, X, adjacency):
         """Curvature and pull of the smoothness towards the fitted rows: none."""
         return np.zeros(len(X)), np.zeros((len(X), self.rank_))
@@ -295,16 +349,21 @@ class RPCAG(RPCA):
     n_components : int, optional
         Columns of the embedding at the most; by default the rank that was found. The
         low-rank matrix itself is not cut.
-    lam : float or "auto", default="auto"
-        Weight of the sparse part; "auto" is 1 / sqrt(max(n_samples, n_features)), over
-        the root of the share of entries that are observed.
-        Smaller values move more of X into the sparse part.
-    gamma : float or "auto", default="auto"
+    lam : float, "auto" or "predict", default="auto"
+        Weight of the sparse part. Smaller values move more of X into it. "auto" is
+        1 / sqrt(max(n_samples, n_features)), over the root of the share of entries that
+        are observed: right for data that are exactly low-rank but for gross errors.
+        "predict" chooses the weight that predicts hidden entries best; use it for data
+        with noise and for filling in. It takes the time of a few fits.
+    gamma : float, "auto" or "predict", default="auto"
         Weight of the smoothness; 0 gives Robust PCA. "auto" is
         4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry
         (the median size of those that are not zero, as a deviation), so it follows the
         unit of X: about 0.125 for standardised data of 1000 features. It is multiplied
-        by the share of entries that are observed.
+        by the share of entries that are observed. This weight was measured for
+        clustering. "predict" chooses the weight that predicts hidden entries best, and
+        0 where the graph does not help; then no graph is built, and `adjacency_` is
+        None unless a matrix was given.
     graph : "robust", "knn", "complete", builder or adjacency, default="robust"
         "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbours in
         the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
@@ -348,6 +407,9 @@ class RPCAG(RPCA):
         Rank of L.
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     lam_, gamma_ : float
+    weights_ : Choice or None
+    explained_ : float
+        As in `RPCA`.
     objective_, lower_bound_, gap_ : float
         Objective at L, a proven lower bound of the optimum, and their relative
         difference.
@@ -412,14 +474,19 @@ class RPCAG(RPCA):
 
     def _fit(self, X):
         lam, gamma = self._parameters(X)
+        self._forget_choice()
         monitor = Monitor.of(self, "graph")
-        graph = ModelGraph(
-            self.graph,
-            X,
-            self.laplacian,
-            labels=self._sample_names,
-            monitor=monitor,
-        )
+        graph = None
+        if not is_builder(self.graph):  # a matrix, or a function that makes one
+            graph = self._model_graph(X, monitor)
+        if lam is None or gamma is None:
+            choice = self._choose(X, lam, gamma, **self._trial_graph(X, graph))
+            lam, gamma = choice.lam, choice.gamma
+            if gamma == 0 and graph is None:
+                self._fit_without_graph(X, lam)
+                return
+        if graph is None:
+            graph = self._model_graph(X, monitor)
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
         # A stopped graph is not the one with which a later fit goes on.
         result = self._solve(Problem(X, lam, gamma, shifted), save=not graph.stopped)
@@ -430,8 +497,40 @@ class RPCAG(RPCA):
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self._name(X, result)
 
+    def _fit_without_graph(self, X, lam: float) -> None:
+        """Robust PCA: no graph predicts hidden entries better, so none is built."""
+        result = self._solve(Problem(X, lam))
+        self.lam_, self.gamma_ = lam, 0.0
+        self._graph = self.adjacency_ = self.laplacian_ = None
+        self._name(X, result)
+
+    def _model_graph(self, X, monitor: Monitor) -> ModelGraph:
+        return ModelGraph(
+            self.graph, X, self.laplacian, labels=self._sample_names, monitor=monitor
+        )
+
+    def _trial_graph(self, X, graph: ModelGraph | None) -> dict:
+        """How `choose` gets the graph of the rows at which it looks."""
+        if graph is not None:
+            rows = connected_rows(graph.adjacency, X.shape)
+            A = graph.adjacency[rows][:, rows]
+            return {"rows": rows, "build": lambda Y, theory: self._shifted(A, Y)}
+        builder = builder_of(self.graph) if isinstance(self.graph, str) else self.graph
+        return {
+            "build": lambda Y, theory: self._shifted(
+                trial_adjacency(builder, Y, theory), Y
+            )
+        }
+
+    def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
+        return ShiftedLaplacian(laplacian(adjacency, self.laplacian), Y.shape[1])
+
     def _parameters(self, X):
-        return resolve_lam(self.lam, X), resolve_gamma(self.gamma, X)
+        """lam and gamma; None where they are to be chosen."""
+        return (
+            None if self.lam == "predict" else resolve_lam(self.lam, X),
+            None if self.gamma == "predict" else resolve_gamma(self.gamma, X),
+        )
 
     def _graph_on_dask(self, X):
         if isinstance(self.graph, (str, BaseEstimator)) or callable(self.graph):
@@ -443,7 +542,9 @@ class RPCAG(RPCA):
         return ModelGraph(self.graph, np.empty((X.shape[0], 1)), self.laplacian)
 
     def _ties(self, X, adjacency):
-        ties = self._graph.ties(X, adjacency, np.asarray(self._scores))
+        ties = None
+        if self._graph is not None:
+            ties = self._graph.ties(X, adjacency, np.asarray(self._scores))
         if ties is None:
             return super()._ties(X, adjacency)
         curvature, pull = ties
@@ -467,7 +568,7 @@ def check_options(model) -> None:
         check_number(model, "n_components", Integral, at_least=1)
     for name in ("lam", "gamma"):
         if hasattr(model, name):
-            check_auto_or_number(model, name)
+            check_auto_or_number(model, name, "predict")
     if getattr(model, "lam", "auto") == 0:
         raise ValueError("lam must be positive, got 0: the best L would be zero")
     check_iterations(model)
@@ -476,7 +577,7 @@ def check_options(model) -> None:
 
 
 def resolve_lam(lam, X: np.ndarray) -> float:
-    """The paper's rule (after Candès et al.), or the number given."""
+    """The rule of Candès et al., or the number given."""
     if not isinstance(lam, str):
         return float(lam)
     return automatic_lam(X.shape, observed_share(X))
