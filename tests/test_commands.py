@@ -291,8 +291,9 @@ def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(
     assert not list(folder.glob("state*"))
     a, b = Decomposition.load("whole"), Decomposition.load("r")
     np.testing.assert_allclose(a.low_rank, b.low_rank, atol=1e-4)
-    # Not begun anew, and only what this run has proved is in the history.
-    assert b.facts["history"][0][0] > a.facts["history"][0][0]
+    if stage == "fit":
+        # Not begun anew, and only what this run has proved is in the history.
+        assert b.facts["history"][0][0] > a.facts["history"][0][0]
 
 
 # -- cluster ---------------------------------------------------------------------------
