@@ -407,7 +407,7 @@ MISTAKES = [
     ("decompose sensors.csv -o edges.csv/r", "is no place for it (Not a directory)"),
     ("explore done -o edges.csv/p.html", "is no place for it (Not a directory)"),
     ("explore huge -o p.html", "values of 1.0e+300, and a page holds none beyond"),
-    ("decompose largest.npy -o r", "X has entries of size 1.8e+308"),
+    ("decompose largest.npy -o r", "X has entries of size 1.7e+308"),
     ("decompose largest.npy -o r --standardise", "too large to be standardised"),
     ("decompose complex.npy -o r", "it has complex (3 x 3, no numbers)"),
     ("decompose objects.npy -o r", "it holds Python objects, not numbers"),
