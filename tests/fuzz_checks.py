@@ -520,9 +520,8 @@ def _check_transform(report, problem, model, X, goal, converged) -> None:
                 f"row {i} of fit comes back {distance[i] / largest:.1e} of the "
                 "longest away from its embedding",
             )
-    elif report.model not in CLOSED:
-        if not unfinished:
-            _check_rows(report, model, X, goal, again, given)
+    elif report.model not in CLOSED and not unfinished:
+        _check_rows(report, model, X, goal, again, given)
     _check_new_rows(report, problem, model, X, given, largest)
 
 
