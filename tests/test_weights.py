@@ -95,6 +95,15 @@ def test_the_same_data_get_the_same_weights_in_any_unit(rng):
     assert two.explained_ == pytest.approx(one.explained_)
 
 
+def test_errors_made_with_a_common_seed_are_not_just_those_that_are_hidden():
+    X = load_wine().data
+    spoilt_entries = np.random.default_rng(0).random(X.shape) < 0.15
+    Z = np.where(spoilt_entries, np.nan, X)
+    # Hidden are 15 % of what is left; with the same draws it would be nothing.
+    share = choose(Z).n_hidden / np.count_nonzero(~spoilt_entries)
+    assert 0.12 < share < 0.18
+
+
 def test_noise_explains_nothing(rng):
     X = rng.standard_normal((200, 30))
     model = RPCA(lam="predict").fit(X)

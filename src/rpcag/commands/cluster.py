@@ -156,8 +156,8 @@ def _from_table(input: Path, k: int | None, given: dict[str, Any]):
     estimator: Any = fitting.build(
         kind,
         {
-            "lam": o.parse_number("--lam", given["lam"]),
-            "gamma": o.parse_number("--gamma", given["gamma"], "cv"),
+            "lam": o.parse_number("--lam", given["lam"], "predict"),
+            "gamma": o.parse_number("--gamma", given["gamma"], "cv", "predict"),
             "gamma_features": o.parse_number(
                 "--gamma-features", given["gamma_features"]
             ),

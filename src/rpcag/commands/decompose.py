@@ -97,8 +97,8 @@ def decompose(
     with mistakes():
         kind = fitting.model_class(model, fitting.DECOMPOSITIONS)
         chosen = {
-            "lam": o.parse_number("--lam", lam),
-            "gamma": o.parse_number("--gamma", gamma, "cv"),
+            "lam": o.parse_number("--lam", lam, "predict"),
+            "gamma": o.parse_number("--gamma", gamma, "cv", "predict"),
             "gamma_features": o.parse_number("--gamma-features", gamma_features),
             "tol": tol,
             "max_iter": max_iter,
@@ -230,6 +230,8 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
     rows["proven"] = f"at most {in_words(f['gap'])} above the best objective there is"
     if f["gap"] >= 0.5:
         rows["proven"] = "nothing yet: too few iterations"
+    if "explained" in f:
+        rows["predicted"] = f"{f['explained']:.0%} of the spread of hidden entries"
     seconds = f["seconds"]
     spent = f"{seconds:.1f} s" if seconds < 60 else duration(seconds)
     rows["time"] = f"{spent}, {f['n_iter']} iterations"

@@ -91,16 +91,19 @@ def _model(*names: str, help: str, **options):
 Lam = Annotated[
     str | None,
     _model(
-        "--lam", metavar="NUMBER", help="Weight of the sparse part; auto if not said."
+        "--lam",
+        metavar="NUMBER|predict",
+        help="Weight of the sparse part; default: auto. predict chooses it by "
+        "predicting hidden entries.",
     ),
 ]
 Gamma = Annotated[
     str | None,
     _model(
         "--gamma",
-        metavar="NUMBER|cv",
-        help="Weight of the smoothness; auto if not said, cv chooses it by predicting "
-        "hidden entries.",
+        metavar="NUMBER|predict|cv",
+        help="Weight of the smoothness; default: auto. predict chooses it by predicting "
+        "hidden entries; cv does so on a fixed grid.",
     ),
 ]
 GammaFeatures = Annotated[

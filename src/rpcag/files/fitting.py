@@ -158,6 +158,8 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
     for name in (*told[1:], "rank", "n_iter", "status"):
         if hasattr(model, f"{name}_"):
             found[name] = getattr(model, f"{name}_")
+    if getattr(model, "weights_", None) is not None:
+        found["explained"] = model.explained_
     found["seconds"] = round(seconds, 3)
     if set(told) <= set(history):
         columns = zip(*(history[name].tolist() for name in told), strict=True)
