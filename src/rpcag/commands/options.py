@@ -102,8 +102,8 @@ Gamma = Annotated[
     _model(
         "--gamma",
         metavar="NUMBER|predict|cv",
-        help="Weight of the smoothness; default: auto. predict chooses it by predicting "
-        "hidden entries; cv does so on a fixed grid.",
+        help="Weight of the smoothness; default: auto. predict chooses it by "
+        "predicting hidden entries; cv does so on a fixed grid.",
     ),
 ]
 GammaFeatures = Annotated[
