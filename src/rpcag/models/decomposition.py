@@ -87,8 +87,8 @@ class Decomposition(MatrixModel):
         if n_rows:
             warnings.warn(
                 f"{type(self).__name__}.transform ran out of iterations for {n_rows} "
-                "rows; their embedding is near the best. Weights nearer to 'auto' "
-                "converge faster.",
+                "rows of X; their embedding is approximate. Check whether they are in "
+                "the unit of the rows of fit.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
