@@ -291,8 +291,9 @@ def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(
     assert not list(folder.glob("state*"))
     a, b = Decomposition.load("whole"), Decomposition.load("r")
     np.testing.assert_allclose(a.low_rank, b.low_rank, atol=1e-4)
-    # Not begun anew, and only what this run has proved is in the history.
-    assert b.facts["history"][0][0] > a.facts["history"][0][0]
+    if stage == "fit":
+        # Not begun anew, and only what this run has proved is in the history.
+        assert b.facts["history"][0][0] > a.facts["history"][0][0]
 
 
 # -- cluster ---------------------------------------------------------------------------
@@ -406,7 +407,7 @@ MISTAKES = [
     ("decompose sensors.csv -o edges.csv/r", "is no place for it (Not a directory)"),
     ("explore done -o edges.csv/p.html", "is no place for it (Not a directory)"),
     ("explore huge -o p.html", "values of 1.0e+300, and a page holds none beyond"),
-    ("decompose largest.npy -o r", "X has entries of size 1.8e+308"),
+    ("decompose largest.npy -o r", "X has entries of size 1.7e+308"),
     ("decompose largest.npy -o r --standardise", "too large to be standardised"),
     ("decompose complex.npy -o r", "it has complex (3 x 3, no numbers)"),
     ("decompose objects.npy -o r", "it holds Python objects, not numbers"),

@@ -83,6 +83,16 @@ class Decomposition(MatrixModel):
                 stacklevel=5,
             )
 
+    def _warn_unfinished(self, n_rows: int) -> None:
+        if n_rows:
+            warnings.warn(
+                f"{type(self).__name__}.transform ran out of iterations for {n_rows} "
+                "rows; their embedding is near the best. Weights nearer to 'auto' "
+                "converge faster.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
     def _name(self, X, result: Result) -> None:
         """Fitted attributes from the answer."""
         with np.errstate(invalid="ignore"):

@@ -277,7 +277,7 @@ class FRPCAG(Decomposition):
         if ties is None:
             ties = np.zeros(len(X)), np.zeros(X.shape)
         a, b = (g * self._unit for g in (self.gamma_samples_, self.gamma_features_))
-        L = fista_rows(
+        L, unfinished = fista_rows(
             X.astype(np.float64) / self._unit,
             a * ties[0],
             a * ties[1],
@@ -285,4 +285,5 @@ class FRPCAG(Decomposition):
             b,
             self._top,
         )
+        self._warn_unfinished(unfinished)
         return (L @ self.components_.T.astype(np.float64)) * self._unit

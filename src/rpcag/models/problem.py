@@ -63,7 +63,9 @@ class Problem:
         centre = typical_centre(X)
         self.spread = typical_spread(X, self.scale, centre)
         self.unit = 1.0
-        largest = max(float(np.nanmax(np.abs(x), initial=0.0)) for x in X)
+        largest = self.largest = max(
+            float(np.nanmax(np.abs(x), initial=0.0)) for x in X
+        )
         if largest > SAFE or self.scale < 1 / SAFE:
             self.unit = math.ldexp(1.0, math.frexp(self.scale)[1] - 1)
             with np.errstate(over="ignore"):
@@ -154,7 +156,7 @@ class Problem:
             objective = result.objective * self.unit
         if not (np.isfinite(objective) and np.isfinite(x).all()):
             raise ValueError(
-                f"X has entries of size {self.scale:.3g}: its nuclear norm or the "
+                f"X has entries of size {self.largest:.3g}: its nuclear norm or the "
                 "objective overflows; rescale X"
             )
         return replace(

@@ -202,7 +202,7 @@ class RPCA(Decomposition):
         if np.isnan(X).any():
             observed = ~np.isnan(X)
             scaled[~observed] = 0
-        Z = project(
+        Z, unfinished = project(
             scaled,
             observed,
             Subspace(
@@ -214,6 +214,7 @@ class RPCA(Decomposition):
             pull,
             penalty=PENALTY * self.lam_ * float(scale) / self._spread,
         )
+        self._warn_unfinished(unfinished)
         return Z[:, : self.n_components_] * scale
 
     def _check_adjacency(self, X, adjacency):

@@ -353,21 +353,25 @@ def fista_rows(
     b: float,
     top: float,
     *,
-    tol: float = 1e-8,
-    max_iter: int = 5000,
-) -> np.ndarray:
+    tol: float = 1e-6,
+    max_iter: int = 20_000,
+) -> tuple[np.ndarray, int]:
     """Rows l next to fixed neighbours, each by itself and stopped by itself.
 
     minimise ||m o (x - l)||_1 + curvature ||l||^2 - 2 l pull^T + b l Phi l^T
 
-    with Phi the Laplacian between the columns and `top` its largest eigenvalue.
+    with Phi the Laplacian between the columns and `top` its largest eigenvalue. A row
+    is done when its gradient step, over the length of the step, is below `tol`: the
+    loss has slopes of one. Returns the rows, and how many are not done.
     """
     X = X.astype(np.float64)
     answer = np.nan_to_num(X, nan=0.0)
     lipschitz = 2 * (curvature + b * top)[:, None] * (1 + 1e-6)
     steps = 1 / np.where(lipschitz > 0, lipschitz, 1.0)
     size = np.nanmax(np.abs(X), axis=1, initial=1e-300)
-    size = np.maximum(size, np.abs(pull).max(axis=1, initial=0.0))
+    # Of a step: of the row itself, and of its gradient.
+    slope = curvature * size + np.abs(pull).max(axis=1, initial=0.0)
+    rounding = 8 * np.finfo(np.float64).eps * (size + steps[:, 0] * slope)
 
     active = np.arange(len(X))
     x, step, c, g = X, steps, curvature[:, None], pull
@@ -384,11 +388,11 @@ def fista_rows(
         momentum = np.where(against, 0.0, (t - 1) / longer)
         t = np.where(against, 1.0, longer)
         answer[active] = new
-        moving = np.abs(new - Z).max(axis=1) > tol * size[active]
-        if not moving.any():
-            break
+        moving = np.abs(new - Z).max(axis=1) > tol * step[:, 0] + rounding[active]
         active = active[moving]
+        if active.size == 0:
+            break
         x, step, c, g, L, before, t, momentum = (
             part[moving] for part in (x, step, c, g, new, L, t, momentum)
         )
-    return answer
+    return answer, active.size

@@ -26,7 +26,7 @@ def project(
     penalty: float,
     tol: float = 1e-6,
     max_iter: int = 10_000,
-) -> np.ndarray:
+) -> tuple[np.ndarray, int]:
     """Coordinates z of new rows x in the subspace, robust to gross errors in x.
 
     Every row minimises, independently of the others,
@@ -38,13 +38,14 @@ def project(
     fitted model satisfy the same optimality condition, and a training row joined to
     its neighbours gets its own coordinates back. ADMM on P = z V: since V V^T = I the
     z-step is diagonal. Each row stops at its own duality gap, relative to
-    lam ||m o x||_1, so that no row's answer depends on the others in the batch.
+    lam ||m o x||_1, so that no row's answer depends on the others in the batch. Returns
+    the coordinates, and how many rows are not done.
     """
     V = subspace.directions
     n_rows, rank = len(X), len(V)
     Z = np.zeros((n_rows, rank), X.dtype)
     if rank == 0 or n_rows == 0:
-        return Z
+        return Z, 0
     H = 1 / subspace.singular_values + curvature[:, None]
     H = H.astype(X.dtype)
     seen = np.ones_like(X) if observed is None else observed.astype(X.dtype)
@@ -68,7 +69,7 @@ def project(
             done = gap <= goal[active]
             Z[active] = z
             if done.all():
-                break
+                return Z, 0
             primal, dual = _norms(L - new), _norms(new - P)
             primal, dual = (
                 primal * _norms(U),
@@ -81,7 +82,7 @@ def project(
             active = active[~done]
             x, m, h, g, rho, U, new = (a[~done] for a in (x, m, h, g, rho, U, new))
         P = new
-    return Z
+    return Z, len(active)
 
 
 def _gap(x, m, h, g, z, L, Y, V, lam):
