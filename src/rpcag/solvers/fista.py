@@ -361,15 +361,16 @@ def fista_rows(
     minimise ||m o (x - l)||_1 + curvature ||l||^2 - 2 l pull^T + b l Phi l^T
 
     with Phi the Laplacian between the columns and `top` its largest eigenvalue. A row
-    is done when its gradient step, over the length of the step, is below `tol`: the
-    loss has slopes of one. Returns the rows, and how many are not done.
+    has converged if its gradient step, divided by the step length, is below `tol`. That
+    is relative to the slope of the loss, which is one. Returns the rows and the number
+    of rows that have not converged.
     """
     X = X.astype(np.float64)
     answer = np.nan_to_num(X, nan=0.0)
     lipschitz = 2 * (curvature + b * top)[:, None] * (1 + 1e-6)
     steps = 1 / np.where(lipschitz > 0, lipschitz, 1.0)
     size = np.nanmax(np.abs(X), axis=1, initial=1e-300)
-    # Of a step: of the row itself, and of its gradient.
+    # Rounding errors of a step come from the row and from its gradient.
     slope = curvature * size + np.abs(pull).max(axis=1, initial=0.0)
     rounding = 8 * np.finfo(np.float64).eps * (size + steps[:, 0] * slope)
 
