@@ -41,7 +41,7 @@ def project(
     its neighbours gets its own coordinates back. ADMM on P = z V: since V V^T = I the
     z-step is diagonal. Each row stops at its own duality gap, relative to
     lam ||m o x||_1, so that no row's answer depends on the others in the batch. Returns
-    the coordinates, and how many rows are not done.
+    the coordinates and the number of rows that have not converged.
     """
     V = subspace.directions
     n_rows, rank = len(X), len(V)
