@@ -184,7 +184,7 @@ def test_a_write_that_fails_is_one_sentence_and_changes_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         f"OSError {errno.EFBIG} {path / 'low_rank'}{path.suffix} could not be written: "
-        "File too large; choose a place that takes files of this size"
+        "File too large; choose a disk that supports files of this size"
         for path in paths
     ]
     assert tree(tmp_path) == before
@@ -193,9 +193,9 @@ def test_a_write_that_fails_is_one_sentence_and_changes_nothing(tmp_path):
 
 def test_no_space_and_no_permission_say_what_to_do(tmp_path):
     for number, remedy in (
-        (errno.ENOSPC, "free some space, or choose a place on another disk"),
-        (errno.EACCES, "choose a place where you may write"),
-        (errno.EIO, "choose another place"),
+        (errno.ENOSPC, "free some space, or choose a folder on another disk"),
+        (errno.EACCES, "choose a folder that you may write to"),
+        (errno.EIO, "choose another path"),
     ):
         kind = type(OSError(number, ""))
         said = f"a.txt could not be written: {os.strerror(number)}; {remedy}"

@@ -101,7 +101,7 @@ def test_the_papers_weights_can_be_asked_for(clip, tmp_path):
     assert facts["lam"] == 0.03
     assert facts["in_motion"] > 0.1
     assert result.exit_code == 1
-    assert "More than --max-iter 3, or a larger --tol, would do" in result.stderr
+    assert "Use more than --max-iter 3, or a larger --tol" in result.stderr
 
 
 def test_masks_are_scored_by_the_truth(clip, tmp_path):
@@ -250,8 +250,11 @@ def test_the_video_itself_is_never_replaced(name, clip, tmp_path):
     for words in ([], ["--force"]):
         result = command(video, "-o", tmp_path, *other, *words)
         assert result.exit_code == 2
-        assert result.output == f"rpcag: {path} is what is read; name another folder\n"
-    with pytest.raises(ValueError, match="is what is read"):
+        assert (
+            result.output
+            == f"rpcag: {path} is or contains an input; choose another folder\n"
+        )
+    with pytest.raises(ValueError, match="is or contains an input"):
         separate_file(path, tmp_path)
     assert path.read_bytes() == clip.read_bytes()
     assert listed(tmp_path) == [name]
@@ -263,7 +266,7 @@ def test_a_video_inside_what_is_replaced_is_left_alone(clip, tmp_path):
     inside.write_bytes(clip.read_bytes())
     result = command(inside, "-o", tmp_path, "--format", "png", "--force")
     assert result.exit_code == 2
-    assert "mask is what is read; name another folder" in result.output
+    assert "mask is or contains an input; choose another folder" in result.output
     assert inside.read_bytes() == clip.read_bytes()
 
 
@@ -286,7 +289,7 @@ def test_what_is_there_is_only_replaced_if_asked(clip, tmp_path):
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     result = command(*words, "--frames", ":9")
     assert result.exit_code == 2
-    assert result.output.endswith("holds an earlier separation; --force replaces it\n")
+    assert result.output.endswith("already holds a separation; --force replaces it\n")
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
     assert command(*words, "--frames", ":9", "--force").exit_code == 0
     assert json.loads((tmp_path / "facts.json").read_text())["frames"] == 9
@@ -305,7 +308,7 @@ def test_force_replaces_nothing_of_others(format, name, clip, tmp_path):
             (tmp_path / "facts.json").write_text(facts)
         result = command(*words, "--frames", ":8", "--force")
         assert result.exit_code == 2
-        assert "name another folder" in result.output
+        assert "choose another folder" in result.output
         assert mine.read_text() == "mine"
 
 

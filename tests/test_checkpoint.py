@@ -272,7 +272,7 @@ def test_another_format_is_named(tmp_path, format, said):
     numbers, arrays = content(path)
     numbers.pop("format")
     rewrite(path, numbers | ({} if format is None else {"format": format}), arrays)
-    with pytest.raises(ValueError, match=f"belongs to {said}.*delete it to start anew"):
+    with pytest.raises(ValueError, match=f"belongs to {said}.*delete it to start over"):
         model(options, checkpoint=path).fit(X)
 
 

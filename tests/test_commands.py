@@ -281,7 +281,7 @@ def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(
         result = call(*words, "-o", "r")
     assert result.exit_code == 130
     assert result.output == (
-        "rpcag: stopped; the state is saved, the same command goes on from there\n"
+        "rpcag: stopped; the state is saved. Run the same command to continue\n"
     )
     assert signal.getsignal(signal.SIGINT) is handler
     assert not (folder / "r").exists()

@@ -101,7 +101,7 @@ def test_text_files_have_the_names(made, tmp_path):
 
 def test_a_result_is_replaced_only_if_asked_and_nothing_else_ever(made, tmp_path):
     made.save(tmp_path / "r", format="csv")
-    with pytest.raises(FileExistsError, match="earlier result; force=True replaces"):
+    with pytest.raises(FileExistsError, match="already holds a result; force=True"):
         made.save(tmp_path / "r")
     made.save(tmp_path / "r", format="npy", force=True)
     assert (tmp_path / "r" / "sparse.npy").exists()

@@ -68,7 +68,7 @@ def test_quiet_json_and_open(here, monkeypatch):
         (["notes.txt", "-o", "p.html"], "notes.txt is not a result of rpcag"),
         (["cut", "-o", "p.html"], "cut/low_rank.npy cannot be read"),
         (["part", "-o", "p.html"], "part/sparse.npy is missing"),
-        (["result", "-o", "empty"], "empty is a folder; name a file"),
+        (["result", "-o", "empty"], "empty is a folder; choose a file"),
         (["result", "-o", "notes.txt", "-f"], "notes.txt is a file of something else"),
         (["result", "-o", "notes.txt/p.html"], "notes.txt/p.html cannot be made"),
         (["result"], "missing option '--output'"),
@@ -88,7 +88,7 @@ def test_an_earlier_page_is_replaced_only_if_asked(here):
     assert call("explore", "result", "-o", "page.html").exit_code == 0
     result = call("explore", "result", "-o", "page.html")
     assert result.exit_code == 2
-    assert "page.html is there already; --force replaces it" in result.output
+    assert "page.html already exists; --force replaces it" in result.output
     assert call("explore", "result", "-o", "page.html", "--force").exit_code == 0
 
 

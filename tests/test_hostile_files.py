@@ -160,7 +160,7 @@ def test_cells_in_cells_in_cells_are_not_followed(tmp_path):
     cell = matlab(1, (1, 1), b"c", matlab(1, (1, 1), b"", matlab(6, (1, 1), b"")))
     save_matlab(tmp_path / "c.mat", X, cell)
     assert read(tmp_path / "c.mat").X.shape == (4, 2)
-    with pytest.raises(ValueError, match="something else than numbers or text"):
+    with pytest.raises(ValueError, match="neither numbers nor text"):
         read(tmp_path / "c.mat", names="c")
 
 
@@ -179,7 +179,7 @@ def test_a_compressed_matlab_array_beyond_memory_is_refused(tmp_path, monkeypatc
     io.savemat(tmp_path / "z.mat", {"X": np.zeros((500, 500))}, do_compression=True)
     assert read(tmp_path / "z.mat").X.shape == (500, 500)
     little(monkeypatch, 1e6)
-    with pytest.raises(ValueError, match=r"z.mat: X needs .* but 0.0 GB are free"):
+    with pytest.raises(ValueError, match=r"z.mat: X needs .* but only 0.0 GB is free"):
         read(tmp_path / "z.mat")
 
 
@@ -261,7 +261,7 @@ def test_an_array_beyond_memory_is_refused_before_it_is_allocated(
     little(monkeypatch, 70e6)
     for name in ("t.npz", "i.npz"):  # a byte becomes a number of eight
         tracemalloc.start()
-        message = rf"{name}: X needs 0.1 GB of memory, but 0.1 GB are free; keep fewer"
+        message = rf"{name}: X needs 0.1 GB of memory, but only 0.1 GB is free; keep"
         with pytest.raises(ValueError, match=message):
             read(tmp_path / name)
         peak = tracemalloc.get_traced_memory()[1]
@@ -285,7 +285,9 @@ def test_the_limit_of_a_container_counts(tmp_path, monkeypatch):
     assert without is None or memory.available() > 1e7
     (tmp_path / "memory.max").write_text("1000000\n")
     assert memory.available() == 700_000
-    with pytest.raises(ValueError, match=r"X needs 0.1 GB of memory, but 0.0 GB are"):
+    with pytest.raises(
+        ValueError, match=r"X needs 0.1 GB of memory, but only 0.0 GB is"
+    ):
         memory.check_fits(1e8, "X")
 
 
@@ -324,7 +326,7 @@ def test_a_result_reads_nothing_outside_its_folder(result, tmp_path):
     (result / "sub" / "s.npy").write_bytes(outside.read_bytes())
     for name in ("../outside.npy", str(outside), "link.npy", "sub/s.npy", "..", ""):
         change_files(result, sparse=name)
-        with pytest.raises(ValueError, match="files elsewhere are not read"):
+        with pytest.raises(ValueError, match="which is not in this folder; copy it"):
             Decomposition.load(result)
         page = tmp_path / "page.html"
         assert refused(call("explore", result, "-o", page), "not in this folder")
@@ -447,12 +449,12 @@ def test_a_chunk_that_unpacks_to_more_than_its_size_is_refused(tmp_path, monkeyp
             options = {"chunks": (side, side), "compression": "gzip"}
             X = file.create_dataset("X", (side, side), "f8", **options)
             X.id.write_direct_chunk((0, 0), packed)
-    with pytest.raises(ValueError, match=r"small.h5 .*/X holds more than its shape"):
+    with pytest.raises(ValueError, match=r"small.h5 .*/X holds more data"):
         read(tmp_path / "small.h5")
     monkeypatch.setattr(
         arrays, "available", lambda: 1e7
     )  # less than it could unpack to
-    with pytest.raises(ValueError, match=r"large.h5 .*/X holds more than its shape"):
+    with pytest.raises(ValueError, match=r"large.h5 .*/X holds more data"):
         read(tmp_path / "large.h5")
     with h5py.File(tmp_path / "fine.h5", "w") as file:
         X = np.random.default_rng(0).standard_normal((90, 60))
@@ -688,7 +690,7 @@ def test_an_infinite_label_is_named(tmp_path):
 def test_names_that_are_not_unicode_are_named(tmp_path):
     np.savez(tmp_path / "t.npz", X=A, who=np.array([b"a", b"b", b"\xff", b"d"]))
     with pytest.raises(
-        ValueError, match=r"t.npz has .* for sample 2, .* not text in UTF-8"
+        ValueError, match=r"t.npz has .* for sample 2, .* not valid UTF-8 text"
     ):
         read(tmp_path / "t.npz", names="who")
 

@@ -170,7 +170,7 @@ def test_a_column_that_is_no_number_is_named(model, case):
     values, dtype = WRONG[case]
     frame = FRAME.assign(when=values)
     message = (
-        rf"column 'when' of dtype ({dtype}), which is no number; drop it \(X\.drop"
+        rf"column 'when' of dtype ({dtype}), which is not numeric; drop it \(X\.drop"
     )
     with pytest.raises(TypeError, match=message):
         model.fit(frame)
@@ -251,7 +251,7 @@ def test_infinity_is_refused_with_what_to_do():
     wrong[2, 3] = np.inf
     for call in (RPCAG().fit, FRPCAG().fit, NCuts().fit, KNNGraph(), rms_distances):
         with pytest.raises(
-            ValueError, match=r"X contains infinity.*; mark missing values by NaN"
+            ValueError, match=r"X contains infinity.*; mark missing values with NaN"
         ):
             call(wrong)
     with pytest.raises(ValueError, match=r"infinity.*; remove or replace it"):
@@ -293,7 +293,7 @@ def test_other_real_numbers_are_their_floats():
     with pytest.raises(UserWarning, match=r"\(tol 1\.0e-01\)"):
         RPCA(tol=Fraction(1, 10), max_iter=1).fit(RNG.standard_normal((40, 30)))
     for name in ("lam", "gamma", "tol"):
-        message = rf"{name} must be a number, got Decimal\('0.1'\); pass float"
+        message = rf"{name} must be a number, got Decimal\('0.1'\); convert it"
         with pytest.raises(TypeError, match=message):
             RPCAG(**{name: Decimal("0.1")}).fit(X)
 
@@ -356,7 +356,7 @@ def test_a_model_of_a_dask_array_transforms_one(da):
     model = RPCAG(2, graph=np.ones((15, 15)), tol=0.1).fit(chunks)
     Z = model.transform(chunks)
     np.testing.assert_allclose(Z.compute(), model.transform(X), atol=1e-10)
-    with pytest.raises(ValueError, match="adjacency is for rows in memory"):
+    with pytest.raises(ValueError, match="adjacency needs rows in memory"):
         model.transform(chunks, adjacency=np.ones((15, 15)))
     with pytest.raises(ValueError, match="RPCAG is expecting 6 features"):
         model.transform(chunks[:, :5])

@@ -207,7 +207,7 @@ def test_all_places_are_checked_before_anything_is_written(store, tmp_path):
     taken.write_text("mine")
     result = call("report", "-s", store, "--page", page, "-o", taken)
     assert result.exit_code == 2
-    assert "taken is a file; name another place for the report" in result.output
+    assert "taken is a file; choose a folder for the report" in result.output
     assert not page.exists()
 
 
@@ -231,7 +231,7 @@ def test_a_report_replaces_its_own_files_and_no_others(store, tmp_path):
         index.unlink() if text is None else index.write_text(text)
         result = call("report", "-s", store, "-o", folder)
         assert result.exit_code == 2
-        assert "name another folder" in result.output
+        assert "choose another folder" in result.output
         assert (folder / "wins.csv").read_text() == "mine"
 
 

@@ -1,4 +1,4 @@
-"""Write files so that readers find the old content or the new, never a part of it."""
+"""Write files atomically: readers find the old content or the new, never a part."""
 
 import errno
 import os
@@ -9,35 +9,36 @@ from pathlib import Path
 
 # Temporary files and folders are PREFIX and 16 random hexadecimal digits.
 PREFIX = ".rpcag-"
-# The ending of the target, which tells some libraries the format, up to this length.
+# Temporary files keep the target's suffix, from which some libraries infer the format.
+# Longer suffixes are dropped: with them a file name could exceed the system's limit.
 LONGEST_ENDING = 16
-# More files than this, such as the frames of a video, are synced by one call: one by
-# one, at milliseconds each, they would take minutes.
+# More files than this, such as the frames of a video, are synced by one call. Syncing
+# takes milliseconds per file, so one by one they would take minutes.
 MANY = 100
-FULL = "free some space, or choose a place on another disk"
-FORBIDDEN = "choose a place where you may write"
+FULL = "free some space, or choose a folder on another disk"
+FORBIDDEN = "choose a folder that you may write to"
 REMEDIES = {
     errno.ENOSPC: FULL,
     getattr(errno, "EDQUOT", errno.ENOSPC): FULL,
-    errno.EFBIG: "choose a place that takes files of this size",
+    errno.EFBIG: "choose a disk that supports files of this size",
     errno.EACCES: FORBIDDEN,
     errno.EPERM: FORBIDDEN,
     errno.EROFS: FORBIDDEN,
 }
 
-# Of an index: the folder in which the files are ("" or one that ends with a slash), and
-# the names of other files that belong to it or to what it replaces.
+# Returns the text of an index. Arguments: the folder of the files ("" or a name that
+# ends with a slash), and the names of other files that are ours, old or new.
 Index = Callable[[str, list[str]], str]
 
 
 @contextmanager
 def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
-    """A temporary file to write to, which replaces `path` at the end.
+    """Yield a temporary file to write to, which replaces `path` at the end.
 
-    It is new, empty, in the folder of `path`, and has its ending and the permissions
-    that `open(path, "w")` would leave. The folder is made if there is none. After any
-    exception `path` is as it was and nothing else is left. An error of the system
-    names `path`, the reason and a remedy.
+    The file is new and empty. It is in the folder of `path`, which is created if
+    needed, and has the same suffix. Its permissions are those that `open(path, "w")`
+    would leave. After any exception, `path` is unchanged and the temporary file is
+    removed. Errors of the operating system name `path`, the reason and a remedy.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
         try:
             with explained(path):
                 try:
-                    # O_EXCL: never through a link, nor a file that is there already.
+                    # O_EXCL: do not follow a link, and do not open an existing file.
                     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
                 except FileExistsError:
                     is_ours = False
@@ -84,9 +85,10 @@ def write_text(path: Path, text: str, errors: str = "strict") -> None:
 
 @contextmanager
 def explained(target: Path, part: Path | None = None) -> Iterator[None]:
-    """Turn a failure to write `part` into one sentence about `target`.
+    """Turn a failure to write `part` into an error message about `target`.
 
-    For code that does nothing but write.
+    Use it only around code that writes: other errors would be mistaken for write
+    errors.
     """
     try:
         yield
@@ -98,7 +100,7 @@ def explained(target: Path, part: Path | None = None) -> Iterator[None]:
         if number is None and not isinstance(error, OSError):
             raise
         reason = os.strerror(number) if number else str(error)
-        remedy = REMEDIES.get(number or 0, "choose another place")
+        remedy = REMEDIES.get(number or 0, "choose another path")
         kind = type(OSError(number, reason)) if number else OSError
         told = kind(f"{target} could not be written: {reason}; {remedy}")
         told.errno = number
@@ -117,18 +119,18 @@ class Staging:
     ) -> list[Path]:
         """Put all files in place and return their paths, the index last.
 
-        The index names all files. At every moment it is either the old one with the
-        old files or a new one with the new files, so that a crash leaves one of them:
+        The index names all files. A crash at any moment leaves either the old index
+        with the old files or a new index with the new files:
 
-        1. All new files are on disk in `stage`. The old ones are untouched.
-        2. An index that names the files in `stage` replaces the old one. It also lists
-           the old and the final names, so that they are known to be ours.
-        3. Every new file gets its final name, beside the one in `stage`.
-        4. Old files that have no successor are removed.
+        1. All new files are synced to disk in `stage`. The old files are unchanged.
+        2. A new index, which names the files in `stage`, replaces the old index. It
+           also lists the old and the final names, so that a later run may replace them.
+        3. Every new file gets its final name, in addition to the one in `stage`.
+        4. Old files that no new file replaced are removed.
         5. An index with the final names replaces that of step 2; `stage` is removed.
 
-        `replaceable` is called before step 2, with other writers locked out. It returns
-        the names of the old files, or raises an error.
+        `replaceable` is called before step 2, while other writers are locked out. It
+        returns the names of the old files, or raises an error.
         """
         found = (path for path in self.stage.rglob("*") if path.is_file())
         names = sorted(path.relative_to(self.stage).as_posix() for path in found)
@@ -165,7 +167,7 @@ class Staging:
 def replace_files(folder: Path, index: str) -> Iterator[Staging]:
     """Write some files of a folder and the index that names them: all or none.
 
-    Everything else in the folder stays.
+    Other files in the folder are not changed.
     """
     staging = Staging(folder, index)
     with _made(folder, folder):
@@ -183,7 +185,7 @@ def _token() -> str:
 
 @contextmanager
 def _made(folder: Path, target: Path) -> Iterator[None]:
-    """The folder exists; after an error, those that were made for it do not."""
+    """Create the folder and its parents; after an error, remove those created here."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         with explained(target):
@@ -193,15 +195,16 @@ def _made(folder: Path, target: Path) -> Iterator[None]:
         for path in made:
             try:
                 path.rmdir()
-            except OSError:  # others have put something there
+            except OSError:  # another process put something there
                 break
         raise
 
 
 def _probe(part: Path) -> int | None:
-    """The number of the error that another write to the file meets.
+    """Write to the file again and return the number of the error, if there is one.
 
-    NumPy and HDF5 do not tell it. The first write may fill what is left of a disk.
+    Errors of NumPy and HDF5 do not include the number. Writes twice, because the first
+    write may just fill the rest of the disk.
     """
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_APPEND)
@@ -217,7 +220,7 @@ def _probe(part: Path) -> int | None:
 
 
 def _keep_mode(path: Path, part: Path) -> None:
-    """Permissions of the file that is replaced; a new one has those of any other."""
+    """Copy the permissions of the file that is replaced, if there is one."""
     with suppress(FileNotFoundError):
         mode = path.stat().st_mode & 0o777
         if part.stat().st_mode & 0o777 != mode:
@@ -233,7 +236,7 @@ def _sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename last, where folders can be synced."""
+    """Sync a folder, so that a rename survives a crash, where the system allows it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -244,7 +247,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One writer at a time, where the system can lock a folder."""
+    """Allow one writer at a time, where the system can lock a folder."""
     try:
         import fcntl
     except ImportError:
@@ -260,7 +263,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _name(source: Path, target: Path) -> None:
-    """Another name for a file, which replaces what has it; a copy without links."""
+    """Hard-link `source` as `target`, replacing it; copy where links do not work."""
     link = target.parent / _token()
     with explained(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -278,7 +281,7 @@ def _name(source: Path, target: Path) -> None:
 
 
 def _remove(folder: Path, name: str) -> None:
-    """Remove a file, and folders that this leaves empty; nothing behind a link."""
+    """Remove a file and folders that this leaves empty; never follow a link."""
     path = folder / name
     above = [p for p in path.parents if p != folder and folder in p.parents]
     if folder not in path.parents or ".." in path.parts[len(folder.parts) :]:

@@ -96,7 +96,7 @@ def _cluster(Z, labels, random_state):
 
 
 def check_target(folder: Path) -> None:
-    """Refuse to write over anything but pictures of an earlier run."""
+    """Raise an error if a file other than a picture of an earlier run would be lost."""
 
     def is_ours(path: Path) -> bool:
         with path.open("rb") as file:

@@ -8,7 +8,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from rpcag.graphs.inputs import refuse_masked
 
-KNOWN = "compare only entries that are known: index all arrays with one mask"
+KNOWN = "select the known entries: index all arrays with the same mask"
 
 
 def clustering_error(y_true, y_pred, *, label="matching") -> float:

@@ -147,15 +147,15 @@ def background(
     elif not quiet:
         _tell(facts, output)
     if facts["status"] != "converged":
-        remedy = "A larger --tol"  # of one that stalled at its precision
+        remedy = "Use a larger --tol"  # the fit stalled at its precision
         if facts["status"] == "max_iter":
-            remedy = f"More than --max-iter {max_iter}, or a larger --tol,"
+            remedy = f"Use more than --max-iter {max_iter}, or a larger --tol"
         elif facts["status"] == "numerical_error":
-            remedy = "Weights nearer to the default"
+            remedy = "Use weights nearer to the defaults"
         raise fail(
             f"the fit stopped at a certified gap of {facts['certified_gap']:.1e} "
-            f"({facts['status']}), not {tol:.1e}; the files are written all the same. "
-            f"{remedy} would do",
+            f"({facts['status']}), not {tol:.1e}; the files were written anyway. "
+            f"{remedy}",
             INCOMPLETE,
         )
 

@@ -237,7 +237,7 @@ def _check_file(path: Path, force: bool) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the file begins as one that `_write` wrote."""
+    """Whether the file begins with a header that `_write` writes."""
     delimiter = DELIMITERS[path.suffix.lower()]
     with path.open("rb") as file:
         first = file.readline(100).decode("utf-8", "replace").rstrip("\n")

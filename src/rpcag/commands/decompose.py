@@ -127,7 +127,7 @@ def decompose(
             )
         if bar.stop:
             raise fail(
-                "stopped; the state is saved, the same command goes on from there",
+                "stopped; the state is saved. Run the same command to continue",
                 INTERRUPTED,
             )
         found.facts.update(_provenance(input, table.X.shape, graph, components))

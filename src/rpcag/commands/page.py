@@ -35,14 +35,15 @@ Samples are rows; `--transpose` where they are columns.
 `--missing VALUE` adds a value that means missing, such as `-999` or `inf`.
 
 Text may have any of comma, semicolon, tab, bar or space between its fields, decimal commas
-(then without commas between fields), quotes, a byte order mark, UTF-16 or Windows-1252. What
-cannot be told is asked, not guessed: lines of unequal length, a word among numbers, a first
-line that may be a header or data are errors that name the line and the option to use.
-Large files are read by pyarrow where `rpcag[files]` is installed, several times as fast.
-A file in Windows-1252 is noted, since names may be wrong; save it as UTF-8 if they are.
+(then without commas between fields), quotes, a byte order mark, UTF-16 or Windows-1252.
+Ambiguous files are errors that name the line and the option to use: lines of unequal length, a
+word among numbers, a first line that may be a header or data.
+Large files are read several times as fast if `rpcag[files]` is installed, which brings pyarrow.
+If a file is read as Windows-1252, the command prints a note. Save the file as UTF-8 if names
+look wrong.
 
-Only INPUT itself is read. HDF5 datasets and videos that refer to other files are refused, and
-so are arrays and images that do not fit into memory, before they are loaded.
+Only INPUT itself is read. HDF5 datasets and videos that refer to other files are errors. So are
+arrays and images that do not fit into memory; the size is checked before they are loaded.
 
 A graph (`--graph FILE`) is an adjacency, as `.npz` of `scipy.sparse.save_npz`, `.npy`, `.mat`
 or text, or a list of edges, a line each: two samples, by name or by number from 0, and
@@ -51,7 +52,7 @@ in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph
 
 ## What is written
 
-`rpcag decompose INPUT -o RESULT` writes all of these files into a folder, or none:
+`rpcag decompose INPUT -o RESULT` writes these files into a folder. If it fails, it writes none of them.
 
 | | |
 | --- | --- |
@@ -64,16 +65,19 @@ in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph
 The first four are `.npy`, or in the `--format` asked for: `csv`, `tsv` and `parquet` with names,
 `mat`, `h5`. In Python: `rpcag.files.decomposition.Decomposition.load("RESULT")`.
 
-In `.csv` and `.tsv` files a single quote is put before text that begins with `=`, `+`, `-`, `@`,
-a tab or a line break, because spreadsheets would compute it as a formula. Numbers are never
-changed. When rpcag reads such a file, it removes the quote again.
+In `.csv` and `.tsv` files, text that begins with `=`, `+`, `-`, `@`, a tab or a line break gets a
+leading single quote. Otherwise spreadsheets would run it as a formula. Numbers are never
+changed. When rpcag reads such a file, it removes the quote.
 
-`--force` replaces only files that an earlier run of the same command wrote; anything else in
-the folder stays. The record of those files is `result.json`, `facts.json` for
-`rpcag background` and `report.json` for `rpcag report`. Without a valid record, or if a file
-that is not in it is in the way, the command stops and changes nothing. If a run is killed
-while it replaces a result, the folder holds the old result or the new one, and folders named
-`.rpcag-` and 16 hexadecimal digits may remain. Delete those that `result.json` does not name.
+`--force` replaces only the files of an earlier run of the same command. Other files in the folder
+stay. The earlier files are listed in `result.json` (`facts.json` for `rpcag background`,
+`report.json` for `rpcag report`). The command stops and changes nothing if this list is damaged,
+or if it would overwrite a file that is not in the list. `rpcag decompose` also stops if the
+folder holds other files and no list.
+
+If a run is killed while it replaces a result, the folder holds either the old result or the new
+one. Folders named `.rpcag-` and 16 hexadecimal digits may remain. Delete those that are not in
+the list.
 """
 
 

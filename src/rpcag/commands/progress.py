@@ -48,7 +48,7 @@ class Forecast:
 class GapBar:
     """The bar on standard error; nothing where that is no terminal, or if quiet.
 
-    Called with every `Progress` of a solver. It fills anew in every stage of the fit.
+    Called with every `Progress` of a solver. Every stage of the fit restarts the bar.
     """
 
     def __init__(self, name: str, tol: float, max_iter: int, *, quiet: bool) -> None:

@@ -522,7 +522,7 @@ def report(
         found = Report(records)
         tell = (lambda text: None) if quiet else note
         written = []
-        if output is not None:  # first: it may have a file that is not replaced
+        if output is not None:  # first: it may refuse to overwrite a file
             written += write(found, records, output, tell)
         if page is not None:
             write_text(page, reproduction(found, records))

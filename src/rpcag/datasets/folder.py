@@ -41,7 +41,7 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
     members = image_files(folder)
     images = [file for file, _ in members]
 
-    # Ghostscript would run what an EPS file says.
+    # Not EPS: Pillow would run Ghostscript, which executes the code in the file.
     formats = [name for name in Image.OPEN if name != "EPS"]
     X, first = np.empty((0, 0)), None
     for i, file in enumerate(images):
@@ -51,7 +51,7 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
                 p = math.prod(sides) * (3 if colour else 1)
                 check_fits(8 * len(images) * p, f"{folder}, {len(images)} images,")
                 X = np.empty((len(images), p))
-            # The header tells the size; as decoded, upright and in grey or colour.
+            # Three copies: decoded, rotated upright, and in gray or color.
             check_fits(12 * math.prod(image.size), _size_of(image))
             array = _pixels(ImageOps.exif_transpose(image), size, colour, Image)
         first = array.shape if first is None else first
@@ -108,10 +108,11 @@ def _pillow():
 
 @contextmanager
 def _opened(Image, file: Path, formats: list[str]) -> Iterator[Any]:
-    """An image of which only the header is read yet.
+    """Open an image and read only its header.
 
-    Pillow refuses 179 million pixels and more, and warns from half of that on; here
-    memory decides.
+    Pillow's warning about images above 89 million pixels is silenced, because
+    `check_fits` compares the size with the free memory. Pillow still raises an error
+    from 179 million pixels on.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)

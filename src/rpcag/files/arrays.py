@@ -26,19 +26,19 @@ from rpcag.linalg.sparse_structure import check_structure
 SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
 HDF5 = b"\x89HDF\r\n\x1a\n"
 MATLAB_NUMBERS = ("double", "single", "logical")
-DEFLATE = 1032  # times its size at most is what zlib unpacks from anything
-BLOCK = 1 << 20  # bytes that are unpacked at a time
+DEFLATE = 1032  # largest compression ratio of zlib
+BLOCK = 1 << 20  # bytes decompressed at a time
 
 
 @dataclass(frozen=True)
 class Variable:
-    """An array of a file that is not read yet; it may be sparse."""
+    """An array of a file, dense or sparse, whose values are not read yet."""
 
     shape: tuple[int, ...]
     is_number: bool
     read: Callable[[], Any]
-    itemsize: int = 8  # in a table, where all that is not single is double precision
-    elsewhere: bool = False  # in another file, which is never read
+    itemsize: int = 8  # in a table: 4 for single precision, else double precision
+    elsewhere: bool = False  # stored in another file, which is never read
     is_sparse: bool = False
 
     @property
@@ -85,7 +85,7 @@ def read_arrays(path: Path, reading: Reading) -> Table:
 def read_dense(
     path: Path, name: str, variable: Variable, *, copies: int = 1
 ) -> np.ndarray:
-    """The numbers of a variable as a dense array, if memory has room for them."""
+    """The numbers of a variable as a dense array; an error if they exceed memory."""
     size = math.prod(variable.shape)
     rows = variable.shape[0] if variable.shape else 1
     names = NAME * (rows + size // max(rows, 1))
@@ -104,8 +104,8 @@ def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
             raise ValueError(f"--variable {name}: {path} has {listed}")
         if found[name].elsewhere:
             raise ValueError(
-                f"--variable {name}: {path} keeps it in another file, which is not "
-                "read; copy the values into this file"
+                f"--variable {name}: {path} stores it in another file, and only "
+                "one file is read; copy the values into this file"
             )
         if not found[name].is_matrix:
             what = "a matrix" if found[name].is_number else "numbers"
@@ -154,7 +154,7 @@ def variables(path: Path) -> Iterator[dict[str, Variable]]:
 def _npy(path: Path) -> Variable:
     def read() -> np.ndarray:
         with readable(path, "NumPy"):
-            if not header.nbytes:  # nothing that can be mapped
+            if not header.nbytes:  # an empty file part cannot be mapped
                 return np.empty(header.shape, header.dtype)
             return np.load(path, allow_pickle=False, mmap_mode="r")
 
@@ -178,7 +178,7 @@ def _stored(array: StoredArray) -> Variable:
 
 
 def _sparse_npz(path: Path, stored: dict[str, StoredArray]) -> Variable:
-    """What `scipy.sparse.save_npz` writes."""
+    """A sparse matrix as `scipy.sparse.save_npz` writes it."""
     with readable(path, "a sparse matrix"):
         if stored["shape"].header.shape != (2,) or stored["format"].header.shape:
             raise ValueError("it has no shape with two axes, or no format")
@@ -238,13 +238,13 @@ def _hdf5(path: Path, file, turned: bool) -> dict[str, Variable]:
 
 
 def _is_elsewhere(item) -> bool:
-    """Whether the values of a dataset are in other files: raw ones, or HDF5."""
+    """Whether the values of a dataset are in other files, external or virtual."""
     layout = item.id.get_create_plist()
     return bool(layout.get_external_count()) or item.is_virtual
 
 
 def _never() -> Any:
-    raise ValueError("it is in another file, which is not read")
+    raise ValueError("it is stored in another file, which is not read")
 
 
 def _values(path: Path, file, item, turned: bool) -> np.ndarray:
@@ -255,7 +255,7 @@ def _values(path: Path, file, item, turned: bool) -> np.ndarray:
         A = _read_item(item)
         if turned and item.attrs.get("MATLAB_class") == b"char":
             return np.array(["".join(map(chr, row)) for row in A.T])
-        # As netCDF marks what is missing.
+        # netCDF marks missing values this way.
         for mark in ("_FillValue", "missing_value"):
             if mark in item.attrs and A.dtype.kind in "fiu":
                 missing = np.isin(A, item.attrs[mark])
@@ -266,7 +266,7 @@ def _values(path: Path, file, item, turned: bool) -> np.ndarray:
 def _read_item(item) -> np.ndarray:
     if _is_elsewhere(item):
         _never()
-    # A chunk is unpacked whole, however little of it belongs to the dataset.
+    # HDF5 decompresses whole chunks, which may extend beyond the dataset.
     chunk = math.prod(item.chunks) * item.dtype.itemsize if item.chunks else 0
     check_fits(item.size * item.dtype.itemsize + 2 * chunk, item.name)
     if chunk and hasattr(item.id, "chunk_iter"):
@@ -275,9 +275,11 @@ def _read_item(item) -> np.ndarray:
 
 
 def _check_chunk(item, stored, size: int) -> None:
-    """Refuse a chunk that unpacks to more than its size: HDF5 would go on to the end.
+    """Refuse a chunk that decompresses to more than its size.
 
-    Packing makes nothing much longer, and zlib nothing shorter than 1 / DEFLATE.
+    HDF5 would decompress all of it, however long. The check is cheap unless the result
+    could exceed memory: compression hardly makes data longer, and zlib shortens data by
+    a factor of at most DEFLATE.
     """
     is_longer = stored.size > size + size // 100 + 1024
     free = available()
@@ -291,7 +293,9 @@ def _check_chunk(item, stored, size: int) -> None:
             packed = stream.unconsumed_tail
         is_longer = total > 2 * size
     if is_longer:
-        raise ValueError(f"{item.name} holds more than its shape tells: it is damaged")
+        raise ValueError(
+            f"{item.name} holds more data than its shape allows; it is damaged"
+        )
 
 
 def _image_shape(
@@ -337,13 +341,13 @@ def _strings(
             words.append(_string(value))
         except OverflowError:
             raise ValueError(
-                f"{option} {name}: {path} has {value} for sample {i}; use NaN where it "
-                "is not known"
+                f"{option} {name}: {path} has {value} for sample {i}; use NaN for an "
+                "unknown value"
             ) from None
         except UnicodeDecodeError:
             raise ValueError(
                 f"{option} {name}: {path} has {value!r} for sample {i}, which is not "
-                "text in UTF-8; correct it"
+                "valid UTF-8 text; correct it"
             ) from None
     return words
 

@@ -21,7 +21,7 @@ INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
 LAYOUT = 1
 MATRICES = ("low_rank", "sparse", "components", "embedding")
-# Names of the files that an index can list.
+# Pattern of the file names that an index may list.
 NAMES = rf"({'|'.join(MATRICES)})\.({'|'.join(FORMATS)})|missing\.npy|graph\.npz"
 
 
@@ -117,8 +117,8 @@ class Decomposition:
         format : {"npy", "csv", "tsv", "parquet", "mat", "h5"}, default="npy"
             Of the four matrices.
         force : bool, default=False
-            Whether to replace an earlier result in this place. Only its files are
-            replaced; anything else in the folder stays.
+            Whether to replace an earlier result in this folder. Only its files are
+            replaced; other files in the folder stay.
         """
         folder = Path(folder)
         check_format(format)
@@ -131,7 +131,7 @@ class Decomposition:
             )
 
     def _write(self, stage: Path, folder: Path, format: str) -> dict[str, str]:
-        """All files but the index; errors name those in `folder`."""
+        """Write all files except the index; errors name the paths in `folder`."""
         directions = [f"component {k + 1}" for k in range(len(self.components))]
         names = {
             "low_rank": (self.samples, self.features),
@@ -204,10 +204,11 @@ class Decomposition:
 def check_target(
     folder: Path, force: bool, format: str = "npy", sources: Iterable[Any] = ()
 ) -> set[str]:
-    """Refuse to write over anything but, if asked to, an earlier result.
+    """Raise an error if a file other than those of an earlier result would be lost.
 
-    For before the work starts, too. Returns the names of the files that may be
-    replaced; none of the `sources` is one of them.
+    Without `force`, an earlier result is an error too. Also called before a fit, so
+    that no work is wasted. Returns the names of the files that may be replaced; none of
+    the `sources` is among them.
     """
     names = [INDEX, "missing.npy", "graph.npz"]
     names += [f"{name}.{format}" for name in MATRICES]
@@ -225,7 +226,7 @@ def _replaceable(folder: Path) -> set[str]:
     others = [path for path in _listed(folder) if not path.name.startswith(PREFIX)]
     if others:
         raise FileExistsError(
-            f"{folder} is a folder of something else; name another place for the result"
+            f"{folder} is a folder of something else; choose another one for the result"
         )
     return set()
 
@@ -337,7 +338,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "labels": lambda value: value is None or _is_names(value),
     "image_shape": lambda value: value is None or isinstance(value, list),
 }
-# Those that the page and the commands use; whatever else is there is shown as it is.
+# Facts that the page and the commands use. All others are shown unchecked.
 _FACTS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("objective", "lower_bound", "gap", "rank", "n_iter"), _is_number),
     **dict.fromkeys(("seconds", "sparse_share", "gross_share", "missing"), _is_number),
@@ -352,16 +353,16 @@ _FACTS: dict[str, Callable[[Any], bool]] = {
 
 
 def _read(folder: Path, name: str, reader: Callable[[Path], Any]) -> Any:
-    """A file of the folder; one that is elsewhere is not read, whoever names it.
+    """Read a file of the folder; refuse names that point outside of it.
 
-    A replacement that was killed leaves files in a stage folder (`rpcag.atomic`).
+    The file may be in a stage folder, if a replacement was killed (`rpcag.atomic`).
     """
     path = folder / name
     plain = re.fullmatch(STAGE + r"[^/\\]+", name) is not None
     if not plain or path.resolve() != folder.resolve() / name:
         raise ValueError(
-            f"{folder / INDEX} names {name!r}, which is not in this folder; files "
-            "elsewhere are not read. Copy it here, or decompose again"
+            f"{folder / INDEX} names {name!r}, which is not in this folder; copy it "
+            "there, or decompose again"
         )
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; decompose again")
@@ -374,6 +375,6 @@ def _read_graph(path: Path, n: int) -> sparse.csr_array:
         graph = found.get(path.stem)
         if graph is None or not graph.is_sparse or not graph.is_number:
             raise ValueError("it is not a sparse matrix of numbers")
-        if graph.shape != (n, n):  # before the conversion, which may need memory
+        if graph.shape != (n, n):  # before the conversion, which may exceed memory
             raise ValueError(f"it has the shape {graph.shape} for {n} samples")
         return sparse.csr_array(graph.read())

@@ -35,9 +35,9 @@ WHOLE = re.compile(r"\s*\d{1,18}\s*")
 
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
 WESTERN = "cp1252"
-# A character of UTF-8 beyond ASCII, or a byte that is no letter.
+# A UTF-8 character beyond ASCII, or a byte that Windows-1252 does not define.
 NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
-# Longer marks first: that of UTF-32 begins like that of UTF-16.
+# Longer marks first: the mark of UTF-32 begins with that of UTF-16.
 MARKS = {
     b"\xff\xfe\0\0": "utf-32",
     b"\0\0\xfe\xff": "utf-32",
@@ -78,7 +78,7 @@ def rows_of(path: Path, delimiter: str | None) -> list[Line]:
 
 @contextmanager
 def _table_of_text(path: Path, encoding: str) -> Iterator[None]:
-    """One message for what `csv` refuses, and for UTF-16 that is damaged."""
+    """Make errors of `csv`, and of damaged UTF-16 or UTF-32, name the file."""
     try:
         yield
     except csv.Error as error:
@@ -112,9 +112,9 @@ def _encoding(path: Path) -> str:
 def _western(path: Path) -> tuple[int, int]:
     """Line and value of the first byte that is not UTF-8, if the file is Windows-1252.
 
-    That contains the letters of Latin-1, and spreadsheets write it, but it makes
-    letters of almost any bytes. So one wrong byte in a file with characters of UTF-8 is
-    an error.
+    Spreadsheets write Windows-1252, which includes the letters of Latin-1. But almost
+    any bytes are valid in it. So a wrong byte in a file that also has UTF-8 characters
+    is an error.
     """
     first, is_western = None, True
     with path.open("rb") as file:
@@ -128,7 +128,7 @@ def _western(path: Path) -> tuple[int, int]:
                 first = first or (number, line[error.start])
             if first is not None and not is_western:
                 raise ValueError(_not_utf_8(path, *first))
-    assert first is not None  # what cannot be decoded has such a byte
+    assert first is not None  # a file that cannot be decoded has such a byte
     return first
 
 

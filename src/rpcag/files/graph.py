@@ -120,7 +120,7 @@ def _is_edge(row: list[str], place: dict[str, int], numbers: Numbers) -> bool:
 
 
 def _is_place(word: str) -> bool:
-    """Whether `int` reads it; no graph has more than 18 digits of vertices."""
+    """Whether it is a vertex number; 18 digits are more than any graph has."""
     return word.isdecimal() and len(word) <= 18
 
 

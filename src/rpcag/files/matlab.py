@@ -1,10 +1,12 @@
-"""MATLAB files up to version 7, walked through before SciPy reads them.
+"""MATLAB files up to version 7, checked before SciPy reads them.
 
-SciPy's compiled reader trusts the types and sizes in a file: an unknown type ends the
-process, and a cell array may claim any number of cells. In version 5, which MATLAB 6
-and 7 write too, a file is a sequence of elements, each behind a tag with its type and
-length. An array is an element of elements: flags with its class, dimensions, name,
-values. It may be compressed as a whole. Version 4 has neither nesting nor compression.
+SciPy's compiled reader does not check the types and sizes in a file: an unknown type
+ends the process, and a cell array may declare any number of cells.
+
+A file of version 5, which MATLAB 6 and 7 also write, is a sequence of elements. A tag
+before each element has its type and length. An array is an element that contains
+others: flags with its class, dimensions, name and values. It may be compressed as a
+whole. Version 4 has neither nesting nor compression.
 """
 
 import math
@@ -20,9 +22,9 @@ from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
 from rpcag.linalg.sparse_structure import check_structure
 
-HEADER = 128  # bytes in front of the first element
+HEADER = 128  # bytes before the first element
 MATRIX, COMPRESSED = 14, 15
-# Bytes of a value, by type: integers, numbers with a point, characters.
+# Bytes per value, by type: integers and floating point, then characters.
 SIZES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
 SIZES |= {16: 1, 17: 2, 18: 4}
 CELL, CHAR, SPARSE, OPAQUE = 1, 4, 5, 17  # classes
@@ -32,7 +34,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class MatlabArray:
-    """An array of a file that is not read yet."""
+    """An array of a file whose values are not read yet."""
 
     shape: tuple[int, ...]
     is_number: bool
@@ -69,7 +71,9 @@ def _version_4(path: Path) -> dict[str, MatlabArray]:
         shape = tuple(int(side) for side in shape)
         is_number = kind in ("double", "single", "sparse") or "int" in kind
         if kind != "sparse" and (min(shape) < 0 or math.prod(shape) > size):
-            raise ValueError(f"{name} claims the shape {shape}, more than there is")
+            raise ValueError(
+                f"{name} claims the shape {shape}, but the file is too short"
+            )
         found[name] = MatlabArray(
             shape, is_number, kind == "sparse", _reader(path, name)
         )
@@ -98,7 +102,7 @@ class _Bytes(Protocol):
 
 @dataclass
 class _Part:
-    """An element as a stream of its bytes, unpacked, of which so many are left."""
+    """The decompressed bytes of an element as a stream; `left` is how many remain."""
 
     stream: _Bytes
     order: Literal["little", "big"]
@@ -118,7 +122,7 @@ class _Part:
         return int.from_bytes(data, self.order)
 
     def tag(self) -> tuple[int, int, bytes | None]:
-        """Type, length and, where it is so short that it is in the tag, the content."""
+        """Type, length and, for short elements that the tag contains, the content."""
         tag = self.take(8)
         first = self.number(tag[:4])
         if first >> 16:
@@ -129,7 +133,7 @@ class _Part:
         return first, self.number(tag[4:]), None
 
     def small(self, most: int) -> bytes:
-        """The content of an element that has to be short."""
+        """The content of an element of at most `most` bytes."""
         _, length, content = self.tag()
         if content is None:
             if length > most:
@@ -139,20 +143,20 @@ class _Part:
         return content
 
     def skip(self) -> tuple[int, int]:
-        """Type and length of an element that is passed over."""
+        """Skip an element and return its type and length."""
         kind, length, content = self.tag()
         if kind not in SIZES:
             raise ValueError(f"values have the unknown type {kind}")
         if content is None:
             for at in range(0, length, BLOCK):
                 self.take(min(BLOCK, length - at))
-                if self.packed:  # how much there is, nothing else has told
+                if self.packed:  # the decompressed size is not known before
                     check_fits(self.total, "one of its arrays")
             self.pad(length)
         return kind, length
 
     def pad(self, length: int) -> None:
-        """Elements start at multiples of 8 bytes; the last may do without."""
+        """Elements start at multiples of 8 bytes; the last may lack the padding."""
         self.take(min(-length % 8, self.left))
 
 
@@ -165,7 +169,7 @@ class _Array:
 
 
 class _Inflated:
-    """What a compressed element holds, without keeping it."""
+    """The content of a compressed element, decompressed as it is read."""
 
     def __init__(self, file: IO[bytes], length: int) -> None:
         self._file, self._left = file, length
@@ -186,7 +190,7 @@ class _Inflated:
 
 
 def _parts(file: IO[bytes], start: bytes) -> Iterator[_Part]:
-    """The arrays of a file of version 5, each as a stream behind its tag."""
+    """The arrays of a file of version 5, each as a stream that starts after its tag."""
     marks: dict[bytes, Literal["little", "big"]] = {b"IM": "little", b"MI": "big"}
     if start[126:128] not in marks:
         raise ValueError("it is not a MATLAB file")
@@ -244,11 +248,9 @@ def _check_values(part: _Part, wanted: str) -> None:
 
 
 def _check_flat(part: _Part, array: _Array) -> None:
-    """Numbers, text or a sparse matrix, with as many values as the shape says."""
+    """Check numbers, text or a sparse matrix: the shape must match the values."""
     if array.kind not in (CHAR, SPARSE, *NUMBERS):
-        raise ValueError(
-            f"{array.name or 'a cell'} holds something else than numbers or text"
-        )
+        raise ValueError(f"{array.name or 'a cell'} holds neither numbers nor text")
     number = 3 if array.kind == SPARSE else 1
     for _ in range(number + array.is_complex):
         if array.kind == CHAR and not part.left:

@@ -70,11 +70,11 @@ def write_matrix(
 def write_rows(
     path: Path, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """Write text with a header; names are `escaped`, numbers are as `repr` has them."""
+    """Write text with a header; names are `escaped`, numbers written by `repr`."""
     with path.open(
         "w", newline="", encoding="utf-8", errors="backslashreplace"
     ) as file:
-        # Lines that end so make it quote names with any of the two in them.
+        # With this terminator, `csv` quotes names that contain either character.
         writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
         writer.writerow(escaped(header))
         writer.writerows(map(escaped, rows))
@@ -104,7 +104,7 @@ def read_matrix(path: Path) -> np.ndarray:
         columns = [column.to_numpy() for column in table.columns[1:]]
         return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
     if format not in FORMATS:
-        raise ValueError(f"no format of a result ends with {path.suffix!r}")
+        raise ValueError(f"{path.suffix!r} is not a format of results")
     with variables(path) as found:
         if name not in found:
             raise ValueError(f"it has no array called {name!r}")

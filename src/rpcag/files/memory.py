@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
-NAME = 70  # bytes of the name of a row or column, as Python holds it
+NAME = 70  # bytes that Python needs for the name of a row or column
 
 
 def check_fits(needed: float, what: str) -> None:
@@ -12,8 +12,8 @@ def check_fits(needed: float, what: str) -> None:
     free = available()
     if free is not None and needed > free:
         raise ValueError(
-            f"{what} needs {_size(needed)} of memory, but {_size(free)} are free; keep "
-            "fewer rows or columns, or use a machine with more memory"
+            f"{what} needs {_size(needed)} of memory, but only {_size(free)} is free; "
+            "keep fewer rows or columns, or use a machine with more memory"
         )
 
 

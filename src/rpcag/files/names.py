@@ -4,17 +4,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-# What spreadsheets compute instead of showing it, if there is more behind the sign.
+# Text that spreadsheets compute instead of showing: a sign and at least one character.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n](?s:.)")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def escaped(cells: Sequence[Any]) -> list[Any]:
-    """Cells of a line of text, none of which a spreadsheet takes for a formula.
+    """Escape the cells of a line that a spreadsheet would run as formulas.
 
-    A quote is put before text that begins with = + - @, a tab or a line break, also
-    where quotes are there already, so that `original` can take one off. Numbers, as
-    such or as text, stay.
+    Text that begins with = + - @, a tab or a line break gets a leading quote. So does
+    such text behind quotes, so that `original` can always remove one. Numbers, also as
+    text, are unchanged.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""NumPy's .npy and .npz, with every size checked before anything is allocated.
+"""Read .npy and .npz files, with every size checked before memory is allocated.
 
-`numpy.load` trusts the header of an array: it allocates what the header says, and a
-small archive may hold any amount of compressed zeros.
+`numpy.load` allocates whatever size the header of an array declares, and a small
+archive may decompress to any amount of zeros.
 """
 
 import copy
@@ -21,19 +21,19 @@ from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
 
 MAGIC = b"\x93NUMPY"
-LONGEST_HEADER = 10_000  # bytes, as numpy.load has it
+LONGEST_HEADER = 10_000  # bytes, as in numpy.load
 BLOCK = 1 << 20  # bytes that are read at a time
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that NumPy writes
 
 
 @dataclass(frozen=True)
 class Header:
-    """What stands in front of the values of an array."""
+    """The header of an array."""
 
     shape: tuple[int, ...]
     fortran: bool
     dtype: np.dtype
-    start: int  # bytes in front of the values
+    start: int  # bytes before the values
 
     @property
     def nbytes(self) -> int:
@@ -42,14 +42,14 @@ class Header:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array of a file that is not read yet."""
+    """An array of a file whose values are not read yet."""
 
     header: Header
     read: Callable[[], np.ndarray]
 
 
 def read_header(stream: IO[bytes], size: int) -> Header:
-    """The header of an array that takes `size` bytes, checked against them."""
+    """The header of an array; an error if `size` bytes are too few for the values."""
     start = _exactly(stream, 8)
     if start[:6] != MAGIC:
         raise ValueError("it is not an array of NumPy")
@@ -80,7 +80,7 @@ def read_header(stream: IO[bytes], size: int) -> Header:
 
 @contextmanager
 def open_npz(path: Path) -> Iterator[dict[str, StoredArray]]:
-    """All arrays of a .npz by name; values are read when they are asked for."""
+    """All arrays of a .npz by name; values are read on demand."""
     with readable(path, "NumPy"):
         if not zipfile.is_zipfile(path):
             raise ValueError("it is not an archive")
@@ -92,7 +92,7 @@ def open_npz(path: Path) -> Iterator[dict[str, StoredArray]]:
 
 
 def read_npz(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a .npz: all, or those of the names that are there."""
+    """The arrays of a .npz: all, or those among `names` that it has."""
     with open_npz(path) as found:
         wanted = [name for name in found if names is None or name in names]
         return {name: found[name].read() for name in wanted}
@@ -102,14 +102,14 @@ def read_npz(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.n
 def open_member(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo
 ) -> Iterator[tuple[IO[bytes], Header]]:
-    """An array of an archive as a stream behind its header."""
+    """An array of an archive as a stream that starts after the header."""
     if info.compress_type not in METHODS or info.flag_bits & 1:
         raise ValueError(
-            f"{info.filename} is encrypted, or packed as NumPy never does; write it "
+            f"{info.filename} is encrypted, or its compression is unknown; write it "
             "with numpy.savez"
         )
-    # zipfile stops at the size that the archive declares, even where more follows.
-    # With one byte more it goes on, and compares the checksum at the true end.
+    # zipfile stops at the size that the archive declares, even if more data follow.
+    # With a size of one byte more, it reads on and checks the checksum at the true end.
     longer = copy.copy(info)
     longer.file_size = info.file_size + 1
     with archive.open(longer) as stream:
@@ -120,7 +120,7 @@ def open_member(
 
 
 def check_ended(stream: IO[bytes], name: str) -> None:
-    """Refuse a member that goes on behind its declared size."""
+    """Refuse a member that is longer than its declared size."""
     if stream.read(1):
         raise ValueError(f"{name} holds more than the archive declares")
 

@@ -42,10 +42,10 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
 
 
 def read_whole(path: Path):
-    """The table of a Parquet file, if memory has room for it and for its numbers.
+    """The table of a Parquet file; an error if it does not fit into memory.
 
-    Text stays as in the file, where a word that comes a million times is there once:
-    a few bytes can stand for any number of long words.
+    Text stays dictionary-encoded as in the file, where a repeated word is stored once.
+    Decoded, a few bytes could become any number of long words.
     """
     parquet = need("pyarrow.parquet")
     with readable(path, "Parquet"):
@@ -57,7 +57,7 @@ def read_whole(path: Path):
             )
         if rows < 0 or stored < 0:
             raise ValueError("it claims a negative size")
-        # As Arrow holds it and in double precision, and a name for every row.
+        # The Arrow table, its copy in double precision, and a name for every row.
         check_fits(
             max(stored, 8 * rows * len(schema)) + 8 * rows * len(schema) + NAME * rows,
             f"{path}, {rows} rows of {len(schema)} columns,",

@@ -1,4 +1,4 @@
-"""Whether something may be written, before hours are spent on it."""
+"""Check that results can be written, before hours are spent on computing them."""
 
 import json
 import os
@@ -14,16 +14,16 @@ STAGE = rf"({re.escape(PREFIX)}[0-9a-f]{{16}}/)?"
 
 
 class Occupied(FileExistsError):
-    """An earlier result is in the way, which `force` would replace."""
+    """An earlier result exists; `force` would replace it."""
 
     def __str__(self) -> str:
         return f"{self.args[0]}; force=True replaces it"
 
 
 def check_place(path: Path, *, inside: bool = False) -> None:
-    """Refuse a path at which nothing can be made; nothing is left behind.
+    """Raise an error if nothing can be created at `path`; leaves no files behind.
 
-    With `inside`, refuse a folder in which nothing can be made.
+    With `inside`, `path` is a folder, and the check is for files in it.
     """
     whole = path.absolute()
     above = (whole, *whole.parents) if inside else whole.parents
@@ -44,21 +44,22 @@ def check_file(
     force: bool,
     example: str,
 ) -> None:
-    """Refuse to write over anything but, if asked to, an earlier file of the kind.
+    """Raise an error if `path` exists, unless `force` and it is one of our files.
 
-    `what` is the kind, in words, and `example` a name for such a file.
+    `what` describes the content, and `example` is a file name; both are for errors.
     """
     if os.path.lexists(path):
         if path.is_dir():
             raise IsADirectoryError(
-                f"{path} is a folder; name a file such as {example}"
+                f"{path} is a folder; choose a file such as {example}"
             )
         if not (path.is_file() and is_ours(path)):
             raise FileExistsError(
-                f"{path} is a file of something else; name another place for the {what}"
+                f"{path} is a file of something else; choose another path for "
+                f"the {what}"
             )
         if not force:
-            raise Occupied(f"{path} is there already")
+            raise Occupied(f"{path} already exists")
     check_place(path)
 
 
@@ -71,22 +72,22 @@ def check_folder(
     force: bool,
     sources: Iterable[Any] = (),
 ) -> set[str]:
-    """Refuse to write over anything in a folder but, if asked to, an earlier result.
+    """Raise an error if a file other than those of an earlier run would be lost.
 
     Parameters
     ----------
     folder : Path
     names : iterable of str
-        What will be written, relative to the folder.
+        Files that will be written, relative to the folder.
     old : callable
-        Takes the folder and returns the names that an earlier run wrote, see
+        Takes the folder and returns the names of the files of an earlier run; see
         `recorded`.
     what : str
-        What the folder gets, in words.
+        A word for the content, for errors.
     force : bool
         Whether an earlier result may be replaced.
     sources : iterable of path or None
-        What is read for it, which is never replaced.
+        Input files, which are never replaced.
 
     Returns
     -------
@@ -94,7 +95,7 @@ def check_folder(
         The names that may be replaced or removed.
     """
     if os.path.lexists(folder) and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file; name another place for the {what}")
+        raise FileExistsError(f"{folder} is a file; choose a folder for the {what}")
     ours = old(folder)
     for name in sorted({*names, *ours}):
         path = folder / name
@@ -103,7 +104,9 @@ def check_folder(
             continue
         for source in sources:
             if source is not None and _holds(top, source):
-                raise ValueError(f"{top} is what is read; name another folder")
+                raise ValueError(
+                    f"{top} is or contains an input; choose another folder"
+                )
         if top != path and (top.is_symlink() or not top.is_dir()):
             raise _kept(top, "link" if top.is_symlink() else "file")
         if not os.path.lexists(path):
@@ -112,11 +115,11 @@ def check_folder(
             raise _kept(path, "folder")
         if name not in ours:
             raise FileExistsError(
-                f"{path} is not part of an earlier {what} and is not replaced; name "
-                "another folder"
+                f"{path} is not part of an earlier {what} and is not replaced; "
+                "choose another folder"
             )
         if not force:
-            raise Occupied(f"{folder} holds an earlier {what}")
+            raise Occupied(f"{folder} already holds a {what}")
     check_place(folder, inside=True)
     return ours
 
@@ -124,17 +127,17 @@ def check_folder(
 def recorded(
     index: Path, names_in: Callable[[dict[str, Any]], Iterable[str]], pattern: str
 ) -> set[str] | None:
-    """Names of the files that the index says were written with it; None without one.
+    """Names of the files that the index lists; None if there is no index.
 
     Parameters
     ----------
     index : Path
         A file of JSON.
     names_in : callable
-        Takes its content and returns the names, or raises KeyError, TypeError or
-        ValueError where it is not of this kind.
+        Takes its content and returns the names. Raises KeyError, TypeError or
+        ValueError if it is not an index of this kind.
     pattern : str
-        Regular expression of the names that there can be.
+        Regular expression that all names must match.
     """
     if not os.path.lexists(index):
         return None
@@ -152,21 +155,21 @@ def recorded(
 
 def _kept(path: Path, kind: str) -> FileExistsError:
     return FileExistsError(
-        f"{path} is a {kind}, which is not replaced; name another folder"
+        f"{path} is a {kind}, which is not replaced; choose another folder"
     )
 
 
 def _foreign(index: Path) -> FileExistsError:
     return FileExistsError(
         f"{index} does not say which files rpcag wrote, so nothing in {index.parent} "
-        "is replaced; name another folder"
+        "is replaced; choose another folder"
     )
 
 
 def _holds(path: Path, source: Any) -> bool:
-    """Whether the source is there, or inside."""
+    """Whether the path is the source or contains it."""
     source = Path(source).expanduser().resolve()
     try:
         return any(path.samefile(p) for p in (source, *source.parents))
-    except OSError:  # it is not there, which is told when it is read
+    except OSError:  # it does not exist; reading it raises the error
         return False

@@ -1,4 +1,4 @@
-"""Errors of the libraries that read files, as one kind with one message."""
+"""Turn the errors of file-reading libraries into one type with one message."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ from pathlib import Path
 def readable(path: Path, kind: str = "") -> Iterator[None]:
     """Turn any failure to read `path` into a ValueError that names it.
 
-    Damaged files make libraries raise whatever they meet first: `struct.error`,
-    `zlib.error`, `KeyError`, ... Errors that say what to do themselves are kept: a
-    library that is not installed, a file that is not there or not to be read.
+    Damaged files make libraries raise many types of errors: `struct.error`,
+    `zlib.error`, `KeyError` and others. Errors that are already clear pass through: a
+    library that is not installed, a file that does not exist or must not be read.
 
     Parameters
     ----------
@@ -25,17 +25,17 @@ def readable(path: Path, kind: str = "") -> Iterator[None]:
         raise
     except MemoryError as error:
         raise ValueError(
-            f"{path} needs more memory than there is; keep fewer rows or columns"
+            f"{path} needs more memory than is available; keep fewer rows or columns"
         ) from error
     except Exception as error:
-        if str(error).startswith(str(path)):  # said already
+        if str(error).startswith(str(path)):  # the message already names the file
             raise
         read_as = f" as {kind}" if kind else ""
         raise ValueError(f"{path} cannot be read{read_as}: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
-    """Its first line, or its kind where the text alone says nothing."""
+    """The first line of the message, with the type of error if that is needed."""
     text = str(error).strip()
     if not text or isinstance(error, (KeyError, IndexError, TypeError, AttributeError)):
         return f"it is damaged ({type(error).__name__}{': ' if text else ''}{text})"

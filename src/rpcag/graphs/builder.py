@@ -98,16 +98,16 @@ class GraphBuilder(BaseEstimator):
 
 
 def digest(content: bytes) -> bytes:
-    """Short enough to keep one per row, long enough to tell rows apart."""
+    """A hash that is short enough to keep for every row."""
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _keys(rows):
-    """Digests of rows, values and mask."""
+    """Digests of the values and the mask of every row."""
     X, M = rows
     for i, x in enumerate(X):
         mask = b"" if M is None or M[i].all() else M[i].tobytes()
-        yield digest((x + 0.0).tobytes() + mask)  # so that zeros have one sign
+        yield digest((x + 0.0).tobytes() + mask)  # + 0.0 turns -0.0 into 0.0
 
 
 def take_rows(rows, which):

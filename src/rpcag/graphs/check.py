@@ -45,11 +45,10 @@ def check_graph(
     array([[0., 2.],
            [2., 0.]])
     """
-    refuse_masked(
-        "weights cannot be missing: fill them, with 0 for no edge", **{name: graph}
-    )
+    refuse_masked("weights cannot be missing: use 0 for no edge", **{name: graph})
     given = as_matrix(graph, labels, n_vertices, name)
-    # A sparse matrix of a wrong shape may be too large for any conversion.
+    # Check the shape first: a sparse matrix of a wrong shape may be too large to
+    # convert.
     A = given if sparse.issparse(given) else _as_float(given, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         what = f"an array of shape {A.shape}" if A.ndim else repr(graph)

@@ -58,7 +58,7 @@ def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
     X = check_rows(X, ensure_min_features=0)
     missing = np.isnan(X)
     if mask is not None:
-        refuse_masked("it must say of every entry whether it counts", mask=mask)
+        refuse_masked("it must be True or False for every entry", mask=mask)
         mask = np.asarray(mask)
         if mask.shape != X.shape or mask.dtype != bool:
             raise ValueError(

@@ -20,7 +20,7 @@ class NewVertices(NamedTuple):
     weights: sparse.csr_array  # sum of We / De over the edges shared with every vertex
     degrees: np.ndarray  # weight of all their edges
     loops: np.ndarray  # sum of We / De over their edges
-    doubles: np.ndarray  # the row of the hypergraph that each equals, or -1
+    doubles: np.ndarray  # index of the equal row in the hypergraph, or -1
 
 
 class KNNHypergraph(BaseEstimator):
@@ -145,7 +145,7 @@ def hypergraph_laplacian(
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])
     """
-    refuse_masked("fill them, with 0 for no edge", **{name: incidence}, weights=weights)
+    refuse_masked("use 0 for no edge", **{name: incidence}, weights=weights)
     if sparse.issparse(incidence):
         check_structure(incidence, name)
     H = sparse.csr_array(incidence, dtype=np.float64)

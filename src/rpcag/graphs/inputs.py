@@ -1,4 +1,4 @@
-"""Read what people have as matrices of numbers: masks, tables, Dask arrays."""
+"""Convert masked arrays and data frames to numbers, with errors that say what to do."""
 
 import math
 import sys
@@ -27,16 +27,16 @@ def check_rows(X, **options) -> np.ndarray:
 
 
 def as_numbers(X, name: str = "X"):
-    """X such that NumPy reads it as it is meant, or an error that says what is wrong.
+    """X with NaN for masked entries and columns of numbers only.
 
-    Masked entries become NaN. Columns of a data frame that are no numbers are refused
-    by name; dates would be read as nanoseconds.
+    Other columns of a data frame raise an error that names the column. This includes
+    dates, which NumPy would read as nanoseconds.
     """
     X = with_nan(X)
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "mM":
         raise TypeError(
-            f"{name} has dtype {dtype}, which is no number; convert it first, for "
+            f"{name} has dtype {dtype}, which is not numeric; convert it first, for "
             "example to days by dividing time differences by np.timedelta64(1, 'D')"
         )
     if _is_frame(X, "pandas"):
@@ -47,7 +47,7 @@ def as_numbers(X, name: str = "X"):
 
 
 def with_nan(X):
-    """A masked array with NaN where it is masked; anything else as it is."""
+    """A masked array as a plain one with NaN; anything else unchanged."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     if not np.ma.getmaskarray(X).any() or X.dtype.kind not in REAL:
@@ -56,7 +56,7 @@ def with_nan(X):
 
 
 def refuse_masked(remedy: str, **arrays) -> None:
-    """Refuse masked entries where there is no missing value."""
+    """Raise an error for masked entries in arrays that cannot have missing values."""
     for name, array in arrays.items():
         if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
             raise ValueError(f"{name} has masked entries; {remedy}")
@@ -64,7 +64,7 @@ def refuse_masked(remedy: str, **arrays) -> None:
 
 @contextmanager
 def explained(name: str = "X", *, missing: bool) -> Iterator[None]:
-    """Errors of NumPy and scikit-learn on numbers, with what to do."""
+    """Add a remedy to errors of NumPy and scikit-learn about infinite numbers."""
     try:
         yield
     except OverflowError as error:
@@ -74,12 +74,12 @@ def explained(name: str = "X", *, missing: bool) -> Iterator[None]:
     except ValueError as error:
         if "infinity" not in str(error):
             raise
-        remedy = "mark missing values by NaN" if missing else "remove or replace it"
+        remedy = "mark missing values with NaN" if missing else "remove or replace it"
         raise ValueError(f"{str(error).rstrip('.')}; {remedy}") from error
 
 
 def as_float(value: Any) -> float:
-    """A number as a float; infinite where it is beyond the range."""
+    """A number as a float; infinite if it is out of range."""
     try:
         with np.errstate(over="ignore"):
             return float(value)
@@ -88,7 +88,7 @@ def as_float(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """For an error: a number of hundreds of digits is not printed."""
+    """The value for an error message, without printing hundreds of digits."""
     if isinstance(value, Rational) and abs(as_float(value)) == math.inf:
         return f"a number of type {type(value).__name__} beyond the range of float64"
     return repr(value)
@@ -96,26 +96,26 @@ def shown(value: Any) -> str:
 
 def refuse_column(name: str, column: Any, dtype: Any) -> None:
     raise TypeError(
-        f"{name} has a column {column!r} of dtype {dtype}, which is no number; drop it "
-        f"({name}.drop(columns={column!r})) or convert it to numbers"
+        f"{name} has a column {column!r} of dtype {dtype}, which is not numeric; drop "
+        f"it ({name}.drop(columns={column!r})) or convert it to numbers"
     )
 
 
 def is_dask(X) -> bool:
-    """A Dask array or data frame, told without importing Dask."""
+    """Whether X is a Dask array or data frame, without importing Dask."""
     return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(
         X, "dask"
     )
 
 
 def _is_frame(X, library: str) -> bool:
-    """Told without importing the library."""
+    """Whether X is a data frame of a library, without importing it."""
     module = sys.modules.get(library)
     return module is not None and isinstance(X, module.DataFrame)
 
 
 def _numeric_pandas(X, name: str):
-    """Columns of objects as floats: with None and pd.NA as NaN, or refused."""
+    """Convert columns of objects to floats, with None and pd.NA as NaN, or refuse."""
     for place, (column, dtype) in enumerate(X.dtypes.items()):
         if dtype.kind in REAL:
             continue

@@ -8,7 +8,7 @@ from scipy import sparse
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.linalg.sparse_structure import check_structure
 
-# Degrees whose multiples are still numbers.
+# Degrees must be below this, so that small multiples of them do not overflow.
 LARGEST = 1e300
 KINDS = ("normalized", "combinatorial")
 
@@ -25,7 +25,7 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
         As `check_graph` returns it.
     kind : {"normalized", "combinatorial"}
     name : str
-        How errors call the adjacency.
+        Name of the adjacency in errors.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     if sparse.issparse(adjacency):
         check_structure(adjacency, name)
     else:
-        refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
+        refuse_masked("use 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
     if kind == "normalized":
         adjacency, _ = _in_range(adjacency)
@@ -50,7 +50,7 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     if not degrees.max(initial=0.0) < LARGEST:
         raise ValueError(
             f"{name} has weights up to {adjacency.max():.3g}: degrees must be below "
-            f"{LARGEST:.0e}; divide all weights by one number and multiply gamma by it"
+            f"{LARGEST:.0e}; divide all weights by a constant and multiply gamma by it"
         )
     diagonal = degrees
     if kind == "normalized":
@@ -74,28 +74,28 @@ def degree(adjacency) -> np.ndarray:
 
 
 def degree_roots(adjacency) -> np.ndarray:
-    """Square roots of the degrees, also where the degrees would overflow."""
+    """Square roots of the degrees, even if the degrees themselves overflow."""
     scaled, exponent = _in_range(adjacency)
     return np.ldexp(np.sqrt(degree(scaled)), exponent // 2)
 
 
 def _in_range(adjacency):
-    """The adjacency over 2^k with an even k, zero for weights of a usual size.
+    """The adjacency divided by 2^k, and k, which is even; 0 for weights of usual size.
 
-    The normalized Laplacian does not depend on a common factor of the weights, and a
-    power of two rounds nothing. Degrees could overflow, or have few digits.
+    Otherwise degrees could overflow or lose digits. The normalized Laplacian does not
+    depend on a common factor of the weights, and dividing by a power of two is exact.
     """
     top = float(adjacency.max()) if min(adjacency.shape) else 0.0
     if top == 0 or 2.0**-500 < top < 2.0**500:
         return adjacency, 0
     exponent = 2 * (math.frexp(top)[1] // 2)
-    # Two steps: one factor could overflow itself.
+    # Two steps: a single factor could overflow.
     first = 2.0 ** (-exponent // 2)
     return adjacency * first * 2.0 ** (-exponent - (-exponent // 2)), exponent
 
 
 def inverse(roots: np.ndarray) -> np.ndarray:
-    """1 / roots, zero where they are."""
+    """1 / roots, and zero where roots are zero."""
     positive = roots > 0
     return np.where(positive, 1 / np.where(positive, roots, 1), 0.0)
 

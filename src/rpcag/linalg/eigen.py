@@ -29,7 +29,7 @@ RESTARTS = 100
 # Of `refine`: degree of the polynomials, and residual relative to the spectrum's width.
 DEGREE = 8
 ACCURACY = 1e-7
-# Steps of LOBPCG; the answer is checked, and the direct method follows.
+# Most steps of LOBPCG. The result is checked; if it fails, a direct method is used.
 MOST_STEPS = 100
 # Eigenvalues closer than this share of the spectrum's width count as one.
 RESOLUTION = 1e-9
@@ -232,8 +232,9 @@ def _lobpcg(A: Operator, V: np.ndarray, k: int, solve, known, accuracy: float):
     """A block whose first k columns are the largest eigenvectors beside the known ones.
 
     Knyazev's method (SIAM J. Sci. Comput. 2001): Rayleigh-Ritz on the block V, its
-    preconditioned residuals and its last step, orthonormalised together. SciPy's own
-    warns where it does not converge, and warnings can only be silenced for all threads.
+    preconditioned residuals and its last step, orthonormalized together. SciPy's
+    version is not used: it warns if it does not converge, and a warning can only be
+    silenced for all threads.
     """
     width = V.shape[1]
     more = V

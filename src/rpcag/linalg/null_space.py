@@ -1,4 +1,4 @@
-"""The null space of a graph Laplacian, written down instead of computed."""
+"""The null space of a graph Laplacian, in closed form."""
 
 from typing import Any
 
@@ -10,30 +10,30 @@ from rpcag.linalg.rounding import UNIT
 
 
 class NullSpace:
-    """Vectors c[component of i] root_i, for any number c per connected component.
+    """All vectors with entries c[component of i] root_i.
 
-    A vertex without neighbors is a component of its own.
+    c has one number per connected component. A vertex without neighbors is a component.
 
     Parameters
     ----------
     adjacency : ndarray or sparse array
     root : ndarray, optional
-        Roots of the degrees, for the normalized Laplacian; for the combinatorial one
-        ones take their place.
+        Square roots of the degrees for the normalized Laplacian. Default: ones, for the
+        combinatorial Laplacian.
 
     Attributes
     ----------
     n_parts, label : int, ndarray
-        The number of components, and that of every vertex.
+        The number of components, and the component of every vertex.
     root : ndarray
-        At most one, and one somewhere in every component.
+        The roots, scaled so that the largest in every component is 1.
     rounding : float
-        Relative, of the roots: a degree is a sum.
+        Bound on the relative rounding error of the roots: a degree is a sum.
     """
 
     def __init__(self, adjacency: Any, root: np.ndarray | None = None) -> None:
         size = adjacency.shape[0]
-        # A pattern: of a dense matrix small entries would not count as edges.
+        # The pattern, since in a dense matrix tiny entries would not count as edges.
         pattern = sparse.csr_array(adjacency != 0)
         self.n_parts, self.label = connected_components(pattern, directed=False)
         self.root, self.rounding = np.ones(size), 0.0

@@ -1,8 +1,8 @@
-"""Bounds of rounding errors, so that a certificate holds to its last digit.
+"""Bounds on rounding errors, so that a certificate is valid despite rounding.
 
 All bounds are worst cases (Higham, Accuracy and Stability of Numerical Algorithms,
-chapters 3 and 4), not estimates. Second-order terms are covered by whole numbers that
-are larger than needed.
+chapters 3 and 4), not estimates. Integer factors are larger than needed, which covers
+second-order terms.
 """
 
 import math
@@ -13,10 +13,10 @@ from scipy import sparse
 
 # Unit roundoff of double precision, in which every certificate is summed.
 UNIT = 2.0**-53
-# NumPy adds at most 16 terms in a row and halves the rest (pairwise summation), so a
-# sum of up to 2^40 terms has at most this many roundings on the way to any of them.
+# Roundings that a term takes part in, at most, in a sum of up to 2^40 terms. NumPy adds
+# at most 16 terms in sequence and splits longer sums in halves (pairwise summation).
 PAIRWISE = 64
-# Steps of the power method; more would bring the bound of the norm nearer to it.
+# Steps of the power method. More steps make the bound on the norm tighter.
 STEPS = 8
 
 
@@ -26,12 +26,15 @@ def unit(dtype: Any) -> float:
 
 
 def total(terms: np.ndarray) -> np.ndarray:
-    """The sum of terms in double precision, and the sum of their sizes."""
+    """The sum of terms in double precision, and the sum of their absolute values."""
     return np.array([terms.sum(), np.abs(terms).sum()])
 
 
 def total_error(size: float, n_blocks: int) -> float:
-    """Of a sum of `n_blocks` pairwise sums of rounded products, by the sum of sizes."""
+    """Bound on the rounding error of a sum of `n_blocks` pairwise sums of products.
+
+    `size` is the sum of the absolute values.
+    """
     return (PAIRWISE + n_blocks) * UNIT * float(size)
 
 
@@ -45,26 +48,26 @@ def rounded_down(number: float, dtype: Any) -> Any:
 
 
 def in_unit(X: np.ndarray, unit: float) -> np.ndarray:
-    """X / unit for a power of two: exact, also where 1 / unit would overflow."""
+    """X / unit, exactly, for a power of two; 1 / unit itself could overflow."""
     return np.ldexp(X, 1 - math.frexp(unit)[1])
 
 
 def from_unit(X: np.ndarray, unit: float) -> np.ndarray:
-    """X unit for a power of two."""
+    """X * unit, exactly, for a power of two."""
     return np.ldexp(X, math.frexp(unit)[1] - 1)
 
 
 def row_sizes(Phi: Any) -> np.ndarray:
-    """Sum of the sizes of the entries of every row."""
+    """Sum of the absolute values of every row."""
     return np.asarray(abs(Phi).sum(axis=1), dtype=np.float64).reshape(-1)
 
 
 def product_error(Phi: Any) -> float:
     """c with |fl(factor Phi Y) - factor Phi Y| <= c |factor| |Phi| |Y|, entry by entry.
 
-    Phi is the exact Laplacian of its graph. With at most k entries in a row, its stored
-    entries are off by k + 6 roundings (degree, root, products), the product with Y by k
-    more, and a factor and an addition by a few.
+    Phi is the exact Laplacian of its graph, and k the largest number of entries in a
+    row. The stored entries have k + 6 roundings (degree, root, products). The product
+    with Y adds k more, and the factor and an addition add a few.
     """
     longest = Phi.shape[1]
     if sparse.issparse(Phi):
@@ -73,10 +76,10 @@ def product_error(Phi: Any) -> float:
 
 
 def size_norm(Phi: Any) -> float:
-    """A bound of the spectral norm of |Phi|, symmetric, the sizes of its entries.
+    """An upper bound on the spectral norm of |Phi|, the entrywise absolute value.
 
-    For every positive x it is at most max_i (|Phi| x)_i / x_i (Collatz, Wielandt); a
-    few steps of the power method make a good x.
+    For every positive x the norm is at most max_i (|Phi| x)_i / x_i (Collatz,
+    Wielandt). A few steps of the power method give a good x.
     """
     sizes = abs(Phi)
     x = np.ones(Phi.shape[0])
@@ -87,6 +90,6 @@ def size_norm(Phi: Any) -> float:
         top = image.max(initial=0.0)
         if not (np.isfinite(best) and top > 0):
             break
-        # Not below a share of the largest: x has to stay positive.
+        # Bounded below, because x must stay positive.
         x = np.maximum(image / top, 1e-8)
     return best * (1 + 1e-8)

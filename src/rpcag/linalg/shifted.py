@@ -82,7 +82,7 @@ class ShiftedLaplacian:
         return self._matrices[dtype]
 
     def without_null(self, Y: np.ndarray) -> np.ndarray:
-        """Y without what Phi annihilates, whose rounding would pass for roughness."""
+        """Y minus its part in the null space, which would add only rounding errors."""
         return Y if self.null is None else self.null.without(Y)
 
     @cached_property

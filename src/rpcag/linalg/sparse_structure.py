@@ -6,15 +6,15 @@ import numpy as np
 def check_structure(A, name: str):
     """Return the sparse matrix A, or raise a ValueError that says what is malformed.
 
-    SciPy checks little of this when a matrix is made and nothing when its arrays are
-    assigned, and its compiled routines trust them: a column index that is too large
-    reads or writes beyond the arrays. Takes one pass over the indices.
+    SciPy checks little of this when a matrix is created, and nothing when its arrays
+    are assigned. Its compiled routines do not check the arrays either: a column index
+    that is too large reads or writes outside of them. The check takes one pass.
 
     Parameters
     ----------
     A : sparse array or matrix, in any format of SciPy
     name : str
-        How errors call it.
+        Name of the matrix in errors.
     """
     if len(A.shape) != 2:
         raise ValueError(f"{name} must have two axes, got shape {A.shape}")
@@ -50,10 +50,10 @@ def _compressed(A) -> str:
         return f"indptr must have {lines + 1} entries, not {len(indptr)}"
     if indptr[0] != 0:
         return f"indptr must start at 0, not {indptr[0]}"
-    # Not by differences, which can overflow.
+    # Compared, because differences can overflow.
     if (indptr[1:] < indptr[:-1]).any():
         return "indptr must not decrease"
-    stored = int(indptr[-1])  # arrays may be longer: SciPy leaves room at their ends
+    stored = int(indptr[-1])  # SciPy may leave unused room at the end of the arrays
     if stored > min(len(indices), len(data)):
         return (
             f"indptr ends at {stored}, but there are {len(indices)} indices and "

@@ -19,7 +19,7 @@ GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
 # Up to this size a Gram matrix in double precision is small beside anything.
 SMALL = 300
 
-# Entries of a piece that is squared in double precision.
+# Entries that are converted to double precision at a time.
 PIECE = 2**19
 # Up to this size all eigenvalues are as cheap as one by Lanczos.
 LANCZOS_SIZE = 150
@@ -78,10 +78,10 @@ def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
     Cholesky factor for a c slightly larger than s, then ||A||_2 < c: a proof for a
     tenth of the cost of an eigenvalue. K is overwritten.
 
-    Rounding comes on top. Where A has rows of `length` entries, its square is off by
-    length u tr K in norm, u = 2^-53. That a factor was found proves an eigenvalue of no
-    less than -(n + 1) u tr(c^2 I - K), n the size of K (Rump, 2006); LAPACK's
-    eigenvalues are off by no more than about n u ||K||, of which ten times is taken.
+    Bounds on rounding errors are added, with u = 2^-53 and n the size of K. If rows of
+    A have `length` entries, the error of K is at most length u tr K in norm. A Cholesky
+    factor proves eigenvalues of at least -(n + 1) u tr(c^2 I - K) (Rump, 2006). The
+    error of LAPACK's eigenvalues is about n u ||K||; ten times that is added.
     """
     size = len(K)
     if not np.isfinite(K[0, 0]) or not np.isfinite(K).all():
@@ -110,7 +110,7 @@ def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
 
 
 def _root(square: float) -> float:
-    """Of no less than it."""
+    """The square root, rounded up."""
     return math.sqrt(square) * (1 + 4 * UNIT)
 
 

@@ -44,13 +44,13 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         name = type(self).__name__
         if is_dask(X):
             raise TypeError(
-                f"X is a Dask array or data frame, and {name} needs it in memory; pass "
-                "X.compute(), or use RPCA or RPCAG, which work where its chunks are"
+                f"X is a Dask array or data frame, but {name} needs it in memory; pass "
+                "X.compute(), or use RPCA or RPCAG, which support Dask"
             )
         if not missing:
             refuse_masked(
                 f"{name} does not take missing values: fill them (X.filled(value)), or "
-                "use RPCAG, which does",
+                "use RPCAG, which supports them",
                 X=X,
             )
         if reset:
@@ -67,9 +67,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
 
     def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
-        """Embed some rows at a time, so that memory does not grow with their number.
+        """Embed rows in blocks, so that memory does not grow with their number.
 
-        Every row is embedded by itself: blocks change nothing but the rounding.
+        Rows are embedded independently, so blocks change only rounding errors.
         """
         adjacency = self._check_adjacency(X, adjacency)
         Z = np.empty((len(X), self._n_features_out), X.dtype)
@@ -78,8 +78,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 Z[rows] = self._embed_rows(X[rows], _take(adjacency, rows))
         if not np.isfinite(Z).all():
             raise ValueError(
-                "X or adjacency has values too far beyond those the model was fitted "
-                f"on; X reaches {np.nanmax(np.abs(X), initial=0.0):.3g}: check its unit"
+                "X or adjacency has values far larger than those in fit; the largest "
+                f"in X is {np.nanmax(np.abs(X), initial=0.0):.3g}: check the units"
             )
         return Z
 
@@ -93,12 +93,12 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return check_edges(adjacency, len(X), len(self.embedding_))
 
     def _row_width(self, X: np.ndarray, adjacency) -> int:
-        """Entries per row of the arrays, up to forty, that `_embed_rows` makes."""
+        """Entries per row of the arrays (up to forty) that `_embed_rows` allocates."""
         edges = [*adjacency] if isinstance(adjacency, list) else [adjacency]
         graphs = getattr(self, "_graphs", None) or [getattr(self, "_graph", None)]
         edges += [getattr(graph, "adjacency", None) for graph in graphs]
         dense = any(isinstance(A, np.ndarray) for A in edges)
-        # Weights to all fitted rows: ten arrays, made once, not in every iteration.
+        # Dense weights to all fitted rows take ten arrays, not forty: a quarter.
         return max(X.shape[1], len(self.embedding_) // 4 if dense else 0)
 
     def _set_embedding(self, Q: np.ndarray, dtype) -> None:
@@ -124,7 +124,7 @@ class MatrixModel(Embedding):
     def inverse_transform(self, Z):
         """Rows of the low-rank matrix with the given embedding: ``Z @ components_``.
 
-        For a Dask array this is a Dask array.
+        For a Dask array, the result is a Dask array.
         """
         check_is_fitted(self, "components_")
         if is_dask(Z):
@@ -188,9 +188,9 @@ class FactorModel(MatrixModel):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows: what the model would give them next to the old ones.
 
-        The directions and the rows of `fit` stay as they are. A row of `fit`, joined
-        to its neighbors as before, gets its own embedding back. Other rows are bounded
-        by their own data and their neighbors.
+        The directions and the rows of `fit` do not change. A row of `fit`, with the
+        same neighbors as before, gets its fitted embedding. The embedding of any other
+        row is bounded by its own data and its neighbors.
 
         Parameters
         ----------
@@ -265,5 +265,5 @@ def row_names(X):
 def power_of_two(X: np.ndarray) -> float:
     """About the largest size of an entry."""
     largest = float(np.nanmax(np.abs(X), initial=0.0))
-    # Not above 2^1023, the largest there is.
+    # 2^1023 is the largest power of two in double precision.
     return 2.0 ** min(math.frexp(largest)[1], 1023) if largest > 0 else 1.0

@@ -20,7 +20,7 @@ def check_number(
     value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
-        remedy = "; pass float(...) of it" if isinstance(value, Decimal) else ""
+        remedy = "; convert it with float()" if isinstance(value, Decimal) else ""
         raise TypeError(f"{name} must be {what}, got {value!r}{remedy}")
     number = value if kind is Integral else as_float(value)
     if not at_least <= number < below:  # NaN is refused too
@@ -67,7 +67,8 @@ def check_checkpoint(model) -> None:
         )
     if path.exists() and not is_checkpoint(path):
         raise ValueError(
-            f"checkpoint={str(path)!r} is not a checkpoint of rpcag; name another file"
+            f"checkpoint={str(path)!r} is not a checkpoint of rpcag; choose another "
+            "file"
         )
     if not path.parent.is_dir():
         raise ValueError(

@@ -43,7 +43,7 @@ class RPCAGCV(RPCAG):
     graph, laplacian, tol, max_iter, verbose
         As in `RPCAG`.
     callback : callable, optional
-        As in `RPCAG`, of the last fit and its graph only.
+        As in `RPCAG`, but only called in the last fit and for its graph.
 
     Attributes
     ----------

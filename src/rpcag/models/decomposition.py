@@ -20,8 +20,8 @@ class Decomposition(MatrixModel):
     def _validate(self, X, reset, missing=True):
         return super()._validate(X, reset, missing)
 
-    # Of a model that another one fits: the name under which it logs. It does not warn,
-    # since that is the other one's business, and does not remove its checkpoint.
+    # Set if another model fits this one: the name to use in the log. Warnings and the
+    # removal of the checkpoint are then left to the other model.
     _part_of: str | None = None
 
     def _watch(self) -> Callable[[Progress], bool | None] | None:
@@ -52,11 +52,11 @@ class Decomposition(MatrixModel):
         name = type(self).__name__
         if result.status == "numerical_error":
             warnings.warn(
-                f"{name} stopped after {result.n_iter} iterations: a lower bound was "
-                f"above the objective, {result.objective:.6g}, so rounding has spoiled "
-                "one of them. Nothing is proven about the answer (lower_bound_ is 0, "
-                "gap_ is 1). Use float64, subtract the mean of every feature, or "
-                "choose weights nearer to 'auto'.",
+                f"{name} stopped after {result.n_iter} iterations: rounding errors "
+                f"put a lower bound above the objective, {result.objective:.6g}. "
+                "Nothing is proven about the answer (lower_bound_ is 0, gap_ is 1). "
+                "Use float64, subtract the mean of every feature, or choose weights "
+                "nearer to 'auto'.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -87,8 +87,8 @@ class Decomposition(MatrixModel):
         if n_rows:
             warnings.warn(
                 f"{type(self).__name__}.transform ran out of iterations for {n_rows} "
-                "rows; their embedding is near the best. Weights nearer to 'auto' "
-                "converge faster.",
+                "rows of X; their embedding is approximate. Check whether they are in "
+                "the unit of the rows of fit.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -97,7 +97,8 @@ class Decomposition(MatrixModel):
         """Fitted attributes from the answer."""
         with np.errstate(invalid="ignore"):
             S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
-        # In a unit in which no square over- or underflows: LAPACK may loop on infinity.
+        # Rescaled, so that no square overflows or underflows: LAPACK may hang on
+        # infinity.
         unit = power_of_two(result.x)
         P, s, Vt = factorise(in_unit(result.x, unit), result.basis)
         with np.errstate(over="ignore"):

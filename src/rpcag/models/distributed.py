@@ -127,13 +127,13 @@ def by_features(X: Any) -> Any:
 
 
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
-    """Embedding of new rows: they do not depend on each other, so chunk by chunk."""
+    """Embed new rows chunk by chunk: they do not depend on each other."""
     if adjacency is not None:
         raise ValueError(
-            "adjacency is for rows in memory, got it together with a Dask array; "
-            "transform some rows at a time, X[:1000].compute() and their adjacency"
+            "adjacency needs rows in memory, got a Dask array; transform some rows at "
+            "a time: X[:1000].compute() with the adjacency of these rows"
         )
-    model = copy(model)  # without what is as large as the data, and the names
+    model = copy(model)  # without arrays as large as the data, and without names
     for name in ("low_rank_", "sparse_", "_state", "callback"):
         model.__dict__[name] = None
     names = model.__dict__.pop("feature_names_in_", None)

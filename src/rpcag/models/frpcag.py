@@ -24,7 +24,7 @@ from rpcag.models.table import About
 from rpcag.solvers.fista import Centered, fista, fista_rows
 from rpcag.terms import Constants, TwoGraphSmoothness
 
-# Lipschitz constants beyond which a step is lost to rounding, and squares overflow.
+# Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100
 
 
@@ -62,7 +62,7 @@ class FRPCAG(Decomposition):
         Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit. As in `RPCAG` for robust graphs.
+        stops the fit. For robust graphs, see `RPCAG`.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class FRPCAG(Decomposition):
         difference.
     n_iter_ : int
     status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        The last one means that rounding spoiled the certificate: nothing is proven,
-        `lower_bound_` is 0 and `gap_` is 1.
+        After "numerical_error" nothing is proven, because rounding errors put a lower
+        bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual`` (relative change of L), ``dual_residual`` (excess of the
@@ -191,7 +191,7 @@ class FRPCAG(Decomposition):
                 raise ValueError(
                     f"{name} has degrees up to {largest / 2:.3g}, out of range for "
                     f"gamma={gamma:.3g} and X, whose entries reach {unit:.3g}; divide "
-                    "its weights by a number"
+                    "its weights by a constant"
                 )
         with one_blas_thread_each():
             result = self._solve(X, graph, features, gammas, unit)
@@ -252,8 +252,8 @@ class FRPCAG(Decomposition):
         Every row x is split into l, smooth between the features and towards its
         neighbors among the rows of `fit`, and a sparse rest: the model of `fit` with
         all other rows fixed. The embedding is l in the directions of `components_`.
-        Either ||m o l||_1 <= 2 ||m o x||_1, with m one where x is observed, or ||l|| is
-        at most sqrt(2) times that of the longest neighbor.
+        Let m be one where x is observed, else zero. Then ||m o l||_1 <= 2 ||m o x||_1,
+        or ||l|| is at most sqrt(2) times the norm of the longest neighbor.
 
         Parameters
         ----------

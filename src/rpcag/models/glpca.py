@@ -155,9 +155,11 @@ class GLPCA(FactorModel):
 
         q (Lambda + gamma c) = x U + gamma pull
 
-        The rows of fit get their own q back. The divisor of a rough column may be near
-        zero or negative, so new rows are bounded by their own data alone or the fitted
-        rows: ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||).
+        The rows of fit get their fitted q. The divisor Lambda + gamma c of a rough
+        column may be near zero or negative. So the norm of new rows is limited by the
+        embedding without the graph and by the fitted rows:
+
+        ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||)
         """
         curvature, pull = self._ties(X, adjacency)
         U, gamma = self._scaled_U, self._scaled_gamma
@@ -169,15 +171,15 @@ class GLPCA(FactorModel):
         return _shortened(Q, self._limit(self._least_squares(xU)))
 
     def _least_squares(self, xU):
-        """The q that the data of a row alone ask for."""
+        """The embedding q of a row without the graph."""
         U = self._scaled_U
         gram = U.T @ U
-        # Where U has no rank (or is zero) any q does: the smallest.
+        # If U is rank deficient, many q fit: regularize to get the shortest.
         gram += (1e-14 * np.trace(gram) or 1.0) * np.eye(len(gram))
         return linalg.solve(gram, xU.T, assume_a="pos").T
 
     def _limit(self, own):
-        """The length of q, or of the longest row of fit if that is longer."""
+        """The larger of the norm of `own` and that of the longest row of fit."""
         longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
         return np.maximum(np.linalg.norm(own, axis=1), longest)
 
@@ -333,9 +335,9 @@ class RGLPCA(GLPCA):
 
         q (w U^T U + 2 gamma (c I - Q^T Phi Q)) = w x U + 2 gamma pull
 
-        since the multiplier of Q^T Q = I is 2 gamma Q^T Phi Q. Solved for q and w in
-        turn: least squares, reweighted. The system may be indefinite, so new rows are
-        bounded: ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||).
+        since the multiplier of Q^T Q = I is 2 gamma Q^T Phi Q. Solved by iteratively
+        reweighted least squares. The system may be indefinite, so the norm of new rows
+        is limited: ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||).
         """
         curvature, pull = self._ties(X, adjacency)
         return self._reweighted(scaled, curvature, pull)
@@ -371,13 +373,13 @@ class RGLPCA(GLPCA):
 
 
 def _shortened(Q: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Rows scaled down to the limit where they are longer."""
+    """Q with rows scaled down that are longer than the limit."""
     norms = np.linalg.norm(Q, axis=1)
     return Q * np.minimum(1, limit / np.maximum(norms, 1e-300))[:, None]
 
 
 def _solve(systems: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Of many symmetric systems; the shortest solution of those that are singular."""
+    """Solve many symmetric systems; the shortest solution if one is singular."""
     try:
         return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:

@@ -136,9 +136,10 @@ class GNMF(FactorModel):
     def _start(self, scaled, d, unit):
         """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration.
 
-        Without a graph this is NMF, so its answer is the start: for X as it is, since
-        its "nndsvda" depends on the unit. Otherwise in the unit of the mean. With a
-        tolerance of zero NMF does not warn that it has not converged.
+        Without a graph the model is NMF, so the solution of NMF is the start. X is then
+        not rescaled, since "nndsvda" depends on its scale. With a graph, X is divided
+        by its mean. The tolerance is zero, because NMF then does not warn if it has not
+        converged.
         """
         size = float(scaled.mean()) or 1.0
         options: dict[str, Any] = {"init": "nndsvd", "max_iter": 1}

@@ -25,9 +25,9 @@ from rpcag.models.progress import Monitor
 from rpcag.solvers import Result
 
 BUILDERS = ("robust", "knn", "complete")
-# The degree of a new row counts as at least half and at most twice its neighbors' (the
-# square of this). Smaller values change rows like the fitted ones, whose weights sum to
-# between 0.7 and 1.6; larger ones let gross errors shrink a row further.
+# The degree of a new row is limited to between half and twice that of its neighbors
+# (the square of this). Smaller values change ordinary rows, whose weights sum to
+# between 0.7 and 1.6. With larger values, outliers shrink a row further.
 SPAN = math.sqrt(2)
 
 
@@ -68,7 +68,7 @@ class ModelGraph:
         Fitted to X; None where the adjacency was given.
     adjacency, laplacian : csr_array or ndarray
     is_watched, stopped : bool
-        Whether the graph needs a solve of its own, and whether the callback stopped it.
+        Whether building the graph runs a solver, and whether the callback stopped it.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ModelGraph:
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
-        """Where rows of weights are in the graph, by their digests."""
+        """Index of the first row of the graph with given weights, by their digest."""
         A, places = self.adjacency, dict[bytes, int]()
         for rows in row_blocks(A.shape):
             for i, key in enumerate(_keys(_positive(A[rows])), rows.start):
@@ -108,9 +108,9 @@ class ModelGraph:
         return np.array([self._places.get(key, -1) for key in _keys(A)], dtype=int)
 
     def edges(self, X: np.ndarray, adjacency) -> sparse.csr_array | None:
-        """Positive weights of new rows to fitted ones: given, by the builder, or None.
+        """Positive weights of new rows to fitted ones, or None if they are not known.
 
-        `adjacency` is as `check_edges` returns it.
+        The weights are `adjacency`, as `check_edges` returns it, or from the builder.
         """
         if adjacency is None:
             if self.builder is None:
@@ -128,12 +128,12 @@ class ModelGraph:
             normalized     ||z||^2 - 2 z sum_j w_j z_j + const,  w_j = a_j / sqrt(d d_j)
             combinatorial  d ||z||^2 - 2 z sum_j a_j z_j + const
 
-        A row whose weights are those of a fitted row keeps these terms, so it gets its
-        embedding back. The normalized w_j of other rows are bounded by `_pull`.
+        These terms are used for a row with the weights of a fitted row, so it gets its
+        fitted embedding. For other rows `_pull` limits the normalized w_j.
 
         Returns the curvature c (1 or d, and 0 for rows without neighbors) and the pull
-        (the sum), which for new rows is at most sqrt(2) c max_j ||z_j||; or None where
-        nothing says how new rows are joined.
+        (the sum). The norm of the pull of new rows is at most sqrt(2) c max_j ||z_j||.
+        Returns None if the weights of new rows are not known.
         """
         A = self.edges(X, adjacency)
         return None if A is None else self.ties_of(A, values)
@@ -141,7 +141,7 @@ class ModelGraph:
     def ties_of(
         self, A: sparse.csr_array, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`ties` of rows that are joined by the weights A."""
+        """`ties` of rows with the weights A."""
         degrees = degree(A)
         if not self.normalized:
             return degrees, A @ values
@@ -164,7 +164,7 @@ class ModelHypergraph:
                 f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
                 f"got {graph!r}"
             )
-        refuse_masked("fill them, with 0 for no edge", **{name: graph})
+        refuse_masked("use 0 for no edge", **{name: graph})
         try:
             if graph is None or np.iscomplexobj(graph):
                 raise TypeError("a real matrix is needed")
@@ -182,7 +182,7 @@ class ModelHypergraph:
                 f"{name} must have one row per sample, {len(X)}, and one column per "
                 f"edge, got an incidence of shape {H.shape}"
             )
-        # Converted last: in a wrong shape it may be too large for that.
+        # Converted last: a matrix of a wrong shape may be too large to convert.
         self.incidence = sparse.csr_array(H, dtype=np.float64)
         self.laplacian = hypergraph_laplacian(self.incidence, name=name)
 
@@ -204,15 +204,16 @@ class ModelHypergraph:
 def _pull(A, degrees, fitted, curvature, known, values) -> np.ndarray:
     """sum_j w_j z_j with w_j = a_j / sqrt(d d_j), bounded for rows that are not known.
 
-    1. d_j lacks the new edge. With the edge it is at least a_j, as in any graph, so
-       w_j = a_j / sqrt(d max(d_j, a_j)) <= sqrt(a_j / d).
-    2. sum_j w_j is about the root of d over the neighbors' degrees: near the curvature
-       c for rows like the fitted ones, but it vanishes with the weights, as where a
-       gross error makes a row far from all others. It is kept between c / SPAN and
-       c SPAN: scaled down, or filled up by the mean of the neighbors, weights a_j / d.
+    1. d_j does not include the new edge. A degree that does is at least a_j, so
+       w_j = a_j / sqrt(d max(d_j, a_j)) <= sqrt(a_j / d) is used.
+    2. sum_j w_j is about the square root of d over the degrees of the neighbors. For
+       ordinary rows it is near the curvature c. It tends to zero with the weights, such
+       as for an outlier, which is far from all other rows. It is kept between c / SPAN
+       and c SPAN. A larger sum is scaled down. To a smaller sum, a multiple of the mean
+       of the neighbors (weights a_j / d) is added.
     """
     shares = A.data / _per_entry(A, degrees)
-    # Two roots, not the root of the product, which underflows.
+    # Two roots, because the product under one root could underflow.
     weights = A.data / np.sqrt(_per_entry(A, degrees))
     weights /= np.sqrt(np.maximum(fitted[A.indices], A.data))
     W = sparse.csr_array((weights, A.indices, A.indptr), shape=A.shape)
@@ -232,7 +233,7 @@ def mean_of_neighbors(A: sparse.csr_array, values: np.ndarray) -> np.ndarray:
 
 
 def _positive(adjacency) -> sparse.csr_array:
-    """A copy that stores the positive weights alone, in order."""
+    """A copy with sorted indices that stores only the positive weights."""
     A = sparse.csr_array(adjacency, dtype=np.float64, copy=True)
     A.sum_duplicates()
     A.eliminate_zeros()
@@ -240,12 +241,12 @@ def _positive(adjacency) -> sparse.csr_array:
 
 
 def _per_entry(A: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
-    """A number per row, repeated for the stored entries of the row."""
+    """Repeat a number per row for every stored entry of the row."""
     return np.repeat(rows, np.diff(A.indptr))
 
 
 def _keys(A: sparse.csr_array) -> Iterator[bytes]:
-    """Digests of the rows of weights: equal if and only if the rows are."""
+    """Digests of the rows of weights; equal rows have equal digests."""
     indices = A.indices.astype(np.int64)
     for i, j in pairwise(A.indptr):
         yield digest(indices[i:j].tobytes() + A.data[i:j].tobytes())
@@ -272,12 +273,12 @@ def _build(graph, X, name: str, vertices: str, labels, monitor: Monitor | None):
 
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
-    refuse_masked("fill them, with 0 for no edge", adjacency=adjacency)
+    refuse_masked("use 0 for no edge", adjacency=adjacency)
     A: Any = adjacency
     shape = (n_new, n_samples)
     if sparse.issparse(A):
         check_structure(A, "adjacency")
-    if not sparse.issparse(A) or A.shape == shape:  # else perhaps too large to convert
+    if not sparse.issparse(A) or A.shape == shape:  # else maybe too large to convert
         A = check_array(
             A, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
         )

@@ -92,7 +92,7 @@ class MMF(FactorModel):
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
         residual = float(np.sum((scaled - Q @ U.T) ** 2))
-        rough = graph.null.without(Q)  # the rest of Q is smooth but for rounding
+        rough = graph.null.without(Q)  # the rest of Q adds only rounding errors
         roughness = float(np.sum(rough * (Phi @ rough)))
         self._set_factors(Q * unit, U, X.dtype)
         self._graph = graph

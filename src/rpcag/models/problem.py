@@ -38,7 +38,7 @@ OFFSET = 0.02
 SAMPLE = 2**18
 # Sizes of entries whose squares, summed, are safe in single precision too.
 SAFE = 1e12
-# Typical sizes whose inverses are numbers too.
+# Limits on typical sizes, so that their inverses do not overflow or underflow.
 MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
 
 
@@ -47,8 +47,8 @@ class Problem:
 
     With c the typical size of an observed entry, L / c solves the problem of X / c with
     gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
-    same in every unit of X. Only if squares could overflow is X itself divided, by a
-    power of two near c: that rounds nothing.
+    same in every unit of X. X itself is divided only if squares could overflow, by a
+    power of two near c, which is exact.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Problem:
     ) -> Result:
         """The solution, in the unit of X.
 
-        A solve that converged removes its checkpoint, unless asked to keep it.
+        A solve that converged removes its checkpoint, unless `keep_checkpoint` is set.
         """
         saves = None
         if checkpoint is not None:
@@ -284,9 +284,9 @@ def typical_size(X: np.ndarray) -> float:
         return 1.0
     with np.errstate(over="ignore"):
         size = float(np.median(sizes))
-    if not math.isfinite(size):  # the sum of two middle ones overflows
+    if not math.isfinite(size):  # the mean of the two middle ones overflowed
         size = float(sizes.max())
-    # 1 / size is wanted too.
+    # Limited, because 1 / size is needed too.
     return min(max(size / 0.6745, MIN_SIZE), MAX_SIZE)
 
 

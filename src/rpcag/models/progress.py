@@ -1,4 +1,4 @@
-"""Progress of a fit: its log, and what a solve inside of it is given."""
+"""Logging of a fit, and monitoring of the solves inside it."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ Callback = Callable[[Progress], bool | None]
 
 @dataclass(frozen=True)
 class Monitor:
-    """How a solve that is one stage of a model's fit is watched and saved."""
+    """Log, callback and checkpoint of a solve that is one stage of a model's fit."""
 
     title: str  # in the log
     verbose: int = 0
@@ -26,7 +26,7 @@ class Monitor:
 
     @classmethod
     def of(cls, model, stage: str) -> "Monitor":
-        """From the options of a model. The file is next to that of the model."""
+        """From the options of a model. The checkpoint is next to that of the model."""
         callback, path = model.callback, getattr(model, "checkpoint", None)
         return cls(
             f"{type(model).__name__} {stage.replace('_', ' ')}",
@@ -37,7 +37,7 @@ class Monitor:
         )
 
     def forget(self) -> None:
-        """The fit is done: nothing is left to go on with."""
+        """Remove the checkpoint after the fit has finished."""
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
 

@@ -12,9 +12,9 @@ from rpcag.models.rpca import RPCA, resolve_lam
 from rpcag.solvers import Result
 from rpcag.solvers.checkpoint import Checkpoint, Saved, array, number
 
-# Certified gap of Robust PCA: enough to tell neighbours.
+# Certified gap of Robust PCA. A smaller gap takes longer and hardly changes neighbors.
 GRAPH_TOL, GRAPH_MAX_ITER = 1e-2, 1000
-# What the checkpoint of a finished solve has in place of the solver's name.
+# Stands in for the solver's name in the checkpoint of a finished solve.
 FINISHED = "finished"
 # Its content: L = scores @ directions with its singular values, and positive numbers.
 ARRAYS = ("_scores", "_spectrum", "_directions")
@@ -59,7 +59,8 @@ class RobustGraph(GraphBuilder):
     def _fit_watched(self, X, monitor: Monitor):
         """`fit` as a stage of a model's fit: with its log, callback and checkpoint.
 
-        If the callback stops it, the graph is that of what Robust PCA has reached.
+        If the callback stops it, the graph is built from the current state of Robust
+        PCA.
         """
         self._monitor = monitor
         try:
@@ -99,7 +100,7 @@ class RobustGraph(GraphBuilder):
 
 
 def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
-    """Fitted to X, or as it was when it had been fitted: from the checkpoint."""
+    """Robust PCA fitted to X, or restored from the checkpoint of a finished fit."""
     model = RPCA(
         tol=GRAPH_TOL,
         max_iter=GRAPH_MAX_ITER,
@@ -119,7 +120,7 @@ def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
             _restore(model, X, *saved)
     else:
         model.fit(X)
-        # As large as X each, and new rows need neither.
+        # Each is as large as X, and neither is needed for new rows.
         del model.low_rank_, model.sparse_
         if saves is not None and model.status_ != "stopped":
             saves.offer(lambda: _finished(model), now=True)
@@ -127,14 +128,14 @@ def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
 
 
 def _finished(model: RPCA) -> Saved:
-    """What the graph and new rows need of Robust PCA."""
+    """The parts of Robust PCA that the graph and new rows need."""
     numbers = {name: getattr(model, name) for name in NUMBERS}
     numbers |= {"solver": FINISHED, "status": model.status_}
     return numbers, {name: getattr(model, name) for name in ARRAYS}
 
 
 def _restore(model: RPCA, X: np.ndarray, numbers: dict, arrays: dict) -> None:
-    """Fit the model by what `_finished` saved, once it is checked."""
+    """Check what `_finished` saved and restore the model from it."""
     rank = len(array(arrays, "_spectrum", (None,)))
     shapes = (len(X), rank), (rank,), (rank, X.shape[1])
     for name, shape in zip(ARRAYS, shapes, strict=True):
@@ -144,9 +145,9 @@ def _restore(model: RPCA, X: np.ndarray, numbers: dict, arrays: dict) -> None:
     for name in NUMBERS:
         setattr(model, name, number(numbers[name], above=0))
     if numbers["status"] not in ("converged", "max_iter", "stalled"):
-        raise ValueError(f"{numbers['status']!r} is no status")
+        raise ValueError(f"{numbers['status']!r} is not a valid status")
     model.status_ = numbers["status"]
-    # In the memory order of a fit, so that sums round alike.
+    # Same memory order as after a fit, so that sums round the same way.
     model.embedding_ = model._scores.copy()
     model.components_ = model._directions.copy()
     model.singular_values_ = model._spectrum

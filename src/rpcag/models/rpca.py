@@ -97,8 +97,8 @@ class RPCA(Decomposition):
         difference.
     n_iter_ : int
     status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        The last one means that rounding spoiled the certificate: nothing is proven,
-        `lower_bound_` is 0 and `gap_` is 1.
+        After "numerical_error" nothing is proven, because rounding errors put a lower
+        bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual``, ``dual_residual``, ``rank``.
@@ -177,9 +177,9 @@ class RPCA(Decomposition):
                       + gamma (smoothness of z on the edges to the fitted rows)
 
         The second term is what the nuclear norm asks of one row (see
-        `rpcag.solvers.projection.project`). Neither a gross error nor an odd edge makes
-        the answer l = z V large: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
-        sqrt(2) times that of the longest neighbor.
+        `rpcag.solvers.projection.project`). The result l = z V is bounded, whatever the
+        outliers and edge weights are: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
+        sqrt(2) times the norm of the longest neighbor.
 
         Parameters
         ----------
@@ -192,7 +192,8 @@ class RPCA(Decomposition):
         Returns
         -------
         ndarray of shape (n_new, n_components)
-            For a Dask array or data frame a Dask array, of the same chunks of rows.
+            A Dask array with the same chunks of rows if X is a Dask array or data
+            frame.
         """
         check_is_fitted(self, "components_")
         if is_dask(X):
@@ -206,7 +207,7 @@ class RPCA(Decomposition):
         dtype = np.result_type(X, self._directions)
         limits = np.finfo(dtype)
         size = min(max(self._scale, float(limits.smallest_subnormal)), limits.max / 4)
-        scale = dtype.type(2.0 ** math.floor(math.log2(size)))  # rounds nothing
+        scale = dtype.type(2.0 ** math.floor(math.log2(size)))  # a power of two: exact
         scaled = X.astype(dtype) / scale
         observed = None
         if np.isnan(X).any():
@@ -383,14 +384,15 @@ class RPCAG(RPCA):
         Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit. A robust graph calls it too, with ``stage="graph"``: a true value
-        there ends that stage, and the graph is built from what was reached. The fit
-        then starts and stops after its first iteration if the callback is still true.
+        stops the fit. A robust graph also calls it, with ``stage="graph"``. A true
+        value there ends that stage, and the graph is built from the current state. The
+        fit then starts; it stops after one iteration if the callback again returns
+        true.
     checkpoint : path, optional
-        A file to which the state is saved every so often. A fit that was killed goes on
-        from there to the same answer; a fit that converged removes it. The Robust PCA
-        of a robust graph is saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and
-        is not repeated once it is done.
+        A file to which the state is saved at regular intervals. A fit that was killed
+        continues from it to the same answer. A fit that converged removes it. The
+        Robust PCA of a robust graph is saved next to it, in ``fit.graph.npz`` for
+        ``fit.npz``, and is not repeated once it has finished.
     checkpoint_seconds : float, default=60
         How often.
 
@@ -416,8 +418,8 @@ class RPCAG(RPCA):
         difference.
     n_iter_ : int
     status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        The last one means that rounding spoiled the certificate: nothing is proven,
-        `lower_bound_` is 0 and `gap_` is 1.
+        After "numerical_error" nothing is proven, because rounding errors put a lower
+        bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual``, ``dual_residual``, ``rank``.
@@ -489,7 +491,7 @@ class RPCAG(RPCA):
         if graph is None:
             graph = self._model_graph(X, monitor)
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
-        # A stopped graph is not the one with which a later fit goes on.
+        # Not saved if the graph was stopped: a later fit will have another graph.
         result = self._solve(Problem(X, lam, gamma, shifted), save=not graph.stopped)
         if graph.is_watched and result.status == "converged":
             monitor.forget()

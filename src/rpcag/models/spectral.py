@@ -108,10 +108,9 @@ class NCuts(Embedding):
             Q = (Q * self._scale(root)).astype(X.dtype)
         if not np.isfinite(Q).all():
             raise ValueError(
-                f"graph joins a sample with a weight of only "
-                f"{root[used].min() ** 2:.3g} "
-                f"in total, so its coordinates overflow {X.dtype}; multiply the "
-                "weights by a constant, or pass X as float64"
+                f"graph has a sample whose weights sum to only "
+                f"{root[used].min() ** 2:.3g}, so its coordinates overflow {X.dtype}; "
+                "multiply the weights by a constant, or pass X as float64"
             )
         self._set_embedding(Q, X.dtype)
         return self
@@ -120,9 +119,9 @@ class NCuts(Embedding):
         """Embedding of new rows: the eigenvectors, continued to them.
 
         A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu),
-        which also gives a value to rows that were not there (Nyström's formula). Every
-        coordinate is clipped to the range of the fitted ones, since 1 - mu may be
-        small. Rows without neighbors are at the origin.
+        which also defines values for new rows (Nyström's formula). Every coordinate is
+        clipped to the range of the fitted ones, since 1 - mu may be small. Rows without
+        neighbors are mapped to the origin.
 
         Parameters
         ----------
@@ -152,14 +151,14 @@ class NCuts(Embedding):
         safe = np.abs(decay) > 1e-10
         Z = np.where(safe, self._pull(A, Q) / np.where(safe, decay, 1), 0.0)
         Z = np.clip(Z, Q.min(axis=0), Q.max(axis=0))
-        # The formula holds for rows of fit too, but with mu near 1 it would lose them.
+        # The formula also holds for rows of fit, but it is inaccurate if mu is near 1.
         places = self._graph.places(A)
         Z[places >= 0] = Q[places[places >= 0]]
         Z[np.diff(A.indptr) == 0] = 0.0
         return Z
 
     def _pull(self, A, Q) -> np.ndarray:
-        """sum_j a_j q_j / sqrt(d d_j) for rows that are joined by the weights A."""
+        """sum_j a_j q_j / sqrt(d d_j) for rows with the weights A."""
         return self._graph.ties_of(A, Q)[1]
 
     def _vertices(self, root) -> np.ndarray:
@@ -234,5 +233,5 @@ class LaplacianEigenmaps(NCuts):
         return inverse(root)[:, None]
 
     def _pull(self, A, Q):
-        # In q / sqrt(d) the sum of `NCuts` is the mean of the neighbors.
+        # For q / sqrt(d), the sum of `NCuts` becomes the mean of the neighbors.
         return mean_of_neighbors(A, Q)

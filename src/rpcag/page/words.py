@@ -43,7 +43,7 @@ def _ending(facts: dict[str, Any]) -> str:
         "max_iter": f"The fit ran out of iterations{after}; more would prove more.",
         "stopped": f"The fit was stopped{after}.",
         "stalled": f"The precision of the numbers allowed no smaller gap{after}.",
-        "numerical_error": f"Rounding spoiled the certificate{after}.",
+        "numerical_error": f"Rounding errors made the certificate invalid{after}.",
     }.get(str(status), "")
 
 
@@ -52,8 +52,8 @@ def _remedy(facts: dict[str, Any]) -> str:
         return "the fit ran out of iterations; give it more."
     if facts.get("status") == "numerical_error":
         return (
-            "rounding spoiled the certificate; use double precision, or subtract the "
-            "mean of every column."
+            "rounding errors made the certificate invalid; use double precision, or "
+            "subtract the mean of every column."
         )
     return "let the fit run longer, or ask for a smaller gap."
 

@@ -73,7 +73,7 @@ def save(
     path : path
         Its ending tells the format, as in matplotlib.
     **options
-        Passed to `matplotlib.figure.Figure.savefig`; ``dpi`` is 150 if not given.
+        Passed to `matplotlib.figure.Figure.savefig`; ``dpi`` defaults to 150.
     """
     ax = picture.flat[0] if isinstance(picture, np.ndarray) else picture
     figure = ax if isinstance(ax, Figure) else figure_of(ax)

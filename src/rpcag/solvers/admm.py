@@ -33,7 +33,7 @@ LOOKS = 30
 LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
-# What a checkpoint holds beside the pace and the arrays.
+# Contents of a checkpoint besides the pace and the arrays.
 SAVED = ("n_iter", "next_check", "next_look", "looks", "rho")
 
 

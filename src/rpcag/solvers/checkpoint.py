@@ -15,9 +15,9 @@ import numpy as np
 from rpcag.atomic import write_atomically
 
 Saved = tuple[dict, dict[str, np.ndarray]]
-# Of the content; a file of another format is refused. 1 had no number.
+# Version of the content; other versions are refused. Version 1 was not recorded.
 FORMAT = 2
-ELSE = "delete it to start anew, or name another file"
+ELSE = "delete it to start over, or choose another file"
 
 
 class Checkpoint:
@@ -56,7 +56,7 @@ class Checkpoint:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Whatever is wrong with the content, say what it is."""
+        """Turn any error about the content into one that names the file."""
         try:
             yield
         except (PermissionError, MemoryError):
@@ -85,29 +85,29 @@ class Checkpoint:
 
 
 def is_checkpoint(path: str | os.PathLike) -> bool:
-    """Whether the file looks like one, of whatever problem."""
+    """Whether the file looks like a checkpoint, of any problem."""
     if not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as file:
         return "numbers.npy" in file.namelist()
 
 
-# What a checkpoint may hold: these return it, or raise ValueError.
+# Checks of the values in a checkpoint: they return the value or raise ValueError.
 
 
 def number(value: Any, *, above: float = -math.inf) -> float:
     """A finite number, larger than `above`."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     if not math.isfinite(value) or value <= above:
         raise ValueError(f"{value!r} is out of range")
     return float(value)
 
 
 def whole(value: Any, *, at_most: float = math.inf) -> int:
-    """A whole number from 0 on."""
+    """A whole number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{value!r} is no whole number")
+        raise ValueError(f"{value!r} is not a whole number")
     if not 0 <= value <= at_most:
         raise ValueError(f"{value} is out of range")
     return value
@@ -115,7 +115,7 @@ def whole(value: Any, *, at_most: float = math.inf) -> int:
 
 def entries(value: Any) -> list:
     if not isinstance(value, list):
-        raise ValueError(f"{value!r} is no list")
+        raise ValueError(f"{value!r} is not a list")
     return value
 
 
@@ -131,7 +131,7 @@ def array(
     shape: Sequence[int | None],
     dtype: Any = None,
 ) -> np.ndarray:
-    """A finite array of this shape, None for any length; floating point by default."""
+    """A finite array of this shape (None: any length); floating point by default."""
     A = arrays[name]
     kinds = (np.float32, np.float64) if dtype is None else (dtype,)
     if A.dtype not in kinds:

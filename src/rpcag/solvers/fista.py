@@ -16,11 +16,11 @@ from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness, add_row_produc
 
 
 class Centered:
-    """X and, for the solver, X - T with a constant T on every pair of components.
+    """X, and X - T for the solver, with T constant on every pair of components.
 
-    h(L) = h(L - T), so L - T solves the problem of X - T. Where X is far from zero,
-    inner products with X would cancel to fewer digits than a gap has; with X - T they
-    do not.
+    h(L) = h(L - T), so L - T solves the problem of X - T. If X is far from zero,
+    cancellation in inner products with X would cost more digits than a gap has. Inner
+    products with X - T avoid this.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Centered:
                 self.array[rows] = self.values(rows)[0]
 
     def values(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Some rows of X - T in double precision, and a bound of their rounding."""
+        """Some rows of X - T in double precision, and a bound on their rounding."""
         x = self.X[rows].astype(np.float64)
         if not self.C.any():
             return x, np.zeros_like(x)
@@ -98,13 +98,13 @@ def fista(
     h is quadratic, so grad h(Z) is the same combination of two gradients at L: one
     gradient per iteration serves the step, the objective and the certificate.
 
-    All of it on X - T of `Centered`, here called X again; T is added to the answer, and
-    the objective is that of the sum after rounding.
+    The solver works on X - T of `Centered`, called X below. T is added to the answer,
+    and the objective is computed for the rounded sum.
 
     Certificate: let D = grad h(L) = 2 A L and q = <L, A L>. A tangent of h is below it:
     h(Z) >= s <D, Z> - s^2 q for every Z and s. There is a minimizer Z with |Z| <= B,
     the box of `Centered.box`. Minimizing |x - z| + s d z over the entries of such a Z
-    gives two lower bounds of the optimum, of which the best so far is kept:
+    gives two lower bounds on the optimum. The best bound so far is kept:
 
         s with |s D| <= 1 on observed entries:
             s (sum over observed of d x - sum over missing of |d| B) - s^2 q
@@ -118,16 +118,16 @@ def fista(
 
         sum over observed of e |x| + max(e) F + sum over missing of e B,
 
-    as the distance of the minimizer to X is no more than any objective F. That, the
-    rounding of X - T, to which the loss is as sensitive as one to one, and that of the
-    sums is subtracted.
+    since the l1 distance of the minimizer to X is at most F, the objective of any
+    matrix. This is subtracted from the bounds. So are the rounding errors of X - T,
+    which change the loss by at most their sum, and the rounding errors of the sums.
 
     Parameters
     ----------
     data : Centered
     smooth : TwoGraphSmoothness
     start : ndarray
-        Any L - T without NaN, of finite size; the nearer, the fewer iterations.
+        Any finite L - T. The nearer it is to the solution, the fewer iterations.
     tol : float
     max_iter : int
     callback : callable, optional
@@ -191,7 +191,7 @@ def fista(
     if certificate.ledger.is_contradicted:
         status = "numerical_error"
     elif status == "converged" and last.gap > tol:
-        status = "stalled"  # by the rounding of L + T
+        status = "stalled"  # rounding L + T made the gap larger
     return Result(
         x=L,
         objective=last.objective,
@@ -240,7 +240,7 @@ def _advance(loss, L, before, gradient, gradient_before, step, momentum):
 
 
 class _Sums(NamedTuple):
-    """What objective and bounds are made of: rows of (sum, sum of sizes)."""
+    """Parts of the objective and the bounds: rows of (sum, sum of absolute values)."""
 
     parts: np.ndarray
     largest: float  # of |d| on observed entries
@@ -262,7 +262,7 @@ class _Certificate:
 
     def check(self, n_iter: int, L, D, moved: float) -> Progress:
         """Certify L - T by its gradient D."""
-        if D.dtype != np.float64:  # e is that of double precision
+        if D.dtype != np.float64:  # e is valid for double precision only
             D = self.smooth.gradient(L, np.empty(L.shape))
         sums = self.sums(L, D)
         objective, slack = self.objective(sums)
@@ -271,7 +271,7 @@ class _Certificate:
         return self.ledger.record(n_iter, objective, slack, bound, residuals, None)
 
     def check_rounded(self, n_iter: int, L, moved: float) -> Progress:
-        """Certify the answer L, rounded, by the bounds so far."""
+        """Certify the rounded answer L by the best bound so far."""
         L = self.data.removed(L)
         sums = self.sums(L, self.smooth.gradient(L, np.empty(L.shape)))
         objective, slack = self.objective(sums)
@@ -279,14 +279,14 @@ class _Certificate:
         return self.ledger.record(n_iter, objective, slack, 0.0, residuals, None)
 
     def objective(self, sums: _Sums) -> tuple[float, float]:
-        """And its rounding."""
+        """The objective and a bound on its rounding error."""
         (distance, quadratic), sizes = sums.parts[:2, 0], sums.parts[:2, 1]
         slack = total_error(sizes.sum(), sums.n_blocks)
         slack += float(sums.parts[OFF_X, 0] + sums.parts[OFF_L, 0])
         return float(distance + max(quadratic, 0.0)), slack
 
     def bound(self, sums: _Sums, above: float) -> float:
-        """The better of the two, given what the optimum is not above."""
+        """The better lower bound; `above` is an upper bound on the optimum."""
         values, sizes = sums.parts[:, 0], sums.parts[:, 1]
         quadratic = values[QUADRATIC] + values[OFF_L]
         quadratic += total_error(sizes[QUADRATIC], sums.n_blocks)
@@ -361,15 +361,16 @@ def fista_rows(
     minimise ||m o (x - l)||_1 + curvature ||l||^2 - 2 l pull^T + b l Phi l^T
 
     with Phi the Laplacian between the columns and `top` its largest eigenvalue. A row
-    is done when its gradient step, over the length of the step, is below `tol`: the
-    loss has slopes of one. Returns the rows, and how many are not done.
+    has converged if its gradient step, divided by the step length, is below `tol`. That
+    is relative to the slope of the loss, which is one. Returns the rows and the number
+    of rows that have not converged.
     """
     X = X.astype(np.float64)
-    answer = np.nan_to_num(X, nan=0.0)
+    answer = _without_extremes(X)  # gross errors are a long way from the answer
     lipschitz = 2 * (curvature + b * top)[:, None] * (1 + 1e-6)
     steps = 1 / np.where(lipschitz > 0, lipschitz, 1.0)
     size = np.nanmax(np.abs(X), axis=1, initial=1e-300)
-    # Of a step: of the row itself, and of its gradient.
+    # Rounding errors of a step come from the row and from its gradient.
     slope = curvature * size + np.abs(pull).max(axis=1, initial=0.0)
     rounding = 8 * np.finfo(np.float64).eps * (size + steps[:, 0] * slope)
 
@@ -396,3 +397,12 @@ def fista_rows(
             part[moving] for part in (x, step, c, g, new, L, t, momentum)
         )
     return answer, active.size
+
+
+def _without_extremes(X: np.ndarray) -> np.ndarray:
+    """Rows clipped to five deviations around their medians; zero where missing."""
+    seen = ~np.isnan(X)
+    filled = np.where(seen.any(axis=1, keepdims=True), X, 0.0)
+    center = np.nanmedian(filled, axis=1, keepdims=True)
+    reach = 5 / 0.6745 * np.nanmedian(np.abs(filled - center), axis=1, keepdims=True)
+    return np.where(seen, np.clip(X, center - reach, center + reach), 0.0)

@@ -150,7 +150,7 @@ def _objective(X, Q, U, Phi, gamma, null) -> float:
 
 
 def _roughness(Q, Phi, null: NullSpace | None) -> float:
-    """tr(Q^T Phi Q), without what Phi annihilates: its rounding would count."""
+    """tr(Q^T Phi Q), without the null space of Phi, which adds only rounding errors."""
     if null is not None:
         Q = null.without(Q)
     return float(np.sum(Q * (Phi @ Q)))
@@ -166,9 +166,10 @@ def nonnegative_rows(
 ) -> np.ndarray:
     """Minimize q H q^T + c ||q||^2 - 2 q xu^T over q >= 0, for every row by itself.
 
-    Coordinate descent: each coordinate is minimized exactly, in turn. It is slow where
-    columns of U are nearly alike. With the Cholesky factor H + c I = R^T R the problem
-    is ||R q^T - R^-T xu^T||^2 plus a constant, which an active-set method ends.
+    Coordinate descent: each coordinate is minimized exactly, in turn. This is slow if
+    columns of U are nearly equal. Rows that have not converged are solved by an
+    active-set method: with the Cholesky factor H + c I = R^T R, the objective is
+    ||R q^T - R^-T xu^T||^2 plus a constant.
     """
     Q = np.zeros_like(XU)
     active = np.arange(len(XU))
@@ -196,7 +197,7 @@ def nonnegative_rows(
 
 
 def _active_set(H, xu, c, q) -> np.ndarray:
-    """The minimizer, or q itself where H + c I has no Cholesky factor."""
+    """The minimizer, or q unchanged if H + c I has no Cholesky factor."""
     try:
         R = linalg.cholesky(H + c * np.eye(len(H)), check_finite=False)
         return optimize.nnls(R, linalg.solve_triangular(R, xu, trans="T"))[0]

@@ -16,7 +16,7 @@ REDUCTION = 0.03
 
 
 class Roughness(NamedTuple):
-    """gamma H^T Phi H of W = H R^T, and what its rounding depends on."""
+    """gamma H^T Phi H of W = H R^T, and the norms that bound its rounding error."""
 
     square: np.ndarray  # gamma H^T Phi H
     n_rows: int
@@ -25,11 +25,11 @@ class Roughness(NamedTuple):
     lost: float  # rounding of gamma Phi H, in the Frobenius norm
 
     def dual(self, common: np.ndarray, n_columns: int) -> tuple[float, float]:
-        """gamma tr(W^T Phi W), rounded up, and the rounding of 2 gamma Phi H R^T.
+        """gamma tr(W^T Phi W), rounded up, and the rounding error of 2 gamma Phi H R^T.
 
-        `common` is R^T R. The trace is that of `square` times it, each of them off by
-        the rounding of its products; the matrix is off by that of gamma Phi H and by
-        that of its product with R. All in Frobenius norms.
+        `common` is R^T R. The trace is that of `square` times `common`, and both have
+        rounding errors from their products. The errors of the matrix come from
+        gamma Phi H and from its product with R. All in Frobenius norms.
         """
         width = float(np.sqrt(max(np.trace(common), 0.0)))
         overlap = float(np.linalg.norm(common))

@@ -25,9 +25,9 @@ class Gap(NamedTuple):
 class Ledger:
     """All certificates so far; asks for the next only when it may be good enough.
 
-    `bound` and `history` are proved by this process. A solve that goes on from a
-    checkpoint also has what that claims: `claim`, a bound, and `pace`, the gaps so far.
-    They only decide when to look next, so that the solve takes the same steps as one
+    `bound` and `history` are computed in this process. From a checkpoint come `claim`,
+    a bound, and `pace`, the gaps so far, which are not verified. They only decide when
+    to compute the next certificate, so that a resumed solve takes the same steps as one
     that was never interrupted.
     """
 
@@ -64,11 +64,11 @@ class Ledger:
         residuals: tuple[float, float],
         rank: int | None,
     ) -> Progress:
-        """Certify an objective, known up to `slack`, by a bound of the optimum.
+        """Certify an objective, known up to `slack`, by a lower bound on the optimum.
 
-        The bound has its rounding subtracted. If it still is above an objective, some
-        number is wrong, and no telling which: all bounds so far are given up for the
-        only one that needs no arithmetic, zero.
+        Rounding errors are already subtracted from the bound. If it is still above an
+        objective, one of the two is wrong, and it is not known which. All bounds so far
+        are then replaced by zero, which is valid without any computation.
         """
         objective = float(objective)
         if bound > self.bound:  # false for NaN
@@ -78,7 +78,7 @@ class Ledger:
         if self.is_contradicted:
             self.bound = 0.0
             self.history = [p._replace(lower_bound=0.0, gap=1.0) for p in self.history]
-        # A claim above an objective is wrong as well.
+        # A claim above an objective is also wrong.
         if self.claim > max(self.bound, objective + slack):
             self.claim, self.pace = self.bound, []
         self.claim = max(self.claim, self.bound)
@@ -135,12 +135,12 @@ class Ledger:
         return {"claim": self.claim, "pace": pace, "is_warm": self.is_warm}
 
     def recall(self, numbers: dict) -> None:
-        """Take over what a checkpoint claims; it proves nothing."""
+        """Take over the numbers of a checkpoint; they prove nothing."""
         self.claim = number(numbers["claim"])
         self.is_warm = flag(numbers["is_warm"])
         self.pace = [Gap(whole(i), number(gap)) for i, gap in entries(numbers["pace"])]
         if any(a.n_iter >= b.n_iter for a, b in pairwise(self.pace)):
-            raise ValueError("the iterations do not grow")
+            raise ValueError("the iterations do not increase")
 
 
 def _gap(objective: float, bound: float) -> float:
@@ -151,8 +151,9 @@ def dual_value(linear: float, quadratic: float, norm: float) -> float:
     """The best lower bound that multiples s D of a dual point D give.
 
     s D is feasible for 0 <= s <= 1 / norm, and its dual value is
-    -(s linear + s^2 quadratic), largest at s = -linear / (2 quadratic). Where the three
-    numbers are rounded up, what is left is the rounding of this function.
+    -(s linear + s^2 quadratic), largest at s = -linear / (2 quadratic). The rounding
+    errors of this function are subtracted. Those of the arguments are not: they must be
+    rounded up.
     """
     linear, quadratic, norm = float(linear), float(quadratic), float(norm)
     scale = 1.0 if norm <= 1 else (1 - 4 * UNIT) / norm  # NaN stays one
@@ -163,7 +164,7 @@ def dual_value(linear: float, quadratic: float, norm: float) -> float:
 
 
 def objective_rounding(shape: tuple[int, ...], dtype: Any) -> float:
-    """Relative, of an objective at a matrix L that was rounded to `dtype`.
+    """Relative rounding error of an objective at a matrix L that is rounded to `dtype`.
 
     The nuclear norm is the most sensitive part: an error of eps ||L||_F in L changes it
     by up to sqrt(rank) as much.

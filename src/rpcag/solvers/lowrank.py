@@ -60,7 +60,7 @@ GROWN = 300.0
 # fastest, but a penalty that is far off is worse.
 LOOK, LOOKS, PATIENT = 5, 60, 100
 GROSS, IMBALANCE = 50.0, 10.0
-# What a checkpoint holds beside the pace and the arrays.
+# Contents of a checkpoint besides the pace and the arrays.
 SAVED = ("penalties", "residuals", "ranks", "may_grow", "grown", "looks", "next_check")
 
 

@@ -47,10 +47,10 @@ class Dual(NamedTuple):
         accuracy: float,
         length: int,
     ) -> "Dual":
-        """From <D_1, X> as a sum and a sum of sizes, and from the square K of D.
+        """From the square K of D, and <D_1, X> as a sum and a sum of absolute values.
 
-        D itself is off by `error` and by the rounding of the sum of its two parts, and
-        `length` is no less than the number of products in an entry of K.
+        The errors of D are `error` and the rounding of the sum of its two parts.
+        `length` is at least the number of products in an entry of K.
         """
         linear, size = sums.tolist()
         error += 2 * UNIT * math.sqrt(max(float(np.trace(K)), 0.0))
@@ -404,7 +404,7 @@ class Panel:
             D += step
         np.clip(D, -self.lam, self.lam, out=D)
         products = D * self.X[at]
-        if self.has_missing:  # D is 0 there, unless a checkpoint was changed
+        if self.has_missing:  # D is 0 there already, except from an altered checkpoint
             missing = np.isnan(products)
             np.copyto(D, 0, where=missing)
             np.copyto(products, 0, where=missing)
@@ -472,7 +472,7 @@ class Panel:
         return arrays
 
     def recall(self, arrays: dict[str, np.ndarray]) -> None:
-        """Raise ValueError or KeyError where they are not those of such a panel."""
+        """Restore the arrays; ValueError or KeyError if they do not fit this panel."""
         (n, p), dtype = self.shape, array(arrays, "V", self.shape).dtype
         width = array(arrays, "Q", (p, None), dtype).shape[1]
         shapes = {"E": (n, p), "Y": (n, width), "F": (n, None)}

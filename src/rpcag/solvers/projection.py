@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 RELAXATION = 1.7
+# Mean size of an entry, in units of the fitted data, below which a row is small.
+SMALL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def project(
     its neighbours gets its own coordinates back. ADMM on P = z V: since V V^T = I the
     z-step is diagonal. Each row stops at its own duality gap, relative to
     lam ||m o x||_1, so that no row's answer depends on the others in the batch. Returns
-    the coordinates, and how many rows are not done.
+    the coordinates and the number of rows that have not converged.
     """
     V = subspace.directions
     n_rows, rank = len(X), len(V)
@@ -53,11 +55,17 @@ def project(
     size = lam * np.abs(X).sum(axis=1, dtype=np.float64)
     eps = float(np.finfo(X.dtype).eps)
     goal = max(tol, 8 * eps) * np.where(size > 0, size, 1.0)
+    # What the neighbors ask for is a number too, with its rounding.
+    goal = np.maximum(goal, 8 * eps * (pull * pull / H).sum(axis=1, dtype=np.float64))
 
     active = np.arange(n_rows)
     x, m, h, g = X, seen, H, pull.astype(X.dtype)
-    rho = np.full((n_rows, 1), penalty, X.dtype)
-    P, U = (g / h) @ V, np.zeros_like(X)  # from where the neighbours pull
+    P, U = (g / h) @ V, np.zeros_like(X)  # from where the neighbors pull
+    # The penalty fits rows of the size of the fitted ones, which is one here; where a
+    # row and its neighbors are far smaller, so are the steps.
+    length = np.maximum(np.abs(X).mean(axis=1), np.abs(P).mean(axis=1))[:, None]
+    small = np.where(length > 0, np.minimum(length / SMALL, 1.0), 1.0)
+    rho = (penalty / np.maximum(small, np.finfo(X.dtype).tiny ** 0.5)).astype(X.dtype)
     for iteration in range(1, max_iter + 1):
         z = (g + rho * ((P - U) @ V.T)) / (h + rho)
         L = z @ V

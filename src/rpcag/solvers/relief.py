@@ -168,9 +168,9 @@ class Relief:
     def relieved(self, square: Square, accuracy: float) -> tuple[float, float, float]:
         """Linear, quadratic and norm after the relief, rounded up.
 
-        Where C is too large still, all of the point is made smaller first. The change
-        of W is V diag(c) U^T D / (2 gamma) with V = Phi^+ U, whatever rounding has made
-        of U and V; that of D is Phi V diag(c) U^T D then.
+        If C is still too large, the whole point is scaled down first. The change of W
+        is V diag(c) U^T D / (2 gamma) with V = Phi^+ U. Then D changes by Phi V diag(c)
+        U^T D. This holds for the rounded U and V too.
         """
         n, p = self.X.shape
         K, along = square.K, square.along
@@ -206,8 +206,8 @@ class Relief:
         half = KU * c - Z @ (inner / 2)
         K = K - half @ Z.T  # (I - J) K (I - J)^T
         K -= Z @ half.T
-        # Rounding: u for every product in an entry, c_Phi for those with Phi, of the
-        # numbers that cancel.
+        # Rounding errors are relative to the numbers that cancel: u bounds those of
+        # products, c_Phi those of products with Phi.
         u = (8 * n + p + PAIRWISE) * UNIT
         size_V, size_Z = (float(np.linalg.norm(part)) for part in (V, Z))
         part = float(np.linalg.norm(inner))

@@ -96,10 +96,10 @@ class Result:
     rank : int or None
         Rank of `x`, where the solver knows it.
     status : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        Whether the wanted gap was reached, iterations ran out, the callback asked to
-        stop, the floating-point precision allows no smaller gap, or a bound above the
-        objective showed that the arithmetic failed. Then nothing is proven:
-        `lower_bound` is 0 and `gap` is 1.
+        Whether the requested gap was reached, the iterations ran out, the callback
+        asked to stop, the floating-point precision allows no smaller gap, or a bound
+        was above the objective. After the last, nothing is proven: `lower_bound` is 0
+        and `gap` is 1.
     basis : ndarray or None
         Orthonormal columns that span the shorter side of `x`.
     history : tuple of Progress

@@ -21,7 +21,7 @@ def smoothest(
     Returns eigenvalues, ascending, and Q.
     """
     n = len(root)
-    root = root / (root.max(initial=0.0) or 1.0)  # only ratios matter; squares are safe
+    root = root / (root.max(initial=0.0) or 1.0)  # so that squares do not overflow
     # A pattern: of a dense matrix small entries would not count as edges.
     n_parts, label = connected_components(sparse.csr_array(Phi != 0), directed=False)
     order = np.argsort(label, kind="stable")

@@ -43,7 +43,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
 }
 # Tables of means, whose names begin as those of single columns do.
 MEANS = ("oracle_means", "fair_leads", "fair_means", "fair_by_dataset", "fresh_leads")
-# What lists the files of a report, and the names they have.
+# The file that lists the files of a report, and the pattern of their names.
 INDEX = "report.json"
 NAMES = r"[^./\\][^/\\]*\.(csv|md|tex|png)"
 DPI = 120
@@ -237,8 +237,8 @@ def write(
 ) -> list[Path]:
     """Every table as CSV, Markdown and LaTeX, and the figures: all files or none.
 
-    `tell` is called with every figure that is left out, and why. INDEX lists the files;
-    those of an earlier report are replaced.
+    `tell` is called for every figure that is left out, with the reason. INDEX lists the
+    files. The files of an earlier report are replaced.
     """
     names: list[str] = []
 
@@ -260,7 +260,7 @@ def write(
 
 
 def check_report(folder: Path) -> None:
-    """Refuse a place for `write`, as far as that is known before it has the names."""
+    """Check the folder for `write`, as far as possible before the names are known."""
     _replaceable(folder, [])
 
 
@@ -280,7 +280,7 @@ def _names_in(index: dict[str, Any]) -> list[str]:
 
 
 def _texts(report: Report, records: list[dict]) -> Iterator[tuple[str, str]]:
-    """All files of text by name."""
+    """Names and contents of all text files."""
     if report.trials:
         yield "errors.csv", errors_csv(report)
     for name, table in (*_named(report), *_experiments(records)):
@@ -292,7 +292,7 @@ def _texts(report: Report, records: list[dict]) -> Iterator[tuple[str, str]]:
 def _figures(
     report: Report, records: list[dict], folder: Path, tell: Callable[[str], Any]
 ) -> Iterator[tuple[str, Any]]:
-    """Those of what is in the store by name; none without matplotlib."""
+    """Names and figures for the results in the store; none without matplotlib."""
     try:
         from rpcag.study import figures
     except ImportError:
@@ -330,7 +330,7 @@ def check_page(path: Path, option: str) -> None:
 
 
 def check_pictures(page: Path, pictures: Iterable[Path]) -> None:
-    """Refuse to write pictures over anything but those that an earlier page shows."""
+    """Raise an error if a picture would replace a file that no earlier page shows."""
     text = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
     for picture in pictures:
         link = f"]({picture.relative_to(page.parent).as_posix()})"

@@ -146,7 +146,7 @@ def _picture(page: Path, name: str) -> Path:
 
 
 def _draw(name: str, records: list[dict]) -> Any:
-    """A figure, or why there is none."""
+    """A figure, or the reason why there is none."""
     try:
         from rpcag.study import figures
 

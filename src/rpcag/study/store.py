@@ -131,7 +131,7 @@ def _torn(text: bytes) -> bytes:
         return b""
     try:
         json.loads(last)
-    except RecursionError:  # nested as no record is, and not ours to cut
+    except RecursionError:  # nested too deeply for a record of ours: keep it
         return b""
     except ValueError:
         return last

@@ -8,9 +8,9 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimiser over P of
   ``basis`` of its last answer;
 - every other term has ``add_dual(P, Y, total) -> (linear, quadratic, error)``. It
   turns the multiplier Y of its copy P into a feasible dual point D and adds D to
-  ``total``, which then is off by at most ``error`` in the Frobenius norm. The numbers
-  satisfy ``f*(s D) <= s linear + s^2 quadratic`` for s in [0, 1], with equality up to
-  rounding.
+  ``total``. The error of ``total`` is at most ``error`` in the Frobenius norm. The
+  numbers satisfy ``f*(s D) <= s linear + s^2 quadratic`` for s in [0, 1], with equality
+  up to rounding.
 
 `TwoGraphSmoothness` has no prox; it has ``gradient(L, out)`` and ``lipschitz``.
 """

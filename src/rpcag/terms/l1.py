@@ -41,8 +41,8 @@ class L1Loss:
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
     ) -> tuple[float, float, float]:
-        # Y comes from a prox, so it is feasible up to rounding: clip for the proof,
-        # and to no more than lam itself, which its rounding may exceed.
+        # Y comes from a prox, so it is feasible up to rounding: clip it for the proof.
+        # The limit is lam rounded down, because the nearest number may exceed lam.
         lam = rounded_down(self.lam, Y.dtype)
         sums, square, count = np.zeros(2), 0.0, 0
         for x, y, t in blocks(self.X, Y, total):
@@ -56,7 +56,7 @@ class L1Loss:
             square += float(np.dot(t, t))
             count += 1
         linear, size = sums.tolist()
-        # The second is twice the rounding of `total`, for that of its norm.
+        # Twice the rounding of `total`, to cover the rounding of its norm.
         error = 2 * unit(total.dtype) * square**0.5
         return linear + total_error(size, count), 0.0, error
 

@@ -31,7 +31,7 @@ class L21Loss:
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
     ) -> tuple[float, float, float]:
-        # Inside the ball also after the rounding of norms and products.
+        # A smaller radius, so that rounded norms and products stay inside the ball.
         rounding = unit(Y.dtype)
         radius = self.weight * (1 - 2 * (Y.shape[1] + 8) * rounding)
         dual = Y * _onto_ball(Y, max(radius, 0.0))

@@ -63,8 +63,8 @@ class GraphSmoothness:
     def _pieces(self, Y: np.ndarray):
         """Some columns of Y and of Phi Y at a time, in double precision.
 
-        Phi annihilates what is constant on the graph. It is left out where it is known:
-        the rounding of a large constant part would pass for roughness.
+        The part of Y in the null space of Phi is removed if it is known. The rounding
+        of a large constant part would count as roughness.
         """
         for columns in column_blocks(Y.shape):
             piece = np.ascontiguousarray(Y[:, columns], dtype=np.float64)

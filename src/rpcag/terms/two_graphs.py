@@ -10,9 +10,9 @@ from rpcag.linalg.shifted import Laplacian
 
 # Rows whose transposes are multiplied at a time: they stay in the processor's cache.
 ROWS = 32
-# Rows and columns of a component of which a median is taken: more cost time only.
+# Rows and columns per component for a median. More cost time and gain little.
 SAMPLE = 256
-# A median of this many deviations is far from zero: up to one digit may be lost.
+# Medians of more deviations than this are subtracted. Others cost at most one digit.
 FAR = 10.0
 
 
@@ -39,9 +39,9 @@ class TwoGraphSmoothness:
     def gradient_error(self, L: np.ndarray) -> tuple[np.ndarray, ...]:
         """Vectors r, m, c and k with |fl(grad h(L)) - grad h(L)| <= r m^T + k c^T.
 
-        Entry by entry, for a gradient in double precision. By `product_error` the first
-        part is off by a multiple of |Phi_1| |L|, which is at most the sum of a row of
-        |Phi_1| times the largest entry of a column of |L|; likewise the other part.
+        Entry by entry, for a gradient in double precision. By `product_error` the error
+        of the first part is a multiple of |Phi_1| |L|. That is at most the sum of a row
+        of |Phi_1| times the largest entry of a column of |L|. Likewise the second part.
         """
         rows, columns = self.rounding
         sizes = np.abs(L)
@@ -65,8 +65,8 @@ class TwoGraphSmoothness:
 class Constants:
     """Matrices C[component of i, component of j] u_i v_j, on which h vanishes.
 
-    u and v are the roots of the null spaces of the two Laplacians. For a = 0 or b = 0
-    h vanishes on more.
+    u and v are the roots of the null spaces of the two Laplacians. If a = 0 or b = 0,
+    h also vanishes on other matrices.
     """
 
     def __init__(self, rows: NullSpace, columns: NullSpace) -> None:
@@ -89,9 +89,9 @@ class Constants:
     def medians(self, X: np.ndarray) -> np.ndarray:
         """C with about half of the entries of X on either side of C u v^T.
 
-        From at most SAMPLE rows and columns of every component. Zero where they have no
-        observed entry, and where that is not far from zero beside their deviations:
-        nothing is gained there, and what is not shifted is not rounded.
+        Uses at most SAMPLE rows and columns of every component. C is zero if these have
+        no observed entry, or if the median is small relative to the deviations from it.
+        A shift would gain nothing there, and it would add rounding errors.
         """
         i, j = (_some(part.label, part.n_parts) for part in (self.rows, self.columns))
         ratios = X[np.ix_(i, j)].astype(np.float64)
@@ -117,7 +117,7 @@ class Constants:
 
 
 def _some(label: np.ndarray, n_parts: int) -> np.ndarray:
-    """At most SAMPLE vertices of every component, from all over it."""
+    """At most SAMPLE evenly spaced vertices of every component."""
     order = np.argsort(label, kind="stable")
     counts = np.bincount(label, minlength=n_parts)
     place = np.arange(len(label)) - (np.cumsum(counts) - counts)[label[order]]

@@ -42,7 +42,7 @@ from rpcag.video.writers import Writer, check_format, check_sides
 
 PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
-# Names of the files that the facts can mean.
+# Pattern of the file names that the facts may list.
 NAMES = rf"({'|'.join(PARTS)})(\.mp4|\.webm|/\d{{6,}}\.png)"
 # Peak memory of a fit, in arrays of the size of the frames in single precision, and of
 # Python with all libraries and the video decoders.
@@ -159,13 +159,14 @@ def separate_file(
 
 
 def check_target(video, folder, options: Options, *, force: bool) -> set[str]:
-    """Refuse to write over anything but, if asked to, the files of an earlier run.
+    """Raise an error if a file other than those of an earlier run would be lost.
 
-    Returns their names. The video and the true masks are never among them.
+    Without `force`, files of an earlier run are an error too. Returns their names. The
+    video and the true masks are never among them.
     """
     folder = Path(folder).expanduser()
     names = [*_names(options.format).values(), FACTS]
-    if options.format == "png":  # frames that are there, and one that may be
+    if options.format == "png":  # existing frames, and the first new one
         frames = [
             path.relative_to(folder).as_posix()
             for part in PARTS
@@ -181,7 +182,7 @@ def check_target(video, folder, options: Options, *, force: bool) -> set[str]:
 
 
 def _replaceable(folder: Path) -> set[str]:
-    """Names of the files of an earlier run in a folder, if it has them."""
+    """Names of the files of an earlier run in a folder, if there are any."""
 
     def names_in(facts: dict[str, Any]) -> list[str]:
         files = {name: str(file) for name, file in facts["files"].items()}
@@ -225,10 +226,10 @@ def _selection(video, options: Options) -> Selection:
 
 
 def _frame_budget(options: Options) -> float:
-    """Bytes that a frame may take before it has its final size.
+    """Bytes that a frame may take before it is resized.
 
-    Frames of 1920 x 1080 always have room: that the budget is too small for a fit is
-    said where that is known.
+    Frames of 1920 x 1080 are always allowed. If the budget is too small for the fit, a
+    later check reports it.
     """
     return max(options.memory - BASE, FRAME_BYTES * 1920 * 1088)
 
@@ -329,7 +330,7 @@ def _write(
     truth: Truth | None,
     watch: Watch,
 ) -> float:
-    """All files; the share of moving pixels.
+    """Write all files and return the share of moving pixels.
 
     `place` is the folder to write to and the one that errors name.
     """

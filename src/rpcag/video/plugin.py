@@ -22,12 +22,12 @@ def pyav() -> ModuleType:
 
 @contextmanager
 def opened(path: Path, most: int | None) -> Iterator[Any]:
-    """A file that FFmpeg reads, and nothing else.
+    """Open a file with FFmpeg, which can then read no other file.
 
-    Playlists and scripts of FFmpeg name other files, and a name with % in it stands for
-    a sequence of images. So FFmpeg gets an open file instead of a name, and no protocol
-    to open others with. It decodes a frame to learn what is in a file: `most` is the
-    number of pixels that it may have.
+    FFmpeg follows playlists and scripts to other files, and it expands a name with % to
+    a sequence of images. So it gets an open file instead of a name, and no protocol to
+    open others. It decodes a frame to identify the content: `most` limits the pixels of
+    that frame.
     """
     options = {"protocol_whitelist": "none"}
     if most is not None:

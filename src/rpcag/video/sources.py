@@ -24,9 +24,9 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".we
 MOST = sys.maxsize
 RATE = Fraction(25)  # of sources that do not tell
 Size = tuple[int, int]  # height, width
-# Of memory for a pixel of a frame as it is stored: decoders keep several frames, and
-# one of them is copied as red, green and blue. With less, larger frames are taken, and
-# the budget of memory may be exceeded.
+# Memory per pixel of a stored frame: decoders keep several frames, and one of them is
+# copied to RGB. With a smaller value, larger frames are accepted, and the memory budget
+# may be exceeded.
 FRAME_BYTES = 24
 BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
 
@@ -65,7 +65,7 @@ def open_source(
         To which frames are brought, by averaging over areas.
     grey : bool, default=False
     memory : float, optional
-        Bytes that a frame may take while it is read; default: what is free. A larger
+        Bytes that a frame may take while it is read. Default: the free memory. A larger
         frame is refused before it is decoded.
     """
     path = Path(path).expanduser()
@@ -358,8 +358,8 @@ class PixelFormat:
     def check_pixels(self, pixels: int, name: str) -> None:
         if self.most is not None and pixels > self.most:
             raise ValueError(
-                f"{name} has frames of {pixels} pixels, and memory has room for "
-                f"{self.most}; give more memory, or make the video smaller"
+                f"{name} has frames of {pixels} pixels, but memory is enough only for "
+                f"{self.most}; allow more memory, or make the video smaller"
             )
 
     def check(self, frame, first: Size, name: str) -> None:
@@ -489,12 +489,12 @@ def read_image(path: Path, wanted: PixelFormat):
 
 
 def _or_large(wanted: PixelFormat) -> str:
-    """FFmpeg does not tell frames that are damaged from those that are too large."""
+    """A remedy, since FFmpeg reports damaged frames and large ones alike."""
     if wanted.most is None:
         return ""
     return (
-        f": it is damaged, or has more than {wanted.most} pixels, for which more "
-        "memory must be given"
+        f": it is damaged, or has more than {wanted.most} pixels; in the latter case, "
+        "allow more memory"
     )
 
 

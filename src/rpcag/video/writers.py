@@ -50,7 +50,7 @@ class Writer:
         Frames per second.
     format : {"mp4", "webm", "png"}
     folder : Path, optional
-        Where the file will be in the end, for errors; that of `path` if not given.
+        Final folder of the file, for errors. Default: the folder of `path`.
     """
 
     def __init__(
@@ -98,7 +98,9 @@ class Writer:
         if kind is None:
             self.close()
         elif self._container is not None:  # what is there will be deleted
-            with suppress(Exception):  # the disk may be full, which is told already
+            with suppress(
+                Exception
+            ):  # the disk may be full, which was reported already
                 self._container.close()
 
     def _open(self, width: int, height: int) -> None:
