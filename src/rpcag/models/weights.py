@@ -18,40 +18,38 @@ from rpcag.models.problem import (
 )
 from rpcag.solvers import Progress, Result
 
-# Of what is hidden. Not a small number: an example that spoils entries with the same
-# generator would have just these hidden.
+# Random seed of the hidden entries. It is not a small number: a script that spoils
+# entries with default_rng(0) must not hide just these.
 SEED = (0x72706361, 0x67)
-# Share of the observed entries that is hidden. A larger one makes the rest unlike the
-# data, a smaller one is less evidence.
+# Share of the observed entries that is hidden. With a larger share the remaining data
+# are less like X; with a smaller one the errors are less accurate.
 HIDDEN = 0.15
-# Residuals beyond this many deviations of their feature all count the same: a hidden
-# gross error cannot be predicted and must not choose. Smaller values lose the tails of
-# features that have them.
+# Residuals are truncated at this many deviations of their feature, because a hidden
+# gross error cannot be predicted. Smaller values ignore the tails of features.
 TRUNCATION = 3.0
-# A deviation is the 95 % quantile of the distance to the median over that of a normal
-# variable: unlike the median distance it sees the tails of a feature, and up to 5 % of
-# gross errors do not move it far.
+# A deviation is the 95 % quantile of the distances to the median, over that of a normal
+# variable. The median distance would ignore the tails that many features have.
 QUANTILE, NORMAL = 0.95, 1.96
-# Weights of lam, in units of the theory's; the first is the theory's.
+# Candidates for lam, relative to the automatic one. Larger ones act like the last.
 STEPS = (1.0, 2.0, 4.0, 8.0, 16.0)
-# Weights of gamma in units of the rule for clustering, and the factor of lam that goes
-# with each: the smoother L is by the graph, the less lam needs to smooth it.
+# Candidates for gamma, relative to the automatic one, each with a factor of lam: the
+# more the graph smooths L, the less a small lam is needed for it.
 GAMMAS = ((1 / 16, 1.0), (1 / 4, math.sqrt(2)), (1.0, 2.0))
-# Certified gap of a trial. A smaller one changes the errors by a percent, at all
-# weights alike, and takes twice as long.
+# Certified gap of a trial. A smaller gap changes all errors by about a percent and
+# takes twice as long.
 GAP, MAX_ITER = 3e-2, 200
-# Median residual, in units of the truncation, that only an exact model has; and up to
-# which a smaller gap may show that it has.
+# Median residual, relative to the truncation, at which the model counts as exact. Up to
+# NEARLY, the trial is repeated with FINE_GAP to find out.
 EXACT, NEARLY, FINE_GAP = 1e-3, 2e-2, 1e-3
-# Parts of the hidden entries that give the standard error of what is explained.
+# Parts of the hidden entries that give the standard error of `explained`.
 GROUPS = 10
-# Entries that are enough evidence. Of larger data only some rows are looked at, but as
-# many as there are features: with fewer, a rank that they can have would look full.
+# Entries and rows that are enough evidence; larger data are judged by some of their
+# rows. There are as many rows as features, or their rank would look full.
 ENOUGH, FEWEST = 200_000, 300
 
 
 Build = Callable[[np.ndarray, Result], ShiftedLaplacian]
-Cell = tuple[float, float]  # lam and gamma in units of the theory's and of clustering
+Cell = tuple[float, float]  # lam and gamma, relative to the automatic ones
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Choice:
     ----------
     lam, gamma : float
     factors : tuple of float
-        Of the theory's lam and of the gamma for clustering.
+        lam and gamma relative to the automatic ones.
     explained, explained_error : float
         Share of the spread of the hidden entries that is predicted, and its standard
         error: one minus the squared ratio of the median distances to the prediction
@@ -93,15 +91,19 @@ def choose(
     rows: np.ndarray | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Choice:
-    """lam and gamma (each, where None) of Robust PCA on graphs for X.
+    """Choose lam and gamma, where they are None, for Robust PCA on graphs.
 
-    A share of the observed entries is hidden and predicted by L. First lam without the
-    graph: the theory's and its multiples by two while the error falls, then by the root
-    of two around the best. Then three gammas, each with the lam that goes with it, and
-    the neighbors of that lam. A gamma of 0 stays where no other predicts better.
+    A share of the observed entries is hidden and predicted by L. The search is greedy:
 
-    `build` makes the Laplacian of the rows that are looked at, from them and from the
-    answer at the theory's lam without graph; `rows` are those rows, if they matter.
+    1. lam without the graph: the automatic one, doubled while the error falls, then
+       times and over the root of two;
+    2. three gammas, each with its lam; then that lam times and over the root of two.
+
+    gamma is 0 unless another value predicts better. Data that the automatic lam
+    predicts exactly keep it.
+
+    `rows` are the rows to look at, by default random ones. `build` makes their
+    Laplacian, from these rows and the solution at the automatic lam without a graph.
     """
     if rows is None:
         rows = random_rows(X.shape)
@@ -150,7 +152,7 @@ class _Trials:
     def __init__(self, X, build, callback) -> None:
         rng = np.random.default_rng(SEED)
         hidden = (rng.random(X.shape) < HIDDEN) & ~np.isnan(X)
-        # A row or column that would lose all it has keeps it.
+        # Rows and columns that would lose all their entries keep them.
         for axis in (0, 1):
             left = (~np.isnan(X) & ~hidden).any(axis=axis, keepdims=True)
             hidden &= left
