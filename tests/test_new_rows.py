@@ -58,7 +58,11 @@ def excess(model, X, Z):
         return np.minimum(data / LOOSE, lengths / (SQRT2 * LOOSE * longest))
     if isinstance(model, GNMF):
         return lengths / np.maximum(np.linalg.norm(X, axis=1), SQRT2 * longest)
-    if isinstance(model, GLPCA):  # RGLPCA too
+    if isinstance(model, GLPCA) and not isinstance(model, RGLPCA):
+        alone = np.abs(X @ np.linalg.pinv(U.T))
+        bound = np.maximum(alone, np.abs(Q).max(axis=0)) * (1 + 1e-6)
+        return (np.abs(Z) / bound).max(axis=1)
+    if isinstance(model, RGLPCA):
         alone = np.linalg.norm(X @ np.linalg.pinv(U.T), axis=1)
         return lengths / np.maximum(alone, longest) / (1 + 1e-6)
     return lengths / np.maximum(np.linalg.norm(X @ U, axis=1), SQRT2 * longest)

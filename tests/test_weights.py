@@ -120,7 +120,7 @@ def test_one_weight_may_be_given(rng):
     np.testing.assert_allclose(model.weights_.trials["gamma"], 0.05)
     model = RPCAG().fit(X)
     assert model.weights_ is None
-    assert np.isnan(model.explained_)
+    assert model.explained_ is None
 
 
 def test_large_data_are_judged_by_some_of_their_rows():

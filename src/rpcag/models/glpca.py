@@ -156,10 +156,10 @@ class GLPCA(FactorModel):
         q (Lambda + gamma c) = x U + gamma pull
 
         The rows of fit get their fitted q. The divisor Lambda + gamma c of a rough
-        column may be near zero or negative. So the norm of new rows is limited by the
-        embedding without the graph and by the fitted rows:
+        column may be near zero or negative. So every coordinate of a new row is limited
+        by the embedding without the graph and by the fitted rows:
 
-        ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||)
+        |q_k| <= max(|x U (U^T U)^-1|_k, max_i |q_ik|)
         """
         curvature, pull = self._ties(X, adjacency)
         U, gamma = self._scaled_U, self._scaled_gamma
@@ -168,7 +168,9 @@ class GLPCA(FactorModel):
         safe = np.abs(divisor) > 1e-12 * np.abs(divisor).max(axis=1, keepdims=True)
         xU = scaled @ U
         Q = np.where(safe, (xU + gamma * pull) / np.where(safe, divisor, 1), 0.0)
-        return _shortened(Q, self._limit(self._least_squares(xU)))
+        own = np.abs(self._least_squares(xU))
+        limit = np.maximum(own, np.abs(self.embedding_).max(axis=0))
+        return np.clip(Q, -limit, limit)
 
     def _least_squares(self, xU):
         """The embedding q of a row without the graph."""

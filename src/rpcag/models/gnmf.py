@@ -148,7 +148,12 @@ class GNMF(FactorModel):
             if 1e-30 < unit < 1e30:
                 size = 1 / unit
         first = NMF(d, random_state=self.random_state, tol=0, **options)
-        Q = first.fit_transform(scaled / size)
+        with np.errstate(invalid="ignore"):
+            Q = first.fit_transform(scaled / size)
+        if not (np.isfinite(Q).all() and np.isfinite(first.components_).all()):
+            # NNDSVD is 0 / 0 where a singular vector has no positive part.
+            first.set_params(init="random")
+            Q = first.fit_transform(scaled / size)
         return Q * size, first.components_.T
 
     def _embed(self, X, scaled, adjacency):

@@ -88,9 +88,9 @@ class RPCA(Decomposition):
     weights_ : Choice or None
         With "predict": the chosen weights, every candidate with its error at the hidden
         entries (`trials`), and how many entries were hidden.
-    explained_ : float
+    explained_ : float or None
         With "predict": the share of the spread of hidden entries that the model
-        predicts, 1 for all and 0 for no more than the median of the feature. NaN where
+        predicts, 1 for all and 0 for no more than the median of the feature. None where
         the weights are given.
     objective_, lower_bound_, gap_ : float
         Objective at L, a proven lower bound of the optimum, and their relative
@@ -317,7 +317,7 @@ class RPCA(Decomposition):
 
     def _forget_choice(self) -> None:
         self.weights_: Choice | None = None
-        self.explained_ = math.nan
+        self.explained_: float | None = None
 
     def _choose(self, X, lam, gamma, **graph) -> Choice:
         """Choose the weights that are None; sets `weights_` and `explained_`."""
@@ -411,7 +411,7 @@ class RPCAG(RPCA):
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     lam_, gamma_ : float
     weights_ : Choice or None
-    explained_ : float
+    explained_ : float or None
         As in `RPCA`.
     objective_, lower_bound_, gap_ : float
         Objective at L, a proven lower bound of the optimum, and their relative
