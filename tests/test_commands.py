@@ -387,7 +387,7 @@ MISTAKES = [
     ("decompose several.npz -o r", "choose one with --variable NAME"),
     ("decompose empty.csv -o r", "empty.csv is empty"),
     ("decompose header.csv -o r", "has a header but no rows"),
-    ("decompose ragged.csv -o r", "line 3 has 1 fields but the first line has 2"),
+    ("decompose ragged.csv -o r", "line 3 has 1 field but the first line has 2"),
     ("decompose infinite.csv -o r", "--missing inf reads them as missing"),
     ("decompose typo.csv -o r", "line 3, column 'y': '4a' is not a number"),
     ("decompose gone.csv -o r", "everything is missing"),

@@ -79,6 +79,14 @@ def test_semicolons_and_decimal_commas(tmp_path):
     np.testing.assert_array_equal(table.X, [[1.5, 2], [-0.25, 1500], [np.nan, 7]])
 
 
+def test_decimal_commas_without_a_header(tmp_path):
+    table = read(tmp_path, "1,5;2,5\n3,5;4,75\n-1;0,5\n")
+    np.testing.assert_array_equal(table.X, [[1.5, 2.5], [3.5, 4.75], [-1, 0.5]])
+    table = read(tmp_path, ";400,5;410,5\nleaf0;1,5;2\nleaf1;3;0,5\n")
+    np.testing.assert_array_equal(table.X, [[1.5, 2], [3, 0.5]])
+    assert table.features == ["400,5", "410,5"]
+
+
 def test_quoted_delimiters_line_breaks_and_quotes(tmp_path):
     table = read(tmp_path, 'id,"x, y",z\n"a, b",1,2\n"say ""c""\nd",3,4\n')
     assert table.samples == ["a, b", 'say "c"\nd']
@@ -193,7 +201,9 @@ def long_table(rng, n=1500):
     return [[f"s{i}", *row] for i, row in enumerate(words)], A
 
 
-@pytest.mark.parametrize("dress", ["plain", "quotes", "crlf", "tabs", "commas", "bom"])
+@pytest.mark.parametrize(
+    "dress", ["plain", "quotes", "crlf", "tabs", "commas", "bom", "sep"]
+)
 def test_pyarrow_reads_large_files_to_the_last_bit(dress, tmp_path, rng, fast):
     lines, A = long_table(rng)
     if dress == "quotes":
@@ -203,7 +213,8 @@ def test_pyarrow_reads_large_files_to_the_last_bit(dress, tmp_path, rng, fast):
     delimiter = {"tabs": "\t", "commas": ";"}.get(dress, ",")
     end = "\r\n" if dress == "crlf" else "\n"
     text = end.join(delimiter.join(line) for line in [["id", *"abcd"], *lines])
-    table = read(tmp_path, "\ufeff" + text if dress == "bom" else text)
+    start = {"bom": "\ufeff", "sep": "sep=,\n"}.get(dress, "")
+    table = read(tmp_path, start + text)
     assert fast() == [True]
     np.testing.assert_array_equal(table.X, A)
     suffix = ", or so" if dress == "quotes" else ""
@@ -238,13 +249,17 @@ def test_what_pyarrow_refuses_is_told_as_ever(late, message, tmp_path, rng, fast
         ("t,TRUE,2,3,4", "t", 1.0),
         ('"say ""c""\nd",1,2,3,4', 'say "c"\nd', 1.0),
         ("t,nUlL,2,3,4", "t", np.nan),
+        ("t,−1,2,3,4", "t", -1.0),
+        ("t,−,2,3,4", "t", np.nan),
     ],
 )
 def test_what_only_python_reads_is_read(late, sample, value, tmp_path, rng, fast):
     lines, A = long_table(rng)
     text = "\n".join(",".join(line) for line in [["id", *"abcd"], *lines, [late]])
-    for encoded in (text.encode(), text.encode("latin-1")):
-        table = read(tmp_path, encoded)
+    for encoding in ("utf-8", "latin-1"):
+        if encoding == "latin-1" and "−" in late:
+            continue  # it has no such letter
+        table = read(tmp_path, text.encode(encoding))
         assert table.samples[-1] == sample
         np.testing.assert_array_equal(table.X[-1], [value, 2, 3, 4])
         np.testing.assert_array_equal(table.X[:-1], A)
@@ -276,7 +291,7 @@ def test_pandas_csv_with_and_without_index(tmp_path):
         ("", {}, "is empty"),
         ("\n\n", {}, "is empty"),
         ("x,y\n", {}, "has a header but no rows"),
-        ("x,y\n1,2\n3\n", {}, "line 3 has 1 fields but the first line has 2"),
+        ("x,y\n1,2\n3\n", {}, "line 3 has 1 field but the first line has 2"),
         ("x,y\n1,2\n3,4,5\n", {}, "line 3 has 3 fields"),
         ("x,y\n1,2\n3,inf\n", {}, "infinite values, the first in sample '1', feature"),
         ("x,y\n1,2\n3," + "9" * 400 + "\n", {}, "infinite values"),
@@ -307,6 +322,233 @@ def test_pandas_csv_with_and_without_index(tmp_path):
 def test_errors_say_where_and_what_to_do(text, options, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         read(tmp_path, text, **options)
+
+
+ROWS = np.array([[1, 2, 4, 3], [3, 5, 1.5, 2], [4, 4, 7, 8], [6, 7, 0, 1]])
+
+
+def lines_of(first, names, rows=ROWS):
+    """Text with the line `first` above named rows; no name where `names` is None."""
+    body = [",".join(map(repr, row)) for row in rows.tolist()]
+    if names is not None:
+        body = [f"{name},{line}" for name, line in zip(names, body, strict=True)]
+    return "\n".join([first, *body]) + "\n"
+
+
+@pytest.mark.parametrize("names", [["leaf0", "leaf1", "7", "leaf3"], range(4)])
+@pytest.mark.parametrize("corner", ["", "Unnamed: 0"])
+@pytest.mark.parametrize(
+    "columns",
+    ["400.5,410.5,420.5,430.5", "-1,1,0,5", "0.5,0.1,1e3,2", "2019,2020,2022,2021"],
+)
+def test_an_empty_corner_makes_a_header_of_numbers(columns, corner, names, tmp_path):
+    table = read(tmp_path, lines_of(f"{corner},{columns}", names))
+    np.testing.assert_array_equal(table.X, ROWS)
+    assert table.features == columns.split(",")
+    assert table.samples == [str(name) for name in names]
+
+
+def test_pandas_columns_of_decimals_are_a_header(tmp_path, rng):
+    pandas = pytest.importorskip("pandas")
+    A = rng.standard_normal((12, 4))
+    frame = pandas.DataFrame(A, columns=[0.5, 1.0, 1.5, 2.0])
+    frame.to_csv(tmp_path / "t.csv")
+    table = read_table(tmp_path / "t.csv")
+    np.testing.assert_array_equal(table.X, A)
+    assert table.features == ["0.5", "1.0", "1.5", "2.0"]
+    assert table.samples == [str(i) for i in range(12)]
+
+
+def test_a_gap_at_the_start_of_data_is_a_gap(tmp_path):
+    table = read(tmp_path, ",2.5,1\n1.5,2,3\n0.5,1,4\n")
+    np.testing.assert_array_equal(table.X, [[np.nan, 2.5, 1], [1.5, 2, 3], [0.5, 1, 4]])
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [
+        ("400.5,410.5,420.5,430.5", None),
+        ("4000,3990,3980,3970", None),
+        ("-1,-0.5,0,0.5", None),
+        ("sample,400.5,410.5,420.5,430.5", ["a", "b", "c", "d"]),
+        (",400.5,410.5,420.5,430.5", [5, 7, 9, 12]),
+    ],
+)
+def test_equally_spaced_numbers_may_be_a_header(first, names, tmp_path):
+    text = lines_of(first, names, ROWS + 0.25)
+    with pytest.raises(ValueError, match="may be names of columns or data; say --head"):
+        read(tmp_path, text)
+    assert len(read(tmp_path, text, header=True).X) == 4
+
+
+def test_long_lines_of_growing_decimals_may_be_a_header(tmp_path, rng):
+    first = ",".join(f"{400 + j**1.5:.2f}" for j in range(9))
+    with pytest.raises(ValueError, match="may be names of columns or data; say --head"):
+        read(tmp_path, lines_of(first, None, rng.standard_normal((5, 9))))
+
+
+@pytest.mark.parametrize(
+    ("rows", "digits"),
+    [
+        (np.arange(24.0).reshape(4, 6) / 4, 2),  # all lines are equally spaced
+        (np.sort(np.random.default_rng(0).random((5, 12)), axis=1), 6),  # all grow
+        (np.array([[-2, -1, 0, 1], [3, 5, 4, -7], [9, 1, 2, 3]]), 0),  # all are whole
+        (np.array([[0.1, 0.4, 0.5, 0.9], [3, 5, 4, -7.5]]), 1),  # few, not spaced
+        (np.array([[0.5, 1.0, 1.5], [3, 5, 4.5]]), 1),  # too few to be told
+    ],
+)
+def test_sorted_first_lines_of_data_are_data(rows, digits, tmp_path):
+    text = "\n".join(",".join(f"{a:.{digits}f}" for a in row) for row in rows)
+    assert read(tmp_path, text).X.shape == rows.shape
+
+
+def test_tables_without_a_header_are_hardly_ever_asked_about(tmp_path, rng):
+    asked = 0
+    for i in range(300):
+        A = rng.standard_normal((6, rng.integers(2, 12)))
+        text = "\n".join(",".join(f"{a:.{i % 4 + 1}f}" for a in row) for row in A)
+        try:
+            shape = read(tmp_path, text).X.shape
+        except ValueError:
+            asked += 1
+        else:
+            assert shape == A.shape
+    assert asked <= 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("{:.2f}%", "{:.2f} %", "€{:.2f}", "{:.0f} €", "USD {:.2f}", "-${:.2f}"),
+        *("{:.2f} mm", "{:.2f}mm", "{:.0f} kg", "{:.1f} °C", "{:.1f} km/h", "{:.0f}ms"),
+        *("<{:.2f}", "> {:.0f}", "~{:.1f}", "≤{:.2f}", "{:.0f},000", "{:.0f},500.25"),
+        *("{:.0f}.000,5", "{:.0f}_000", "{:.0f}'000", "{:.0f} 000", "{:.0f},5"),
+    ],
+)
+def test_numbers_with_signs_or_units_are_not_names(form, tmp_path):
+    words = [form.format(value) for value in (76.14, 2.5, 13.7, 99.25, 41)]
+    text = "price,b\n" + "".join(f'"{w}",{i + 1.5}\n' for i, w in enumerate(words))
+    with pytest.raises(
+        ValueError, match=r"column 'price' of .*t\.csv has numbers"
+    ) as e:
+        read(tmp_path, text)
+    assert repr(words[0]) in str(e.value)
+    assert "--names 'price'" in str(e.value)
+    assert "--drop 'price'" in str(e.value)
+    assert read(tmp_path, text, names="price").samples == words
+    assert read(tmp_path, text, drop=("price",)).features == ["b"]
+    # Above it is said to be names.
+    assert read(tmp_path, text.replace("price", "")).samples == words
+
+
+def test_points_among_decimal_commas_are_not_names(tmp_path):
+    with pytest.raises(ValueError, match=r"'x' of .* has numbers that .* as '1\.5'"):
+        read(tmp_path, "x;y\n1.5;2,5\n2.5;3,5\n4.5;1,5\n")
+
+
+def test_text_of_digits_in_parquet_is_names(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra rpcag[files]")
+    from pyarrow import parquet
+
+    for words, is_names in ((["007", "008", "19"], True), (["7%", "8%", "19%"], False)):
+        table = pyarrow.table({"id": words, "x": [1.5, 2.5, 3.5]})
+        parquet.write_table(table, tmp_path / "t.parquet")
+        if is_names:
+            assert read_table(tmp_path / "t.parquet").samples == words
+        else:
+            with pytest.raises(ValueError, match=r"'id' of .* has numbers that"):
+                read_table(tmp_path / "t.parquet")
+
+
+def test_one_column_of_measures_is_told_as_such(tmp_path):
+    with pytest.raises(ValueError, match=r"'x' of .* has numbers that .* as '7%'"):
+        read(tmp_path, "x\n7%\n8%\n9%\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["s1", "s2", "s3"],
+        ["2021-05-01", "2021-05-02", "2021-05-03"],
+        ["12:30", "12:40", "12:50"],
+        ["A-17", "A-18", "B-3"],
+        ["3rd street", "4th street", "5th street"],
+        ["1st", "2nd", "3rd"],
+        ["12 Jan", "13 Jan", "14 Jan"],
+        ["1A", "1C", "2A"],
+        ["1.2a", "1.2b", "1.2c"],
+        ["10_1", "10_2", "11_1"],
+        ["1.2.3", "1.2.4", "2.0.0"],
+        ["5 mm", "steel", "oak", "10 mm"],
+    ],
+)
+def test_names_that_have_digits_are_names(words, tmp_path):
+    text = "id,b\n" + "".join(f"{w},{i + 1.5}\n" for i, w in enumerate(words))
+    assert read(tmp_path, text).samples == words
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ("t; mean,b\n1,2\n3,5\n4,4\n6,7\n", ["t; mean", "b"]),
+        ("t|mean,b\n1,2\n3,5\n4,4\n6,7\n", ["t|mean", "b"]),
+        ("t\tmean,b\n1,2\n3,5\n4,4\n6,7\n", ["t\tmean", "b"]),
+        ("t; a; b,b\n1,2\n3,5\n4,4\n6,7\n", ["t; a; b", "b"]),
+        ("x, y;b\n1;2\n3;5\n4;4\n6;7\n", ["x, y", "b"]),
+        ("x,y b\n1 2\n3 5\n4 4\n6 7\n", ["x,y", "b"]),
+        ("i;d,x,b\na;1,1,2\na;2,3,5\nb;1,4,4\nb;2,6,7\n", ["x", "b"]),
+    ],
+)
+def test_another_delimiter_may_be_in_a_name(text, features, tmp_path):
+    table = read(tmp_path, text)
+    assert table.features == features
+    np.testing.assert_array_equal(table.X, [[1, 2], [3, 5], [4, 4], [6, 7]])
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.txt"])
+@pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_first_line_of_excel_says_the_delimiter(delimiter, end, name, tmp_path):
+    text = f"sep={delimiter}\n" + PLAIN.replace(",", delimiter)
+    text = text.replace("\n", end)
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        table = read(tmp_path, text.encode(encoding), name)
+        np.testing.assert_array_equal(table.X, [[1, 2], [np.nan, 4], [5, np.nan]])
+        assert (table.samples, table.features) == (["a", "b", "c"], ["x", "y"])
+    with pytest.raises(ValueError, match="line 6 has 2 fields"):
+        read(tmp_path, f"{text}d{delimiter}1{end}", name)
+
+
+def test_the_delimiter_of_excel_counts_where_another_fits(tmp_path):
+    table = read(tmp_path, "sep=;\n1,5;2,5\n3,5;4,75\n")
+    np.testing.assert_array_equal(table.X, [[1.5, 2.5], [3.5, 4.75]])
+    # What is asked for counts more.
+    table = read(tmp_path, "sep=;\nx,y\n1,2\n3,4\n", delimiter=",")
+    np.testing.assert_array_equal(table.X, [[1, 2], [3, 4]])
+
+
+def test_the_minus_of_typesetters_is_a_minus(tmp_path):
+    table = read(tmp_path, "x,y\n−281.76,1\n2,−1e−3\n−,3\n")
+    np.testing.assert_array_equal(table.X, [[-281.76, 1], [2, -1e-3], [np.nan, 3]])
+    table = read(tmp_path, "x;y\n−281,76;1\n−2,5;−1\n")
+    np.testing.assert_array_equal(table.X, [[-281.76, 1], [-2.5, -1]])
+    table = read(tmp_path, "x,y\n−999,1\n2,−999.0\n", missing=("−999",))
+    np.testing.assert_array_equal(table.X, [[np.nan, 1], [2, np.nan]])
+    many = np.arange(1.0, 101)
+    table = read(tmp_path, "x,y\n" + "".join(f"−{a},{a}\n" for a in many))
+    np.testing.assert_array_equal(table.X, np.column_stack([-many, many]))
+
+
+def test_errors_name_the_delimiter_that_was_guessed(tmp_path):
+    text = "x;y\n1;2\n3\n"
+    with pytest.raises(ValueError, match="line 3 has 1 field but") as error:
+        read(tmp_path, text)
+    assert "';' was taken for the delimiter; --delimiter sets" in str(error.value)
+    with pytest.raises(ValueError, match="line 3 has 1 field but") as error:
+        read(tmp_path, text, delimiter=";")
+    assert "--delimiter" not in str(error.value)
+    with pytest.raises(ValueError, match=r"no column of numbers.* ',' was taken for"):
+        read(tmp_path, "x,a\n1:5,p\n2:5,q\n3:5,p\n", labels="a")
 
 
 def test_infinities_may_be_missing(tmp_path):

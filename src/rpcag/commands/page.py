@@ -35,9 +35,11 @@ Samples are rows; `--transpose` where they are columns.
 `--missing VALUE` adds a value that means missing, such as `-999` or `inf`.
 
 Text may have any of comma, semicolon, tab, bar or space between its fields, decimal commas
-(then without commas between fields), quotes, a byte order mark, UTF-16 or Windows-1252.
-Ambiguous files are errors that name the line and the option to use: lines of unequal length, a
-word among numbers, a first line that may be a header or data.
+(then without commas between fields), quotes, a byte order mark, UTF-16 or Windows-1252. If the
+first line is `sep=;`, as Excel writes it, it sets the delimiter. Ambiguous files are errors that
+name the line or column and the option to use: lines of unequal length, a word among numbers, a
+first line that may be a header or data, a column of numbers with units, currency or percent
+signs, or thousands separators.
 Large files are read several times as fast if `rpcag[files]` is installed, which brings pyarrow.
 If a file is read as Windows-1252, the command prints a note. Save the file as UTF-8 if names
 look wrong.

@@ -1,6 +1,7 @@
 """From words to numbers."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from rpcag.files.table import MISSING
@@ -8,6 +9,48 @@ from rpcag.files.table import MISSING
 # Different words that are not plain numbers, in one column, that are tried for.
 KINDS = 20
 TRUTH = {"true": 1.0, "false": 0.0}
+MINUS = "\u2212"  # as typesetters write it
+
+NUMERAL = (
+    r"(?:\d{1,3}(?P<mark>[,.'_ \u2019\u00a0\u2009\u202f])\d{3}(?:(?P=mark)\d{3})*"
+    r"(?:[.,]\d+)?|(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+\u2212-]?\d+)?)"
+)
+SIGN = r"[+\u2212-]?"
+MONEY = r"(?:[$€£¥₹₩₽¢]|USD|EUR|GBP|JPY|CNY|CHF|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL)"
+UNIT = (
+    r"(?:(?!pm)[pnuµμmcdkMGT]?(?:m|g|s|l|L|V|A|W|J|N|K|t|Hz|Pa|eV|Wh|mol|bar|cal|Ω)"
+    r"|°[CFK]?|min|h|d|ft|lbs?|oz|mi|mph|rpm|bpm|ppm|ppb|dBm?|deg|psi|mmHg|[kKMG]B)"
+    r"(?:[²³23]|\^-?\d)?"
+)
+MEASURE = re.compile(
+    rf"(?:[<>]=?|[≤≥=~≈±])?\s*{SIGN}(?:{MONEY}\s*)?{SIGN}(?P<numeral>{NUMERAL})"
+    rf"(?P<space>\s*)(?:[%‰]|{MONEY}|(?P<unit>{UNIT}(?:/{UNIT})?))?"
+)
+
+
+def is_measure(word: str) -> bool:
+    """Whether a word is a number, perhaps with a sign, a unit or thousands separators.
+
+    A whole number with one letter, such as 12A, is more likely a name.
+
+    Examples
+    --------
+    >>> from rpcag.files.numbers import is_measure
+    >>> [is_measure(word) for word in ["76.14%", "1,000", "5 mm", "<0.1", "1.5A"]]
+    [True, True, True, True, True]
+    >>> [is_measure(word) for word in ["s1", "2021-05-01", "12:30", "12A", "3rd"]]
+    [False, False, False, False, False]
+    """
+    found = MEASURE.fullmatch(word.strip())
+    if found is None:
+        return False
+    is_letter = len(found["unit"] or "") == 1 and found["unit"].isalpha()
+    return not is_letter or bool(found["space"]) or not found["numeral"].isdecimal()
+
+
+def normal(word: str) -> str:
+    """The same for all ways to write a word."""
+    return word.strip().casefold().replace(MINUS, "-")
 
 
 class Numbers:
@@ -18,15 +61,15 @@ class Numbers:
 
     def __init__(self, decimal: str = ".", missing: Iterable[str] = ()) -> None:
         self.decimal = decimal
-        self.missing = MISSING | {word.strip().casefold() for word in missing}
+        self.missing = MISSING | {normal(word) for word in missing}
         self._special: dict[str, float] = {}
 
     def is_missing(self, word: str) -> bool:
-        return word.strip().casefold() in self.missing
+        return normal(word) in self.missing
 
     def one(self, word: str) -> float:
         """A ValueError for what is no number."""
-        word = word.strip().casefold()
+        word = normal(word)
         if self.decimal == "," and word not in self.missing:
             if "." in word:
                 raise ValueError(word)
@@ -58,6 +101,8 @@ class Numbers:
         together = "".join(words)
         if "_" in together or (self.decimal == "," and "." in together):
             return list(map(self.one, words))
+        if MINUS in together:
+            words = [word.replace(MINUS, "-") for word in words]
         special = self._special
         if self.decimal == ",":
             words = [word.replace(",", ".") for word in words]
@@ -66,7 +111,7 @@ class Numbers:
                 return [special[w] if w in special else float(w) for w in words]
             except ValueError:
                 word = next(w for w in words if w not in special and not _plain(w))
-                special[word] = self._word(word.strip().casefold())
+                special[word] = self._word(normal(word))
         return list(map(self.one, words))
 
 

@@ -12,6 +12,7 @@ from rpcag.files.columns import to_table
 from rpcag.files.decomposition import is_result
 from rpcag.files.delimited import read_delimited
 from rpcag.files.images import read_images
+from rpcag.files.numbers import normal
 from rpcag.files.parquet import read_parquet
 from rpcag.files.table import Reading, Table
 
@@ -81,7 +82,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
 def _finish(table: Table, reading: Reading, path: Path) -> Table:
     """What holds for all formats: values that mean missing, infinities, images."""
     X = table.X
-    marks = {word.strip().casefold() for word in reading.missing}
+    marks = {normal(word) for word in reading.missing}
     values = [float(mark) for mark in marks if _is_float(mark)]
     if any(np.isinf(values)):
         values += [np.inf, -np.inf]
