@@ -1,6 +1,7 @@
 """``rpcag decompose``."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -60,8 +61,8 @@ def decompose(
         typer.Option(
             "--checkpoint",
             metavar="FILE",
-            help="Save the state here every minute and on Ctrl-C; the same command "
-            "goes on from it.",
+            help="Save the state here every minute and on Ctrl-C or SIGTERM; the same "
+            "command continues from it.",
         ),
     ] = None,
     force: o.Force = False,
@@ -125,7 +126,9 @@ def decompose(
             found, said = fitting.decompose(
                 table, estimator, components=components, standardise=standardise
             )
-        if bar.stop:
+        # Not `bar.stop`: a stop may come when the solver has converged and its state
+        # is gone.
+        if found.facts["status"] == "stopped":
             raise fail(
                 "stopped; the state is saved, the same command goes on from there",
                 INTERRUPTED,
@@ -194,17 +197,30 @@ def _provenance(
 
 @contextmanager
 def _stopping(bar: GapBar) -> Iterator[None]:
-    """The first Ctrl-C lets the solver save its state, the second stops at once."""
+    """The first Ctrl-C or SIGTERM lets the solver save its state, the second is final.
+
+    A signal that is ignored, such as Ctrl-C in the background of a shell, stays so.
+    Only the main thread can handle signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    unchanged = (signal.SIG_IGN, None)  # None: set by something other than Python
+    replaced = [n for n, handler in before.items() if handler not in unchanged]
 
     def ask(number: int, frame: Any) -> None:
         bar.stop = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for n in replaced:
+            signal.signal(n, signal.default_int_handler)
 
-    before = signal.signal(signal.SIGINT, ask)
     try:
+        for n in replaced:
+            signal.signal(n, ask)
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for n in replaced:
+            signal.signal(n, before[n])
 
 
 def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
