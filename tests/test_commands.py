@@ -28,6 +28,7 @@ from rpcag.commands.progress import Forecast, GapBar
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
+from rpcag.graphs.inputs import percent
 from rpcag.models import RobustGraph
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -235,6 +236,20 @@ def test_too_few_iterations_are_told_and_the_rest_is_written(folder):
     assert len(result.stderr.strip().splitlines()) == 1
     assert "after 3 iterations; r has what was reached" in result.stderr
     assert Decomposition.load("r").facts["status"] == "max_iter"
+
+
+def test_shares_are_plain_numbers():
+    shares = {0: "0 %", 0.001234: "0.12 %", 0.5: "50 %", 0.994: "99 %", 1e-9: "1e-07 %"}
+    shares |= {0.996: "100 %", 1: "100 %", 1.5: "150 %"}
+    assert {share: percent(share) for share in shares} == shares
+
+
+def test_a_table_that_is_all_sparse_has_100_percent(folder):
+    np.save("noise.npy", np.random.default_rng(0).standard_normal((9, 8)))
+    words = ("--model", "rpca", "--lam", "1e-3")
+    result = call("decompose", "noise.npy", "-o", "r", *words)
+    assert result.exit_code == 0, result.output
+    assert "100 % of those observed" in result.stdout
 
 
 @pytest.fixture

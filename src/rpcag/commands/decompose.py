@@ -24,6 +24,7 @@ from rpcag.commands.output import (
 from rpcag.commands.progress import GapBar, duration
 from rpcag.files.decomposition import Decomposition, check_target, plain
 from rpcag.files.matrices import FORMATS, check_format
+from rpcag.graphs.inputs import percent
 
 FormatOption = Annotated[
     str, typer.Option("--format", metavar="|".join(FORMATS), help="Of the matrices.")
@@ -144,7 +145,7 @@ def decompose(
     if found.facts["status"] != "converged":
         raise fail(
             f"the gap is {in_words(found.facts['gap'])}, not the wanted "
-            f"{100 * estimator.tol:.2g} %, after {found.facts['n_iter']} iterations; "
+            f"{percent(estimator.tol)}, after {found.facts['n_iter']} iterations; "
             f"{output} has what was reached: accept it, or raise --max-iter or --tol",
             INCOMPLETE,
         )
@@ -162,7 +163,7 @@ def in_words(gap: float) -> str:
     """gap = 1 - bound / objective, so the objective is gap / (1 - gap) above."""
     if gap >= 0.5:
         return "large"
-    return f"{100 * gap / (1 - gap):.2g} %"
+    return percent(gap / (1 - gap))
 
 
 def outcome(found: Decomposition) -> dict[str, Any]:
@@ -232,11 +233,11 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
     table.add_column()
     rows = {
         "samples x features": f"{n} x {p}",
-        "missing": f"{100 * f['missing'] / (n * p):.2g} %",
+        "missing": percent(f["missing"] / (n * p)),
         "weights": weights,
         "rank of L": str(f["rank"]),
-        "entries in S": f"{100 * f['sparse_share']:.2g} % of those observed; gross, "
-        f"above the deviation of the data: {100 * f['gross_share']:.2g} %",
+        "entries in S": f"{percent(f['sparse_share'])} of those observed; gross, "
+        f"above the deviation of the data: {percent(f['gross_share'])}",
     }
     for k, entry in enumerate(f["largest"]):
         rows["largest in S" if k == 0 else " " * k] = (
