@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from rpcag import (
@@ -130,7 +131,92 @@ def test_overflow_names_the_argument():
         RPCA().fit(np.full((40, 40), 1e307))
 
 
+LARGE = np.random.default_rng(0).uniform(0.5, 1, size=(60, 12)) * 3e38
+
+
+@pytest.mark.parametrize("model", [*FACTORS, RPCA(), RPCAG(), FRPCAG()], ids=repr)
+def test_factors_beyond_single_precision_are_refused_not_infinite(model):
+    """Warnings are errors here, so NumPy does not tell of an overflow either."""
+    data = LARGE.astype(np.float32)
+    model = clone(model).set_params(n_components=1)
+    said = rf"X has entries of size {data.max():.3g}: .* overflow float32; rescale X"
+    said = said.replace("+", r"\+")
+    with pytest.raises(ValueError, match=said):
+        model.fit(data)
+    assert not hasattr(model, "components_")
+    model.fit(data.astype(np.float64))
+    assert np.isfinite(model.low_rank_).all()
+
+
+@pytest.mark.parametrize("name", ["MMF", "GLPCA"])
+def test_a_product_of_the_factors_beyond_single_precision_is_refused(name):
+    """Both factors are in range, and so is X, but embedding_ @ components_ is not."""
+    model = {"MMF": MMF(1), "GLPCA": GLPCA(1)}[name]
+    top = float(np.finfo(np.float32).max)
+    data = np.full((2, 2), 0.5 * top, np.float32)
+    Q, U = np.array([[0.6 * top], [0.1]]), np.array([[0.1], [1.8]])
+    with pytest.raises(ValueError, match=r"overflow float32; rescale X"):
+        model._set_factors(Q, U, data)
+    model._set_factors(Q, U / 2, data)
+    assert np.isfinite(model.low_rank_).all()
+
+
+def test_an_entry_far_from_the_others_is_not_blamed_on_the_graph():
+    for size in (1.0, 1e-10, 1e100):
+        data = size * X
+        data[3, 4] = 1.34e300
+        said = r"X mixes values too far apart .* the largest 1\.34e\+300"
+        for model in (RPCA(), FRPCAG()):
+            with pytest.raises(ValueError, match=said):
+                model.fit(data)
+
+
+def test_extreme_degrees_and_weights_are_blamed_on_themselves():
+    graph = np.ones((12, 12)) - np.eye(12)
+    said = r"graph has degrees up to 1\.1e\+121, out of range for gamma_samples="
+    with pytest.raises(ValueError, match=said):
+        FRPCAG(graph=1e120 * graph, laplacian="combinatorial").fit(X)
+    for name in ("gamma_samples", "gamma_features"):
+        with pytest.raises(ValueError, match=rf"{name}=1e\+200 is out of range for X"):
+            FRPCAG(**{name: 1e200}).fit(X)
+
+
+def test_messages_tell_the_largest_entry():
+    data = 1e200 * X / np.abs(X).max()
+    with pytest.raises(ValueError, match=r"X has entries of size 1e\+200, whose"):
+        GLPCA().fit(data)
+    for model in (MMMF(beta=1.0), GLPCA(gamma=1.0)):
+        said = "=1 is out of range for X, whose entries reach 1e-200; rescale X"
+        with pytest.raises(ValueError, match=said):
+            model.fit(1e-200 * X / np.abs(X).max())
+
+
+def test_a_reason_is_words_not_a_tuple():
+    with pytest.raises(
+        ValueError, match=r"together \(Numerical result out of range\);"
+    ):
+        RPCAG(lam=1e-300).fit(X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GNMF(), RPCAGCV(gammas=[0.1])],
+    ids=repr,
+)
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, "a", np.random.default_rng(0)])
+def test_a_bad_seed_is_refused_by_name(model, seed):
+    said = "random_state must be None, an int from 0 to 4294967295 or a RandomState"
+    with pytest.raises(ValueError, match=said):
+        clone(model).set_params(random_state=seed).fit(np.abs(X))
+
+
 OPTIONS = [
+    ({"lam": np.array(0.3)}, TypeError, r"lam must be .*; pass float\(\.\.\.\) of it"),
+    (
+        {"max_iter": np.array(3)},
+        TypeError,
+        r"max_iter must .*; pass int\(\.\.\.\) of it",
+    ),
     ({"lam": -1.0}, ValueError, "lam must be a number of at least 0, got -1.0"),
     ({"lam": 0}, ValueError, "lam must be positive"),
     ({"lam": np.nan}, ValueError, "lam must be a number"),
@@ -297,7 +383,7 @@ MODEL_OPTIONS = [
     (MMF(gamma=None), TypeError, "gamma must be a number, got None"),
     (MMF(gamma=1e20), ValueError, r"gamma=1e\+20 is out of range: times the size of"),
     (GNMF(gamma=1e30), ValueError, r"gamma=1e\+30 is out of range"),
-    (GNMF(random_state="x"), ValueError, "'x' cannot be used to seed"),
+    (GNMF(random_state="x"), ValueError, "random_state must be None.*got 'x'"),
     (GLPCA(drop_constant="no"), TypeError, "drop_constant must be True or False"),
     (NCuts(drop_first="no"), TypeError, "drop_first must be True or False"),
     (MHMF(graphs=[None]), ValueError, r"graphs\[0\] must be a KNNHypergraph .*None"),

@@ -2,6 +2,7 @@
 
 import errno
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ from rpcag.commands.progress import Forecast, GapBar
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
+from rpcag.graphs.inputs import percent
 from rpcag.models import RobustGraph
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -235,21 +238,38 @@ def test_too_few_iterations_are_told_and_the_rest_is_written(folder):
     assert Decomposition.load("r").facts["status"] == "max_iter"
 
 
+def test_shares_are_plain_numbers():
+    shares = {0: "0 %", 0.001234: "0.12 %", 0.5: "50 %", 0.994: "99 %", 1e-9: "1e-07 %"}
+    shares |= {0.996: "100 %", 1: "100 %", 1.5: "150 %"}
+    assert {share: percent(share) for share in shares} == shares
+
+
+def test_a_table_that_is_all_sparse_has_100_percent(folder):
+    np.save("noise.npy", np.random.default_rng(0).standard_normal((9, 8)))
+    words = ("--model", "rpca", "--lam", "1e-3")
+    result = call("decompose", "noise.npy", "-o", "r", *words)
+    assert result.exit_code == 0, result.output
+    assert "100 % of those observed" in result.stdout
+
+
 @pytest.fixture
 def listening():
-    """What a shell starts in the background ignores Ctrl-C, also these tests."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """As in the command: a shell may have started these tests with Ctrl-C ignored."""
+    stops = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.default_int_handler) for number in stops]
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in zip(stops, before, strict=True):
+        signal.signal(number, handler)
 
 
-def interrupt_at(monkeypatch, iteration, stage="fit"):
-    """As if Ctrl-C were typed in this iteration."""
+def interrupt_at(monkeypatch, iteration, stage="fit", numbers=(signal.SIGINT,)):
+    """As if Ctrl-C were typed, or SIGTERM came, in this iteration."""
     ask = GapBar.__call__
 
     def watch(self, step):
         if (step.stage, step.n_iter) == (stage, iteration):
-            os.kill(os.getpid(), signal.SIGINT)
+            for number in numbers:
+                os.kill(os.getpid(), number)
         return ask(self, step)
 
     monkeypatch.setattr(GapBar, "__call__", watch)
@@ -266,24 +286,25 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder, monkeypatch):
 
 
 @pytest.mark.usefixtures("listening")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     ("stage", "iteration", "files"),
     [("graph", 5, ["state.graph.npz"]), ("fit", 20, ["state.graph.npz", "state.npz"])],
 )
-def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(
-    folder, monkeypatch, stage, iteration, files
+def test_a_stop_with_a_checkpoint_goes_on_to_the_same_answer(
+    folder, monkeypatch, stage, iteration, files, number
 ):
     words = ("decompose", "sensors.csv", "--tol", "1e-6", "--checkpoint", "state.npz")
     assert call(*words, "-o", "whole").exit_code == 0
-    handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, iteration, stage)
+        interrupt_at(patch, iteration, stage, [number])
         result = call(*words, "-o", "r")
     assert result.exit_code == 130
     assert result.output == (
         "rpcag: stopped; the state is saved. Run the same command to continue\n"
     )
-    assert signal.getsignal(signal.SIGINT) is handler
+    for restored in (signal.SIGINT, signal.SIGTERM):
+        assert signal.getsignal(restored) is signal.default_int_handler
     assert not (folder / "r").exists()
     assert sorted(path.name for path in folder.glob("state*")) == files
     result = call(*words, "-o", "r")
@@ -294,6 +315,53 @@ def test_ctrl_c_with_a_checkpoint_goes_on_to_the_same_answer(
     if stage == "fit":
         # Not begun anew, and only what this run has proved is in the history.
         assert b.facts["history"][0][0] > a.facts["history"][0][0]
+
+
+@pytest.mark.usefixtures("listening", "folder")
+@pytest.mark.parametrize(
+    "numbers", list(itertools.product([signal.SIGINT, signal.SIGTERM], repeat=2))
+)
+def test_a_second_stop_does_not_wait_for_the_checkpoint(monkeypatch, numbers):
+    interrupt_at(monkeypatch, 5, numbers=numbers)
+    words = ("decompose", "sensors.csv", "--tol", "1e-6", "--checkpoint", "state.npz")
+    result = call(*words, "-o", "r")
+    assert result.exit_code == 130
+    assert result.output == "rpcag: stopped\n"
+    assert not Path("state.npz").exists()
+    assert not Path("r").exists()
+
+
+@pytest.mark.usefixtures("listening", "folder")
+def test_a_stop_when_all_is_done_loses_nothing(monkeypatch):
+    fit = RPCA.fit
+
+    def last_moment(self, X, y=None):
+        fit(self, X)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return self
+
+    monkeypatch.setattr(RPCA, "fit", last_moment)
+    words = ("--model", "rpca", "--checkpoint", "state.npz")
+    result = call("decompose", "sensors.csv", *words, "-o", "r")
+    assert result.exit_code == 0, result.output
+    assert Decomposition.load("r").facts["status"] == "converged"
+
+
+@pytest.mark.usefixtures("listening", "folder")
+def test_an_ignored_ctrl_c_stays_ignored(monkeypatch):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the fixture sets it back
+    interrupt_at(monkeypatch, 5)
+    words = ("decompose", "sensors.csv", "--checkpoint", "state.npz", "-o", "r")
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_checkpoint_needs_no_signals_outside_the_main_thread():
+    words = ("decompose", "sensors.csv", "--checkpoint", "state.npz", "-o", "r", "-q")
+    with ThreadPoolExecutor(1) as threads:
+        result = threads.submit(call, *words).result()
+    assert result.exit_code == 0, result.output
 
 
 # -- cluster ---------------------------------------------------------------------------

@@ -255,3 +255,25 @@ def test_a_missing_library_names_the_extra(name, module, tmp_path, monkeypatch):
     (tmp_path / name).write_bytes(b"\x89HDF\r\n\x1a\n")
     with pytest.raises(ImportError, match=r"pip install 'rpcag\[files\]'"):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["s.mat", "s.npy", "s.npz", "s.h5"])
+def test_a_struct_is_told_with_what_to_do(name, tmp_path):
+    path = tmp_path / name
+    records = np.zeros((6, 5), dtype=[("a", float), ("b", float)])
+    if name == "s.mat":
+        io.savemat(path, {"s": {"X": np.eye(5)}})
+    elif name == "s.npy":
+        np.save(path, records)
+    elif name == "s.npz":
+        np.savez(path, s=records)
+    else:
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            file["s"] = records
+    size = "1 x 1" if name == "s.mat" else "6 x 5"
+    remedy = "save the field with the numbers on its own"
+    said = rf"it has s \({size}, a struct\); {remedy}"
+    with pytest.raises(ValueError, match=said):
+        read_table(path)
+    with pytest.raises(ValueError, match=rf"--variable s: not numbers, .*; {remedy}"):
+        read_table(path, Reading(variable="s"))

@@ -2,13 +2,15 @@
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 # Temporary files and folders are PREFIX and 16 random hexadecimal digits.
 PREFIX = ".rpcag-"
+STAGE = rf"{re.escape(PREFIX)}[0-9a-f]{{16}}"
 # Temporary files keep the target's suffix, from which some libraries infer the format.
 # Longer suffixes are dropped: with them a file name could exceed the system's limit.
 LONGEST_ENDING = 16
@@ -32,13 +34,16 @@ Index = Callable[[str, list[str]], str]
 
 
 @contextmanager
-def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
+def write_atomically(
+    path: str | os.PathLike, *, within: Path | None = None
+) -> Iterator[Path]:
     """Yield a temporary file to write to, which replaces `path` at the end.
 
-    The file is new and empty. It is in the folder of `path`, which is created if
-    needed, and has the same suffix. Its permissions are those that `open(path, "w")`
-    would leave. After any exception, `path` is unchanged and the temporary file is
-    removed. Errors of the operating system name `path`, the reason and a remedy.
+    The file is new and empty, in the folder of `path` or in `within`, a folder on the
+    same disk, and has the same suffix. Its permissions are those that
+    `open(path, "w")` would leave. The folder of `path` is created if needed. After any
+    exception, `path` is unchanged and the temporary file is removed. Errors of the
+    operating system name `path`, the reason and a remedy.
 
     Examples
     --------
@@ -53,7 +58,7 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(path)
     ending = path.suffix if len(path.suffix) <= LONGEST_ENDING else ""
-    part = path.parent / f"{_token()}{ending}"
+    part = (within or path.parent) / f"{token()}{ending}"
     is_ours = True
     with _made(path.parent, path):
         try:
@@ -77,9 +82,11 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
             raise
 
 
-def write_text(path: Path, text: str, errors: str = "strict") -> None:
-    """Write UTF-8 atomically."""
-    with write_atomically(path) as part:
+def write_text(
+    path: Path, text: str, errors: str = "strict", *, within: Path | None = None
+) -> None:
+    """Write UTF-8 atomically; see `write_atomically`."""
+    with write_atomically(path, within=within) as part:
         part.write_text(text, encoding="utf-8", errors=errors, newline="\n")
 
 
@@ -112,7 +119,7 @@ class Staging:
 
     def __init__(self, folder: Path, index: str) -> None:
         self.folder, self.index = folder, index
-        self.stage = folder / _token()
+        self.stage = folder / token()
 
     def commit(
         self, text: Index, replaceable: Callable[[], Iterable[str]]
@@ -127,10 +134,12 @@ class Staging:
            also lists the old and the final names, so that a later run may replace them.
         3. Every new file gets its final name, in addition to the one in `stage`.
         4. Old files that no new file replaced are removed.
-        5. An index with the final names replaces that of step 2; `stage` is removed.
+        5. An index with the final names replaces that of step 2. `stage` is removed,
+           and so are the stages of writers that were killed.
 
-        `replaceable` is called before step 2, while other writers are locked out. It
-        returns the names of the old files, or raises an error.
+        All temporary files are in `stage`, so they are removed with it. `replaceable`
+        is called before step 2, while other writers are locked out. It returns the
+        names of the old files, or raises an error.
         """
         found = (path for path in self.stage.rglob("*") if path.is_file())
         names = sorted(path.relative_to(self.stage).as_posix() for path in found)
@@ -142,17 +151,18 @@ class Staging:
                     _sync(self.stage / name)
         with _locked(self.folder):
             old = set(replaceable())
-            write_text(
-                self.folder / self.index,
-                text(f"{self.stage.name}/", sorted({*old, *names})),
-                "backslashreplace",
-            )
+            self._write_index(text(f"{self.stage.name}/", sorted({*old, *names})))
             for name in names:
-                _name(self.stage / name, self.folder / name)
+                _name(self.stage / name, self.folder / name, self.stage)
             for name in sorted(old - set(names)):
                 _remove(self.folder, name)
-            write_text(self.folder / self.index, text("", []), "backslashreplace")
+            self._write_index(text("", []))
+            _remove_abandoned(self.folder, self.stage)
         return [self.folder / name for name in (*names, self.index)]
+
+    def _write_index(self, text: str) -> None:
+        path = self.folder / self.index
+        write_text(path, text, "backslashreplace", within=self.stage)
 
     def clear(self) -> None:
         """Remove `stage`, unless the index names the files in it."""
@@ -170,16 +180,18 @@ def replace_files(folder: Path, index: str) -> Iterator[Staging]:
     Other files in the folder are not changed.
     """
     staging = Staging(folder, index)
-    with _made(folder, folder):
+    with _made(folder, folder), ExitStack() as lock:
         try:
-            with explained(folder):
+            with explained(folder), _locked(folder):
                 staging.stage.mkdir()
+                lock.enter_context(_locked(staging.stage))
             yield staging
         finally:
             staging.clear()
 
 
-def _token() -> str:
+def token() -> str:
+    """A new name for something temporary."""
     return f"{PREFIX}{os.urandom(8).hex()}"
 
 
@@ -246,25 +258,57 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Allow one writer at a time, where the system can lock a folder."""
+def _locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Allow one writer at a time, where the system can lock a folder.
+
+    Yields whether the folder is locked. The lock ends with the process.
+    """
     try:
         import fcntl
     except ImportError:
-        yield
+        yield False
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
+        is_locked = False
         with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            is_locked = True
+        yield is_locked
     finally:
         os.close(descriptor)
 
 
-def _name(source: Path, target: Path) -> None:
-    """Hard-link `source` as `target`, replacing it; copy where links do not work."""
-    link = target.parent / _token()
+def _remove_abandoned(folder: Path, own: Path) -> None:
+    """Remove the stages of writers that were killed; the folder is locked.
+
+    A writer makes its stage while it holds the lock of the folder, and locks it before
+    it lets go of that. So a stage that can be locked here has no writer. An index of
+    another kind may still name its files.
+    """
+    found = [
+        path
+        for path in folder.glob(f"{PREFIX}*")
+        if path != own
+        and re.fullmatch(STAGE, path.name)
+        and path.is_dir()
+        and not path.is_symlink()
+    ]
+    indexes = [p.read_bytes() for p in folder.glob("*.json") if found and p.is_file()]
+    for stage in found:
+        if any(stage.name.encode() in index for index in indexes):
+            continue
+        with suppress(OSError), _locked(stage, wait=False) as is_abandoned:
+            if is_abandoned:
+                shutil.rmtree(stage, ignore_errors=True)
+
+
+def _name(source: Path, target: Path, within: Path) -> None:
+    """Hard-link `source` as `target`, replacing it; copy where links do not work.
+
+    Temporary files are made in `within`.
+    """
+    link = within / token()
     with explained(target):
         target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -276,7 +320,7 @@ def _name(source: Path, target: Path) -> None:
     finally:
         with suppress(OSError):
             link.unlink(missing_ok=True)
-    with write_atomically(target) as part:
+    with write_atomically(target, within=within) as part:
         shutil.copyfile(source, part)
 
 

@@ -7,10 +7,9 @@ as it was, so that models and graphs can be told what they may trust.
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rpcag.graphs.inpainting import check_image_shape
-from rpcag.graphs.inputs import as_float, shown, with_nan
+from rpcag.graphs.inputs import as_float, random_generator, shown, with_nan
 
 
 def occlude_blocks(
@@ -51,7 +50,7 @@ def occlude_blocks(
     X = _check_rows(X, "image")
     height, width, *channels = check_image_shape(image_shape, X.shape, channels=True)
     _check_share(share=share, samples=samples)
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     rows = min(height, round(np.sqrt(share * height * width)))
     columns = min(width, round(share * height * width / rows)) if rows else 0
     mask = np.ones((len(X), height, width, *channels), dtype=bool)
@@ -105,7 +104,7 @@ def drop_entries(
     if image_shape is not None:
         sides = check_image_shape(image_shape, X.shape, channels=True)
         channels = sides[2] if len(sides) == 3 else 1
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     pixels = X.shape[1] // channels
     lost = rng.rand(len(X), pixels).argsort(axis=1)[:, : round(share * pixels)]
     hit = _draw_samples(len(X), samples, rng)
@@ -161,7 +160,7 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
         raise ValueError(f"size must be a positive number, got {shown(size)}")
     if signs not in ("random", "coherent"):
         raise ValueError(f"signs must be 'random' or 'coherent', got {signs!r}")
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     mask = rng.random_sample(X.shape) >= share
     positive = rng.random_sample(X.shape) < 0.5 if signs == "random" else X >= 0
     S = np.where(mask, 0, np.where(positive, size, -size))

@@ -1,6 +1,7 @@
 """``rpcag decompose``."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -23,6 +24,7 @@ from rpcag.commands.output import (
 from rpcag.commands.progress import GapBar, duration
 from rpcag.files.decomposition import Decomposition, check_target, plain
 from rpcag.files.matrices import FORMATS, check_format
+from rpcag.graphs.inputs import percent
 
 FormatOption = Annotated[
     str, typer.Option("--format", metavar="|".join(FORMATS), help="Of the matrices.")
@@ -60,8 +62,8 @@ def decompose(
         typer.Option(
             "--checkpoint",
             metavar="FILE",
-            help="Save the state here every minute and on Ctrl-C; the same command "
-            "goes on from it.",
+            help="Save the state here every minute and on Ctrl-C or SIGTERM; the same "
+            "command continues from it.",
         ),
     ] = None,
     force: o.Force = False,
@@ -125,7 +127,9 @@ def decompose(
             found, said = fitting.decompose(
                 table, estimator, components=components, standardise=standardise
             )
-        if bar.stop:
+        # Not `bar.stop`: a stop may come when the solver has converged and its state
+        # is gone.
+        if found.facts["status"] == "stopped":
             raise fail(
                 "stopped; the state is saved. Run the same command to continue",
                 INTERRUPTED,
@@ -141,7 +145,7 @@ def decompose(
     if found.facts["status"] != "converged":
         raise fail(
             f"the gap is {in_words(found.facts['gap'])}, not the wanted "
-            f"{100 * estimator.tol:.2g} %, after {found.facts['n_iter']} iterations; "
+            f"{percent(estimator.tol)}, after {found.facts['n_iter']} iterations; "
             f"{output} has what was reached: accept it, or raise --max-iter or --tol",
             INCOMPLETE,
         )
@@ -159,7 +163,7 @@ def in_words(gap: float) -> str:
     """gap = 1 - bound / objective, so the objective is gap / (1 - gap) above."""
     if gap >= 0.5:
         return "large"
-    return f"{100 * gap / (1 - gap):.2g} %"
+    return percent(gap / (1 - gap))
 
 
 def outcome(found: Decomposition) -> dict[str, Any]:
@@ -194,17 +198,30 @@ def _provenance(
 
 @contextmanager
 def _stopping(bar: GapBar) -> Iterator[None]:
-    """The first Ctrl-C lets the solver save its state, the second stops at once."""
+    """The first Ctrl-C or SIGTERM lets the solver save its state, the second is final.
+
+    A signal that is ignored, such as Ctrl-C in the background of a shell, stays so.
+    Only the main thread can handle signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    unchanged = (signal.SIG_IGN, None)  # None: set by something other than Python
+    replaced = [n for n, handler in before.items() if handler not in unchanged]
 
     def ask(number: int, frame: Any) -> None:
         bar.stop = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for n in replaced:
+            signal.signal(n, signal.default_int_handler)
 
-    before = signal.signal(signal.SIGINT, ask)
     try:
+        for n in replaced:
+            signal.signal(n, ask)
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for n in replaced:
+            signal.signal(n, before[n])
 
 
 def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
@@ -216,11 +233,11 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
     table.add_column()
     rows = {
         "samples x features": f"{n} x {p}",
-        "missing": f"{100 * f['missing'] / (n * p):.2g} %",
+        "missing": percent(f["missing"] / (n * p)),
         "weights": weights,
         "rank of L": str(f["rank"]),
-        "entries in S": f"{100 * f['sparse_share']:.2g} % of those observed; gross, "
-        f"above the deviation of the data: {100 * f['gross_share']:.2g} %",
+        "entries in S": f"{percent(f['sparse_share'])} of those observed; gross, "
+        f"above the deviation of the data: {percent(f['gross_share'])}",
     }
     for k, entry in enumerate(f["largest"]):
         rows["largest in S" if k == 0 else " " * k] = (

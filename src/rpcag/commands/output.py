@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from rpcag.files.place import Occupied
+from rpcag.graphs.inputs import reason
 
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
@@ -78,5 +79,7 @@ def mistakes() -> Iterator[None]:
         raise fail(f"{where}{error.strerror or error}") from None
     except MemoryError as error:
         raise fail(f"not enough memory: {error}", INCOMPLETE) from None
-    except (ValueError, RuntimeError, ArithmeticError) as error:
+    except ArithmeticError as error:
+        raise fail(reason(error)) from None
+    except (ValueError, RuntimeError) as error:
         raise fail(f"{error}") from None

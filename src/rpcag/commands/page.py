@@ -78,8 +78,8 @@ or if it would overwrite a file that is not in the list. `rpcag decompose` also 
 folder holds other files and no list.
 
 If a run is killed while it replaces a result, the folder holds either the old result or the new
-one. Folders named `.rpcag-` and 16 hexadecimal digits may remain. Delete those that are not in
-the list.
+one. A hidden folder named `.rpcag-` and 16 hexadecimal digits may remain. The next run that
+writes there removes it, except on Windows.
 """
 
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rpcag.commands.output import errors
+from rpcag.graphs.inputs import percent
 from rpcag.solvers import Progress as Step
 
 
@@ -85,7 +86,7 @@ class GapBar:
             self._begin(step.stage)
         seconds = time.monotonic() - self.start
         left = self.forecast.update(step.n_iter, step.gap, seconds)
-        gap = "" if step.gap >= 1 else f"certified gap {100 * step.gap:.2g} %"
+        gap = "" if step.gap >= 1 else f"certified gap {percent(step.gap)}"
         self.bar.update(
             self.job,
             completed=self.forecast.share,

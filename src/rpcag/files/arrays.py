@@ -25,6 +25,7 @@ from rpcag.linalg.sparse_structure import check_structure
 
 SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
 HDF5 = b"\x89HDF\r\n\x1a\n"
+SAVE_FIELD = "; save the field with the numbers on its own, as an array"
 MATLAB_NUMBERS = ("double", "single", "logical")
 DEFLATE = 1032  # largest compression ratio of zlib
 BLOCK = 1 << 20  # bytes decompressed at a time
@@ -40,6 +41,7 @@ class Variable:
     itemsize: int = 8  # in a table: 4 for single precision, else double precision
     elsewhere: bool = False  # stored in another file, which is never read
     is_sparse: bool = False
+    is_struct: bool = False  # records with named fields
 
     @property
     def is_matrix(self) -> bool:
@@ -49,6 +51,8 @@ class Variable:
         size = " x ".join(map(str, self.shape)) or "one value"
         if self.elsewhere:
             return "in another file"
+        if self.is_struct:
+            return f"{size}, a struct"
         return size if self.is_number else f"{size}, no numbers"
 
 
@@ -111,11 +115,13 @@ def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
             what = "a matrix" if found[name].is_number else "numbers"
             raise ValueError(
                 f"--variable {name}: not {what}, but {found[name]}; {path} has {listed}"
+                f"{SAVE_FIELD if found[name].is_struct else ''}"
             )
         return name
     matrices = [key for key, value in found.items() if value.is_matrix]
     if not matrices:
-        raise ValueError(f"{path} has no matrix of numbers; it has {listed}")
+        remedy = SAVE_FIELD if any(v.is_struct for v in found.values()) else ""
+        raise ValueError(f"{path} has no matrix of numbers; it has {listed}{remedy}")
     if len(matrices) > 1:
         raise ValueError(
             f"{path} has several matrices: {listed}; choose one with --variable NAME"
@@ -138,7 +144,13 @@ def variables(path: Path) -> Iterator[dict[str, Variable]]:
         start = file.read(520)
     if suffix == ".mat" and HDF5 not in start:
         yield {
-            name: Variable(A.shape, A.is_number, A.read, is_sparse=A.is_sparse)
+            name: Variable(
+                A.shape,
+                A.is_number,
+                A.read,
+                is_sparse=A.is_sparse,
+                is_struct=A.is_struct,
+            )
             for name, A in matlab_arrays(path).items()
         }
         return
@@ -174,7 +186,13 @@ def _npz(path: Path, stored: dict[str, StoredArray]) -> dict[str, Variable]:
 def _stored(array: StoredArray) -> Variable:
     dtype = array.header.dtype
     itemsize = 4 if dtype == np.float32 else 8
-    return Variable(array.header.shape, dtype.kind in "fiub", array.read, itemsize)
+    return Variable(
+        array.header.shape,
+        dtype.kind in "fiub",
+        array.read,
+        itemsize,
+        is_struct=dtype.names is not None,
+    )
 
 
 def _sparse_npz(path: Path, stored: dict[str, StoredArray]) -> Variable:
@@ -225,6 +243,7 @@ def _hdf5(path: Path, file, turned: bool) -> dict[str, Variable]:
             lambda: _values(path, file, item, turned),
             4 if item.dtype == np.float32 else 8,
             elsewhere,
+            is_struct=item.dtype.names is not None,
         )
 
     def note(name: bytes, link) -> None:

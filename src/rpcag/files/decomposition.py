@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpcag.atomic import PREFIX, explained, replace_files
+from rpcag.atomic import explained, replace_files
 from rpcag.files.arrays import variables
 from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
-from rpcag.files.place import STAGE, check_folder, recorded
+from rpcag.files.place import STAGE, check_folder, others_in, recorded
 from rpcag.files.readable import readable
 from rpcag.graphs.inpainting import check_image_shape
 
@@ -223,16 +223,12 @@ def _replaceable(folder: Path) -> set[str]:
     found = recorded(folder / INDEX, _names_in, NAMES)
     if found is not None:
         return {*found, INDEX}
-    others = [path for path in _listed(folder) if not path.name.startswith(PREFIX)]
-    if others:
+    if others := others_in(folder):
         raise FileExistsError(
-            f"{folder} is a folder of something else; choose another one for the result"
+            f"{folder} is a folder of something else: it has {others[0]}; choose "
+            "another folder for the result"
         )
     return set()
-
-
-def _listed(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def _names_in(index: dict[str, Any]) -> list[str]:

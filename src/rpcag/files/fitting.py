@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.scaling import centre_and_scale, standardised
 from rpcag.files.table import Table
+from rpcag.graphs.inputs import percent
 from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
 
 DECOMPOSITIONS: dict[str, type] = {
@@ -72,14 +73,9 @@ def check_missing(model: BaseEstimator, table: Table) -> None:
     if np.isnan(table.X).any() and not get_tags(model).input_tags.allow_nan:
         raise ValueError(
             f"{type(model).__name__} needs every entry, but "
-            f"{missing_share(table.X):.2g} % are missing; --model rpcag, rpca, "
+            f"{percent(np.isnan(table.X).mean())} are missing; --model rpcag, rpca, "
             "frpcag, ncuts and laplacianeigenmaps work with gaps"
         )
-
-
-def missing_share(X: np.ndarray) -> float:
-    """In percent."""
-    return 100 * float(np.isnan(X).mean())
 
 
 def fit(model: BaseEstimator, X: np.ndarray) -> tuple[float, list[str]]:

@@ -27,7 +27,7 @@ MATRIX, COMPRESSED = 14, 15
 # Bytes per value, by type: integers and floating point, then characters.
 SIZES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
 SIZES |= {16: 1, 17: 2, 18: 4}
-CELL, CHAR, SPARSE, OPAQUE = 1, 4, 5, 17  # classes
+CELL, STRUCT, CHAR, SPARSE, OPAQUE = 1, 2, 4, 5, 17  # classes
 NUMBERS = range(6, 16)  # double, single, and integers of 8 to 64 bits
 BLOCK = 1 << 20
 
@@ -40,6 +40,7 @@ class MatlabArray:
     is_number: bool
     is_sparse: bool
     read: Callable[[], Any]
+    is_struct: bool = False
 
 
 def matlab_arrays(path: Path) -> dict[str, MatlabArray]:
@@ -56,6 +57,7 @@ def matlab_arrays(path: Path) -> dict[str, MatlabArray]:
                 array.kind in (SPARSE, *NUMBERS) and not array.is_complex,
                 array.kind == SPARSE,
                 _reader(path, array.name),
+                array.kind == STRUCT,
             )
         return {k: v for k, v in found.items() if k and not k.startswith("__")}
 

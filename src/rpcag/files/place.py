@@ -3,14 +3,17 @@
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rpcag.atomic import PREFIX
+from rpcag import atomic
 
-STAGE = rf"({re.escape(PREFIX)}[0-9a-f]{{16}}/)?"
+STAGE = rf"({atomic.STAGE}/)?"
+# What systems and tools leave in folders that are empty to their users; lower case.
+LITTER = {".ds_store", "desktop.ini", "thumbs.db"}
+LITTER |= {".gitkeep", ".gitignore", ".ipynb_checkpoints"}
 
 
 class Occupied(FileExistsError):
@@ -28,12 +31,25 @@ def check_place(path: Path, *, inside: bool = False) -> None:
     whole = path.absolute()
     above = (whole, *whole.parents) if inside else whole.parents
     parent = next(p for p in above if p.exists())
+    probe = parent / atomic.token()
     try:
-        tempfile.TemporaryDirectory(prefix=".rpcag-", dir=parent).cleanup()
+        probe.mkdir()
+        with suppress(FileNotFoundError):  # a writer took it for an abandoned stage
+            probe.rmdir()
     except OSError as error:
         raise PermissionError(
             f"{path} cannot be made: {parent} is no place for it ({error.strerror})"
         ) from error
+
+
+def others_in(folder: Path) -> list[str]:
+    """Names of what is in a folder, other than LITTER and what writers leave."""
+    names = os.listdir(folder) if folder.is_dir() else []
+    return sorted(
+        name
+        for name in names
+        if name.lower() not in LITTER and not name.startswith(atomic.PREFIX)
+    )
 
 
 def check_file(
@@ -49,6 +65,7 @@ def check_file(
     `what` describes the content, and `example` is a file name; both are for errors.
     """
     if os.path.lexists(path):
+        _refuse_dangling(path, what)
         if path.is_dir():
             raise IsADirectoryError(
                 f"{path} is a folder; choose a file such as {example}"
@@ -95,6 +112,7 @@ def check_folder(
         The names that may be replaced or removed.
     """
     if os.path.lexists(folder) and not folder.is_dir():
+        _refuse_dangling(folder, what)
         raise FileExistsError(f"{folder} is a file; choose a folder for the {what}")
     ours = old(folder)
     for name in sorted({*names, *ours}):
@@ -151,6 +169,14 @@ def recorded(
     if wrong:
         raise _foreign(index)
     return names
+
+
+def _refuse_dangling(path: Path, what: str) -> None:
+    if path.is_symlink() and not path.exists():
+        raise FileExistsError(
+            f"{path} is a link to {os.readlink(path)}, which is not there; remove it, "
+            f"or name another place for the {what}"
+        )
 
 
 def _kept(path: Path, kind: str) -> FileExistsError:

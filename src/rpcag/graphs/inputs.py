@@ -8,6 +8,7 @@ from numbers import Rational
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 REAL = "fiub"  # kinds of dtypes that are read as numbers
@@ -92,6 +93,28 @@ def shown(value: Any) -> str:
     if isinstance(value, Rational) and abs(as_float(value)) == math.inf:
         return f"a number of type {type(value).__name__} beyond the range of float64"
     return repr(value)
+
+
+def percent(share: float) -> str:
+    """A share in percent, with two digits and never as 1e+02."""
+    value = 100 * share
+    return f"{value:.2g} %" if value < 99.5 else f"{value:.0f} %"
+
+
+def reason(error: Exception) -> str:
+    """What an error says; the arguments of C's are a number and the words."""
+    return str(error.args[-1]) if error.args else type(error).__name__
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """The generator of an option `random_state`, or an error that names it."""
+    try:
+        return check_random_state(random_state)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"random_state must be None, an int from 0 to {2**32 - 1} or a "
+            f"RandomState, got {shown(random_state)}"
+        ) from error
 
 
 def refuse_column(name: str, column: Any, dtype: Any) -> None:

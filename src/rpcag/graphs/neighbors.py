@@ -6,12 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
 from rpcag.graphs.distances import centre_and_scale, distance_blocks
-from rpcag.graphs.inputs import check_rows
+from rpcag.graphs.inputs import check_rows, random_generator
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
@@ -189,7 +188,7 @@ class KNNGraph(GraphBuilder):
         search = NNDescent(
             X,
             n_neighbors=k + 1,
-            random_state=check_random_state(self.random_state),
+            random_state=random_generator(self.random_state),
         )
         neighbors, distances = search.neighbor_graph
         # The row itself is among its neighbours, mostly first: move it last, drop it.

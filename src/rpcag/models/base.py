@@ -79,7 +79,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not np.isfinite(Z).all():
             raise ValueError(
                 "X or adjacency has values far larger than those in fit; the largest "
-                f"in X is {np.nanmax(np.abs(X), initial=0.0):.3g}: check the units"
+                f"in X is {largest_entry(X):.3g}: check the units"
             )
         return Z
 
@@ -170,8 +170,8 @@ class FactorModel(MatrixModel):
         unit = power_of_two(X)
         if self._degree * math.log2(unit) > 900:
             raise ValueError(
-                f"X has entries of size {unit:.1e}, whose squares are near overflow; "
-                "rescale X"
+                f"X has entries of size {largest_entry(X):.3g}, whose squares are near "
+                "overflow; rescale X"
             )
         scaled = X.astype(np.float64) / unit
         try:
@@ -221,22 +221,40 @@ class FactorModel(MatrixModel):
     def _embed(self, X, scaled, adjacency) -> np.ndarray:
         raise NotImplementedError
 
-    def _in_units(self, name: str, unit: float) -> float:
-        """An option that has the unit of the objective, for X / unit."""
+    def _in_units(self, name: str, scaled: np.ndarray, unit: float) -> float:
+        """An option that has the unit of the objective, for X / unit, `scaled`."""
         value = float(getattr(self, name))
-        scaled = value
+        result = value
         for _ in range(self._degree):
-            scaled /= unit
-        if not scaled < math.inf:
+            result /= unit
+        if not result < math.inf:
             raise ValueError(
                 f"{name}={value:.3g} is out of range for X, whose entries reach "
-                f"{unit:.3g}; rescale X"
+                f"{unit * largest_entry(scaled):.3g}; rescale X"
             )
-        return scaled
+        return result
 
-    def _set_factors(self, Q, U, dtype) -> None:
-        self._set_embedding(Q, dtype)
-        self.components_ = np.ascontiguousarray(U.T, dtype=dtype)
+    def _set_factors(self, Q, U, X) -> None:
+        """Fitted factors in the precision of X, if they and their product fit in it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            embedding = np.ascontiguousarray(Q, dtype=X.dtype)
+            components = np.ascontiguousarray(U.T, dtype=X.dtype)
+            # |sum_k q_ik u_jk| <= d max |q| max |u|, also for a part of the sum. Only
+            # if that is too large is the product itself computed.
+            bound = Q.shape[1] * largest_entry(Q) * largest_entry(U)
+            is_finite = bound < np.finfo(X.dtype).max or all(
+                np.isfinite(embedding[rows] @ components).all()
+                for rows in row_blocks(X.shape)
+            )
+        if not (
+            is_finite and np.isfinite(embedding).all() and np.isfinite(components).all()
+        ):
+            raise ValueError(
+                f"X has entries of size {largest_entry(X):.3g}: the factors or their "
+                f"product overflow {X.dtype}; rescale X"
+            )
+        self._set_embedding(embedding, X.dtype)
+        self.components_ = components
         self.n_components_ = Q.shape[1]
 
     def _warn_max_iter(self, change: float, what: str) -> None:
@@ -262,8 +280,13 @@ def row_names(X):
     return X.index if pandas and isinstance(X, pandas.DataFrame) else None
 
 
+def largest_entry(X: np.ndarray) -> float:
+    """Size of the largest entry that is not missing."""
+    return float(np.nanmax(np.abs(X), initial=0.0))
+
+
 def power_of_two(X: np.ndarray) -> float:
     """About the largest size of an entry."""
-    largest = float(np.nanmax(np.abs(X), initial=0.0))
+    largest = largest_entry(X)
     # 2^1023 is the largest power of two in double precision.
     return 2.0 ** min(math.frexp(largest)[1], 1023) if largest > 0 else 1.0

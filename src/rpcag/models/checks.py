@@ -20,7 +20,11 @@ def check_number(
     value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
-        remedy = "; convert it with float()" if isinstance(value, Decimal) else ""
+        # np.load gives an array without axes for a number that was saved.
+        is_array = isinstance(value, np.ndarray) and value.ndim == 0
+        is_like = isinstance(value, Decimal) or is_array
+        convert = "int" if kind is Integral else "float"
+        remedy = f"; convert it with {convert}()" if is_like else ""
         raise TypeError(f"{name} must be {what}, got {value!r}{remedy}")
     number = value if kind is Integral else as_float(value)
     if not at_least <= number < below:  # NaN is refused too

@@ -3,8 +3,8 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from rpcag.graphs.inputs import random_generator
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models.checks import check_number, check_observed
 from rpcag.models.graph import ModelGraph
@@ -134,7 +134,7 @@ class RPCAGCV(RPCAG):
                 f"{n_hidden}: some must be hidden and some must stay"
             )
 
-        rng = check_random_state(self.random_state)
+        rng = random_generator(self.random_state)
         splits = []
         for _ in range(self.n_splits):
             hidden = rng.choice(observed, n_hidden, replace=False)

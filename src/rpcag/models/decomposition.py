@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rpcag.graphs.inputs import percent
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.svt import factorise
-from rpcag.models.base import MatrixModel, power_of_two
+from rpcag.models.base import MatrixModel, largest_entry, power_of_two
 from rpcag.models.progress import tell, tells
 from rpcag.solvers import Progress, Result
 
@@ -71,10 +72,10 @@ class Decomposition(MatrixModel):
             accept = "."
             if result.gap < 0.5:
                 # gap = 1 - bound / objective, so objective / bound - 1 is
-                above = 100 * result.gap / (1 - result.gap)
+                above = percent(result.gap / (1 - result.gap))
                 accept = (
                     ", or accept the answer: its objective is at most "
-                    f"{above:.2g} % above the best."
+                    f"{above} above the best."
                 )
             warnings.warn(
                 f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
@@ -105,8 +106,8 @@ class Decomposition(MatrixModel):
             s = from_unit(s, unit)
         if not np.isfinite(s).all():
             raise ValueError(
-                f"X has entries of size {unit:.3g}: the singular values of L overflow "
-                f"{X.dtype}; rescale X"
+                f"X has entries of size {largest_entry(X):.3g}: the singular values of "
+                f"L overflow {X.dtype}; rescale X"
             )
         signs = column_signs(Vt.T)
         factors = P * signs * s, s, Vt * signs[:, None]

@@ -1,5 +1,6 @@
 """Fast Robust PCA on graphs: two graphs instead of a nuclear norm."""
 
+import math
 from dataclasses import replace
 from numbers import Integral
 
@@ -8,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rpcag.linalg.rounding import from_unit, in_unit, row_sizes
 from rpcag.linalg.threads import one_blas_thread_each
-from rpcag.models.base import power_of_two
+from rpcag.models.base import largest_entry, power_of_two
 from rpcag.models.checks import (
     check_auto_or_number,
     check_callback,
@@ -18,7 +19,7 @@ from rpcag.models.checks import (
 )
 from rpcag.models.decomposition import Decomposition
 from rpcag.models.graph import ModelGraph
-from rpcag.models.problem import typical_size
+from rpcag.models.problem import too_far_apart, typical_size
 from rpcag.models.progress import Monitor
 from rpcag.models.table import About
 from rpcag.solvers.fista import Centered, fista, fista_rows
@@ -172,27 +173,18 @@ class FRPCAG(Decomposition):
         )
         # With X in another unit c, L / c solves the problem with gamma c for gamma.
         unit = power_of_two(X)
-        automatic = 1 / typical_size(X)
+        typical, largest = typical_size(X), largest_entry(X)
         gammas = [
-            automatic if isinstance(gamma, str) else float(gamma)
+            1 / typical if isinstance(gamma, str) else float(gamma)
             for gamma in (self.gamma_samples, self.gamma_features)
         ]
-        if not np.isfinite(max(gammas) * unit):
-            raise ValueError(
-                f"gamma_samples={gammas[0]:.3g} or gamma_features={gammas[1]:.3g} is "
-                f"out of range for X, whose entries reach {unit:.3g}; rescale X"
-            )
-        for name, gamma, part in (
-            ("graph", gammas[0], graph),
-            ("feature_graph", gammas[1], features),
+        for names, gamma, part in (
+            (("graph", "gamma_samples"), gammas[0], graph),
+            (("feature_graph", "gamma_features"), gammas[1], features),
         ):
-            largest = float(row_sizes(part.laplacian).max(initial=0.0))
-            if gamma > 0 and not largest * (gamma * unit) < STIFFEST:
-                raise ValueError(
-                    f"{name} has degrees up to {largest / 2:.3g}, out of range for "
-                    f"gamma={gamma:.3g} and X, whose entries reach {unit:.3g}; divide "
-                    "its weights by a constant"
-                )
+            top = float(row_sizes(part.laplacian).max(initial=0.0))
+            if gamma > 0 and not top * (gamma * unit) < STIFFEST:
+                raise _too_stiff(names, gamma, top / 2, typical, largest)
         with one_blas_thread_each():
             result = self._solve(X, graph, features, gammas, unit)
         self._graph, self._features = graph, features
@@ -235,8 +227,8 @@ class FRPCAG(Decomposition):
             L = from_unit(result.x, unit)
         if not (np.isfinite(objective) and np.isfinite(L).all()):
             raise ValueError(
-                f"X has entries of size {unit:.3g}: L or the objective overflows; "
-                "rescale X"
+                f"X has entries of size {largest_entry(X):.3g}: L or the objective "
+                "overflows; rescale X"
             )
         return replace(
             result,
@@ -287,3 +279,28 @@ class FRPCAG(Decomposition):
         )
         self._warn_unfinished(unfinished)
         return (L @ self.components_.T.astype(np.float64)) * self._unit
+
+
+def _too_stiff(
+    names: tuple[str, str], gamma: float, degree: float, typical: float, largest: float
+) -> ValueError:
+    """The error for gamma Phi X out of range, which blames the most extreme factor.
+
+    Its size is degree * (gamma typical) * (largest / typical), of the graph, of gamma
+    and of X.
+    """
+    graph, option = names
+    weight = math.log(gamma) + math.log(typical)
+    spread = math.log(largest) - math.log(typical)
+    if math.log(max(degree, 1.0)) > max(weight, spread):
+        return ValueError(
+            f"{graph} has degrees up to {degree:.3g}, out of range for "
+            f"{option}={gamma:.3g} and X, whose entries reach {largest:.3g}; divide "
+            "its weights by a number"
+        )
+    if spread > weight:
+        return too_far_apart(typical, largest)
+    return ValueError(
+        f"{option}={gamma:.3g} is out of range for X, whose typical size is "
+        f"{typical:.3g}; rescale X or use {option}='auto'"
+    )

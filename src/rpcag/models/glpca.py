@@ -116,7 +116,7 @@ class GLPCA(FactorModel):
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
         self._remember(scaled, Phi, gamma, Q, U, unit)
-        self._set_factors(Q, U * unit, X.dtype)
+        self._set_factors(Q, U * unit, X)
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, Phi
 
@@ -124,7 +124,7 @@ class GLPCA(FactorModel):
         """gamma in units of the scaled data; sets `gamma_` and `beta_`."""
         natural = ratio * self._degree_correction(scaled)
         if self.gamma is not None:
-            gamma = self._in_units("gamma", unit)
+            gamma = self._in_units("gamma", scaled, unit)
             self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
         else:
             self.beta_ = 0.5 if self.beta is None else float(self.beta)

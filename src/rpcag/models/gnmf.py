@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.decomposition import NMF
-from sklearn.utils import check_random_state
 
+from rpcag.graphs.inputs import random_generator
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import check_iterations, check_number, check_stiffness
 from rpcag.models.graph import ModelGraph
@@ -99,7 +99,7 @@ class GNMF(FactorModel):
     def _check_options(self, X):
         check_number(self, "gamma", Real, at_least=0)
         check_iterations(self)
-        check_random_state(self.random_state)
+        random_generator(self.random_state)
         self._refuse_negative(X)
 
     def _refuse_negative(self, X):
@@ -122,7 +122,7 @@ class GNMF(FactorModel):
             max_iter=self.max_iter,
             null=graph.null,
         )
-        self._set_factors(result.Q * unit, result.U, X.dtype)
+        self._set_factors(result.Q * unit, result.U, X)
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.gamma_ = float(self.gamma)

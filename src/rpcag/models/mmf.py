@@ -94,7 +94,7 @@ class MMF(FactorModel):
         residual = float(np.sum((scaled - Q @ U.T) ** 2))
         rough = graph.null.without(Q)  # the rest of Q adds only rounding errors
         roughness = float(np.sum(rough * (Phi @ rough)))
-        self._set_factors(Q * unit, U, X.dtype)
+        self._set_factors(Q * unit, U, X)
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, Phi
         self.gamma_ = gamma
@@ -255,13 +255,15 @@ class MMMF(MMF):
             scaled,
             [graph.laplacian for graph in graphs],
             float(self.gamma),
-            None if isinstance(self.beta, str) else self._in_units("beta", unit),
+            None
+            if isinstance(self.beta, str)
+            else self._in_units("beta", scaled, unit),
             d,
             tol=float(self.tol),
             max_iter=self.max_iter,
         )
         signs = column_signs(result.U)
-        self._set_factors(result.Q * signs * unit, result.U * signs, X.dtype)
+        self._set_factors(result.Q * signs * unit, result.U * signs, X)
         self._graphs = graphs
         self.laplacians_ = [graph.laplacian for graph in graphs]
         self.graph_weights_ = result.weights

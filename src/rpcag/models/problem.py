@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg, sparse
 
+from rpcag.graphs.inputs import reason
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
@@ -71,10 +72,7 @@ class Problem:
             with np.errstate(over="ignore"):
                 self.X = in_unit(X, self.unit)
             if largest / self.scale > SAFE**3:
-                raise ValueError(
-                    f"X mixes values too far apart to be handled: the typical size is "
-                    f"{self.scale:.3g}, the largest {largest:.3g}"
-                )
+                raise too_far_apart(self.scale, largest)
         self.centre: np.ndarray | None = None
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
             self.centre = in_unit(centre, self.unit)
@@ -145,7 +143,8 @@ class Problem:
             raise ValueError(
                 f"lam={self.lam:.3g}, gamma={self.gamma / self.unit:.3g} and X, whose "
                 f"typical size is {self.scale:.3g}, are out of the range of "
-                f"{self.X.dtype} together ({error}); choose values nearer to 'auto'"
+                f"{self.X.dtype} together ({reason(error)}); choose values "
+                "nearer to 'auto'"
             ) from error
         if saves is not None and result.status == "converged" and not keep_checkpoint:
             saves.forget()
@@ -290,6 +289,14 @@ def typical_size(X: np.ndarray) -> float:
     return min(max(size / 0.6745, MIN_SIZE), MAX_SIZE)
 
 
+def too_far_apart(typical: float, largest: float) -> ValueError:
+    return ValueError(
+        f"X mixes values too far apart to be handled: the typical size is "
+        f"{typical:.3g}, the largest {largest:.3g}; correct the largest, or mark it "
+        "as missing by NaN"
+    )
+
+
 def thinned(X: np.ndarray) -> np.ndarray:
     """At most SAMPLE entries from everywhere: enough for the first penalties."""
     step = math.ceil(X.size / SAMPLE)
@@ -302,11 +309,12 @@ def thinned(X: np.ndarray) -> np.ndarray:
 def typical_centre(X: np.ndarray) -> np.ndarray:
     """The median of every feature, from at most a hundred rows; zero where unseen."""
     rows = some_rows(X)
+    # Half of them first: the sum of the two middle ones may overflow.
     if not np.isnan(rows).any():
-        return np.median(rows, axis=0)
+        return 2 * np.median(rows / 2, axis=0)
     centre = np.zeros(X.shape[1], X.dtype)
     seen = ~np.isnan(rows).all(axis=0)
-    centre[seen] = np.nanmedian(rows[:, seen], axis=0)
+    centre[seen] = 2 * np.nanmedian(rows[:, seen] / 2, axis=0)
     return centre
 
 
