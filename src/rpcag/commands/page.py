@@ -72,8 +72,9 @@ changed. When rpcag reads such a file, it removes the quote again.
 the folder stays. The record of those files is `result.json`, `facts.json` for
 `rpcag background` and `report.json` for `rpcag report`. Without a valid record, or if a file
 that is not in it is in the way, the command stops and changes nothing. If a run is killed
-while it replaces a result, the folder holds the old result or the new one, and folders named
-`.rpcag-` and 16 hexadecimal digits may remain. Delete those that `result.json` does not name.
+while it replaces a result, the folder holds the old result or the new one. A hidden folder named
+`.rpcag-` and 16 hexadecimal digits may remain; the next run that writes there removes it. On
+Windows it stays: delete it if none of these records names it.
 """
 
 
