@@ -245,7 +245,7 @@ def test_shares_are_plain_numbers():
 
 
 def test_a_table_that_is_all_sparse_has_100_percent(folder):
-    np.save("noise.npy", np.random.default_rng(0).standard_normal((9, 8)))
+    np.save("noise.npy", np.random.default_rng(0).choice([-1.0, 1.0], (9, 8)))
     words = ("--model", "rpca", "--lam", "1e-3")
     result = call("decompose", "noise.npy", "-o", "r", *words)
     assert result.exit_code == 0, result.output
@@ -630,7 +630,7 @@ def test_what_cannot_be_written_is_told_before_the_work(folder, monkeypatch):
     def refuse(*args, **options):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("os.mkdir", refuse)
     monkeypatch.setattr("rpcag.files.fitting.fit", None)
     for words in (
         ("decompose", "sensors.csv", "-o", "r"),

@@ -306,7 +306,9 @@ def test_a_false_bound_is_an_error_and_no_proof(model, shape, monkeypatch, rng):
     monkeypatch.setattr(ledger_module, "dual_value", overstated)
     monkeypatch.setattr(fista, "dual_value", overstated)
     X = rng.standard_normal(shape)
-    with pytest.warns(ConvergenceWarning, match="lower bound was above the objective"):
+    with pytest.warns(
+        ConvergenceWarning, match="put a lower bound above the objective"
+    ):
         model.fit(X)
     assert model.status_ == "numerical_error"
     assert model.gap_ == 1
@@ -359,7 +361,7 @@ def test_a_graph_too_stiff_for_the_data_is_refused_by_name(rng):
 def test_an_embedding_that_overflows_is_refused_by_name(rng):
     X = rng.standard_normal((12, 9))
     model = LaplacianEigenmaps(2, graph=ring(12, 1e-80))
-    with pytest.raises(ValueError, match="joins a sample with a weight of only 2e-80"):
+    with pytest.raises(ValueError, match="a sample whose weights sum to only 2e-80"):
         model.fit(X.astype(np.float32))
     assert np.isfinite(model.fit(X).embedding_).all()
 
