@@ -317,7 +317,8 @@ def _check_objective(report, model, X, goal) -> None:
     """
     value, rounding = _value(model, goal)
     eps = float(np.finfo(X.dtype).eps)
-    rounding += 32 * eps * value
+    # The objective is of factors, whose product is rounded once more.
+    rounding += max(32 * eps, 1e-12) * value
     if isinstance(goal, LowRank) and goal.nuclear:
         rounding += eps * goal.lam * np.abs(model.low_rank_.astype(np.longdouble)).sum()
     if not abs(model.objective_ - value) <= rounding:
