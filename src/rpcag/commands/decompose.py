@@ -248,7 +248,8 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
     if f["gap"] >= 0.5:
         rows["proven"] = "nothing yet: too few iterations"
     if "explained" in f:
-        rows["predicted"] = f"{100 * f['explained']:.0f} % of the spread of hidden entries"
+        share = f"{100 * f['explained']:.0f} %"
+        rows["predicted"] = f"{share} of the spread of hidden entries"
     seconds = f["seconds"]
     spent = f"{seconds:.1f} s" if seconds < 60 else duration(seconds)
     rows["time"] = f"{spent}, {f['n_iter']} iterations"
