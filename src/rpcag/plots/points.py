@@ -168,4 +168,10 @@ def _columns(Z: np.ndarray, first: int, count: int) -> np.ndarray:
 
 
 def _adjacency(source):
-    return check_graph(getattr(source, "adjacency_", source), name="source")
+    adjacency = getattr(source, "adjacency_", source)
+    if adjacency is None and source is not None:
+        raise ValueError(
+            f"source is a fitted {type(source).__name__} without a graph: gamma=0 "
+            "predicted hidden entries best. Pass a graph, such as KNNGraph()(X)"
+        )
+    return check_graph(adjacency, name="source")
