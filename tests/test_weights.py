@@ -54,11 +54,19 @@ def test_a_graph_that_does_not_help_is_not_built(rng):
     model = RPCAG(**PREDICT).fit(X)
     assert model.gamma_ == 0
     assert model.adjacency_ is None
-    with pytest.raises(ValueError, match="RPCAG without a graph: gamma=0"):
-        pytest.importorskip("rpcag.plots").graph(model)
     alone = RPCA(lam=model.lam_).fit(X)
     np.testing.assert_array_equal(model.low_rank_, alone.low_rank_)
     np.testing.assert_array_equal(model.transform(X[:5]), alone.transform(X[:5]))
+
+
+def test_a_plot_of_a_graph_that_was_not_built_says_so(rng):
+    pytest.importorskip("matplotlib")
+    from rpcag import plots
+
+    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 50))
+    model = RPCAG(**PREDICT).fit(X)
+    with pytest.raises(ValueError, match="RPCAG without a graph: gamma=0"):
+        plots.graph(model)
 
 
 def chain(n):
