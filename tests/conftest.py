@@ -47,3 +47,10 @@ def real_data():
             return {key: file[key] for key in file.files}
 
     return load
+
+
+def pytest_collection_modifyitems(items):
+    """Scikit-learn's checks of a model that searches a grid are many fits each."""
+    for item in items:
+        if "test_scikit_learn_checks[RPCAGCV" in item.nodeid:
+            item.add_marker(pytest.mark.slow)

@@ -175,6 +175,7 @@ HAS = {"parquet": "pyarrow", "h5": "h5py"}
 
 
 @posix
+@pytest.mark.slow
 def test_a_write_that_fails_is_one_sentence_and_changes_nothing(tmp_path):
     formats = [f for f in FORMATS if f not in HAS or find_spec(HAS[f])]
     for format in formats:
@@ -395,6 +396,7 @@ def writer(folder, value, times) -> subprocess.Popen:
 
 
 @posix
+@pytest.mark.slow
 def test_sigkill_leaves_a_whole_result(tmp_path):
     folder = tmp_path / "r"
     small(1.0, shape=(200, 100, 20)).save(folder)
@@ -409,6 +411,7 @@ def test_sigkill_leaves_a_whole_result(tmp_path):
 
 
 @posix
+@pytest.mark.slow
 def test_two_processes_that_write_one_result_leave_one_of_the_two(tmp_path):
     folder = tmp_path / "r"
     small(0.0).save(folder)

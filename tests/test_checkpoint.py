@@ -189,6 +189,7 @@ def rewrite(path, numbers, arrays):
 
 
 @pytest.mark.parametrize("name", ["factors", "graph", "dense"])
+@pytest.mark.slow
 def test_what_a_file_claims_proves_nothing(tmp_path, name):
     path = tmp_path / "fit.npz"
     X, options = broken_fit(path, name, at=30)
@@ -223,6 +224,7 @@ def test_a_dual_point_is_zero_where_data_are_missing_whatever_a_file_says():
 
 
 @pytest.mark.parametrize("name", ["factors", "graph", "dense"])
+@pytest.mark.slow
 def test_a_damaged_checkpoint_is_refused_in_words(tmp_path, name):
     path = tmp_path / "fit.npz"
     X, options = broken_fit(path, name)

@@ -174,6 +174,7 @@ def test_gross_errors_do_not_choose_the_neighbours(folder):
     assert shares["robust"] > 0.8
 
 
+@pytest.mark.slow
 def test_standardised_answers_do_not_depend_on_units(folder):
     table = read_table("sensors.csv")
     units = 10.0 ** (np.arange(24) / 2 - 3)
@@ -493,7 +494,6 @@ MISTAKES = [
     ("report -s nothing.jsonl", "nothing.jsonl is not there"),
     ("reproduce everything", "no such command 'everything'"),
     ("reproduce clustering -j 0", "invalid value for '--jobs'"),
-    ("reproduce timing -s sensors.csv --quick", "line 1 is not a record of a study"),
     ("explain", "no such command 'explain'"),
     ("--verbose", "no such option: --verbose"),
 ]
@@ -544,6 +544,12 @@ def test_a_mistake_is_one_line_and_changes_nothing(line, message, bad_files):
     assert len(result.stderr.strip().splitlines()) == 1
     after = {path: path.stat().st_mtime_ns for path in bad_files.rglob("*")}
     assert after == before
+
+
+@pytest.mark.data
+def test_a_file_that_is_no_store_is_refused(bad_files):
+    line, said = "reproduce timing -s sensors.csv --quick", "not a record of a study"
+    test_a_mistake_is_one_line_and_changes_nothing(line, said, bad_files)
 
 
 def test_force_replaces_and_reading_options_arrive(folder):
@@ -665,6 +671,7 @@ def run(*words, **environment):
     )
 
 
+@pytest.mark.slow
 def test_python_m_rpcag():
     assert run("--version").stdout == f"rpcag {rpcag.__version__}\n"
 
@@ -698,6 +705,7 @@ def test_a_closed_pipe_is_no_mistake(words):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_completion():
     done = run(
         _RPCAG_COMPLETE="complete_bash",

@@ -58,6 +58,7 @@ def test_gross_errors_do_not_decide():
     assert dirty.gamma_ == clean.gamma_
 
 
+@pytest.mark.slow
 def test_same_state_same_choice():
     X = clustered(0.5)
     first, second = RPCAGCV(random_state=1).fit(X), RPCAGCV(random_state=1).fit(X)

@@ -12,6 +12,7 @@ SCRIPT = Path(__file__).with_name("damage.py")
 MEMORY = 8 << 30  # of addresses; libraries reserve many
 
 
+@pytest.mark.slow
 def test_damaged_files_are_values_or_errors_in_words(tmp_path):
     done = subprocess.run(
         [sys.executable, SCRIPT, tmp_path],

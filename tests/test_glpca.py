@@ -198,6 +198,7 @@ def test_rglpca_reports_its_iterations(rng):
 
 @pytest.mark.parametrize("beta", [0.3, 0.9, 0.99])
 @pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.slow
 def test_many_samples_whatever_the_graph(rng, beta, thin):
     """Lanczos where the spectrum is all negative, or hardly spread at its upper end."""
     X = rng.standard_normal((3300, 10))

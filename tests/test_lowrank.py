@@ -72,6 +72,7 @@ def test_its_objective_is_that_of_its_answer(rng):
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.1])
+@pytest.mark.slow
 def test_single_precision_starts_and_double_ends(rng, gamma):
     X = spoilt(rng, 130, 170)
     dtypes = []
@@ -112,6 +113,7 @@ def test_exact_recovery_is_certified(rng):
 
 
 @pytest.mark.parametrize("changed", [{"gamma": 0.5}, {"lam": 0.1}, {"gamma": 0.0}])
+@pytest.mark.slow
 def test_a_warm_start_ends_at_the_same_optimum(rng, changed):
     X = spoilt(rng, 120, 150)
     first = {"lam": 0.07, "gamma": 0.05, "tol": 1e-6, "graph": KNNGraph(5)}

@@ -397,6 +397,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 def test_data_near_the_largest_number_end_in_an_answer_or_a_name():
     """In another process, with a limit: LAPACK may never return from infinity."""
     ended = subprocess.run(

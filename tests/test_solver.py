@@ -154,6 +154,7 @@ def test_warm_start_survives_another_shape(X):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", [(300, 8000), (8000, 300), (1200, 1200)])
+@pytest.mark.slow
 def test_memory_stays_below_eight_times_the_data(dtype, shape):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((shape[0], 5)) @ rng.standard_normal((5, shape[1]))

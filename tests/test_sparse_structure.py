@@ -192,6 +192,7 @@ def test_malformed_arrays_are_named(A, case):
         check_structure(spoil(A), "G")
 
 
+@pytest.mark.slow
 def test_a_malformed_graph_is_refused_wherever_one_can_be_given():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False
