@@ -305,7 +305,7 @@ def _centre_and_limit(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_rows(shape: tuple[int, int]) -> np.ndarray:
-    """As many rows as are enough evidence, in order."""
+    """Return enough rows for the choice, drawn at random, in their order."""
     n, some = shape[0], _enough_rows(shape)
     if n <= some:
         return np.arange(n)
@@ -313,19 +313,21 @@ def random_rows(shape: tuple[int, int]) -> np.ndarray:
 
 
 def connected_rows(adjacency, shape: tuple[int, int]) -> np.ndarray:
-    """As many rows that keep most of their neighbors: a few searches in breadth."""
+    """Return enough rows that keep most of their neighbors.
+
+    They come from breadth-first searches that start at random rows.
+    """
     n, some = shape[0], _enough_rows(shape)
     if n <= some:
         return np.arange(n)
     rng = np.random.default_rng(SEED)
+    graph = sparse.csr_array(adjacency)
     pieces, found = 8, np.zeros(n, bool)
     for start in rng.permutation(n):
         if found.sum() >= some:
             break
         if not found[start]:
-            order = csgraph.breadth_first_order(
-                sparse.csr_array(adjacency), start, return_predecessors=False
-            )
+            order = csgraph.breadth_first_order(graph, start, return_predecessors=False)
             order = order[~found[order]]
             found[order[: min(some // pieces + 1, some - int(found.sum()))]] = True
     return np.flatnonzero(found)
