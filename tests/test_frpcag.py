@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from descent import random_graph
-from problems import least
+from problems import UNIT, least
 from rpcag import FRPCAG
 from rpcag.graphs import KNNGraph, laplacian
 
@@ -126,7 +126,7 @@ def test_transposing_the_data_transposes_the_answer(rng):
 @pytest.mark.parametrize("c", [1e-200, 1e-6, 1e6, 1e200])
 def test_the_answer_scales_with_the_data(rng, c):
     X = rng.standard_normal((15, 12))
-    model, scaled = (FRPCAG(tol=1e-5).fit(data) for data in (X, c * X))
+    model, scaled = (FRPCAG(**UNIT, tol=1e-5).fit(data) for data in (X, c * X))
     np.testing.assert_allclose(scaled.low_rank_ / c, model.low_rank_, atol=1e-2)
     assert scaled.objective_ == pytest.approx(c * model.objective_, rel=1e-4)
 
@@ -137,7 +137,7 @@ def test_fitted_rows_get_their_embedding_back(rng, kind):
     X += 0.1 * rng.standard_normal(X.shape)
     X[rng.random(X.shape) < 0.05] += 8
     X[::4, 3] = np.nan
-    model = FRPCAG(laplacian=kind, tol=1e-7, max_iter=50_000).fit(X)
+    model = FRPCAG(**UNIT, laplacian=kind, tol=1e-7, max_iter=50_000).fit(X)
     Z = model.transform(X)
     assert np.linalg.norm(Z - model.embedding_) < 1e-3 * np.linalg.norm(Z)
 
@@ -159,7 +159,7 @@ def test_gross_errors_go_into_the_sparse_part(rng):
 
 def test_single_precision_is_certified_too(rng):
     X = rng.standard_normal((40, 30)).astype(np.float32)
-    model = FRPCAG().fit(X)
+    model = FRPCAG(**UNIT).fit(X)
     assert model.low_rank_.dtype == np.float32
     assert model.gap_ <= 1e-3
 
@@ -172,7 +172,7 @@ def test_the_callback_stops_it_and_sees_the_unit_of_the_data(rng):
         seen.append(progress)
         return progress.n_iter >= 7
 
-    model = FRPCAG(tol=0, callback=stop_at_seven).fit(X)
+    model = FRPCAG(**UNIT, tol=0, callback=stop_at_seven).fit(X)
     assert model.status_ == "stopped"
     assert model.n_iter_ == 7
     assert seen[-1].objective == pytest.approx(model.objective_, rel=0.1)

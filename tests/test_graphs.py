@@ -11,6 +11,7 @@ from sklearn.metrics import nan_euclidean_distances
 from sklearn.neighbors import kneighbors_graph
 
 from rpcag.graphs import (
+    Chain,
     CompleteGraph,
     KNNGraph,
     KNNHypergraph,
@@ -34,6 +35,7 @@ BUILDERS = {
     "complete": CompleteGraph(),
     "inpainted": KNNGraph(4, image_shape=(3, 4)),
     "robust": RobustGraph(4),
+    "chain": Chain(2, period=7),
 }
 
 

@@ -9,7 +9,11 @@ from sklearn.preprocessing import StandardScaler
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph
 
-OPTIONS = {"tol": 1e-6, "max_iter": 5000}
+TIGHT = {"tol": 1e-6, "max_iter": 5000}
+OPTIONS = {"lam": "theory", **TIGHT}
+every_weight = pytest.mark.parametrize(
+    "weights", [{}, {"gamma": "clustering"}], ids=["chosen", "rules"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +45,19 @@ def test_another_unit_scales_the_answer(X, c):
     assert close(other.low_rank_, c * model.low_rank_)
 
 
-def test_automatic_parameters_follow_the_unit(X):
-    model = RPCAG(**OPTIONS).fit(X)
-    other = RPCAG(**OPTIONS).fit(1000 * X)
+@every_weight
+def test_weights_follow_the_unit(X, weights):
+    model = RPCAG(**weights, **TIGHT).fit(X)
+    other = RPCAG(**weights, **TIGHT).fit(1000 * X)
+    assert other.lam_ == pytest.approx(model.lam_)
     assert other.gamma_ == pytest.approx(model.gamma_ / 1000)
     assert close(other.low_rank_, 1000 * model.low_rank_)
 
 
 def test_gamma_zero_is_robust_pca(X):
     np.testing.assert_array_equal(
-        RPCAG(gamma=0).fit(X).low_rank_, RPCA().fit(X).low_rank_
+        RPCAG(lam="theory", gamma=0).fit(X).low_rank_,
+        RPCA(lam="theory").fit(X).low_rank_,
     )
 
 
@@ -62,17 +69,19 @@ def test_small_gamma_comes_close_to_robust_pca(X):
 
 @pytest.mark.slow
 def test_a_graph_is_the_same_in_every_form(X):
-    model = RPCAG(graph=KNNGraph(5), **OPTIONS).fit(X)
+    model = RPCAG(gamma="clustering", graph=KNNGraph(5), **OPTIONS).fit(X)
     A = KNNGraph(5)(X)
     forms = [A, sparse.coo_matrix(A), A.toarray(), sparse.csc_array(A), lambda X: A]
     for form in forms:
-        other = RPCAG(graph=form, **OPTIONS).fit(X)
+        other = RPCAG(gamma="clustering", graph=form, **OPTIONS).fit(X)
         assert close(other.low_rank_, model.low_rank_, 1e-6)
 
 
 def test_single_precision_stays_single_and_close(X):
-    double = RPCAG(gamma=0.1, tol=1e-5, max_iter=5000).fit(X)
-    single = RPCAG(gamma=0.1, tol=1e-5, max_iter=5000).fit(X.astype(np.float32))
+    double = RPCAG(lam="theory", gamma=0.1, tol=1e-5, max_iter=5000).fit(X)
+    single = RPCAG(lam="theory", gamma=0.1, tol=1e-5, max_iter=5000).fit(
+        X.astype(np.float32)
+    )
     for name in ("low_rank_", "sparse_", "embedding_", "components_"):
         assert getattr(single, name).dtype == np.float32
     assert single.transform(X[:3].astype(np.float32)).dtype == np.float32
@@ -80,17 +89,19 @@ def test_single_precision_stays_single_and_close(X):
     assert close(single.low_rank_, double.low_rank_, 1e-3)
 
 
-def test_repeated_fits_are_identical(X):
-    first, second = RPCAG().fit(X), RPCAG().fit(X)
+@every_weight
+def test_repeated_fits_are_identical(X, weights):
+    first, second = RPCAG(**weights).fit(X), RPCAG(**weights).fit(X)
     np.testing.assert_array_equal(first.low_rank_, second.low_rank_)
     np.testing.assert_array_equal(first.embedding_, second.embedding_)
     assert first.gap_ == second.gap_
 
 
-def test_inputs_are_never_modified(X):
+@every_weight
+def test_inputs_are_never_modified(X, weights):
     A = KNNGraph(5)(X)
     before, edges = X.copy(), A.copy()
-    model = RPCAG(graph=A).fit(X)
+    model = RPCAG(**weights, graph=A).fit(X)
     model.transform(X)
     np.testing.assert_array_equal(X, before)
     assert (A != edges).nnz == 0
@@ -98,8 +109,9 @@ def test_inputs_are_never_modified(X):
     assert not np.shares_memory(model.sparse_, X)
 
 
-def test_parts_add_up_where_observed(X):
-    model = RPCAG().fit(X)
+@every_weight
+def test_parts_add_up_where_observed(X, weights):
+    model = RPCAG(**weights).fit(X)
     seen = ~np.isnan(X)
     total = model.low_rank_ + model.sparse_
     np.testing.assert_allclose(total[seen], X[seen], atol=1e-12)
@@ -109,5 +121,6 @@ def test_parts_add_up_where_observed(X):
 
 def test_fixed_graph_ignores_the_order_of_memory(X):
     np.testing.assert_array_equal(
-        RPCA().fit(np.asfortranarray(X)).low_rank_, RPCA().fit(X).low_rank_
+        RPCA(lam="theory").fit(np.asfortranarray(X)).low_rank_,
+        RPCA(lam="theory").fit(X).low_rank_,
     )

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -12,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.models.problem import Problem
+from rpcag.models.rpca import CLUSTERING_LAM
 from rpcag.solvers import admm
 from rpcag.terms import GraphSmoothness, L1Loss, L21Loss, NuclearNorm
 
@@ -69,7 +71,7 @@ def test_other_terms_are_solved_and_certified_too(X):
 
 
 def test_the_certificate_only_gets_better(X):
-    model = RPCAG(tol=1e-6, max_iter=5000).fit(X)
+    model = RPCAG(gamma="clustering", tol=1e-6, max_iter=5000).fit(X)
     history = model.history_
     assert np.all(np.diff(history["lower_bound"]) >= 0)
     assert np.all(history["lower_bound"] <= model.objective_)
@@ -86,7 +88,7 @@ def test_a_callback_sees_every_iteration_and_stops(X):
         seen.append(progress.n_iter)
         return progress.n_iter == 7
 
-    model = RPCAG(callback=callback).fit(X)
+    model = RPCAG(gamma="clustering", callback=callback).fit(X)
     assert seen == list(range(1, 8))
     assert model.n_iter_ == 7
     assert model.status_ == "stopped"
@@ -99,18 +101,18 @@ def test_running_out_of_iterations_warns_with_the_gap(X):
         match=r"RPCAG stopped after 3 iterations "
         r"with a certified gap of .*Increase max_iter",
     ):
-        RPCAG(max_iter=3).fit(X)
+        RPCAG(gamma="clustering", max_iter=3).fit(X)
 
 
 @pytest.mark.slow
 def test_precision_that_is_not_there_is_said(X):
     with pytest.warns(ConvergenceWarning, match="precision of float32.*Use float64"):
-        model = RPCA(tol=0, max_iter=20_000).fit(X.astype(np.float32))
+        model = RPCA(lam="theory", tol=0, max_iter=20_000).fit(X.astype(np.float32))
     assert model.gap_ < 1e-4
 
 
 def test_verbose_shows_certificates_where_logging_does_not(X, capsys):
-    model = RPCAG(verbose=1).fit(X)
+    model = RPCAG(gamma="clustering", verbose=1).fit(X)
     shown = capsys.readouterr()
     lines = shown.err.splitlines()
     of_fit = [line for line in lines if line.startswith("RPCAG iteration")]
@@ -122,7 +124,7 @@ def test_verbose_shows_certificates_where_logging_does_not(X, capsys):
 @pytest.mark.parametrize(("verbose", "level"), [(1, "INFO"), (0, "DEBUG")])
 def test_certificates_go_through_logging(X, caplog, capsys, verbose, level):
     with caplog.at_level(level, logger="rpcag"):
-        model = RPCAG(verbose=verbose, graph="knn").fit(X)
+        model = RPCAG(gamma="clustering", verbose=verbose, graph="knn").fit(X)
     assert {(r.name, r.levelname) for r in caplog.records} == {("rpcag", level)}
     assert len(caplog.records) == len(model.history_["gap"])
     assert f"certified gap {model.gap_:.1e}" in caplog.messages[-1]
@@ -137,18 +139,18 @@ def test_a_level_given_to_the_logger_is_obeyed(X, caplog, capsys):
 
 
 def test_warm_start_goes_on_where_it_ended(X):
-    model = RPCAG(gamma=0.1, tol=1e-5, warm_start=True).fit(X)
+    model = RPCAG(lam="theory", gamma=0.1, tol=1e-5, warm_start=True).fit(X)
     cold = model.n_iter_
     model.set_params(gamma=0.11).fit(X)
     assert model.n_iter_ < cold / 2
-    fresh = RPCAG(gamma=0.11, tol=1e-5).fit(X)
+    fresh = RPCAG(lam="theory", gamma=0.11, tol=1e-5).fit(X)
     assert model.objective_ == pytest.approx(fresh.objective_, rel=2e-5)
 
 
 def test_warm_start_survives_another_shape(X):
-    model = RPCAG(warm_start=True).fit(X)
+    model = RPCAG(gamma="clustering", warm_start=True).fit(X)
     np.testing.assert_array_equal(
-        model.fit(X[:50]).low_rank_, RPCAG().fit(X[:50]).low_rank_
+        model.fit(X[:50]).low_rank_, RPCAG(gamma="clustering").fit(X[:50]).low_rank_
     )
 
 
@@ -163,7 +165,7 @@ def test_memory_stays_below_eight_times_the_data(dtype, shape):
     X = X.astype(dtype)
     A = KNNGraph(5)(np.nan_to_num(X[:, :20]))
     tracemalloc.start()
-    RPCAG(gamma=0.01, graph=A, tol=1e-2).fit(X)
+    RPCAG(lam="theory", gamma=0.01, graph=A, tol=1e-2).fit(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak <= 8 * X.nbytes
@@ -195,7 +197,7 @@ def uncentred_video(rng):
 )
 def test_data_with_a_large_mean_converge(rng, kind, gamma, dtype):
     frames = uncentred_video(rng).astype(dtype)
-    model = RPCAG(gamma=gamma, laplacian=kind, tol=2e-3).fit(frames)
+    model = RPCAG(lam="theory", gamma=gamma, laplacian=kind, tol=2e-3).fit(frames)
     assert model.status_ == "converged"
     L = model.low_rank_.astype(float)
     rough = np.sum(L * (model.laplacian_ @ L))
@@ -207,7 +209,7 @@ def test_data_with_a_large_mean_converge(rng, kind, gamma, dtype):
 def test_a_hopeless_scale_is_an_error_or_a_gap_never_a_false_proof(rng):
     X = rng.standard_normal((60, 40)) + 1e6
     for gamma in (1e5, 1e7, 1e12):
-        model = RPCAG(gamma=gamma, laplacian="combinatorial", max_iter=50)
+        model = RPCAG(lam="theory", gamma=gamma, laplacian="combinatorial", max_iter=50)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -223,25 +225,29 @@ def test_a_hopeless_scale_is_an_error_or_a_gap_never_a_false_proof(rng):
 
 def test_the_warning_bounds_the_excess_over_the_best(X):
     with pytest.warns(ConvergenceWarning, match="% above the best") as caught:
-        model = RPCAG(max_iter=12).fit(X)
-    best = RPCAG(tol=1e-6, max_iter=5000).fit(X).objective_
+        model = RPCAG(gamma="clustering", max_iter=12).fit(X)
+    best = RPCAG(gamma="clustering", tol=1e-6, max_iter=5000).fit(X).objective_
     stated = float(str(caught[0].message).split("at most ")[1].split(" %")[0])
     assert 100 * (model.objective_ / best - 1) <= stated * 1.01
     assert caught[0].filename == __file__
 
 
 def test_warm_start_in_another_unit_starts_afresh(X):
-    model = RPCAG(warm_start=True).fit(X)
+    model = RPCAG(gamma="clustering", warm_start=True).fit(X)
     cold = model.n_iter_
     assert model.fit(1e6 * X).n_iter_ == cold
 
 
-def test_automatic_weights_follow_what_is_observed():
+def test_weights_of_the_rules_follow_what_is_observed():
     """lam = 1 / sqrt(w max(n, p)) and gamma times w, for a share w of the entries."""
     X = np.random.default_rng(0).standard_normal((30, 40))
-    whole = RPCAG(tol=1e-2).fit(X)
+    rules = RPCAG(lam="theory", gamma="clustering", tol=1e-2)
+    whole = clone(rules).fit(X)
     X[:15] = np.where(np.arange(40) % 2, X[:15], np.nan)  # a quarter is missing
-    part = RPCAG(tol=1e-2).fit(X)
+    part = clone(rules).fit(X)
+    with_it = RPCAG(gamma="clustering", tol=1e-2).fit(X)
+    assert with_it.lam_ == pytest.approx(CLUSTERING_LAM * part.lam_)
+    assert with_it.gamma_ == part.gamma_
     assert whole.lam_ == pytest.approx(1 / np.sqrt(40))
     assert part.lam_ == pytest.approx(1 / np.sqrt(0.75 * 40))
     size = np.nanmedian(np.abs(X)) / 0.6745

@@ -9,10 +9,12 @@ import pytest
 from rich.console import Console
 
 from command_line import call
-from rpcag import FRPCAG, RPCAG, RPCAGCV
+from problems import UNIT
+from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV
 from rpcag.commands import progress as bars
 from rpcag.graphs import KNNGraph
 from rpcag.models import RobustGraph
+from rpcag.models.weights import FEWEST
 from rpcag.solvers import Progress
 
 # Dense iterations, and with factors of L.
@@ -25,6 +27,13 @@ def data(n=40, p=60):
     X += 0.1 * rng.standard_normal((n, p))
     X[rng.random(X.shape) < 0.1] = 9.0
     return X
+
+
+def kinds():
+    """Rows of four kinds, with noise: a graph between them helps to predict entries."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4, 30))[rng.integers(4, size=80)]
+    return X + 0.5 * rng.standard_normal(X.shape)
 
 
 class Seen:
@@ -51,7 +60,7 @@ class Killed(Exception):
 
 def last_of_graph(X):
     seen = Seen()
-    RPCAG(callback=seen).fit(X)
+    RPCAG(gamma="clustering", callback=seen).fit(X)
     return seen.of("graph")[-1]
 
 
@@ -61,12 +70,18 @@ def last_of_graph(X):
 @pytest.mark.parametrize(
     ("model", "stages"),
     [
-        (RPCAG(), ["graph", "fit"]),
-        (RPCAG(graph=RobustGraph(3)), ["graph", "fit"]),
-        (RPCAG(graph="knn"), ["fit"]),
+        (RPCAG(gamma="clustering"), ["graph", "fit"]),
+        (RPCAG(gamma="clustering", graph=RobustGraph(3)), ["graph", "fit"]),
+        (RPCAG(gamma="clustering", graph="knn"), ["fit"]),
         (RPCAGCV(gammas=[0.1], n_splits=1), ["graph", "fit"]),
-        (FRPCAG(graph="robust"), ["graph", "fit"]),
-        (FRPCAG(graph="robust", feature_graph="robust"), None),
+        (
+            FRPCAG(**UNIT, graph="robust"),
+            ["graph", "fit"],
+        ),
+        (
+            FRPCAG(**UNIT, graph="robust", feature_graph="robust"),
+            None,
+        ),
     ],
     ids=repr,
 )
@@ -83,7 +98,8 @@ def test_the_callback_sees_every_iteration_of_every_stage(model, stages):
 
 def test_the_callback_does_not_change_the_answer_or_stay_in_the_model():
     X = data()
-    watched, plain = RPCAG(callback=Seen()).fit(X), RPCAG().fit(X)
+    plain = RPCAG(gamma="clustering").fit(X)
+    watched = RPCAG(gamma="clustering", callback=Seen()).fit(X)
     np.testing.assert_array_equal(watched.low_rank_, plain.low_rank_)
     np.testing.assert_array_equal(watched.transform(X[:3]), plain.transform(X[:3]))
     watched.set_params(callback=lambda progress: None)  # cannot be pickled
@@ -93,7 +109,14 @@ def test_the_callback_does_not_change_the_answer_or_stay_in_the_model():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("model", [RPCAG(), FRPCAG(graph="robust")], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [
+        RPCAG(gamma="clustering"),
+        FRPCAG(**UNIT, graph="robust"),
+    ],
+    ids=repr,
+)
 def test_a_callback_that_stays_true_ends_the_graph_and_then_the_fit(model, shape):
     X = data(*shape)
     seen = Seen(stop=lambda progress: progress.n_iter >= 3 or seen.of("fit"))
@@ -108,7 +131,7 @@ def test_a_callback_that_stays_true_ends_the_graph_and_then_the_fit(model, shape
 def test_a_callback_that_asks_for_a_gap_stops_both_stages_there():
     """In the graph's stage it must not cost the model its own iterations."""
     seen = Seen(stop=lambda progress: progress.gap < 0.05)
-    model = RPCAG(tol=1e-6, callback=seen).fit(data())
+    model = RPCAG(gamma="clustering", tol=1e-6, callback=seen).fit(data())
     assert model.status_ == "stopped"
     assert model.gap_ < 0.05
     assert len(seen.of("graph")) < last_of_graph(data())
@@ -116,9 +139,136 @@ def test_a_callback_that_asks_for_a_gap_stops_both_stages_there():
 
 def test_verbose_logs_both_stages(caplog):
     with caplog.at_level(logging.INFO, logger="rpcag"):
-        RPCAG(verbose=1).fit(data())
+        RPCAG(gamma="clustering", verbose=1).fit(data())
     starts = [message.partition(" iteration")[0] for message in caplog.messages]
     assert list(dict.fromkeys(starts)) == ["RPCAG graph", "RPCAG"]
+
+
+# -- the choice of weights -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "stages"),
+    [
+        (RPCAG(), ["weights", "graph", "fit"]),
+        (RPCAG(graph="knn"), ["weights", "fit"]),
+        (RPCAG(lam=0.3), ["weights", "graph", "fit"]),
+        (RPCAG(gamma=0.1), ["weights", "graph", "fit"]),
+        (RPCA(), ["weights", "fit"]),
+        (RPCA(lam=0.3), ["fit"]),
+    ],
+    ids=repr,
+)
+def test_the_weights_are_chosen_first(model, stages):
+    seen = Seen()
+    model.set_params(callback=seen).fit(kinds())
+    assert list(dict(seen.iterations)) == stages
+    if "weights" in stages:
+        # Iterations are counted over all trials, each of which takes some.
+        numbers = seen.of("weights")
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) >= FEWEST * len(model.weights_.trials["lam"])
+    assert len(seen.of("fit")) == model.n_iter_
+    assert len(model.history_["gap"]) <= model.n_iter_
+
+
+def test_where_the_graph_does_not_help_there_is_no_such_stage():
+    seen = Seen()
+    assert RPCAG(callback=seen).fit(data()).gamma_ == 0
+    assert list(dict(seen.iterations)) == ["weights", "fit"]
+
+
+def test_the_callback_does_not_change_the_choice():
+    X = kinds()
+    plain, watched = RPCAG().fit(X), RPCAG(callback=Seen()).fit(X)
+    assert (watched.lam_, watched.gamma_) == (plain.lam_, plain.gamma_)
+    np.testing.assert_array_equal(watched.low_rank_, plain.low_rank_)
+
+
+@pytest.mark.parametrize(
+    ("model", "stages"),
+    [
+        (RPCA(), ["weights", "fit"]),
+        (RPCAG(), ["weights", "fit"]),
+        (RPCAG(gamma=0.1), ["weights", "graph", "fit"]),
+    ],
+    ids=repr,
+)
+def test_a_callback_that_stays_true_ends_every_stage(model, stages):
+    seen = Seen(stop=lambda progress: True)
+    model.set_params(callback=seen).fit(kinds())
+    assert list(dict(seen.iterations)) == stages
+    assert len(seen.of("fit")) == 1
+    assert seen.of("weights") == [1]
+    assert model.status_ == "stopped"
+    assert model.lower_bound_ <= model.objective_
+
+
+def test_verbose_logs_the_choice_in_one_line(caplog):
+    with caplog.at_level(logging.INFO, logger="rpcag"):
+        model = RPCAG(verbose=1).fit(kinds())
+    choice, *rest = caplog.messages
+    assert choice == (
+        f"RPCAG weights: lam {model.lam_:.3g}, gamma {model.gamma_:.3g}; best of "
+        f"{len(model.weights_.trials['lam'])} pairs, predicts {model.explained_:.0%} "
+        f"of the spread of {model.weights_.n_hidden} hidden entries"
+    )
+    starts = [message.partition(" iteration")[0] for message in rest]
+    assert list(dict.fromkeys(starts)) == ["RPCAG graph", "RPCAG"]
+    assert all("certified gap" in message for message in rest)
+
+
+@pytest.mark.parametrize(
+    ("model", "fail"),
+    [
+        (RPCAG, ("weights", 3)),
+        (RPCAG, ("graph", 5)),
+        (RPCAG, ("fit", 1)),
+        (RPCAG, ("fit", 4)),
+        (RPCA, ("weights", 3)),
+        (RPCA, ("fit", 4)),
+    ],
+)
+def test_a_killed_fit_repeats_the_choice_and_goes_on(tmp_path, model, fail):
+    X, path = kinds(), tmp_path / "fit.npz"
+    seen = Seen()
+    whole = model(callback=seen).fit(X)
+    options = {"checkpoint": path, "checkpoint_seconds": 0}
+    with pytest.raises(Killed):
+        model(**options, callback=Seen(fail=fail)).fit(X)
+    again = Seen()
+    rest = model(**options, callback=again).fit(X)
+    assert again.of("weights") == seen.of("weights")
+    for stage in ("graph", "fit"):
+        # From the iteration at which it was killed; a finished stage is not repeated.
+        begun = fail[1] if fail[0] == stage else 1
+        finished = stage == "graph" and fail[0] == "fit"
+        assert again.of(stage) == ([] if finished else seen.of(stage)[begun - 1 :])
+    assert (rest.lam_, rest.n_iter_) == (whole.lam_, whole.n_iter_)
+    np.testing.assert_array_equal(rest.low_rank_, whole.low_rank_)
+    np.testing.assert_array_equal(rest.transform(X[:5]), whole.transform(X[:5]))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("model", [RPCA, RPCAG])
+def test_a_fit_whose_choice_was_stopped_is_not_saved(tmp_path, model):
+    """The weights are others than those that the next fit will choose."""
+    X, path = kinds(), tmp_path / "fit.npz"
+    options = {"checkpoint": path, "checkpoint_seconds": 0}
+    stopped = model(**options, callback=Seen(stop=lambda progress: True)).fit(X)
+    whole = model().fit(X)
+    assert stopped.status_ == "stopped"
+    assert stopped.lam_ != whole.lam_
+    assert not path.exists()
+    rest = model(**options).fit(X)
+    np.testing.assert_array_equal(rest.low_rank_, whole.low_rank_)
+    assert not list(tmp_path.iterdir())
+    # Nor does it touch the state of an earlier fit.
+    with pytest.raises(Killed):
+        model(**options, callback=Seen(fail=("fit", 4))).fit(X)
+    before = path.read_bytes()
+    model(**options, callback=Seen(stop=lambda progress: True)).fit(X)
+    assert path.read_bytes() == before
 
 
 # -- the checkpoint --------------------------------------------------------------------
@@ -137,7 +287,7 @@ def test_verbose_logs_both_stages(caplog):
 )
 def test_a_killed_fit_does_not_repeat_its_graph(tmp_path, shape, stage):
     X, path = data(*shape), tmp_path / "fit.npz"
-    whole, length = RPCAG().fit(X), last_of_graph(X)
+    whole, length = RPCAG(gamma="clustering").fit(X), last_of_graph(X)
     fail = {
         "in graph": ("graph", length // 2),
         "end of graph": ("graph", length),
@@ -146,9 +296,9 @@ def test_a_killed_fit_does_not_repeat_its_graph(tmp_path, shape, stage):
     }[stage]
     options = {"checkpoint": path, "checkpoint_seconds": 0}
     with pytest.raises(Killed):
-        RPCAG(**options, callback=Seen(fail=fail)).fit(X)
+        RPCAG(gamma="clustering", **options, callback=Seen(fail=fail)).fit(X)
     seen = Seen()
-    rest = RPCAG(**options, callback=seen).fit(X)
+    rest = RPCAG(gamma="clustering", **options, callback=seen).fit(X)
     done = fail[1] - 1 if fail[0] == "graph" else length
     assert seen.of("graph") == list(range(done + 1, length + 1))
     begun = fail[1] if fail[0] == "fit" else 1
@@ -163,26 +313,30 @@ def test_a_killed_fit_does_not_repeat_its_graph(tmp_path, shape, stage):
 def test_a_fit_that_was_stopped_in_its_graph_goes_on_to_the_same_answer(tmp_path):
     X, path = data(), tmp_path / "fit.npz"
     options = {"checkpoint": path, "checkpoint_seconds": 0}
-    stopped = RPCAG(**options, callback=Seen(stop=lambda progress: True))
+    true = Seen(stop=lambda progress: True)
+    stopped = RPCAG(gamma="clustering", **options, callback=true)
     assert stopped.fit(X).status_ == "stopped"
     assert [p.name for p in tmp_path.iterdir()] == ["fit.graph.npz"]
     seen = Seen()
-    rest = RPCAG(**options, callback=seen).fit(X)
+    rest = RPCAG(gamma="clustering", **options, callback=seen).fit(X)
     assert seen.of("graph")[0] == 2
-    np.testing.assert_array_equal(rest.low_rank_, RPCAG().fit(X).low_rank_)
+    np.testing.assert_array_equal(
+        rest.low_rank_, RPCAG(gamma="clustering").fit(X).low_rank_
+    )
     assert not list(tmp_path.iterdir())
 
 
 def test_the_graph_of_other_data_is_refused_and_other_files_stay(tmp_path):
     X, path = data(), tmp_path / "fit.npz"
+    killed = Seen(fail=("fit", 2))
     with pytest.raises(Killed):
-        RPCAG(checkpoint=path, callback=Seen(fail=("fit", 2))).fit(X)
+        RPCAG(gamma="clustering", checkpoint=path, callback=killed).fit(X)
     with pytest.raises(ValueError, match=r"fit\.graph\.npz' belongs to other data"):
-        RPCAG(checkpoint=path).fit(X + 1)
+        RPCAG(gamma="clustering", checkpoint=path).fit(X + 1)
     # Without a robust graph there is no second file, and none is removed.
     theirs = tmp_path / "mine.graph.npz"
     theirs.write_text("a user's")
-    RPCAG(graph=KNNGraph(), checkpoint=tmp_path / "mine.npz").fit(X)
+    RPCAG(gamma="clustering", graph=KNNGraph(), checkpoint=tmp_path / "mine.npz").fit(X)
     assert theirs.read_text() == "a user's"
 
 
@@ -198,6 +352,11 @@ def test_the_bar_tells_the_stage_and_fills_anew(monkeypatch):
 
     with bars.GapBar("RPCAG", 1e-3, 1000, quiet=False) as bar:
         shown = {}
+        for n_iter in (1, 10, 20):
+            bar(step(n_iter, 1.0, "weights"))
+            task = bar.bar.tasks[0]
+            assert task.description == "RPCAG, choosing weights"
+            assert "left" not in task.fields["left"]  # nobody knows
         for stage in ("graph", "fit"):
             for n_iter, gap in ((1, 1.0), (10, 0.1), (20, 1e-2)):
                 bar(step(n_iter, gap, stage))
@@ -209,7 +368,11 @@ def test_the_bar_tells_the_stage_and_fills_anew(monkeypatch):
     assert 0.5 < shown["fit", 20][1] < 1
 
 
-def test_the_command_shows_the_stages(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [((), ["weights", "graph", "fit"]), (("--gamma", "clustering"), ["graph", "fit"])],
+)
+def test_the_command_shows_the_stages(tmp_path, monkeypatch, options, shown):
     stages = []
 
     class Bar(bars.GapBar):
@@ -219,6 +382,7 @@ def test_the_command_shows_the_stages(tmp_path, monkeypatch):
 
     monkeypatch.setattr("rpcag.commands.decompose.GapBar", Bar)
     table = tmp_path / "X.npy"
-    np.save(table, data())
-    assert call("decompose", table, "-o", tmp_path / "out", "--quiet").exit_code == 0
-    assert list(dict.fromkeys(stages)) == ["graph", "fit"]
+    np.save(table, kinds())
+    command = ("decompose", table, "-o", tmp_path / "out", "--quiet", *options)
+    assert call(*command).exit_code == 0
+    assert list(dict.fromkeys(stages)) == shown

@@ -1,4 +1,4 @@
-"""lam="predict" and gamma="predict": weights that predict hidden entries."""
+"""The default weights: those that predict hidden entries best."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,20 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from rpcag import RPCA, RPCAG
-from rpcag.models.weights import choose, connected_rows, random_rows
-
-PREDICT = {"lam": "predict", "gamma": "predict"}
+from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV
+from rpcag.graphs import CompleteGraph, KNNGraph
+from rpcag.graphs.laplacian import laplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.models import PoorFitWarning, RobustGraph, parts
+from rpcag.models.parts import (
+    ENTRIES,
+    FEATURES,
+    LIMIT,
+    ROWS,
+    connected_rows,
+    random_rows,
+)
+from rpcag.models.weights import choose
 
 
 def spoilt(X, rng, *, gaps=0.2, errors=0.0):
@@ -28,12 +38,14 @@ def error(model, Z, hidden):
 @pytest.mark.slow
 @pytest.mark.parametrize("errors", [0.0, 0.05])
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_digits])
-def test_predicted_weights_fill_gaps_better_than_the_rules(load, errors, rng):
+def test_chosen_weights_fill_gaps_better_than_the_rules(load, errors, rng):
     Z, X, hidden = spoilt(load().data[:400], rng, errors=errors)
-    found = error(RPCAG(**PREDICT).fit(X), Z, hidden)
-    without = error(RPCA(lam="predict").fit(X), Z, hidden)
-    assert found < 0.97 * error(RPCA().fit(X), Z, hidden)
-    assert found < 0.97 * error(RPCAG().fit(X), Z, hidden)
+    found = error(RPCAG().fit(X), Z, hidden)
+    without = error(RPCA().fit(X), Z, hidden)
+    assert found < 0.97 * error(RPCA(lam="theory").fit(X), Z, hidden)
+    rules = RPCAG(lam="theory", gamma="clustering")
+    assert found < 0.97 * error(rules.fit(X), Z, hidden)
+    assert found < error(RPCAG(gamma="clustering").fit(X), Z, hidden)
     assert found < 1.02 * without
 
 
@@ -41,17 +53,29 @@ def test_predicted_weights_fill_gaps_better_than_the_rules(load, errors, rng):
 def test_an_exact_matrix_is_found_with_the_lam_of_the_theory(shape, rng):
     L = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
     S = np.where(rng.random(shape) < 0.05, rng.uniform(-20, 20, shape), 0.0)
-    model = RPCAG(**PREDICT, tol=1e-6).fit(L + S)
+    model = RPCAG(tol=1e-6).fit(L + S)
     assert len(model.weights_.trials["lam"]) == 1
     assert model.lam_ == pytest.approx(1 / np.sqrt(max(shape)))
     assert model.explained_ > 0.999
     assert np.linalg.norm(model.low_rank_ - L) < 1e-3 * np.linalg.norm(L)
 
 
+@pytest.mark.parametrize("share", [0.05, 0.1])
+@pytest.mark.parametrize("model", [RPCA(), RPCAG()], ids=repr)
+def test_gross_errors_beside_noise_do_not_get_into_the_low_rank_part(model, share):
+    rng = np.random.default_rng(5)
+    L = rng.standard_normal((120, 4)) @ rng.standard_normal((4, 150))
+    X = L + 0.1 * rng.standard_normal(L.shape)
+    X[rng.random(L.shape) < share] = 9.0
+    theory = RPCA(lam="theory").fit(X).low_rank_
+    found = model.fit(X).low_rank_
+    assert np.linalg.norm(found - L) < 2 * np.linalg.norm(theory - L)
+
+
 def test_a_graph_that_does_not_help_is_not_built(rng):
     X = rng.standard_normal((80, 3)) @ rng.standard_normal((3, 40))
     X += 0.05 * rng.standard_normal(X.shape)
-    model = RPCAG(**PREDICT).fit(X)
+    model = RPCAG().fit(X)
     assert model.gamma_ == 0
     assert model.adjacency_ is None
     alone = RPCA(lam=model.lam_).fit(X)
@@ -64,9 +88,14 @@ def test_a_plot_of_a_graph_that_was_not_built_says_so(rng):
     from rpcag import plots
 
     X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 50))
-    model = RPCAG(**PREDICT).fit(X)
+    model = RPCAG().fit(X)
     with pytest.raises(ValueError, match="RPCAG without a graph: gamma=0"):
         plots.graph(model)
+
+
+def graph_of_rows(n_neighbors):
+    """What `choose` calls for the graph of the rows it looks at."""
+    return lambda Y, L: ShiftedLaplacian(laplacian(KNNGraph(n_neighbors)(L)))
 
 
 def chain(n):
@@ -79,15 +108,15 @@ def test_a_graph_from_elsewhere_is_used_where_it_helps(rng):
     X = Z + 0.3 * rng.standard_normal(Z.shape)
     hidden = rng.random(Z.shape) < 0.5
     X[hidden] = np.nan
-    model = RPCAG(**PREDICT, graph=chain(300)).fit(X)
+    model = RPCAG(graph=chain(300)).fit(X)
     assert model.gamma_ > 0
-    without = error(RPCA(lam="predict").fit(X), Z, hidden)
+    without = error(RPCA().fit(X), Z, hidden)
     assert error(model, Z, hidden) < 0.8 * without
 
 
 def test_the_winner_has_the_smallest_error_of_the_trials(rng):
     _, X, _ = spoilt(load_wine().data, rng)
-    model = RPCAG(**PREDICT).fit(X)
+    model = RPCAG().fit(X)
     trials = model.weights_.trials
     best = np.argmin(trials["error"])
     assert (trials["lam"][best], trials["gamma"][best]) == (model.lam_, model.gamma_)
@@ -97,8 +126,8 @@ def test_the_winner_has_the_smallest_error_of_the_trials(rng):
 
 def test_the_same_data_get_the_same_weights_in_any_unit(rng):
     _, X, _ = spoilt(load_wine().data, rng)
-    one, two = RPCAG(**PREDICT).fit(X), RPCAG(**PREDICT).fit(64 * X)
-    again = RPCAG(**PREDICT).fit(X)
+    one, two = RPCAG().fit(X), RPCAG().fit(64 * X)
+    again = RPCAG().fit(X)
     assert (one.lam_, one.gamma_) == (again.lam_, again.gamma_)
     assert two.lam_ == one.lam_
     assert 64 * two.gamma_ == pytest.approx(one.gamma_)
@@ -116,36 +145,113 @@ def test_errors_made_with_a_common_seed_are_not_just_those_that_are_hidden():
 
 def test_noise_explains_nothing(rng):
     X = rng.standard_normal((200, 30))
-    model = RPCA(lam="predict").fit(X)
-    assert model.explained_ < 0.1
+    with pytest.warns(PoorFitWarning, match="no low-rank structure was found"):
+        model = RPCA().fit(X)
+    assert abs(model.explained_) < 0.1
 
 
 def test_one_weight_may_be_given(rng):
     _, X, _ = spoilt(load_wine().data, rng)
-    model = RPCAG(lam=0.2, gamma="predict").fit(X)
+    model = RPCAG(lam=0.2).fit(X)
     assert model.lam_ == 0.2
     assert set(model.weights_.trials["lam"]) == {0.2}
-    model = RPCAG(lam="predict", gamma=0.05, graph="knn").fit(X)
+    model = RPCAG(gamma=0.05, graph="knn").fit(X)
     assert model.gamma_ == 0.05
     np.testing.assert_allclose(model.weights_.trials["gamma"], 0.05)
-    model = RPCAG().fit(X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RPCA(lam="theory"),
+        RPCA(lam=0.2),
+        RPCAG(gamma="clustering"),
+        RPCAG(lam="theory", gamma="clustering"),
+        RPCAG(lam=0.2, gamma=0.05),
+    ],
+    ids=repr,
+)
+def test_weights_that_are_given_are_not_chosen(model, rng):
+    _, X, _ = spoilt(load_wine().data, rng)
+    shape, observed = X.shape, np.mean(~np.isnan(X))
+    model.fit(X)
     assert model.weights_ is None
     assert model.explained_ is None
+    lam = 1 / np.sqrt(observed * max(shape))
+    expected = {0.2: 0.2, "theory": lam, "auto": 2 * lam}  # auto with "clustering"
+    assert model.lam_ == pytest.approx(expected[model.lam])
+
+
+@pytest.mark.parametrize("weights", [{}, {"gamma": 0.05}, {"lam": "theory"}], ids=repr)
+def test_a_model_forgets_the_choice_of_an_earlier_fit(weights, rng):
+    _, X, _ = spoilt(load_wine().data, rng)
+    model = RPCAG(**weights, graph="knn").fit(X)
+    assert model.weights_ is not None
+    model.set_params(lam=0.2, gamma=0.05).fit(X)
+    assert model.weights_ is None
+    assert model.explained_ is None
+    assert model.adjacency_ is not None
 
 
 def test_large_data_are_judged_by_some_of_their_rows():
-    assert len(random_rows((64_000, 50))) == 4000
+    assert len(random_rows((64_000, 50))) == LIMIT
     assert len(random_rows((600, 30))) == 600
+    # At least ROWS, however wide they are, and a quarter of them up to twice FEATURES.
+    assert len(random_rows((1000, 50_000))) == ROWS
+    assert len(random_rows((8000, 50_000))) == 2000
+    assert len(random_rows((10**6, 50_000))) == 2 * FEATURES
     rows = connected_rows(sparse.csr_array(chain(3000)), (3000, 500))
-    assert len(rows) == 500
+    assert len(rows) == ENTRIES // 500
     # Few pieces: most rows have both neighbors.
     assert np.mean(np.diff(rows) == 1) > 0.9
+
+
+@pytest.mark.parametrize("shape", [(5000, 80), (5000, 300)])
+def test_rows_with_nothing_observed_do_not_decide(shape, rng, monkeypatch):
+    monkeypatch.setattr(parts, "ENTRIES", 40_000)
+    X = np.full(shape, np.nan)
+    others = np.setdiff1d(np.arange(len(X)), random_rows(shape))[:2]
+    X[others] = rng.standard_normal((2, shape[1]))
+    model = RPCA(tol=0.1).fit(X)
+    assert model.status_ == "converged"
+    assert model.lam_ == pytest.approx(1 / np.sqrt(2))
+
+
+def test_a_given_lam_means_the_same_for_some_of_the_rows(rng, monkeypatch):
+    X = rng.standard_normal((4000, 3)) @ rng.standard_normal((3, 20))
+    X += 0.3 * rng.standard_normal(X.shape)
+    given = {"lam": 1 / np.sqrt(4000), "gamma": None, "build": graph_of_rows(7)}
+    monkeypatch.setattr(parts, "LIMIT", 4000)
+    whole = choose(X, **given)
+    monkeypatch.setattr(parts, "ENTRIES", 20_000)
+    some = choose(X, **given)
+    assert (whole.n_rows, some.n_rows) == (4000, 1000)
+    assert some.lam == given["lam"]
+    # Half as large relative to the theory's lam of 1000 rows, it would predict nothing.
+    assert some.explained == pytest.approx(whole.explained, abs=0.02)
+    assert some.trials["error"][0] == pytest.approx(whole.trials["error"][0], rel=0.15)
+
+
+def test_only_the_weight_that_is_given_is_tried(rng):
+    """The L from which the graph is built has another lam or gamma."""
+    _, X, _ = spoilt(load_wine().data, rng)
+    build, free = graph_of_rows(7), choose(X)
+    useless = choose(X, lam=0.002, gamma=None, build=build)
+    assert min(useless.trials["error"]) > 1.2 * min(free.trials["error"])
+    stiff = choose(X, gamma=1e4, build=build)
+    assert min(stiff.trials["error"]) > 1.2 * min(free.trials["error"])
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (2, 2)])
 def test_tiny_data_get_weights_too(shape, rng):
     X = rng.standard_normal(shape)
-    assert np.isfinite(RPCA(lam="predict").fit(X).low_rank_).all()
+    for model in (RPCA(), RPCAG()):
+        model.fit(X)
+        assert np.isfinite(model.low_rank_).all()
+        assert model.lam_ == pytest.approx(1 / np.sqrt(max(shape)))
+        # There is nothing to predict: hiding an entry would empty its row or column.
+        assert model.weights_.n_hidden == 0
+        assert model.explained_ is None
 
 
 def test_hiding_leaves_something_in_every_row_and_column(rng):
@@ -165,15 +271,17 @@ def test_a_callback_sees_the_choice_and_can_end_it(rng):
         stages.append(progress.stage)
         return progress.stage == "weights" and len(stages) == 3
 
-    model = RPCA(lam="predict", callback=callback).fit(X)
+    model = RPCA(callback=callback).fit(X)
     assert stages[:3] == ["weights"] * 3
     assert set(stages[3:]) == {"fit"}
     assert model.status_ == "converged"
 
 
 def test_other_words_are_refused():
-    with pytest.raises(ValueError, match="lam must be 'auto', 'predict' or a number"):
+    with pytest.raises(ValueError, match="lam must be 'auto', 'theory' or a number"):
         RPCA(lam="best").fit(np.eye(3))
+    with pytest.raises(ValueError, match="gamma must be 'auto', 'clustering' or a num"):
+        RPCAG(gamma="theory").fit(np.eye(3))
 
 
 @pytest.mark.dask
@@ -181,7 +289,82 @@ def test_other_words_are_refused():
 def test_weights_are_chosen_on_dask_too(rng):
     da = pytest.importorskip("dask.array")
     _, X, _ = spoilt(load_wine().data, rng)
-    near = RPCA(lam="predict").fit(X)
-    far = RPCA(lam="predict").fit(da.from_array(X, chunks=(len(X), 5)))
+    near = RPCA().fit(X)
+    far = RPCA().fit(da.from_array(X, chunks=(len(X), 5)))
     assert far.lam_ == pytest.approx(near.lam_)
     assert far.explained_ == pytest.approx(near.explained_)
+
+
+@pytest.mark.dask
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {},
+        {"lam": "theory"},
+        {"lam": 0.2},
+        {"gamma": 0.3},
+        {"gamma": "clustering"},
+        {"lam": 0.2, "gamma": "clustering"},
+    ],
+    ids=repr,
+)
+def test_every_pair_of_words_and_numbers_means_the_same_on_dask(weights, rng):
+    da = pytest.importorskip("dask.array")
+    _, X, _ = spoilt(load_wine().data, rng)
+    A = KNNGraph(5)(X)
+    near = RPCAG(**weights, graph=A, tol=0.1).fit(X)
+    far = RPCAG(**weights, graph=A, tol=0.1).fit(da.from_array(X, chunks=(len(X), 5)))
+    assert far.lam_ == pytest.approx(near.lam_)
+    assert far.gamma_ == pytest.approx(near.gamma_)
+    assert (far.weights_ is None) == (near.weights_ is None)
+
+
+def exactly_low_rank(rng, n=60, p=24):
+    return rng.standard_normal((n, 2)) @ rng.standard_normal((2, p))
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (KNNGraph(n_neighbors=-3), "n_neighbors must be an int of at least 1"),
+        (KNNGraph(weights="cosine"), "weights must be one of"),
+        (KNNGraph(image_shape=(3, 3)), "image_shape"),
+        (RobustGraph(n_neighbors=0), "n_neighbors must be an int of at least 1"),
+        (CompleteGraph(sigma2=-1.0), "sigma2 must be a positive number"),
+    ],
+)
+def test_options_of_a_graph_are_checked_even_if_none_is_built(graph, message, rng):
+    X = exactly_low_rank(rng)
+    assert RPCAG().fit(X).adjacency_ is None
+    for model in (RPCAG(graph=graph), RPCAGCV(graph=graph, gammas=[0.0])):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X)
+
+
+def test_missing_entries_are_refused_early_by_an_approximate_graph(rng):
+    X = exactly_low_rank(rng)
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="approximate=True needs complete rows"):
+        RPCAG(graph=KNNGraph(approximate=True)).fit(X)
+
+
+@pytest.mark.parametrize("model", [RPCAG(), FRPCAG()])
+def test_entries_hidden_for_the_choice_are_no_gaps_to_an_approximate_graph(model):
+    pytest.importorskip("pynndescent")
+    X = load_digits().data[:80]
+    exact, found = (
+        type(model)(graph=KNNGraph(5, approximate=approximate)).fit(X)
+        for approximate in (False, True)
+    )
+    for name in exact.weights_.trials:
+        a, b = exact.weights_.trials[name], found.weights_.trials[name]
+        np.testing.assert_array_equal(a, b)
+
+
+def test_features_drawn_from_large_images_have_a_graph(rng):
+    images = exactly_low_rank(rng, 40, FEATURES + 20)
+    images += 0.5 * rng.standard_normal(images.shape)
+    graph = KNNGraph(5, image_shape=(20, images.shape[1] // 20))
+    model = RPCAG(graph=graph).fit(images)
+    assert (model.weights_.trials["gamma"] > 0).any()

@@ -4,6 +4,7 @@ A graph is a symmetric, non-negative adjacency with a zero diagonal: a sparse CS
 where it is sparse, a dense array where it is complete. There is no graph class.
 """
 
+from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.distances import rms_distances
@@ -13,6 +14,7 @@ from rpcag.graphs.laplacian import laplacian
 from rpcag.graphs.neighbors import KNNGraph
 
 __all__ = [
+    "Chain",
     "CompleteGraph",
     "KNNGraph",
     "KNNHypergraph",

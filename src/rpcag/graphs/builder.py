@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.distances import observed
-from rpcag.graphs.inpainting import inpaint_tv
+from rpcag.graphs.inpainting import check_image_shape, inpaint_tv
 from rpcag.graphs.inputs import as_float, check_rows, shown
 
 
@@ -30,6 +30,9 @@ class GraphBuilder(BaseEstimator):
     connect rows that were not there.
     """
 
+    # Whether the edges depend on the order of the rows, and not on their values. Then
+    # the rows of `connect` belong together, and a part of the rows has no graph.
+    by_order = False
     image_shape: tuple[int, int] | None
     adjacency_: Any
     _rows: Any
@@ -49,11 +52,12 @@ class GraphBuilder(BaseEstimator):
     def fit(self, X, y=None, *, mask=None):
         """Build the graph of the rows of X; `adjacency_` holds it."""
         X = check_rows(X)
+        self._check(X)
         rows, seen = self._prepare(X, mask)
         # A copy: `connect` must not see what happens to the caller's array later.
         self._rows = rows.copy() if rows is X else rows, seen
         self._places: dict[bytes, int] = {}
-        for i, key in enumerate(_keys(self._rows)):
+        for i, key in enumerate(row_keys(self._rows)):
             self._places.setdefault(key, i)
         self.adjacency_ = self._build(self._rows)
         return self
@@ -81,6 +85,11 @@ class GraphBuilder(BaseEstimator):
             return known
         return put_together(new, self._connect(take_rows(rows, new)), known)
 
+    def _check(self, X) -> None:
+        """Refuse options that are wrong or do not suit X, before anything is built."""
+        if self.image_shape is not None:
+            check_image_shape(self.image_shape, X.shape)
+
     def _prepare(self, X, mask):
         if self.image_shape is not None:
             return observed(inpaint_tv(X, self.image_shape, mask=mask))
@@ -88,7 +97,9 @@ class GraphBuilder(BaseEstimator):
 
     def _doubles(self, rows) -> np.ndarray:
         """The first row of the graph that equals each row, or -1."""
-        return np.array([self._places.get(key, -1) for key in _keys(rows)], dtype=int)
+        return np.array(
+            [self._places.get(key, -1) for key in row_keys(rows)], dtype=int
+        )
 
     def _build(self, rows):
         raise NotImplementedError
@@ -102,7 +113,7 @@ def digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def _keys(rows):
+def row_keys(rows):
     """Digests of the values and the mask of every row."""
     X, M = rows
     for i, x in enumerate(X):

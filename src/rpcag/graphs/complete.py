@@ -36,8 +36,11 @@ class CompleteGraph(GraphBuilder):
         self.sigma2 = sigma2
         self.image_shape = image_shape
 
-    def _build(self, rows):
+    def _check(self, X) -> None:
+        super()._check(X)
         check_positive("sigma2", self.sigma2)
+
+    def _build(self, rows):
         distances = np.vstack(list(distance_blocks(rows, rows)))
         distances = (distances + distances.T) / 2
         np.fill_diagonal(distances, np.inf)

@@ -36,8 +36,7 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
            [-1.,  1.,  0.],
            [ 0.,  0.,  0.]])
     """
-    if kind not in KINDS:
-        raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
+    check_kind(kind)
     if sparse.issparse(adjacency):
         check_structure(adjacency, name)
     else:
@@ -66,6 +65,12 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     Phi = 0.0 - adjacency  # not -adjacency, whose zeros would be negative
     np.fill_diagonal(Phi, diagonal)
     return Phi
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a `laplacian` argument that is not one of `KINDS`."""
+    if kind not in KINDS:
+        raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
 
 
 def degree(adjacency) -> np.ndarray:

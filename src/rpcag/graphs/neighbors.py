@@ -14,6 +14,10 @@ from rpcag.graphs.inputs import check_rows, random_generator
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
+INCOMPLETE = (
+    "approximate=True needs complete rows, but X has missing entries; "
+    "use approximate=False, or image_shape to inpaint them"
+)
 
 
 class Reach(NamedTuple):
@@ -81,8 +85,8 @@ class KNNGraph(GraphBuilder):
 
         Neighbours at an infinite distance (no common feature) are none.
         """
-        self._check()
         X = check_rows(X)
+        self._check(X)
         k = min(self.n_neighbors, len(X) - 1)
         if k < 1:
             return np.empty((len(X), 0), int), np.empty((len(X), 0))
@@ -112,7 +116,6 @@ class KNNGraph(GraphBuilder):
         )
 
     def _build(self, rows):
-        self._check()
         n = len(rows[0])
         k = min(self.n_neighbors, n - 1)
         if k < 1:
@@ -135,7 +138,8 @@ class KNNGraph(GraphBuilder):
         # An edge found from both sides has one weight; the larger differs by rounding.
         return sparse.csr_array(W.maximum(W.T))
 
-    def _check(self):
+    def _check(self, X) -> None:
+        super()._check(X)
         k = self.n_neighbors
         if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
             raise ValueError(f"n_neighbors must be an int of at least 1, got {k!r}")
@@ -148,6 +152,8 @@ class KNNGraph(GraphBuilder):
                 )
         else:
             check_positive("width", self.width)
+        if self.approximate and self.image_shape is None and np.isnan(X).any():
+            raise ValueError(INCOMPLETE)
 
     def _search(self, rows, k):
         """Indices and RMS distances of k neighbours of every row, nearest first."""
@@ -164,10 +170,7 @@ class KNNGraph(GraphBuilder):
                 distances, neighbors = search.kneighbors()
             return neighbors, distances * (size / np.sqrt(X.shape[1]))
         if self.approximate:
-            raise ValueError(
-                "approximate=True needs complete rows, but X has missing entries; "
-                "use approximate=False, or image_shape to inpaint them"
-            )
+            raise ValueError(INCOMPLETE)
         found = []
         first = 0
         for block in distance_blocks(rows, rows):

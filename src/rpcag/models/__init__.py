@@ -1,6 +1,7 @@
 """Scikit-learn estimators."""
 
 from rpcag.models.cv import RPCAGCV
+from rpcag.models.diagnosis import PoorFitWarning
 from rpcag.models.frpcag import FRPCAG
 from rpcag.models.glpca import GLPCA, RGLPCA
 from rpcag.models.gnmf import GNMF
@@ -39,6 +40,7 @@ __all__ = [
     "RPCAGCV",
     "LaplacianEigenmaps",
     "NCuts",
+    "PoorFitWarning",
     "RobustGraph",
     "list_models",
 ]

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from rpcag.graphs.inputs import as_numbers, explained, is_dask, refuse_masked
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.models.callers import user_stacklevel
 from rpcag.models.checks import check_components
 from rpcag.models.graph import check_edges
 
@@ -26,6 +27,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """A model that gives every sample its coordinates, `embedding_`."""
 
     embedding_: np.ndarray
+    _graphs: list
     _sample_names: Any = None  # of the rows of `fit`, to find them in a named graph
 
     def fit(self, X, y=None):
@@ -69,19 +71,25 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
         """Embed rows in blocks, so that memory does not grow with their number.
 
-        Rows are embedded independently, so blocks change only rounding errors.
+        Rows are embedded independently, so blocks change only rounding errors. Only
+        their edges may depend on all of them.
         """
-        adjacency = self._check_adjacency(X, adjacency)
+        adjacency = self._edges_by_order(X, self._check_adjacency(X, adjacency))
         Z = np.empty((len(X), self._n_features_out), X.dtype)
         with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
             for rows in row_blocks((len(X), self._row_width(X, adjacency))):
-                Z[rows] = self._embed_rows(X[rows], _take(adjacency, rows))
+                seen = self._scaled(X[rows])
+                Z[rows] = self._embed_rows(seen, _take(adjacency, rows))
         if not np.isfinite(Z).all():
             raise ValueError(
                 "X or adjacency has values far larger than those in fit; the largest "
                 f"in X is {largest_entry(X):.3g}: check the units"
             )
         return Z
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        """X as the model sees it; see `Decomposition`."""
+        return X
 
     def _embed_rows(self, X: np.ndarray, adjacency) -> np.ndarray:
         """Embedding of new rows, with `adjacency` as `_check_adjacency` returns it."""
@@ -91,6 +99,13 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if adjacency is None:
             return None
         return check_edges(adjacency, len(X), len(self.embedding_))
+
+    def _edges_by_order(self, X: np.ndarray, adjacency):
+        """`adjacency`, with the edges of builders that use the order of rows."""
+        if isinstance(adjacency, list):
+            pairs = zip(self._graphs, adjacency, strict=True)
+            return [_edges_by_order(graph, X, edges) for graph, edges in pairs]
+        return _edges_by_order(getattr(self, "_graph", None), X, adjacency)
 
     def _row_width(self, X: np.ndarray, adjacency) -> int:
         """Entries per row of the arrays (up to forty) that `_embed_rows` allocates."""
@@ -263,8 +278,15 @@ class FactorModel(MatrixModel):
             f"{what} of {change:.1e} (tol {float(self.tol):.1e}). Increase max_iter or "
             "tol.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )
+
+
+def _edges_by_order(graph, X: np.ndarray, edges):
+    builder: Any = getattr(graph, "builder", None)
+    if edges is None and getattr(builder, "by_order", False):
+        return builder.connect(X)
+    return edges
 
 
 def _take(adjacency, rows: slice):

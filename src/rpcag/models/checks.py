@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rpcag.graphs.inputs import as_float, shown
+from rpcag.models.scaling import KINDS
 from rpcag.solvers.checkpoint import is_checkpoint
 
 
@@ -48,6 +49,14 @@ def check_iterations(model) -> None:
     """Options of every iterative model."""
     check_number(model, "tol", Real, at_least=0)
     check_number(model, "max_iter", Integral, at_least=1)
+
+
+def check_scale(model) -> None:
+    if model.scale is not None and (
+        not isinstance(model.scale, str) or model.scale not in KINDS
+    ):
+        known = ", ".join(map(repr, KINDS))
+        raise ValueError(f"scale must be None, {known}, got {model.scale!r}")
 
 
 def check_callback(model) -> None:

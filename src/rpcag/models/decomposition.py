@@ -5,18 +5,102 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.inputs import percent
+from rpcag.graphs.inputs import is_dask, percent
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.svt import factorise
 from rpcag.models.base import MatrixModel, largest_entry, power_of_two
+from rpcag.models.callers import user_stacklevel
+from rpcag.models.hidden_entries import Spread, hide, spread_of
 from rpcag.models.progress import tell, tells
+from rpcag.models.scaling import center_and_scale, restore, standardize
 from rpcag.solvers import Progress, Result
 
 
 class Decomposition(MatrixModel):
-    """A certified split of X, with NaN where it is missing, into L and a sparse S."""
+    """A certified split of X, with NaN where it is missing, into L and a sparse S.
+
+    The model sees (X - center_) / scale_; `low_rank_` and `sparse_` are in the unit of
+    X. Both attributes are None if X is not scaled.
+    """
+
+    center_: np.ndarray | None = None
+    scale_: np.ndarray | None = None
+    _spread_of_features: Spread  # of the scaled X
+
+    def inverse_transform(self, Z):
+        """Rows of the low-rank matrix with the given embedding, in the unit of X.
+
+        ``Z @ components_``, or ``Z @ components_ * scale_ + center_`` if X was scaled.
+        For a Dask array, the result is a Dask array.
+        """
+        return self._unscaled(super().inverse_transform(Z))
+
+    def score(self, X, y=None, *, adjacency=None):
+        """Share of the spread of hidden entries of X that the model predicts.
+
+        Hides 15 % of the observed entries of X, with a fixed random seed, and predicts
+        them from the others: ``inverse_transform(transform(X))``. The score is one
+        minus the squared ratio of two medians: of the distances to the prediction and
+        to the median of the feature in `fit`, in units of the feature. Features of
+        which more than a quarter of the entries equal the median do not count, unless
+        nearly all are such. It is the measure of `explained_`, for new rows. Rows of
+        `fit` score higher.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            NaN marks a missing entry.
+        y : ignored
+        adjacency : array or sparse array of shape (n_new, n_samples), optional
+            As in `transform`.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for one as good as the median of the feature,
+            negative for a worse one.
+        """
+        check_is_fitted(self, "components_")
+        if is_dask(X):
+            raise TypeError(
+                "X is a Dask array or data frame, but score needs it in memory; pass "
+                "some rows, such as X[:1000].compute()"
+            )
+        X = self._validate(X, reset=False)
+        hidden = hide(X, axes=(1,))
+        if not hidden.any():
+            raise ValueError(
+                f"X of shape {X.shape} has too few observed entries to hide some and "
+                "predict them from others in the same row; pass more rows"
+            )
+        Z = self._transform(np.where(hidden, X.dtype.type(np.nan), X), adjacency)
+        _, columns = np.nonzero(hidden)
+        truth = self._scaled(X)[hidden].astype(np.float64)
+        predicted = (Z @ self.components_)[hidden]
+        return self._spread_of_features.explained(truth, predicted, columns)[0]
+
+    def _learn_scale(self, X: np.ndarray) -> np.ndarray:
+        """Set `center_` and `scale_`; returns X as the model sees it."""
+        self.center_ = self.scale_ = None
+        if self.scale is not None:
+            self.center_, self.scale_ = center_and_scale(X, self.scale)
+        X = self._scaled(X)
+        if self._part_of is None:  # else nobody asks for the score
+            self._spread_of_features = spread_of(X)
+        return X
+
+    def _scaled(self, X):
+        if self.center_ is None or self.scale_ is None:
+            return X
+        return standardize(X, self.center_, self.scale_)
+
+    def _unscaled(self, L):
+        if self.center_ is None or self.scale_ is None:
+            return L
+        return restore(L, self.center_, self.scale_)
 
     def _validate(self, X, reset, missing=True):
         return super()._validate(X, reset, missing)
@@ -24,6 +108,9 @@ class Decomposition(MatrixModel):
     # Set if another model fits this one: the name to use in the log. Warnings and the
     # removal of the checkpoint are then left to the other model.
     _part_of: str | None = None
+    # False where entries that differ from the medians are known to be errors, such as
+    # what moves in a video.
+    _warns_of_ties = True
 
     def _watch(self) -> Callable[[Progress], bool | None] | None:
         """The user's callback, with a line in the log per certificate."""
@@ -55,11 +142,11 @@ class Decomposition(MatrixModel):
             warnings.warn(
                 f"{name} stopped after {result.n_iter} iterations: rounding errors "
                 f"put a lower bound above the objective, {result.objective:.6g}. "
-                "Nothing is proven about the answer (lower_bound_ is 0, gap_ is 1). "
+                "There is no bound on the optimum (lower_bound_ is 0, gap_ is 1). "
                 "Use float64, subtract the mean of every feature, or choose weights "
                 "nearer to 'auto'.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=user_stacklevel(),
             )
         if result.status in ("max_iter", "stalled"):
             reason, remedy = {
@@ -81,7 +168,7 @@ class Decomposition(MatrixModel):
                 f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
                 f"(tol {float(self.tol):.1e}). {remedy}{accept}",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=user_stacklevel(),
             )
 
     def _warn_unfinished(self, n_rows: int) -> None:
@@ -91,7 +178,7 @@ class Decomposition(MatrixModel):
                 "rows of X; their embedding is approximate. Check whether they are in "
                 "the unit of the rows of fit.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=user_stacklevel(),
             )
 
     def _name(self, X, result: Result) -> None:
@@ -115,7 +202,8 @@ class Decomposition(MatrixModel):
 
     def _name_parts(self, L, S, factors, result: Result) -> None:
         """L = scores @ directions, in memory or as Dask arrays."""
-        self.low_rank_, self.sparse_ = L, S
+        self.low_rank_ = self._unscaled(L)
+        self.sparse_ = S if self.scale_ is None else restore(S, 0.0, self.scale_)
         scores, s, Vt = factors
         self.rank_ = len(s)
         kept = self.rank_ if self.n_components is None else self.n_components

@@ -20,8 +20,8 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram
 from rpcag.models.problem import (
     SAFE,
-    automatic_gamma,
-    automatic_lam,
+    clustering_gamma,
+    theory_lam,
     typical_centre,
     typical_size,
     typical_spread,
@@ -56,6 +56,7 @@ class Split:
 def fit(
     X: Any,
     *,
+    sizes: tuple[float, float, float],
     lam: float | str,
     gamma: float | str,
     factors: tuple[float, float],
@@ -64,17 +65,16 @@ def fit(
     max_iter: int,
     callback: Callable[[Progress], bool | None] | None,
 ) -> Split:
-    """Decompose a Dask array that has all rows in every chunk."""
-    size, spread, observed = _measure(X)
-    if not 1 / SAFE < size < SAFE:
-        raise ValueError(
-            f"X has entries of size {size:.3g}, which are not rescaled on Dask; divide "
-            "X by a number that makes them about one"
-        )
+    """Decompose a Dask array that has all rows in every chunk.
+
+    `sizes` is what `measure` returns. lam and gamma that are words are the `factors`
+    times the weights of the rules.
+    """
+    size, spread, observed = sizes
     if isinstance(lam, str):
-        lam = factors[0] * automatic_lam(X.shape, observed)
+        lam = factors[0] * theory_lam(X.shape, observed)
     if isinstance(gamma, str):
-        gamma = factors[1] * automatic_gamma(X.shape, size, observed)
+        gamma = factors[1] * clustering_gamma(X.shape, size, observed)
     lam, gamma = float(lam), float(gamma)
     shifted = None
     if graph is not None and gamma > 0:
@@ -126,12 +126,36 @@ def by_features(X: Any) -> Any:
     return X.persist()
 
 
+def by_feature(measure: Callable, X: Any, *options, rows: int) -> np.ndarray:
+    """Some numbers per feature, measured where all its rows are."""
+    return X.map_blocks(
+        _measured,
+        measure,
+        options,
+        chunks=((rows,), X.chunks[1]),
+        dtype=np.float64,
+        meta=np.empty((0, 0)),
+    ).compute()
+
+
+def _measured(X: np.ndarray, measure: Callable, options: tuple) -> np.ndarray:
+    if np.isinf(X).any():
+        raise ValueError("X contains infinity; mark missing entries by NaN")
+    return np.stack(list(measure(X, *options)))
+
+
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
     """Embed new rows chunk by chunk: they do not depend on each other."""
     if adjacency is not None:
         raise ValueError(
             "adjacency needs rows in memory, got a Dask array; transform some rows at "
             "a time: X[:1000].compute() with the adjacency of these rows"
+        )
+    graph = getattr(model, "_graph", None)
+    if getattr(getattr(graph, "builder", None), "by_order", False):
+        raise ValueError(
+            f"graph={model.graph!r} needs all new rows in memory, got a Dask array; "
+            "pass X.compute()"
         )
     model = copy(model)  # without arrays as large as the data, and without names
     for name in ("low_rank_", "sparse_", "_state", "callback"):
@@ -184,8 +208,11 @@ def _workers() -> int:
         return 1
 
 
-def _measure(X: Any) -> tuple[float, float, float]:
-    """Typical size and spread of the entries, and the share that is observed."""
+def measure(X: Any) -> tuple[float, float, float]:
+    """Typical size and spread of the entries, and the share that is observed.
+
+    Refuses data that cannot be decomposed.
+    """
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
     rows = X[:: max(1, X.shape[0] // 64)]
@@ -197,6 +224,11 @@ def _measure(X: Any) -> tuple[float, float, float]:
     if missing == X.size:
         raise ValueError("X has no observed entry: every value is NaN")
     size = typical_size(sample)
+    if not 1 / SAFE < size < SAFE:
+        raise ValueError(
+            f"X has entries of size {size:.3g}, which are not rescaled on Dask; divide "
+            "X by a number that makes them about one"
+        )
     spread = typical_spread(few, size, typical_centre(few))
     return size, spread, 1 - int(missing) / X.size
 

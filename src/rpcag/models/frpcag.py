@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +17,15 @@ from rpcag.models.checks import (
     check_iterations,
     check_number,
     check_observed,
+    check_scale,
 )
 from rpcag.models.decomposition import Decomposition
+from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import too_far_apart, typical_size
-from rpcag.models.progress import Monitor
+from rpcag.models.progress import Monitor, tell
 from rpcag.models.table import About
+from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.solvers.fista import Centered, fista, fista_rows
 from rpcag.terms import Constants, TwoGraphSmoothness
 
@@ -38,24 +42,32 @@ class FRPCAG(Decomposition):
     Phi_1 and Phi_2 are Laplacians of a graph between the rows and one between the
     columns of X, M is one where X is observed and zero where it is NaN. What is smooth
     on both graphs is approximately of low rank, and no iteration needs a singular value
-    decomposition. The problem is convex, and every answer comes with a proof: `gap_`
-    bounds how far its objective is above the best there is.
+    decomposition. The problem is convex, and `gap_` bounds how far the objective at L
+    is above its optimum. `explained_` and `score` tell how well the model fits the
+    data.
 
     Parameters
     ----------
     n_components : int, optional
         Columns of the embedding at the most; by default the numerical rank of L. The
         matrix L itself is not cut.
-    gamma_samples, gamma_features : float or "auto", default="auto"
-        Weights of the smoothness. "auto" is one over the typical size of an entry (the
-        median size of those that are not zero, as a deviation), so it follows the unit
-        of X. Larger values give lower ranks and take more iterations.
-    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
+    gamma_samples, gamma_features : float, "auto" or "unit", default="auto"
+        Weights of the smoothness. "auto" hides some of the entries and chooses the
+        weights that predict them best. "unit" is one over the typical size of an entry
+        (the median size of those that are not zero, as a deviation). Larger values give
+        lower ranks and take more iterations.
+    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         Between the samples; as in `RPCAG`.
     feature_graph : likewise, default="knn"
-        Between the features; builders are given the transpose of X.
+        Between the features; builders are given the transpose of X. Use "chain" if the
+        features are ordered, such as wavelengths.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Of both graphs.
+    scale : {None, "robust", "standard"}, default=None
+        Center and scale every feature first, ignoring NaN: by the median and the
+        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Use it if features have different units; "robust" withstands gross errors.
+        Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=2000
@@ -69,6 +81,10 @@ class FRPCAG(Decomposition):
     ----------
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S; X = L + S where X is observed, and S is 0 where it is missing.
+    center_, scale_ : ndarray of shape (n_features,) or None
+        Center and scale of every feature, None if `scale` is None. The objective, its
+        bound, the graph, `embedding_` and `components_` are those of
+        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -80,13 +96,19 @@ class FRPCAG(Decomposition):
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features)
     gamma_samples_, gamma_features_ : float
+    weights_ : GammaChoice or None
+        If a weight was "auto": the chosen weights, every candidate with its error at
+        the hidden entries (`trials`), and how many entries were hidden.
+    explained_ : float or None
+        If a weight was "auto": the share of the spread of hidden entries that the model
+        predicts, 1 for all and 0 for no more than the median of the feature.
     objective_, lower_bound_, gap_ : float
-        Objective at L, a proven lower bound of the optimum, and their relative
+        Objective at L, a certified lower bound of the optimum, and their relative
         difference.
     n_iter_ : int
     status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        After "numerical_error" nothing is proven, because rounding errors put a lower
-        bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
+        After "numerical_error" there is no certificate, because rounding errors put a
+        lower bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual`` (relative change of L), ``dual_residual`` (excess of the
@@ -122,6 +144,7 @@ class FRPCAG(Decomposition):
         graph="knn",
         feature_graph="knn",
         laplacian="normalized",
+        scale=None,
         tol=1e-3,
         max_iter=2000,
         verbose=0,
@@ -133,6 +156,7 @@ class FRPCAG(Decomposition):
         self.graph = graph
         self.feature_graph = feature_graph
         self.laplacian = laplacian
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
@@ -150,11 +174,13 @@ class FRPCAG(Decomposition):
         X = self._validate(X, reset=True)
         if self.n_components is not None:
             check_number(self, "n_components", Integral, at_least=1)
-        check_auto_or_number(self, "gamma_samples")
-        check_auto_or_number(self, "gamma_features")
+        check_auto_or_number(self, "gamma_samples", "unit")
+        check_auto_or_number(self, "gamma_features", "unit")
+        check_scale(self)
         check_iterations(self)
         check_callback(self)
         check_observed(X)
+        X = self._learn_scale(X)
         graph = ModelGraph(
             self.graph,
             X,
@@ -174,10 +200,8 @@ class FRPCAG(Decomposition):
         # With X in another unit c, L / c solves the problem with gamma c for gamma.
         unit = power_of_two(X)
         typical, largest = typical_size(X), largest_entry(X)
-        gammas = [
-            1 / typical if isinstance(gamma, str) else float(gamma)
-            for gamma in (self.gamma_samples, self.gamma_features)
-        ]
+        with one_blas_thread_each():
+            gammas = self._gammas(X, graph, features, typical)
         for names, gamma, part in (
             (("graph", "gamma_samples"), gammas[0], graph),
             (("feature_graph", "gamma_features"), gammas[1], features),
@@ -186,7 +210,15 @@ class FRPCAG(Decomposition):
             if gamma > 0 and not top * (gamma * unit) < STIFFEST:
                 raise _too_stiff(names, gamma, top / 2, typical, largest)
         with one_blas_thread_each():
-            result = self._solve(X, graph, features, gammas, unit)
+            result = self._solve(
+                X,
+                (graph, features),
+                gammas,
+                unit,
+                tol=float(self.tol),
+                max_iter=self.max_iter,
+                watch=self._watch(),
+            )
         self._graph, self._features = graph, features
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.feature_adjacency_ = features.adjacency
@@ -197,7 +229,53 @@ class FRPCAG(Decomposition):
         self._name(X, result)
         return self
 
-    def _solve(self, X, graph, features, gammas, unit):
+    def _gammas(self, X, graph: ModelGraph, features: ModelGraph, typical: float):
+        """The two weights, as numbers; sets `weights_` and `explained_`."""
+        rules: dict[Any, float | None] = {"auto": None, "unit": 1 / typical}
+        first, second = (
+            rules[gamma] if isinstance(gamma, str) else float(gamma)
+            for gamma in (self.gamma_samples, self.gamma_features)
+        )
+        self.weights_, self.explained_ = None, None
+        if first is not None and second is not None:
+            return [first, second]
+        monitor = Monitor.of(self, "weights")
+        stopped = False
+
+        def watch(progress):
+            nonlocal stopped
+            stopped = stopped or bool(monitor.callback and monitor.callback(progress))
+            return stopped
+
+        rows = graph.some(X.shape)
+        columns = features.some((X.shape[1], len(rows)))
+        part = np.ascontiguousarray(X[np.ix_(rows, columns)])
+
+        def prepare(Y):
+            parts = graph.part(rows, Y), features.part(columns, Y.T)
+            unit = power_of_two(Y)
+            return lambda gammas: (
+                self._solve(
+                    Y, parts, gammas, unit, tol=GAP, max_iter=MAX_ITER, watch=watch
+                ).x
+            )
+
+        choice = choose_gammas(part, typical, (first, second), prepare)
+        self.weights_ = choice
+        # NaN where nothing could be hidden.
+        self.explained_ = None if math.isnan(choice.explained) else choice.explained
+        weights = f"gammas {choice.gamma_samples:.3g} and {choice.gamma_features:.3g}"
+        tell(
+            self.verbose,
+            f"{monitor.title}: {weights}; best of {len(choice.trials['error'])} pairs, "
+            f"predicts {choice.explained:.0%} of the spread of {choice.n_hidden} "
+            "hidden entries",
+        )
+        warn_if_poor(self, X, choice)
+        return [choice.gamma_samples, choice.gamma_features]
+
+    def _solve(self, X, graphs, gammas, unit, *, tol, max_iter, watch):
+        graph, features = graphs
         a, b = (gamma * unit for gamma in gammas)
         smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
         self._top = smooth.top_columns
@@ -206,7 +284,11 @@ class FRPCAG(Decomposition):
         # every step takes back no more than one over the Lipschitz constant.
         reach = X.dtype.type(10 * typical_size(data.array))
         start = np.nan_to_num(np.clip(data.array, -reach, reach), nan=0.0)
-        watch = self._watch()
+        # Entries of L without an edge are those of X, however large.
+        alone = np.logical_and.outer(
+            a * graph.laplacian.diagonal() == 0, b * features.laplacian.diagonal() == 0
+        )
+        np.copyto(start, data.array, where=alone & ~np.isnan(data.array))
 
         def in_units(progress):
             return progress._replace(
@@ -218,8 +300,8 @@ class FRPCAG(Decomposition):
             data,
             smooth,
             start,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
+            tol=tol,
+            max_iter=max_iter,
             callback=watch and (lambda progress: watch(in_units(progress))),
         )
         objective = result.objective * unit
@@ -264,7 +346,7 @@ class FRPCAG(Decomposition):
         return self._transform(X, adjacency)
 
     def _embed_rows(self, X, adjacency):
-        values = self.low_rank_.astype(np.float64) / self._unit
+        values = self._scaled(self.low_rank_).astype(np.float64) / self._unit
         ties = self._graph.ties(X, adjacency, values)
         if ties is None:
             ties = np.zeros(len(X)), np.zeros(X.shape)

@@ -32,7 +32,7 @@ class GLPCA(FactorModel):
         0 is PCA (of centred data); towards 1 Q becomes the lowest eigenvectors of Phi.
     gamma : float, optional
         Weight of the smoothness, in the unit of X squared, instead of `beta`.
-    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
+    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     drop_constant : bool, default=False
@@ -218,7 +218,7 @@ class RGLPCA(GLPCA):
         much as norms.
     gamma : float, optional
         Weight of the smoothness, in the unit of X, instead of `beta`.
-    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
+    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     drop_constant : bool, default=False

@@ -32,7 +32,7 @@ class GNMF(FactorModel):
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is non-negative matrix
         factorisation.
-    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
+    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     tol : float, default=1e-5

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array
 
 from rpcag.graphs.builder import GraphBuilder, digest
+from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
@@ -21,10 +22,10 @@ from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.sparse_structure import check_structure
+from rpcag.models.parts import connected_rows, random_rows
 from rpcag.models.progress import Monitor
-from rpcag.solvers import Result
 
-BUILDERS = ("robust", "knn", "complete")
+BUILDERS = ("robust", "knn", "complete", "chain")
 # The degree of a new row is limited to between half and twice that of its neighbors
 # (the square of this). Smaller values change ordinary rows, whose weights sum to
 # between 0.7 and 1.6. With larger values, outliers shrink a row further.
@@ -43,20 +44,36 @@ def builder_of(name: str, argument: str = "graph") -> GraphBuilder:
         from rpcag.models.robust_graph import RobustGraph
 
         return RobustGraph()
-    return KNNGraph() if name == "knn" else CompleteGraph()
+    return {"knn": KNNGraph, "complete": CompleteGraph, "chain": Chain}[name]()
 
 
-def is_builder(graph) -> bool:
-    """Whether a `graph` argument is a name or a builder, not a matrix or a function."""
-    return isinstance(graph, (str, GraphBuilder))
+def as_builder(graph) -> GraphBuilder | None:
+    """The builder that a `graph` argument is or names; None for other arguments."""
+    if isinstance(graph, str):
+        return builder_of(graph)
+    return graph if isinstance(graph, GraphBuilder) else None
 
 
-def trial_adjacency(builder: GraphBuilder, X: np.ndarray, theory: Result):
-    """The graph of X, for which Robust PCA with the theory's lam is known."""
-    builder = clone(builder)
-    if hasattr(builder, "_of_solution"):
-        return builder._of_solution(X, theory)
+def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
+    """The graph of X, for which L of Robust PCA with the theory's lam is known."""
+    builder = _builder_of_part(builder, X)
+    if hasattr(builder, "_of_low_rank"):
+        return builder._of_low_rank(X, L)
     return builder.fit(X).adjacency_
+
+
+def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
+    """The same graph for some rows and features, of which entries are hidden.
+
+    An approximate search needs complete rows, and inpainting needs whole images.
+    """
+    builder = clone(builder)
+    if getattr(builder, "approximate", False):
+        builder.set_params(approximate=False)
+    shape = builder.image_shape
+    if shape is not None and math.prod(shape) != X.shape[1]:
+        builder.set_params(image_shape=None)
+    return builder
 
 
 class ModelGraph:
@@ -87,6 +104,20 @@ class ModelGraph:
         self.stopped = getattr(self.builder, "_stopped", False)
         self.laplacian = laplacian(self.adjacency, kind, name=name)
         self.normalized = kind == "normalized"
+
+    def some(self, shape: tuple[int, int]) -> np.ndarray:
+        """Rows from which weights are chosen: enough, with most of their neighbors."""
+        if self.builder is None or self.builder.by_order:
+            return connected_rows(self.adjacency, shape)
+        return random_rows(shape)
+
+    def part(self, rows: np.ndarray, X: np.ndarray) -> "ModelGraph":
+        """The graph of these rows; a builder that compares rows makes it from X."""
+        kind = "normalized" if self.normalized else "combinatorial"
+        if self.builder is None or self.builder.by_order:
+            return ModelGraph(self.adjacency[rows][:, rows], X, kind)
+        builder = _builder_of_part(self.builder, X)
+        return ModelGraph(builder, np.ascontiguousarray(X), kind)
 
     @cached_property
     def null(self) -> NullSpace:

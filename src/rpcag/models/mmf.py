@@ -34,7 +34,7 @@ class MMF(FactorModel):
         At most min(n_samples, n_features).
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is PCA (of centred data).
-    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
+    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
 

@@ -247,7 +247,7 @@ class Problem:
         )
 
 
-def automatic_lam(shape: tuple[int, int], observed: float = 1.0) -> float:
+def theory_lam(shape: tuple[int, int], observed: float = 1.0) -> float:
     """The rule of Candès et al., also where only a share of the entries is observed.
 
     Their theorem on corrupted and missing entries has 1 / sqrt(0.1 n) for a tenth.
@@ -255,7 +255,7 @@ def automatic_lam(shape: tuple[int, int], observed: float = 1.0) -> float:
     return 1 / math.sqrt(observed * max(shape))
 
 
-def automatic_gamma(
+def clustering_gamma(
     shape: tuple[int, int], size: float, observed: float = 1.0
 ) -> float:
     """4 / sqrt(max(n, p)) in units of 1 / size, times the share that is observed.
@@ -318,16 +318,18 @@ def typical_centre(X: np.ndarray) -> np.ndarray:
     return centre
 
 
-def typical_spread(X: np.ndarray, size: float, centre: np.ndarray) -> float:
+def typical_spread(
+    X: np.ndarray, size: float, centre: np.ndarray, least: float = 1e-3
+) -> float:
     """Typical size of the distance of an entry from the median of its feature.
 
     From the rows that gave the medians: it only sets the first penalties. `size` is
-    that of the entries themselves.
+    that of the entries themselves; the result is at least `least` times that.
     """
     distances = some_rows(X) - centre
     if not np.any(np.abs(distances) > 0):
         return size
-    return float(np.clip(typical_size(thinned(distances)), 1e-3 * size, size))
+    return float(np.clip(typical_size(thinned(distances)), least * size, size))
 
 
 def some_rows(X: np.ndarray) -> np.ndarray:

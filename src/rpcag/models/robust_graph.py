@@ -9,7 +9,6 @@ from rpcag.linalg.svt import factorise
 from rpcag.models.problem import Problem
 from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA, resolve_lam
-from rpcag.solvers import Result
 from rpcag.solvers.checkpoint import Checkpoint, Saved, array, number
 
 # Certified gap of Robust PCA. A smaller gap takes longer and hardly changes neighbors.
@@ -68,14 +67,18 @@ class RobustGraph(GraphBuilder):
         finally:
             del self._monitor
 
+    def _check(self, X) -> None:
+        super()._check(X)
+        KNNGraph(self.n_neighbors)._check(X)
+
     def _build(self, rows):
         self._model = _robust_pca(_with_nan(rows), self._monitor)
         self._stopped = self._model.status_ == "stopped"
         return self._join(rows, self._halfway(self._model.embedding_))
 
-    def _of_solution(self, X, theory: Result):
-        """The graph, from the answer of Robust PCA for X with the theory's lam."""
-        P, s, _ = factorise(theory.x, theory.basis)
+    def _of_low_rank(self, X, L: np.ndarray):
+        """The graph of X, from the L of Robust PCA with the theory's lam."""
+        P, s, _ = factorise(L, None)
         rows = observed(np.asarray(X, dtype=np.float64))
         return self._join(rows, P.astype(np.float64) * np.sqrt(s))
 
@@ -102,6 +105,7 @@ class RobustGraph(GraphBuilder):
 def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
     """Robust PCA fitted to X, or restored from the checkpoint of a finished fit."""
     model = RPCA(
+        lam="theory",
         tol=GRAPH_TOL,
         max_iter=GRAPH_MAX_ITER,
         verbose=monitor.verbose,

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.inputs import is_dask
-from rpcag.graphs.laplacian import laplacian
+from rpcag.graphs.laplacian import check_kind, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import (
@@ -19,22 +20,34 @@ from rpcag.models.checks import (
     check_iterations,
     check_number,
     check_observed,
+    check_scale,
 )
 from rpcag.models.decomposition import Decomposition
-from rpcag.models.graph import ModelGraph, builder_of, is_builder, trial_adjacency
+from rpcag.models.diagnosis import warn_if_poor, warn_if_tied
+from rpcag.models.graph import ModelGraph, as_builder, trial_adjacency
+from rpcag.models.hidden_entries import Spread, measure_spread
+from rpcag.models.parts import connected_rows, random_rows
 from rpcag.models.problem import (
     Problem,
-    automatic_gamma,
-    automatic_lam,
+    clustering_gamma,
     observed_share,
+    theory_lam,
     typical_size,
 )
 from rpcag.models.progress import Monitor, tell
+from rpcag.models.scaling import center_and_scale
 from rpcag.models.table import About
-from rpcag.models.weights import Choice, choose, connected_rows, random_rows
-from rpcag.solvers import Result
+from rpcag.models.weights import Choice, choose
+from rpcag.solvers import Progress, Result
 from rpcag.solvers.admm import PENALTY
 from rpcag.solvers.projection import Subspace, project
+
+# lam that goes with gamma="clustering", in units of the theory's: the more the graph
+# smooths L, the less a small lam is needed. Mean clustering errors at 1, 2 and 4 are
+# 30.6, 30.2 and 30.9 % on the study's sets, 34.8, 34.1 and 33.9 % on fresh images, with
+# samples of unit length (benchmarks/clustering.py). The differences are about as large
+# as their standard errors over sets. Larger values put fewer entries into S.
+CLUSTERING_LAM = 2.0
 
 
 class RPCA(Decomposition):
@@ -42,20 +55,26 @@ class RPCA(Decomposition):
 
     minimise ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
 
-    M is one where X is observed and zero where it is NaN. Every answer comes with a
-    proof: `gap_` bounds how far its objective is above the best there is.
+    M is one where X is observed and zero where it is NaN. `gap_` bounds how far the
+    objective at L is above the optimum of this problem. `explained_` and `score` tell
+    how well the model fits the data.
 
     Parameters
     ----------
     n_components : int, optional
         Columns of the embedding at the most; by default the rank that was found. The
         low-rank matrix itself is not cut.
-    lam : float, "auto" or "predict", default="auto"
-        Weight of the sparse part. Smaller values move more of X into it. "auto" is
-        1 / sqrt(max(n_samples, n_features)), over the root of the share of entries that
-        are observed: right for data that are exactly low-rank but for gross errors.
-        "predict" chooses the weight that predicts hidden entries best; use it for data
-        with noise and for filling in. It takes the time of a few fits.
+    lam : float, "auto" or "theory", default="auto"
+        Weight of the sparse part. Smaller values move more of X into it. "auto" hides
+        some of the entries and chooses the weight that predicts them best. "theory" is
+        1 / sqrt(max(n_samples, n_features)), divided by the square root of the share of
+        entries that are observed. It suits data that are exactly low-rank except for
+        gross errors.
+    scale : {None, "robust", "standard"}, default=None
+        Center and scale every feature first, ignoring NaN: by the median and the
+        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Use it if features have different units; "robust" withstands gross errors.
+        Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -65,10 +84,12 @@ class RPCA(Decomposition):
         Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit.
+        stops the fit. While weights are chosen its ``stage`` is "weights"; a true value
+        there ends the choice, and the best weights so far are used.
     checkpoint : path, optional
         A file to which the state is saved every so often. A fit that was killed goes on
-        from there to the same answer; a fit that converged removes it.
+        from there to the same answer; a fit that converged removes it. The choice of
+        weights is not saved but repeated.
     checkpoint_seconds : float, default=60
         How often.
 
@@ -76,6 +97,10 @@ class RPCA(Decomposition):
     ----------
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S; X = L + S where X is observed, and S is 0 where it is missing.
+    center_, scale_ : ndarray of shape (n_features,) or None
+        Center and scale of every feature, None if `scale` is None. The objective, its
+        bound, the graph, `embedding_` and `components_` are those of
+        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -86,19 +111,20 @@ class RPCA(Decomposition):
         Rank of L.
     lam_ : float
     weights_ : Choice or None
-        With "predict": the chosen weights, every candidate with its error at the hidden
-        entries (`trials`), and how many entries were hidden.
+        If a weight was "auto": the chosen weights, every candidate with its error at
+        the hidden entries (`trials`), and how many entries were hidden.
     explained_ : float or None
-        With "predict": the share of the spread of hidden entries that the model
-        predicts, 1 for all and 0 for no more than the median of the feature. None where
-        the weights are given.
+        If a weight was "auto": the share of the spread of hidden entries that the model
+        predicts, 1 for all and 0 for no more than the median of the feature; for data
+        that are mostly zeros, than the mean. None where the weights are given, or where
+        X has too few entries to hide some.
     objective_, lower_bound_, gap_ : float
-        Objective at L, a proven lower bound of the optimum, and their relative
+        Objective at L, a certified lower bound of the optimum, and their relative
         difference.
     n_iter_ : int
     status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        After "numerical_error" nothing is proven, because rounding errors put a lower
-        bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
+        After "numerical_error" there is no certificate, because rounding errors put a
+        lower bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual``, ``dual_residual``, ``rank``.
@@ -128,6 +154,7 @@ class RPCA(Decomposition):
         n_components=None,
         *,
         lam="auto",
+        scale=None,
         tol=1e-3,
         max_iter=1000,
         warm_start=False,
@@ -138,6 +165,7 @@ class RPCA(Decomposition):
     ):
         self.n_components = n_components
         self.lam = lam
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -164,7 +192,7 @@ class RPCA(Decomposition):
         check_options(self)
         check_observed(X)
         with one_blas_thread_each():
-            self._fit(X)
+            self._fit(self._learn_scale(X))
         return self
 
     def transform(self, X, *, adjacency=None):
@@ -237,13 +265,15 @@ class RPCA(Decomposition):
 
     def _fit(self, X):
         self._forget_choice()
-        if self.lam == "predict":
-            lam = self._choose(X, None, 0.0).lam
-        else:
-            lam = resolve_lam(self.lam, X)
-        result = self._solve(Problem(X, lam))
+        lam, _ = resolve_weights(self.lam, 0.0, X)
+        stopped = False
+        if lam is None:
+            choice, stopped = self._choose(X, None, 0.0)
+            lam = choice.lam
+        result = self._solve(Problem(X, lam), save=not stopped)
         self.lam_ = lam
         self._name(X, result)
+        warn_if_tied(self, X)
 
     def _fit_dask(self, X):
         for name in ("warm_start", "checkpoint"):
@@ -254,9 +284,12 @@ class RPCA(Decomposition):
                 )
         distributed = _distributed()
         X = distributed.by_features(X)
+        X = self._learn_scale_on_dask(X)
         graph = self._graph_on_dask(X)
+        sizes = distributed.measure(X)
         split = distributed.fit(
             X,
+            sizes=sizes,
             lam=self.lam,
             gamma=getattr(self, "gamma", 0.0),
             factors=self._factors_on_dask(X, graph),
@@ -273,31 +306,46 @@ class RPCA(Decomposition):
             self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self._name_parts(split.low_rank, split.sparse, split.factors, split.result)
 
-    def _factors_on_dask(self, X, graph) -> tuple[float, float]:
-        """What the automatic lam and gamma are multiplied by.
+    def _learn_scale_on_dask(self, X):
+        """`_learn_scale` of an array with all rows in every chunk."""
+        by_feature = _distributed().by_feature
+        self.center_ = self.scale_ = None
+        if self.scale is not None:
+            self.center_, self.scale_ = by_feature(
+                center_and_scale, X, self.scale, rows=2
+            )
+            X = self._scaled(X).persist()
+        self._spread_of_features = Spread(*by_feature(measure_spread, X, rows=4))
+        return X
 
-        Where one is "predict" they are chosen on some rows, which are loaded.
+    def _factors_on_dask(self, X, graph) -> tuple[float, float]:
+        """What lam and gamma are multiplied by, where they are words.
+
+        Where one is "auto" they are chosen on some rows, which are loaded.
         """
         self._forget_choice()
         gamma = getattr(self, "gamma", 0.0)
-        if "predict" not in (self.lam, gamma):
+        if self.lam == "auto" and gamma == "clustering":
+            return CLUSTERING_LAM, 1.0
+        if "auto" not in (self.lam, gamma):
             return 1.0, 1.0
         rows = random_rows(X.shape)
-        options: dict = {}
+        options: dict = {"shape": X.shape}
         if graph is not None:
             rows = connected_rows(graph.adjacency, X.shape)
             A = graph.adjacency[rows][:, rows]
-            options["build"] = lambda Y, theory: self._shifted(A, Y)
+            options["build"] = lambda Y, L: self._shifted(A, Y)
         Y = np.ascontiguousarray(X[rows].compute())
-        lam = None if self.lam == "predict" else resolve_lam(self.lam, Y)
-        gamma = None if gamma == "predict" else resolve_gamma(gamma, Y)
-        choice = self._choose(Y, lam, gamma, **options)
-        return choice.factors
+        lam, gamma = resolve_weights(self.lam, gamma, Y)
+        if self.lam == "theory":
+            lam = theory_lam(X.shape, observed_share(Y) or 1.0)
+        choice, _ = self._choose(Y, lam, gamma, **options)
+        return choice.factors[0] if lam is None else 1.0, choice.factors[1]
 
     def _graph_on_dask(self, X):
         return None
 
-    def _solve(self, problem: Problem, save: bool = True) -> Result:
+    def _solve(self, problem: Problem, save: bool) -> Result:
         start = getattr(self, "_state", None) if self.warm_start else None
         if start is not None and not 0.5 < problem.scale / self._scale < 2:
             start = None  # data in another unit
@@ -319,18 +367,34 @@ class RPCA(Decomposition):
         self.weights_: Choice | None = None
         self.explained_: float | None = None
 
-    def _choose(self, X, lam, gamma, **graph) -> Choice:
-        """Choose the weights that are None; sets `weights_` and `explained_`."""
-        monitor = Monitor.of(self, "weights")
-        choice = choose(X, lam=lam, gamma=gamma, callback=monitor.callback, **graph)
-        self.weights_, self.explained_ = choice, choice.explained
-        tell(
-            self.verbose,
-            f"{monitor.title}: lam {choice.lam:.3g}, gamma {choice.gamma:.3g} of "
-            f"{len(choice.trials['lam'])} pairs explain {choice.explained:.0%} of "
-            f"{choice.n_hidden} hidden entries",
-        )
-        return choice
+    def _choose(self, X, lam, gamma, **graph) -> tuple[Choice, bool]:
+        """Choose the weights that are None; sets `weights_` and `explained_`.
+
+        Returns also whether the callback stopped it. Then the fit is not saved, because
+        a later fit will have other weights.
+        """
+        monitor, stopped = Monitor.of(self, "weights"), False
+
+        def watch(progress: Progress) -> bool:
+            nonlocal stopped
+            stop = bool(monitor.callback and monitor.callback(progress))
+            stopped = stopped or stop
+            return stop
+
+        choice = choose(X, lam=lam, gamma=gamma, callback=watch, **graph)
+        known = not math.isnan(choice.explained)
+        self.weights_, self.explained_ = choice, choice.explained if known else None
+        reason = "too few entries to hide some"
+        if known:
+            reason = (
+                f"best of {len(choice.trials['lam'])} pairs, predicts "
+                f"{choice.explained:.0%} of the spread of {choice.n_hidden} hidden "
+                "entries"
+            )
+        weights = f"lam {choice.lam:.3g}, gamma {choice.gamma:.3g}"
+        tell(self.verbose, f"{monitor.title}: {weights}; {reason}")
+        warn_if_poor(self, X, choice)
+        return choice, stopped
 
     def _ties(self, X, adjacency):
         """Curvature and pull of the smoothness towards the fitted rows: none."""
@@ -343,38 +407,48 @@ class RPCAG(RPCA):
     minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
 
     Phi is the Laplacian of a graph between the rows of X, M is one where X is observed
-    and zero where it is NaN. The problem is convex, and every answer comes with a
-    proof: `gap_` bounds how far its objective is above the best there is.
+    and zero where it is NaN. The problem is convex, and `gap_` bounds how far the
+    objective at L is above its optimum. `explained_` and `score` tell how well the
+    model fits the data.
+
+    The default weights predict missing entries. If you cluster the embedding, use
+    ``RPCAG(k, gamma="clustering")`` and `rpcag.clustering.cluster_embedding`.
 
     Parameters
     ----------
     n_components : int, optional
         Columns of the embedding at the most; by default the rank that was found. The
         low-rank matrix itself is not cut.
-    lam : float, "auto" or "predict", default="auto"
-        Weight of the sparse part. Smaller values move more of X into it. "auto" is
-        1 / sqrt(max(n_samples, n_features)), over the root of the share of entries that
-        are observed: right for data that are exactly low-rank but for gross errors.
-        "predict" chooses the weight that predicts hidden entries best; use it for data
-        with noise and for filling in. It takes the time of a few fits.
-    gamma : float, "auto" or "predict", default="auto"
-        Weight of the smoothness; 0 gives Robust PCA. "auto" is
+    lam : float, "auto" or "theory", default="auto"
+        Weight of the sparse part. Smaller values move more of X into it. "auto" hides
+        some of the entries and chooses the weight that predicts them best. "theory" is
+        1 / sqrt(max(n_samples, n_features)), divided by the square root of the share of
+        entries that are observed. It suits data that are exactly low-rank except for
+        gross errors.
+    gamma : float, "auto" or "clustering", default="auto"
+        Weight of the smoothness; 0 gives Robust PCA. "auto" chooses the weight that
+        predicts hidden entries best, and 0 if the graph does not help; then no graph is
+        built, and `adjacency_` is None unless a matrix or "chain" was given.
+        "clustering" is larger: use it if you cluster the embedding. It is
         4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry
-        (the median size of those that are not zero, as a deviation), so it follows the
-        unit of X: about 0.125 for standardised data of 1000 features. It is multiplied
-        by the share of entries that are observed. This weight was measured for
-        clustering. "predict" chooses the weight that predicts hidden entries best, and
-        0 where the graph does not help; then no graph is built, and `adjacency_` is
-        None unless a matrix was given.
-    graph : "robust", "knn", "complete", builder or adjacency, default="robust"
+        (the median size of those that are not zero, as a deviation), times the share of
+        entries that are observed. With it, ``lam="auto"`` is twice the weight of the
+        theory.
+    graph : "robust", "knn", "complete", "chain", builder or adjacency, default="robust"
         "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbours in
         the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
         more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbours in X, for clean
         data and errors that are marked by NaN. "complete" is the graph of the paper,
-        `rpcag.graphs.CompleteGraph()`. Any builder of `rpcag.graphs`, any function
-        from X to an adjacency, a symmetric adjacency, dense or sparse, or a graph of
-        NetworkX, igraph or PyGSP.
+        `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
+        the rows before and after it, for rows in time order. Any builder of
+        `rpcag.graphs`, any function from X to an adjacency, a symmetric adjacency,
+        dense or sparse, or a graph of NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+    scale : {None, "robust", "standard"}, default=None
+        Center and scale every feature first, ignoring NaN: by the median and the
+        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Use it if features have different units; "robust" withstands gross errors.
+        Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -384,15 +458,17 @@ class RPCAG(RPCA):
         Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit. A robust graph also calls it, with ``stage="graph"``. A true
-        value there ends that stage, and the graph is built from the current state. The
-        fit then starts; it stops after one iteration if the callback again returns
-        true.
+        stops the fit. It is also called with ``stage="weights"`` while weights are
+        chosen, and with ``stage="graph"`` for a robust graph. A true value there ends
+        that stage only: the best weights so far are used, and the graph is built from
+        the current state. The fit then starts; it stops after one iteration if the
+        callback again returns true.
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
         continues from it to the same answer. A fit that converged removes it. The
-        Robust PCA of a robust graph is saved next to it, in ``fit.graph.npz`` for
-        ``fit.npz``, and is not repeated once it has finished.
+        choice of weights is not saved but repeated. The Robust PCA of a robust graph is
+        saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and is not repeated once
+        it has finished.
     checkpoint_seconds : float, default=60
         How often.
 
@@ -400,6 +476,10 @@ class RPCAG(RPCA):
     ----------
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S; X = L + S where X is observed, and S is 0 where it is missing.
+    center_, scale_ : ndarray of shape (n_features,) or None
+        Center and scale of every feature, None if `scale` is None. The objective, its
+        bound, the graph, `embedding_` and `components_` are those of
+        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -414,12 +494,12 @@ class RPCAG(RPCA):
     explained_ : float or None
         As in `RPCA`.
     objective_, lower_bound_, gap_ : float
-        Objective at L, a proven lower bound of the optimum, and their relative
+        Objective at L, a certified lower bound of the optimum, and their relative
         difference.
     n_iter_ : int
     status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        After "numerical_error" nothing is proven, because rounding errors put a lower
-        bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
+        After "numerical_error" there is no certificate, because rounding errors put a
+        lower bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual``, ``dual_residual``, ``rank``.
@@ -452,6 +532,7 @@ class RPCAG(RPCA):
         gamma="auto",
         graph="robust",
         laplacian="normalized",
+        scale=None,
         tol=1e-3,
         max_iter=1000,
         warm_start=False,
@@ -463,6 +544,7 @@ class RPCAG(RPCA):
         super().__init__(
             n_components,
             lam=lam,
+            scale=scale,
             tol=tol,
             max_iter=max_iter,
             warm_start=warm_start,
@@ -479,33 +561,46 @@ class RPCAG(RPCA):
         lam, gamma = self._parameters(X)
         self._forget_choice()
         monitor = Monitor.of(self, "graph")
-        graph = None
-        if not is_builder(self.graph):  # a matrix, or a function that makes one
+        graph, stopped, builder = None, False, self._builder(X)
+        # Only a builder that compares rows can make a graph of some of them. It waits:
+        # the weights may be chosen such that no graph is needed.
+        if builder is None or builder.by_order:
             graph = self._model_graph(X, monitor)
         if lam is None or gamma is None:
-            choice = self._choose(X, lam, gamma, **self._trial_graph(X, graph))
+            options = self._trial_graph(X, graph)
+            choice, stopped = self._choose(X, lam, gamma, **options)
             lam, gamma = choice.lam, choice.gamma
             if gamma == 0 and graph is None:
-                self._fit_without_graph(X, lam)
+                self._fit_without_graph(X, lam, save=not stopped)
                 return
         if graph is None:
             graph = self._model_graph(X, monitor)
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
         # Not saved if the graph was stopped: a later fit will have another graph.
-        result = self._solve(Problem(X, lam, gamma, shifted), save=not graph.stopped)
+        save = not (stopped or graph.stopped)
+        result = self._solve(Problem(X, lam, gamma, shifted), save)
         if graph.is_watched and result.status == "converged":
             monitor.forget()
         self.lam_, self.gamma_ = lam, gamma
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self._name(X, result)
+        warn_if_tied(self, X)
 
-    def _fit_without_graph(self, X, lam: float) -> None:
+    def _fit_without_graph(self, X, lam: float, save: bool) -> None:
         """Robust PCA: no graph predicts hidden entries better, so none is built."""
-        result = self._solve(Problem(X, lam))
+        result = self._solve(Problem(X, lam), save)
         self.lam_, self.gamma_ = lam, 0.0
         self._graph = self.adjacency_ = self.laplacian_ = None
         self._name(X, result)
+        warn_if_tied(self, X)
+
+    def _builder(self, X) -> GraphBuilder | None:
+        """What builds the graph; its options are checked even if none is built."""
+        builder = as_builder(self.graph)
+        if builder is not None:
+            builder._check(X)
+        return builder
 
     def _model_graph(self, X, monitor: Monitor) -> ModelGraph:
         return ModelGraph(
@@ -517,32 +612,31 @@ class RPCAG(RPCA):
         if graph is not None:
             rows = connected_rows(graph.adjacency, X.shape)
             A = graph.adjacency[rows][:, rows]
-            return {"rows": rows, "build": lambda Y, theory: self._shifted(A, Y)}
-        builder = builder_of(self.graph) if isinstance(self.graph, str) else self.graph
-        return {
-            "build": lambda Y, theory: self._shifted(
-                trial_adjacency(builder, Y, theory), Y
-            )
-        }
+            return {"rows": rows, "build": lambda Y, L: self._shifted(A, Y)}
+        builder = as_builder(self.graph)
+        assert builder is not None
+        return {"build": lambda Y, L: self._shifted(trial_adjacency(builder, Y, L), Y)}
 
     def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
         return ShiftedLaplacian(laplacian(adjacency, self.laplacian), Y.shape[1])
 
     def _parameters(self, X):
         """lam and gamma; None where they are to be chosen."""
-        return (
-            None if self.lam == "predict" else resolve_lam(self.lam, X),
-            None if self.gamma == "predict" else resolve_gamma(self.gamma, X),
-        )
+        return resolve_weights(self.lam, self.gamma, X)
 
     def _graph_on_dask(self, X):
+        nothing = np.zeros((X.shape[0], 1))
+        builder = as_builder(self.graph)
+        if builder is not None and builder.by_order:
+            return ModelGraph(builder(nothing), nothing, self.laplacian)
         if isinstance(self.graph, (str, BaseEstimator)) or callable(self.graph):
             raise ValueError(
                 f"graph={self.graph!r} would need all features of X in one place; for "
-                "a Dask array give an adjacency of shape (n_samples, n_samples), such "
-                "as rpcag.graphs.KNNGraph()(some features of X)"
+                "a Dask array give 'chain' if its rows are in time order, or an "
+                "adjacency of shape (n_samples, n_samples), such as "
+                "rpcag.graphs.KNNGraph()(some features of X)"
             )
-        return ModelGraph(self.graph, np.empty((X.shape[0], 1)), self.laplacian)
+        return ModelGraph(self.graph, nothing, self.laplacian)
 
     def _ties(self, X, adjacency):
         ties = None
@@ -569,25 +663,41 @@ def check_options(model) -> None:
     """Refuse options of the wrong kind or range, by name."""
     if model.n_components is not None:
         check_number(model, "n_components", Integral, at_least=1)
-    for name in ("lam", "gamma"):
+    for name, rule in (("lam", "theory"), ("gamma", "clustering")):
         if hasattr(model, name):
-            check_auto_or_number(model, name, "predict")
+            check_auto_or_number(model, name, rule)
+    if hasattr(model, "laplacian"):  # also where no graph will be built
+        check_kind(model.laplacian)
     if getattr(model, "lam", "auto") == 0:
         raise ValueError("lam must be positive, got 0: the best L would be zero")
+    check_scale(model)
     check_iterations(model)
     check_callback(model)
     check_checkpoint(model)
 
 
+def resolve_weights(lam, gamma, X: np.ndarray) -> tuple[float | None, float | None]:
+    """lam and gamma as numbers; None where they are to be chosen from the data.
+
+    With gamma="clustering", lam="auto" is `CLUSTERING_LAM` times that of the theory.
+    """
+    if lam == "auto" and gamma == "clustering":
+        lam = CLUSTERING_LAM * resolve_lam("theory", X)
+    return (
+        None if lam == "auto" else resolve_lam(lam, X),
+        None if gamma == "auto" else resolve_gamma(gamma, X),
+    )
+
+
 def resolve_lam(lam, X: np.ndarray) -> float:
-    """The rule of Candès et al., or the number given."""
+    """The rule of Candès et al. for "theory", or the number given."""
     if not isinstance(lam, str):
         return float(lam)
-    return automatic_lam(X.shape, observed_share(X))
+    return theory_lam(X.shape, observed_share(X))
 
 
 def resolve_gamma(gamma, X: np.ndarray) -> float:
-    """The rule measured on the paper's data sets, or the number given."""
+    """The rule measured on the paper's data for "clustering", or the number given."""
     if not isinstance(gamma, str):
         return float(gamma)
-    return automatic_gamma(X.shape, typical_size(X), observed_share(X))
+    return clustering_gamma(X.shape, typical_size(X), observed_share(X))

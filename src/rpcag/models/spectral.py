@@ -23,7 +23,7 @@ class NCuts(Embedding):
     Parameters
     ----------
     n_components : int, default=2
-    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
+    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     drop_first : bool, default=False
         Leave out the first vector, the square roots of the degrees: it is the same
@@ -187,7 +187,7 @@ class LaplacianEigenmaps(NCuts):
     Parameters
     ----------
     n_components : int, default=2
-    graph : "knn", "robust", "complete", builder or adjacency, default="knn"
+    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     drop_first : bool, default=True
         Leave out the first vector, which is constant.

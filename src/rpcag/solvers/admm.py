@@ -1,7 +1,7 @@
 """Two-block ADMM for one norm plus any number of terms, certified by its dual."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -100,6 +100,28 @@ def admm(
         solve = _Solve(central, others, ratio, tol, relief, callback, checkpoint)
         solve.begin(shape, np.dtype(dtype), start, ledger, done)
         return solve.run(max_iter)
+
+
+def iterates(
+    central: Any,
+    others: Sequence[Any],
+    shape: tuple[int, int],
+    dtype: Any,
+    *,
+    penalty: float,
+    start: State | None = None,
+) -> Iterator[tuple[np.ndarray, State]]:
+    """Yield L and the state after every iteration of `admm`, without end.
+
+    All copies keep the same penalty, and nothing is certified: for answers that need
+    not be accurate. The arrays are overwritten by the next iteration.
+    """
+    solve = _Solve(central, others, penalty / PENALTY, 0.0, None, None, None)
+    solve.begin(shape, np.dtype(dtype), start, None, 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        while True:
+            solve.iterate()
+            yield solve.L, solve.state()
 
 
 class _Solve:

@@ -12,8 +12,10 @@ Status = Literal["converged", "max_iter", "stopped", "stalled", "numerical_error
 class Progress(NamedTuple):
     """Where a solver stands; one is kept in the history for every certificate.
 
-    `stage` says which solve of a fit this is: "graph" or "feature_graph" while Robust
-    PCA runs for a robust graph, "fit" in the model's own solve.
+    `stage` says which solve of a fit this is: "weights" while weights are chosen,
+    "graph" or "feature_graph" while Robust PCA runs for a robust graph, and "fit" in
+    the model's own solve. While weights are chosen, `n_iter` counts on over all
+    candidates.
     """
 
     n_iter: int

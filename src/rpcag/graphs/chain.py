@@ -1,0 +1,144 @@
+"""Graphs between rows that are ordered, such as in time."""
+
+from collections import Counter
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from rpcag.graphs.builder import GraphBuilder, row_keys
+from rpcag.graphs.inputs import check_rows, shown
+
+
+class Chain(GraphBuilder):
+    """Every row and its neighbors in time, before and after it.
+
+    Use it for rows in time order at equal distances, or for other ordered rows, such as
+    depths or wavelengths. The values do not matter, so gross errors and missing values
+    cannot mislead the graph. If times are missing, insert rows of NaN for them.
+
+    Rows i and j are joined with weight
+
+        1 / |i - j|    if |i - j| <= steps
+        1              if |i - j| = period
+
+    In a random walk, the expected squared difference of two rows is proportional to
+    their lag. With the weight 1 / lag, every edge has the same share of the smoothness.
+
+    Parameters
+    ----------
+    steps : int, default=1
+        Number of rows before and after to which a row is joined. Increase it if the
+        series is smooth and single rows are noisy.
+    period : int, optional
+        Number of rows in a period, at least 2. Also joins a row to the same time in the
+        period before and after, such as yesterday and tomorrow if rows are hours and
+        period=24. It helps most where many rows in sequence are missing.
+
+    Attributes
+    ----------
+    adjacency_ : csr_array of shape (n_samples, n_samples)
+
+    Examples
+    --------
+    >>> from rpcag.graphs import Chain
+    >>> Chain()([[3.0], [1.0], [2.0], [5.0]]).toarray()
+    array([[0., 1., 0., 0.],
+           [1., 0., 1., 0.],
+           [0., 1., 0., 1.],
+           [0., 0., 1., 0.]])
+    """
+
+    image_shape = None
+    by_order = True
+
+    def __init__(self, steps=1, period=None):
+        self.steps = steps
+        self.period = period
+
+    def fit(self, X, y=None, *, mask=None):
+        """Build the graph of the rows of X; `adjacency_` holds it."""
+        X = check_rows(X)
+        self._check(X)
+        rows = self._prepare(X, mask)
+        self._keys = list(row_keys(rows))
+        # Values tell the time of a row only if no other row has them. Rows without
+        # any value, as in an outage, may come again.
+        seen = np.ones(len(self._keys), bool) if rows[1] is None else rows[1].any(1)
+        count = Counter(self._keys)
+        self._position_of = {
+            key: i for i, key in enumerate(self._keys) if count[key] == 1 and seen[i]
+        }
+        self.adjacency_ = self._edges(np.arange(len(self._keys)))
+        return self
+
+    def connect(self, X, mask=None):
+        """Weights between new rows and the rows of the graph.
+
+        The rows of X are consecutive and continue the series after its last row. Rows
+        of the graph that are in X keep their time, and others are placed next to them.
+
+        Returns
+        -------
+        csr_array of shape (n_new, n_samples)
+        """
+        check_is_fitted(self, "adjacency_")
+        keys = list(row_keys(self._prepare(check_rows(X), mask)))
+        return self._edges(self._positions(keys))
+
+    def _positions(self, keys: list[bytes]) -> np.ndarray:
+        """Positions in time of consecutive rows; those of the graph are 0 to n - 1."""
+        n = len(self._keys)
+        if keys == self._keys:  # also if rows are equal
+            return np.arange(n)
+        found = ((k, self._position_of.get(key)) for k, key in enumerate(keys))
+        # Of the first row: from the first one whose time is known, or after the last.
+        position = next((i - k for k, i in found if i is not None), n)
+        positions = []
+        for key in keys:
+            if not 0 <= position < n or self._keys[position] != key:
+                position = self._position_of.get(key, position)
+            positions.append(position)
+            position += 1
+        return np.array(positions, dtype=int)
+
+    def _edges(self, positions: np.ndarray) -> sparse.csr_array:
+        """Weights between rows at the given positions and the rows of the graph."""
+        n = len(self._keys)
+        farthest = max(positions.max(), n - 1) - min(positions.min(), 0)
+        lags, weights = self._lags(int(farthest))
+        offsets = np.concatenate([-lags[::-1], lags])
+        j = positions[:, None] + offsets
+        inside = (j >= 0) & (j < n)
+        data = np.broadcast_to(np.concatenate([weights[::-1], weights]), j.shape)
+        indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+        return sparse.csr_array(
+            (data[inside], j[inside], indptr), shape=(len(positions), n)
+        )
+
+    def _lags(self, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Lags of edges, up to the largest that is possible, and their weights."""
+        weight = {h: 1 / h for h in range(1, min(self.steps, most) + 1)}
+        if self.period is not None and self.period <= most:
+            weight[int(self.period)] = 1.0
+        lags = np.array(sorted(weight), dtype=int)
+        return lags, np.array([weight[h] for h in lags.tolist()])
+
+    def _check(self, X) -> None:
+        super()._check(X)
+        if not _is_int(self.steps, 1):
+            raise ValueError(
+                "steps must be a number of rows, an int of at least 1, got "
+                f"{shown(self.steps)}"
+            )
+        if self.period is not None and not _is_int(self.period, 2):
+            raise ValueError(
+                "period must be a number of rows, an int of at least 2, or None, got "
+                f"{shown(self.period)}"
+            )
+
+
+def _is_int(value, least: int) -> bool:
+    is_int = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_int and value >= least

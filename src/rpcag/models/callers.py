@@ -1,0 +1,21 @@
+"""Find the line of the user's code that called a model."""
+
+import sys
+
+# A pipeline or a search of scikit-learn may stand between that line and the model.
+NOT_THE_USER = ("rpcag", "sklearn", "joblib")
+
+
+def user_stacklevel() -> int:
+    """The `stacklevel` with which `warnings.warn` points at the user's line.
+
+    A model is fitted by `fit`, `fit_transform`, and others, so the number varies.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _package(frame) in NOT_THE_USER:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _package(frame) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -1,0 +1,119 @@
+"""Say why a model predicts hidden entries no better than the medians do."""
+
+import warnings
+
+import numpy as np
+
+from rpcag.graphs.inputs import percent
+from rpcag.models.callers import user_stacklevel
+from rpcag.models.problem import (
+    observed_share,
+    some_rows,
+    theory_lam,
+    typical_centre,
+)
+from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
+from rpcag.models.two_graph_weights import GammaChoice
+from rpcag.models.weights import Choice
+
+# Standard errors above zero up to which the share that is predicted may be chance.
+ERRORS = 2.0
+# Hidden entries from which the standard error can be relied on. With fewer entries,
+# medians of parts of them vary so much that good fits would be warned of.
+FEWEST = 300
+# Share of entries at the median of their feature from which the data are mostly
+# zeros. The median then predicts them, and the other entries are too few.
+MOSTLY = 0.6
+# A fit with given weights warns if less than TIED of the entries, but at least FEW,
+# differ from the median of their feature, and S holds more than IN_S of their distances
+# to it. Below FEW they are more likely errors than data.
+TIED, FEW, IN_S = 0.5, 0.01, 0.95
+
+
+class PoorFitWarning(UserWarning):
+    """The model predicts hidden entries no better than the medians of the features."""
+
+
+def is_poor(choice: Choice | GammaChoice) -> bool:
+    """Whether the share that is predicted is not significantly above zero.
+
+    A choice from one candidate was stopped by a callback, or the candidate is exact.
+    """
+    if choice.n_hidden < FEWEST or len(choice.trials["error"]) == 1:
+        return False
+    return choice.explained < ERRORS * choice.explained_error
+
+
+def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
+    """The likely cause, as far as X tells, and what to try.
+
+    X is what the model sees, so features that were scaled are in one unit.
+    """
+    seen = X[:, ~np.isnan(X).all(axis=0)]
+    is_common = seen == np.nanmedian(seen, axis=0)
+    common = float(is_common.sum() / (~np.isnan(seen)).sum())
+    if common > MOSTLY:
+        return (
+            f"{percent(common)} of the entries equal the median of their feature, as "
+            "in data that are mostly zeros; drop features that are nearly constant, "
+            "or transform the data first, such as counts by a logarithm"
+        )
+    ratio = ratio_of_scales(X)
+    if ratio > DIFFERENT:
+        return (
+            f"the scales of the features differ by a factor of {in_words(ratio)}, and "
+            "the features with the smallest scales hardly count; try scale='robust'"
+        )
+    return (
+        "no low-rank structure was found; check that rows are samples, and that the "
+        "features are related to each other"
+    )
+
+
+def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
+    """Warn of a poor fit, unless weights were given that may be the cause."""
+    names = ("lam", "gamma", "gamma_samples", "gamma_features")
+    weights = (getattr(model, name, 0) for name in names)
+    if all(weight in ("auto", 0) for weight in weights) and is_poor(choice):
+        warnings.warn(
+            f"{type(model).__name__} predicts {choice.explained:.0%} (standard error "
+            f"{choice.explained_error:.0%}) of the spread of hidden entries, which is "
+            "not clearly better than the median of each feature. Likely cause: "
+            f"{why_poor(X, choice)}.",
+            PoorFitWarning,
+            stacklevel=user_stacklevel(),
+        )
+
+
+def warn_if_tied(model, X: np.ndarray) -> None:
+    """Warn if L is little more than the medians of mostly tied data.
+
+    An automatic lam is not questioned: no larger one predicts hidden entries.
+    """
+    by_rule = getattr(model, "gamma", None) == "clustering"
+    lam = getattr(model, "lam", "auto")  # RPCAGCV has candidates
+    if model._part_of is not None or not model._warns_of_ties:
+        return
+    if lam == "auto" and not by_rule:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances = np.abs(some_rows(X) - typical_centre(X))
+        n_observed = int(np.count_nonzero(~np.isnan(distances)))
+        differs = distances > 0
+        share = int(np.count_nonzero(differs)) / max(n_observed, 1)
+        if not FEW <= share < TIED:
+            return
+        in_x = some_rows(model.sparse_)
+        in_x = in_x if model.scale_ is None else in_x / model.scale_
+        in_s = min(float(np.abs(in_x[differs]).sum() / distances[differs].sum()), 1.0)
+    if in_s > IN_S:
+        better = theory_lam(X.shape, observed_share(X) * share)
+        warnings.warn(
+            f"{percent(1 - share)} of X equals the median of its feature, as the zeros "
+            f"of counts do. With lam={model.lam_:.3g}, {type(model).__name__} treats "
+            f"the other entries as errors: L holds {percent(1 - in_s)} of them. If "
+            f"they are data, use {'gamma' if by_rule else 'lam'}='auto' or "
+            f"lam={better:.3g}.",
+            PoorFitWarning,
+            stacklevel=user_stacklevel(),
+        )

@@ -1,0 +1,132 @@
+"""Center and scale features, and return to their units."""
+
+from typing import Any
+
+import numpy as np
+
+from rpcag.graphs.inputs import is_dask
+from rpcag.linalg.blocks import column_blocks, row_blocks
+
+KINDS = ("robust", "standard")
+# The quartiles of a normal distribution are this many deviations apart.
+NORMAL = 1.349
+# Spread of a feature, in rounding errors of its center, up to which it is constant. A
+# smaller number would turn rounding errors into a feature of unit variance.
+ROUNDING = 10
+# Ratio of robust scales from which features are in different units: those with smaller
+# scales hardly change the answer. Pixels of images differ by up to about twenty.
+DIFFERENT = 30.0
+# Share of the features that are left out of this ratio, those with the smallest scales,
+# such as pixels at the edge of images. With fewer than twenty features all count.
+SMALLEST = 0.05
+# Entries of X that are sorted at a time: 8 MiB of doubles.
+PIECE = 2**20
+
+
+def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Center and scale of every feature, ignoring NaN.
+
+    "robust": the median, and the distance of the quartiles over that of a standard
+    normal variable. Up to a quarter of the entries of a feature can be gross errors.
+    If the quartiles coincide, the scale is the standard deviation.
+
+    "standard": the mean and the standard deviation.
+
+    The scale of a constant feature is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag.models.scaling import center_and_scale
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0], [999.0]])
+    >>> center, scale = center_and_scale(X, "robust")
+    >>> center, scale.round(2)
+    (array([3.]), array([1.48]))
+    """
+    center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    for columns in column_blocks(X.shape, PIECE, PIECE):
+        seen = ~np.isnan(X[:, columns]).all(axis=0)
+        if seen.any():
+            places = np.arange(columns.start, columns.stop)[seen]
+            center[places], scale[places] = _measure(X[:, places], kind)
+    return center, scale
+
+
+def standardize(X: Any, center: np.ndarray, scale: np.ndarray) -> Any:
+    """(X - center) / scale, in the precision of X; also of a Dask array."""
+    if is_dask(X):
+        return ((X - center) / scale).astype(X.dtype)
+    Z = np.empty(X.shape, X.dtype)
+    with np.errstate(over="ignore"):
+        for rows in row_blocks(X.shape):
+            Z[rows] = (X[rows] - center) / scale
+    if np.isinf(Z).any():
+        i, j = np.argwhere(np.isinf(Z))[0]
+        raise ValueError(
+            f"X has an entry of size {abs(X[i, j]):.3g} in feature {j}, whose scale is "
+            f"{scale[j]:.3g}: too large to be scaled; rescale X, or mark the entry as "
+            "missing by NaN"
+        )
+    return Z
+
+
+def restore(L: Any, center: np.ndarray | float, scale: np.ndarray) -> Any:
+    """L * scale + center, in the precision of L; also of a Dask array."""
+    if is_dask(L):
+        return (L * scale + center).astype(L.dtype)
+    X = np.empty(L.shape, L.dtype)
+    with np.errstate(over="ignore"):
+        for rows in row_blocks(L.shape):
+            X[rows] = L[rows] * scale + center
+    if not np.isfinite(X).all():
+        raise ValueError(
+            f"the result overflows {L.dtype} in the unit of X; rescale X, whose "
+            f"features have scales up to {scale.max():.3g}"
+        )
+    return X
+
+
+def ratio_of_scales(X: np.ndarray) -> float:
+    """How much larger the largest scale of a feature is than nearly all others.
+
+    Scales are distances of quartiles. Features whose quartiles coincide are left out,
+    because such features, like counts and pixels that are mostly zero, say little
+    about units.
+    """
+    scales = []
+    for columns in column_blocks(X.shape, PIECE, PIECE):
+        Y = X[:, columns]
+        Y = Y[:, ~np.isnan(Y).all(axis=0)]
+        if Y.size:
+            low, high = np.nanpercentile(Y, [25, 75], axis=0)
+            scales.append(high / 2 - low / 2)  # halves: a difference may overflow
+    scale = np.concatenate(scales) if scales else np.zeros(0)
+    scale = scale[scale > 0]
+    if scale.size == 0:
+        return 1.0
+    with np.errstate(over="ignore"):
+        return float(scale.max() / np.quantile(scale, SMALLEST, method="lower"))
+
+
+def in_words(ratio: float) -> str:
+    """A ratio with two digits: 1200, 1.2e+09."""
+    return f"{float(f'{ratio:.2g}'):g}"
+
+
+def _measure(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Of features with observed entries, in units in which no square overflows."""
+    largest = np.nanmax(np.abs(X), axis=0).astype(np.float64)
+    unit = np.ldexp(1.0, np.clip(np.frexp(largest)[1], -1074, 1023))
+    Y = X / unit  # powers of two: exact
+    deviation = np.nanstd(Y, axis=0)
+    if kind == "standard":
+        middle, spread = np.nanmean(Y, axis=0), deviation
+    else:
+        low, middle, high = np.nanpercentile(Y, [25, 50, 75], axis=0)
+        spread = np.where(high > low, (high - low) / NORMAL, deviation)
+    rounding = ROUNDING * float(np.finfo(X.dtype).eps) * np.abs(middle)
+    varies = (spread > rounding) & (np.nanmax(Y, axis=0) > np.nanmin(Y, axis=0))
+    with np.errstate(over="ignore"):
+        scale = np.maximum(spread * unit, np.finfo(np.float64).smallest_subnormal)
+    scale = np.minimum(scale, np.finfo(np.float64).max)
+    return middle * unit, np.where(varies, scale, 1.0)

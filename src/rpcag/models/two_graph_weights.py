@@ -1,0 +1,114 @@
+"""Choose the two gammas of FRPCAG from the data, by predicting hidden entries."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpcag.models.hidden_entries import hide, spread_of
+
+# Candidates, in units of one over the typical size of an entry. Zero is not among them:
+# without one of the graphs, gross errors take many iterations.
+LADDER = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+FIRST = LADDER.index(1 / 4)
+# Certified gap and iterations of a trial. More would change its error by little.
+GAP, MAX_ITER = 2e-2, 150
+
+Place = tuple[int, int]  # on the ladder, of both gammas
+
+
+@dataclass(frozen=True)
+class GammaChoice:
+    """The gammas that predict hidden entries best.
+
+    Attributes
+    ----------
+    gamma_samples, gamma_features : float
+    explained, explained_error : float
+        Share of the spread of the hidden entries that is predicted, and its standard
+        error.
+    trials : dict of ndarray
+        ``gamma_samples``, ``gamma_features`` and ``error`` of every candidate: the root
+        mean squared error of the hidden entries, truncated, in the unit of X.
+    n_hidden, n_rows : int
+        Entries that were predicted, and rows of X that were used.
+    """
+
+    gamma_samples: float
+    gamma_features: float
+    explained: float
+    explained_error: float
+    trials: dict[str, np.ndarray]
+    n_hidden: int
+    n_rows: int
+
+
+def choose_gammas(
+    X: np.ndarray,
+    size: float,
+    given: tuple[float | None, float | None],
+    prepare: Callable[[np.ndarray], Callable[[tuple[float, float]], np.ndarray]],
+) -> GammaChoice:
+    """Choose those of the two gammas that are not given.
+
+    `prepare` builds the graphs of X without its hidden entries, and returns a function
+    from gammas to L. From the middle of the ladder, one gamma at a time goes a step up
+    or down as long as the error falls. `size` is that of a typical entry.
+    """
+    hidden = hide(X)
+    _, columns = np.nonzero(hidden)
+    truth = X[hidden].astype(np.float64)
+    Y = np.where(hidden, X.dtype.type(np.nan), X)
+    spread, solve = spread_of(Y), prepare(Y)
+    limit = spread.limit[columns] / size
+    errors: dict[Place, float] = {}
+    predictions: dict[Place, np.ndarray] = {}
+
+    def gammas(place: Place) -> tuple[float, float]:
+        a, b = (
+            LADDER[k] / size if gamma is None else gamma
+            for k, gamma in zip(place, given, strict=True)
+        )
+        return a, b
+
+    def error(place: Place) -> float:
+        if place not in errors:
+            predicted = solve(gammas(place))[hidden].astype(np.float64)
+            distances = np.minimum(np.abs(truth - predicted) / size, limit)
+            predictions[place] = predicted
+            errors[place] = float(np.mean(distances**2)) if len(truth) else 0.0
+        return errors[place]
+
+    def neighbors(place: Place) -> list[Place]:
+        found: list[Place] = []
+        for axis in (0, 1):
+            for step in (-1, 1):
+                moved = list(place)
+                moved[axis] += step
+                if given[axis] is None and 0 <= moved[axis] < len(LADDER):
+                    found.append((moved[0], moved[1]))
+        return found
+
+    best = (FIRST, FIRST)
+    error(best)
+    while len(truth):
+        around = neighbors(best)
+        found = min(around, key=lambda place: (error(place), place), default=best)
+        if error(found) >= error(best):
+            break
+        best = found
+    explained, spread_error = spread.explained(truth, predictions[best], columns)
+    places = list(errors)
+    tried = np.array([gammas(place) for place in places])
+    return GammaChoice(
+        *gammas(best),
+        explained=explained,
+        explained_error=spread_error,
+        trials={
+            "gamma_samples": tried[:, 0],
+            "gamma_features": tried[:, 1],
+            "error": size * np.sqrt([errors[place] for place in places]),
+        },
+        n_hidden=len(truth),
+        n_rows=len(X),
+    )
