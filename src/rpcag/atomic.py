@@ -82,6 +82,63 @@ def write_atomically(
             raise
 
 
+@contextmanager
+def write_together(paths: Iterable[Path]) -> Iterator[list[Path]]:
+    """Yield a temporary file for each path; at the end they replace all paths or none.
+
+    Like `write_atomically` for several files. After any exception, also while the files
+    are put in place, all paths are as before.
+    """
+    with ExitStack() as stack:
+        targets = list(paths)
+        saved: list[tuple[Path, Path | None]] = []
+        stack.enter_context(_undone(saved))
+        parts = [stack.enter_context(_held(path, saved)) for path in targets]
+        yield parts
+        for path, part in zip(targets, parts, strict=True):
+            with explained(path, part):
+                _keep_mode(path, part)
+                _sync(part)
+
+
+@contextmanager
+def _held(path: Path, saved: list[tuple[Path, Path | None]]) -> Iterator[Path]:
+    """`write_atomically` that keeps the old file under another name."""
+    with write_atomically(path) as part:
+        yield part
+        if not path.exists():
+            saved.append((path, None))
+            return
+        backup = path.parent / token()
+        saved.append((path, backup))
+        with explained(path):
+            try:
+                os.link(path, backup)
+            except (OSError, NotImplementedError, AttributeError):
+                shutil.copy2(path, backup)
+
+
+@contextmanager
+def _undone(saved: list[tuple[Path, Path | None]]) -> Iterator[None]:
+    """After an exception, put the old files back; else remove them."""
+    try:
+        yield
+    except BaseException:
+        for path, backup in saved:
+            with suppress(OSError):
+                if backup is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    os.replace(backup, path)
+                    # Two names of one file: the system leaves both.
+                    backup.unlink(missing_ok=True)
+        raise
+    for _, backup in saved:
+        if backup is not None:
+            with suppress(OSError):
+                backup.unlink()
+
+
 def write_text(
     path: Path, text: str, errors: str = "strict", *, within: Path | None = None
 ) -> None:

@@ -74,11 +74,11 @@ def to_table(columns: Columns, reading: Reading, source: str) -> Table:
         single = [
             name
             for name, words in texts.items()
-            if len(set(words)) == len(words) and not _are_measures(words, numbers)
+            if len(set(words)) == len(words) and not are_measures(words, numbers)
         ]
         names = texts.pop(single[0]) if single else None
     for name, words in texts.items():
-        if _are_measures(words, numbers):
+        if are_measures(words, numbers):
             word = next(w for w in words if is_measure(w) and not numbers.is_number(w))
             raise ValueError(
                 f"column {name!r} of {source} has numbers that are written as text, "
@@ -107,7 +107,7 @@ def to_table(columns: Columns, reading: Reading, source: str) -> Table:
     )
 
 
-def _are_measures(words: Sequence[str], numbers: Numbers) -> bool:
+def are_measures(words: Sequence[str], numbers: Numbers) -> bool:
     """Whether text is numbers with units, signs or thousands separators.
 
     Mostly plain numbers are identifiers that the format itself holds as text.
@@ -117,3 +117,10 @@ def _are_measures(words: Sequence[str], numbers: Numbers) -> bool:
     return 2 * plain < len(filled) and (
         sum(map(is_measure, filled)) >= SHARE * len(filled)
     )
+
+
+def are_identifiers(values: np.ndarray) -> bool:
+    """Whether whole numbers are so large that no float holds all of them."""
+    known = values[np.isfinite(values)]
+    largest = np.abs(known).max(initial=0.0)
+    return bool(2.0**53 < largest < 1e25 and (known == np.round(known)).all())

@@ -45,11 +45,11 @@ class Decomposition:
     image_shape : tuple of int, or None
         (height, width) or (height, width, 3) where rows are images.
     facts : dict
-        Where it came from and what was proved: ``versions``, ``input`` (``file``,
+        Where it came from and how good it is: ``versions``, ``input`` (``file``,
         ``sha256``, ``shape``), ``model``, ``parameters`` as given, ``resolved`` as
-        used, ``objective``, ``lower_bound``, ``gap``, ``rank``, ``n_iter``, ``status``,
-        ``seconds``, and ``history``: [iteration, objective, lower bound, gap] at every
-        certificate.
+        used, ``objective``, ``lower_bound``, ``gap``, ``explained``,
+        ``explained_error``, ``rank``, ``n_iter``, ``status``, ``seconds``, and
+        ``history``: [iteration, objective, lower bound, gap] at every certificate.
 
     Examples
     --------

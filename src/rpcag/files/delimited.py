@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
-from rpcag.files.columns import Columns, check_chosen
+from rpcag.files.columns import Columns, are_identifiers, check_chosen
+from rpcag.files.content import Source
 from rpcag.files.fast_text import read_large
 from rpcag.files.names import original, unique
 from rpcag.files.numbers import Numbers
@@ -55,8 +56,44 @@ MARKS = {
 Line = tuple[int, list[str]]  # its number in the file, its fields
 
 
-def read_delimited(path: Path, reading: Reading) -> Columns:
+@dataclass(frozen=True)
+class Layout:
+    """How a table is written as text.
+
+    Attributes
+    ----------
+    encoding, delimiter : str
+        Runs of blanks divide fields if the delimiter is SPACE.
+    names : list of str
+        One per column; numbers were added to those in `doubles`.
+    first : int
+        Line of the first row, counted from 1; its last one if it has several.
+    numbers : Numbers
+        How numbers and missing values are written.
+    numeric : list of int
+        Columns that were read as numbers.
+    doubles : list of str
+        Names in the header that several columns have.
+    """
+
+    encoding: str
+    delimiter: str
+    names: list[str]
+    first: int
+    numbers: Numbers
+    numeric: list[int]
+    doubles: list[str]
+
+
+def read_delimited(path: Source, reading: Reading) -> Columns:
     """All columns; those that are mostly words, or that an option names, as text."""
+    found, _ = read_with_layout(path, reading)
+    found.notes.extend(_rounded(found.numbers, found.features))
+    return found
+
+
+def read_with_layout(path: Source, reading: Reading) -> tuple[Columns, Layout]:
+    """The columns, and how they are written."""
     encoding = _encoding(path)
     try:
         with _table_of_text(path, encoding):
@@ -64,15 +101,15 @@ def read_delimited(path: Path, reading: Reading) -> Columns:
     except UnicodeDecodeError:
         line, byte = _western(path)
     with _table_of_text(path, WESTERN):
-        found = _read(path, reading, WESTERN)
+        found, layout = _read(path, reading, WESTERN)
     found.notes.append(
         f"line {line} has the byte 0x{byte:02x}, which is not UTF-8: the file was read "
         "as Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
     )
-    return found
+    return found, layout
 
 
-def rows_of(path: Path, delimiter: str | None) -> list[Line]:
+def rows_of(path: Source, delimiter: str | None) -> list[Line]:
     """Lines of fields, without blank lines and comments at the top."""
     encoding = _encoding(path)
     try:
@@ -84,7 +121,7 @@ def rows_of(path: Path, delimiter: str | None) -> list[Line]:
 
 
 @contextmanager
-def _table_of_text(path: Path, encoding: str) -> Iterator[None]:
+def _table_of_text(path: Source, encoding: str) -> Iterator[None]:
     """Make errors of `csv`, and of damaged UTF-16 or UTF-32, name the file."""
     try:
         yield
@@ -102,7 +139,7 @@ def _table_of_text(path: Path, encoding: str) -> Iterator[None]:
         ) from error
 
 
-def _encoding(path: Path) -> str:
+def _encoding(path: Source) -> str:
     with path.open("rb") as file:
         start = file.read(4096)
     for mark, encoding in MARKS.items():
@@ -116,7 +153,7 @@ def _encoding(path: Path) -> str:
     return UTF_8
 
 
-def _western(path: Path) -> tuple[int, int]:
+def _western(path: Source) -> tuple[int, int]:
     """Line and value of the first byte that is not UTF-8, if the file is Windows-1252.
 
     Spreadsheets write Windows-1252, which includes the letters of Latin-1. But almost
@@ -139,14 +176,14 @@ def _western(path: Path) -> tuple[int, int]:
     return first
 
 
-def _not_utf_8(path: Path, line: int, byte: int) -> str:
+def _not_utf_8(path: Source, line: int, byte: int) -> str:
     return (
         f"{path}, line {line}: the byte 0x{byte:02x} is not UTF-8; correct it, or save "
         "the file as UTF-8"
     )
 
 
-def _lines(path: Path, delimiter: str | None, encoding: str) -> Iterator[Line]:
+def _lines(path: Source, delimiter: str | None, encoding: str) -> Iterator[Line]:
     if delimiter is None:
         delimiter = _guess_delimiter(path, encoding)
     with path.open(newline="", encoding=encoding) as file:
@@ -171,7 +208,7 @@ def _lines(path: Path, delimiter: str | None, encoding: str) -> Iterator[Line]:
             yield number, row
 
 
-def _guess_delimiter(path: Path, encoding: str) -> str:
+def _guess_delimiter(path: Source, encoding: str) -> str:
     """What divides the most lines into the same number of fields, above one.
 
     Of several that divide all lines, the one that leaves more numbers: a semicolon may
@@ -222,7 +259,7 @@ def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
     return times / len(filled), numeric / sum(map(len, filled))
 
 
-def _read(path: Path, reading: Reading, encoding: str) -> Columns:
+def _read(path: Source, reading: Reading, encoding: str) -> tuple[Columns, Layout]:
     delimiter = reading.delimiter
     if delimiter is not None:
         delimiter = DELIMITER_NAMES.get(delimiter, delimiter)
@@ -245,7 +282,7 @@ def _read(path: Path, reading: Reading, encoding: str) -> Columns:
     notes: list[str] = []
     below = [row for _, row in head[1:] or head]
     numbers = Numbers(_decimal(reading, below, delimiter), reading.missing)
-    names = _header(path, head, reading, numbers, notes)
+    names = header_of(path, head, reading, numbers, notes)
     if names is not None:
         names = [original(name) for name in names]
         head = head[1:]
@@ -274,7 +311,16 @@ def _read(path: Path, reading: Reading, encoding: str) -> Columns:
     found = None
     if encoding == UTF_8 and not is_all:
         found = words.read_fast(head, delimiter, notes)
-    return found or words.read(itertools.chain(head, lines), notes)
+    found = found or words.read(itertools.chain(head, lines), notes)
+    return found, Layout(
+        encoding,
+        delimiter,
+        names,
+        head[0][0],
+        words.numbers,
+        words.numeric,
+        doubles,
+    )
 
 
 def _decimal(reading: Reading, rows: list[list[str]], delimiter: str) -> str:
@@ -291,8 +337,8 @@ def _decimal(reading: Reading, rows: list[list[str]], delimiter: str) -> str:
     return reading.decimal
 
 
-def _header(
-    path: Path,
+def header_of(
+    path: Source,
     head: list[Line],
     reading: Reading,
     numbers: Numbers,
@@ -355,10 +401,10 @@ def _are_row_names(words: list[str], numbers: Numbers) -> bool:
     words = [word.strip() for word in words]
     if len(words) > 1 and words == list(map(str, range(len(words)))):
         return True
-    return _are_words(words, numbers)
+    return are_words(words, numbers)
 
 
-def _are_words(words: Iterable[str], numbers: Numbers) -> bool:
+def are_words(words: Iterable[str], numbers: Numbers) -> bool:
     """Mostly: one that is not a number among numbers is a mistake."""
     filled = [word for word in words if not numbers.is_missing(word)]
     return 2 * sum(map(numbers.is_number, filled)) < len(filled)
@@ -442,7 +488,7 @@ class _Words:
         try:
             self.numbers.many(words)
         except ValueError:
-            return _are_words(words, self.numbers)
+            return are_words(words, self.numbers)
         return False
 
     def read(self, lines: Iterator[Line], notes: list[str]) -> Columns:
@@ -491,7 +537,6 @@ class _Words:
     ) -> Columns:
         texts = {name: [original(w) for w in words] for name, words in texts.items()}
         features = [self.names[j] for j in self.numeric]
-        notes += _rounded(values, features)
         return Columns(
             *(values, features, texts, self.index, notes),
             decimal=self.numbers.decimal,
@@ -519,13 +564,10 @@ class _Words:
 
 def _rounded(values: np.ndarray, features: list[str]) -> list[str]:
     """A note on whole numbers that no float holds: identifiers, most likely."""
-    with np.errstate(invalid="ignore"):
-        huge = ((np.abs(values) > 2.0**53) & np.isfinite(values)).any(axis=0)
-    for j in np.flatnonzero(huge):
-        column = values[:, j][np.isfinite(values[:, j])]
-        if (column == np.round(column)).all() and np.abs(column).max() < 1e25:
+    for name, column in zip(features, values.T, strict=True):
+        if are_identifiers(column):
             return [
-                f"column {features[j]!r} has whole numbers beyond 2^53, which are "
-                f"rounded; if they are identifiers, --names {features[j]!r}"
+                f"column {name!r} has whole numbers beyond 2^53, which are rounded; if "
+                f"they are identifiers, --names {name!r}"
             ]
     return []

@@ -3,7 +3,8 @@
 import importlib
 from types import ModuleType
 
-READS = {"pyarrow": "Parquet", "h5py": "HDF5 and MATLAB 7.3"}
+READS = {"pyarrow": "Parquet", "h5py": "HDF5 and MATLAB 7.3", "openpyxl": "Excel"}
+EXTRAS = {"openpyxl": "excel"}
 
 
 def need(module: str) -> ModuleType:
@@ -13,5 +14,6 @@ def need(module: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{READS[package]} files need {package}: pip install 'rpcag[files]'"
+            f"{READS[package]} files need {package}: pip install "
+            f"'rpcag[{EXTRAS.get(package, 'files')}]'"
         ) from error

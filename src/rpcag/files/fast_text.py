@@ -7,11 +7,11 @@ left to `csv`, which says what is wrong and where.
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rpcag.files.content import Source, size_of
 from rpcag.files.numbers import Numbers
 
 LARGE = 1_000_000  # bytes; below, to import pyarrow takes longer than to read
@@ -19,7 +19,7 @@ BLOCK = 1 << 24  # bytes that are parsed at a time; a line has to fit
 
 
 def read_large(
-    path: Path,
+    path: Source,
     width: int,
     first: int,
     numeric: Sequence[int],
@@ -28,7 +28,7 @@ def read_large(
     numbers: Numbers,
 ) -> tuple[np.ndarray, dict[int, list[str]]] | None:
     """Columns of numbers and of text from line `first` on, or None."""
-    if path.stat().st_size < LARGE or not numeric or not delimiter.strip(" "):
+    if size_of(path) < LARGE or not numeric or not delimiter.strip(" "):
         return None
     try:
         import pyarrow
@@ -40,21 +40,22 @@ def read_large(
     names = [str(j) for j in range(width)]
     kinds = {str(j): pyarrow.float64() for j in numeric}
     kinds |= {str(j): pyarrow.string() for j in text}
+    options = {
+        "read_options": csv.ReadOptions(
+            column_names=names, skip_rows=first - 1, block_size=BLOCK
+        ),
+        "parse_options": csv.ParseOptions(delimiter=delimiter),
+        "convert_options": csv.ConvertOptions(
+            column_types=kinds,
+            include_columns=list(kinds),
+            null_values=spellings(numbers.missing),
+            strings_can_be_null=False,
+            decimal_point=numbers.decimal,
+        ),
+    }
     try:
-        found = csv.read_csv(
-            path,
-            read_options=csv.ReadOptions(
-                column_names=names, skip_rows=first - 1, block_size=BLOCK
-            ),
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(
-                column_types=kinds,
-                include_columns=list(kinds),
-                null_values=spellings(numbers.missing),
-                strings_can_be_null=False,
-                decimal_point=numbers.decimal,
-            ),
-        )
+        with path.open("rb") as file:
+            found = csv.read_csv(file, **options)
     except pyarrow.ArrowException:
         return None
     X = np.empty((found.num_rows, len(numeric)))
@@ -78,7 +79,7 @@ def _stripped(column: Any) -> list[str]:
     return [word.strip() for word in column.to_pylist()]
 
 
-def _quotes_are_plain(path: Path, delimiter: str) -> bool:
+def _quotes_are_plain(path: Source, delimiter: str) -> bool:
     """Whether quotes are only around whole fields without quotes or line breaks."""
     field = re.escape(delimiter.encode())
     plain = re.compile(rb'(?<![^\r\n%b])"[^"\r\n]*"(?![^\r\n%b])' % (field, field))

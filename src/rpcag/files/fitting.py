@@ -15,21 +15,29 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from rpcag.files.decomposition import Decomposition
-from rpcag.files.scaling import centre_and_scale, standardised
 from rpcag.files.table import Table
 from rpcag.graphs.inputs import percent
 from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
+from rpcag.models.scaling import (
+    DIFFERENT,
+    KINDS,
+    center_and_scale,
+    in_words,
+    ratio_of_scales,
+    standardize,
+)
 
 DECOMPOSITIONS: dict[str, type] = {
     model.__name__.lower(): model for model in (RPCA, RPCAG, FRPCAG)
 }
 BY_NAME: dict[str, type] = {model.__name__.lower(): model for model in MODELS}
-# Entries of S below this share of the deviation of X (of the feature, where these are
-# standardised) are not counted: they are what is left of the solver's gap.
+# Entries of S below this share of the deviation of X (of the feature, if features are
+# scaled) are not counted: they are what is left of the solver's gap.
 NEGLIGIBLE = 0.01
 LARGEST = 3  # entries of S that are told
-# Parameters that do not change the answer.
-UNTOLD = ("verbose", "warm_start", "checkpoint_seconds")
+# Parameters that do not change the answer; the scale is a fact of its own.
+UNTOLD = ("verbose", "warm_start", "checkpoint_seconds", "scale")
+SCALES = ("auto", *KINDS, "none")
 
 
 def model_class(name: str, known: dict[str, type]) -> type:
@@ -78,6 +86,45 @@ def check_missing(model: BaseEstimator, table: Table) -> None:
         )
 
 
+def check_scale(option: str | None) -> None:
+    if option is not None and option not in SCALES:
+        raise ValueError(f"--scale must be one of {', '.join(SCALES)}, got {option!r}")
+
+
+def choose_scale(option: str | None, table: Table) -> tuple[str | None, list[str]]:
+    """The model's `scale` for --scale, with a note if it was chosen automatically."""
+    if option not in (None, "auto"):
+        return (None if option == "none" else option), []
+    ratio = 1.0 if table.image_shape is not None else ratio_of_scales(table.X)
+    if ratio <= DIFFERENT:
+        return None, []
+    return "robust", [
+        f"the scales of the features differ by a factor of {in_words(ratio)}; they "
+        "were centered and scaled first (--scale robust), --scale none leaves them as "
+        "they are"
+    ]
+
+
+def scale_rows(
+    model: BaseEstimator, table: Table, option: str | None
+) -> tuple[np.ndarray, str, list[str]]:
+    """The rows to fit a model to, the name of the scale, and notes.
+
+    Models with the parameter `scale` scale rows themselves. For other models rows are
+    scaled here, but not automatically if the model needs non-negative numbers.
+    """
+    automatic = option in (None, "auto")
+    if automatic and get_tags(model).input_tags.positive_only:
+        option = "none"
+    scale, notes = choose_scale(option, table)
+    if "scale" in model.get_params():
+        model.set_params(scale=scale)
+    elif scale is not None:
+        rows = standardize(table.X, *center_and_scale(table.X, scale))
+        return rows, scale, notes
+    return table.X, scale or "none", notes
+
+
 def fit(model: BaseEstimator, X: np.ndarray) -> tuple[float, list[str]]:
     """Fit, and return the seconds and what was warned of."""
     start = time.perf_counter()
@@ -90,30 +137,21 @@ def fit(model: BaseEstimator, X: np.ndarray) -> tuple[float, list[str]]:
 
 
 def decompose(
-    table: Table, model: BaseEstimator, *, components: int | None, standardise: bool
+    table: Table, model: BaseEstimator, *, components: int | None, scale: str | None
 ) -> tuple[Decomposition, list[str]]:
-    """Fit one of `DECOMPOSITIONS` to a table; notes come with the decomposition.
-
-    With `standardise` the model sees (X - centre) / scale; L and S are in the units of
-    X again: X = centre + scale L' + scale S'.
-    """
-    X = table.X
+    """Fit one of `DECOMPOSITIONS` to a table; notes come with the decomposition."""
     fitted: Any = model
-    if standardise:
-        Z, centre, unit = standardised(X)
-        seconds, notes = fit(model, Z)
-        L, S = fitted.low_rank_ * unit + centre, fitted.sparse_ * unit
-    else:
-        seconds, notes = fit(model, X)
-        notes += _scales(X) if table.image_shape is None else []
-        L, S = fitted.low_rank_, fitted.sparse_
-        centre, unit = centre_and_scale(X.reshape(-1, 1))
+    X, name, notes = scale_rows(model, table, scale)
+    seconds, said = fit(model, X)
+    unit = fitted.scale_
+    if unit is None:
+        _, unit = center_and_scale(X.reshape(-1, 1), "robust")
     kept = fitted.rank_ if components is None else min(components, fitted.rank_)
     graph = getattr(fitted, "adjacency_", None)
     missing = np.isnan(X)
     return Decomposition(
-        low_rank=L,
-        sparse=S,
+        low_rank=fitted.low_rank_,
+        sparse=fitted.sparse_,
         missing=missing if missing.any() else None,
         embedding=fitted.embedding_[:, :kept],
         components=fitted.components_[:kept],
@@ -124,9 +162,19 @@ def decompose(
         labels=table.labels,
         image_shape=table.image_shape,
         facts=facts(fitted, seconds)
-        | {"standardised": standardise}
-        | _of_sparse(table, S, unit),
-    ), notes
+        | {"scale": name}
+        | _scaling(fitted)
+        | _of_sparse(table, fitted.sparse_, unit),
+    ), notes + said
+
+
+def _scaling(model: Any) -> dict[str, Any]:
+    """What gives L from embedding times components, if the features were scaled."""
+    if model.scale_ is None:
+        return {}
+    return {
+        "scaling": {"center": model.center_.tolist(), "scale": model.scale_.tolist()}
+    }
 
 
 def facts(model: Any, seconds: float) -> dict[str, Any]:
@@ -154,8 +202,9 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
     for name in (*told[1:], "rank", "n_iter", "status"):
         if hasattr(model, f"{name}_"):
             found[name] = getattr(model, f"{name}_")
-    if getattr(model, "weights_", None) is not None:
+    if getattr(model, "explained_", None) is not None:
         found["explained"] = model.explained_
+        found["explained_error"] = model.weights_.explained_error
     found["seconds"] = round(seconds, 3)
     if set(told) <= set(history):
         columns = zip(*(history[name].tolist() for name in told), strict=True)
@@ -199,19 +248,3 @@ def _of_sparse(table: Table, S: np.ndarray, unit: np.ndarray) -> dict[str, Any]:
         "gross_share": float((sizes > 1).sum() / observed),
         "largest": largest,
     }
-
-
-def _scales(X: np.ndarray) -> list[str]:
-    """A note where features have such different units that some count for nothing."""
-    _, scale = centre_and_scale(X)
-    varies = np.nanmax(X, axis=0, initial=-np.inf) > np.nanmin(
-        X, axis=0, initial=np.inf
-    )
-    if varies.sum() > 1:
-        ratio = scale[varies].max() / scale[varies].min()
-        if ratio > 100:
-            return [
-                f"features differ in size by a factor of {ratio:.0f}, so that the "
-                "small ones count for little; --standardise brings them to one scale"
-            ]
-    return []

@@ -6,7 +6,7 @@ from typing import Any
 
 # Text that spreadsheets compute instead of showing: a sign and at least one character.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n](?s:.)")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 
 
 def escaped(cells: Sequence[Any]) -> list[Any]:

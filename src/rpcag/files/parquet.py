@@ -21,15 +21,15 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
     names = unique(table.column_names)
-    index = _index(table, names)
+    index = index_of(table, names)
     check_chosen(str(path), names, reading)
     asked = {reading.labels, reading.names, index}
     numbers, features, texts = [], [], {}
     for name, column in zip(names, table.columns, strict=True):
         if name in reading.drop:
             continue
-        if name in asked or not _is_number(arrow.types, column.type):
-            texts[name] = _text(arrow, column, name, path)
+        if name in asked or not is_number(arrow.types, column.type):
+            texts[name] = text_of(arrow, column, name, path)
         else:
             numbers.append(column)
             features.append(name)
@@ -67,7 +67,7 @@ def read_whole(path: Path):
             return file.read()
 
 
-def _index(table, names: list[str]) -> str | None:
+def index_of(table, names: list[str]) -> str | None:
     """The index of a pandas frame, if it was written as a column."""
     try:
         metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
@@ -77,7 +77,7 @@ def _index(table, names: list[str]) -> str | None:
     return columns[0] if len(columns) == 1 else None
 
 
-def _is_number(types, kind) -> bool:
+def is_number(types, kind) -> bool:
     return (
         types.is_integer(kind)
         or types.is_floating(kind)
@@ -87,7 +87,7 @@ def _is_number(types, kind) -> bool:
     )
 
 
-def _text(arrow, column, name: str, path: Path) -> list[str]:
+def text_of(arrow, column, name: str, path: Path) -> list[str]:
     if arrow.types.is_nested(column.type):
         raise ValueError(
             f"column {name!r} of {path} holds {column.type}, not numbers; "

@@ -1,7 +1,7 @@
 """Read a table from any file the command knows."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,33 +81,11 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
 
 def _finish(table: Table, reading: Reading, path: Path) -> Table:
     """What holds for all formats: values that mean missing, infinities, images."""
-    X = table.X
-    marks = {normal(word) for word in reading.missing}
-    values = [float(mark) for mark in marks if _is_float(mark)]
-    if any(np.isinf(values)):
-        values += [np.inf, -np.inf]
-    if values and np.isin(X, values).any():
-        X = np.where(np.isin(X, values), np.nan, X)
-    if np.isinf(X).any():
-        i, j = np.argwhere(np.isinf(X))[0]
-        raise ValueError(
-            f"{path} has infinite values, the first in sample {table.samples[i]!r}, "
-            f"feature {table.features[j]!r}; --missing inf reads them as missing"
-        )
-    if np.isnan(X).all():
-        raise ValueError(f"{path} has no value at all: everything is missing")
+    X = without_marks(table.X, reading.missing)
+    check_values(path, X, table.samples, table.features)
     notes = list(table.notes)
-    for axis, what, names in (
-        (0, "feature", table.features),
-        (1, "sample", table.samples),
-    ):
-        empty = np.flatnonzero(np.isnan(X).all(axis=axis))
-        if len(empty):
-            first = names[empty[0]]
-            notes.append(
-                f"{len(empty)} {what}{'s have' if len(empty) > 1 else ' has'} no value "
-                f"at all, such as {first!r}"
-            )
+    notes += note_on_empty(X, 0, "feature", table.features)
+    notes += note_on_empty(X, 1, "sample", table.samples)
     shape = table.image_shape
     if reading.shape is not None and path.is_file():
         if min(reading.shape) < 1 or math.prod(reading.shape) != X.shape[1]:
@@ -117,6 +95,43 @@ def _finish(table: Table, reading: Reading, path: Path) -> Table:
             )
         shape = reading.shape
     return replace(table, X=X, image_shape=shape, notes=notes)
+
+
+def without_marks(X: np.ndarray, missing: Iterable[str]) -> np.ndarray:
+    """X with NaN for numbers that stand for a missing value, such as -999."""
+    marks = {normal(word) for word in missing}
+    values = [float(mark) for mark in marks if _is_float(mark)]
+    if any(np.isinf(values)):
+        values += [np.inf, -np.inf]
+    if values and np.isin(X, values).any():
+        return np.where(np.isin(X, values), np.nan, X)
+    return X
+
+
+def check_values(
+    source: object, X: np.ndarray, samples: Sequence[object], features: Sequence[str]
+) -> None:
+    """Refuse infinite values, and a table without any value."""
+    if np.isinf(X).any():
+        i, j = np.argwhere(np.isinf(X))[0]
+        raise ValueError(
+            f"{source} has infinite values, the first in sample {samples[i]!r}, "
+            f"feature {features[j]!r}; --missing inf reads them as missing"
+        )
+    if np.isnan(X).all():
+        raise ValueError(f"{source} has no value at all: everything is missing")
+
+
+def note_on_empty(
+    X: np.ndarray, axis: int, what: str, names: Sequence[object]
+) -> list[str]:
+    """A note if some rows or columns have no value."""
+    empty = np.flatnonzero(np.isnan(X).all(axis=axis))
+    if not len(empty):
+        return []
+    have = "s have" if len(empty) > 1 else " has"
+    first = names[empty[0]]
+    return [f"{len(empty)} {what}{have} no value at all, such as {first!r}"]
 
 
 def _is_float(word: str) -> bool:

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html
 import json
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -17,6 +18,7 @@ from rpcag.files.place import check_file
 SCRIPTS = (
     *("base", "colour", "axes", "select"),
     *("viewer", "images", "profile", "charts", "scatter", "embedding", "heat"),
+    *("changes", "column", "cells"),
     *("tables", "main"),
 )
 escape = html.escape
@@ -81,6 +83,31 @@ def empty(text: str) -> str:
 
 def hint(text: str) -> str:
     return f'<p class="hint">{escape(text)}</p>'
+
+
+def scrolled(
+    caption: str, header: Iterable[str], rows: list[str], foot: str = ""
+) -> str:
+    """A table that sorts, and scrolls sideways where it is too wide."""
+    caption = escape(caption)
+    heads = "".join(
+        f'<th scope="col">{escape(name).replace(" %", "&nbsp;%")}</th>'
+        for name in header
+    )
+    return (
+        f'<div><p class="caption">{caption}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
+        '<table class="sortable">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+        f"{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div></div>"
+    )
+
+
+def verdict(name: str, headline: str, sentence: str) -> str:
+    return (
+        f'<div class="card verdict" id="{name}"><strong>{escape(headline)}</strong>'
+        f"<p>{escape(sentence)}</p></div>"
+    )
 
 
 def check_target(path: Path, *, force: bool) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rpcag.files.decomposition import Decomposition, plain
 from rpcag.page import pack
-from rpcag.page.document import Page, empty, escape, hint, section
+from rpcag.page.document import Page, empty, escape, hint, section, verdict
 from rpcag.page.extract import (
     MATRIX_BYTES,
     PIXELS,
@@ -19,7 +19,7 @@ from rpcag.page.extract import (
 )
 from rpcag.page.facts import facts_html
 from rpcag.page.graph import graph_parts
-from rpcag.page.words import certificate, count, share
+from rpcag.page.words import certificate, count, fit, share
 
 # Components one can choose from.
 COMPONENTS = 8
@@ -48,11 +48,9 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
     model = found.facts.get("model", "")
     title = " · ".join(filter(None, [PurePath(source).name if source else "", model]))
     page = Page(title or "Decomposition", f'<p class="lead">{_lead(found)}</p>')
-    headline, sentence = certificate(found.facts)
-    page.add(
-        f'<div class="card verdict" id="certificate"><strong>{escape(headline)}'
-        f"</strong><p>{escape(sentence)}</p></div>"
-    )
+    verdicts = {"certificate": certificate(found.facts), "fit": fit(found.facts)}
+    cards = "".join(verdict(name, *told) for name, told in verdicts.items() if told)
+    page.add(f'<div class="columns two">{cards}</div>' if verdicts["fit"] else cards)
     page.add('<div class="columns wide-left">')
     page.add(section("samples", "Samples", *_samples(page, found, kept)))
     page.add(section("embedding", "Embedding", *_embedding(page, found, kept)))

@@ -10,9 +10,9 @@ GROUPS = {
     "Parameters": ("model", "parameters", "resolved"),
     "Answer": (
         *("objective", "lower_bound", "gap", "rank", "n_iter", "status", "seconds"),
-        *("sparse_share", "gross_share"),
+        *("explained", "explained_error", "sparse_share", "gross_share"),
     ),
-    "Data": ("input", "missing", "standardised"),
+    "Data": ("input", "missing", "scale"),
     "Graph": ("graph",),
     "Largest errors": ("largest",),
     "Made with": ("versions",),
@@ -22,15 +22,18 @@ NAMES = {
     "lower_bound": "lower bound",
     "sha256": "SHA-256",
     "gap": "certified gap",
+    "explained": "hidden entries predicted",
+    "explained_error": "standard error of that",
     "missing": "missing entries",
     "sparse_share": "in the sparse part",
     "gross_share": "gross errors",
 }
 REST = "More"
+UNSHOWN = ("history", "scaling")  # a number per certificate, or per feature
 
 
 def facts_html(facts: dict[str, Any]) -> str:
-    known = {name for names in GROUPS.values() for name in names} | {"history"}
+    known = {name for names in GROUPS.values() for name in names} | set(UNSHOWN)
     groups = GROUPS | {REST: tuple(name for name in facts if name not in known)}
     lists = []
     for heading, names in groups.items():

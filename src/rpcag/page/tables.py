@@ -2,7 +2,7 @@
 
 import re
 
-from rpcag.page.document import escape
+from rpcag.page.document import escape, scrolled
 from rpcag.study.methods import METHODS
 from rpcag.study.report import Report, corruptions_of, short
 from rpcag.study.results import Cell, ranks
@@ -58,21 +58,6 @@ def _cell(text: str, best: bool) -> str:
         printed = f"<small>{escape(found['printed'])}</small>"
         shown = f"<b>{escape(found['ours'])}</b> {printed}"
     return f'<td class="best">{shown}</td>' if best else f"<td>{shown}</td>"
-
-
-def scrolled(caption: str, header, rows: list[str], foot: str = "") -> str:
-    caption = escape(caption)
-    heads = "".join(
-        f'<th scope="col">{escape(name).replace(" %", "&nbsp;%")}</th>'
-        for name in header
-    )
-    return (
-        f'<div><p class="caption">{caption}</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
-        '<table class="sortable">'
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
-        f"{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div></div>"
-    )
 
 
 def beside_html(report: Report, dataset: str, cells: Cell, spread: Cell) -> str:

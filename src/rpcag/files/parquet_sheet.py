@@ -1,0 +1,198 @@
+"""Parquet tables that are written again with the same schema."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from rpcag.files.columns import check_chosen
+from rpcag.files.extras import need
+from rpcag.files.memory import check_fits
+from rpcag.files.number_style import NumberStyle
+from rpcag.files.parquet import index_of, is_number, read_whole, text_of
+from rpcag.files.readable import readable
+from rpcag.files.sheet import Found, Role, Sheet, make_sheet
+from rpcag.files.table import Reading
+
+STYLED = 500  # numbers that tell how many decimals a column has
+FLOATS = {"halffloat": np.float16, "float": np.float32}
+
+
+def read_parquet_sheet(
+    path: Path, reading: Reading, time: str | Literal[False] | None = None
+) -> Sheet:
+    arrow = need("pyarrow")
+    table = read_whole(path)
+    if table.num_rows == 0:
+        raise ValueError(f"{path} has no rows")
+    names = list(table.column_names)
+    doubles = [name for k, name in enumerate(names) if name in names[:k]]
+    check_chosen(str(path), names, reading)
+    fixed: dict[str, Role] = dict.fromkeys(reading.drop, "kept")
+    found = Found(
+        str(path),
+        names,
+        table.num_rows,
+        fixed=fixed,
+        index=index_of(table, names),
+        doubles=doubles,
+    )
+    types = arrow.types
+    with readable(path, "Parquet"):
+        for name, column in zip(names, table.columns, strict=True):
+            kind = column.type
+            if name in fixed:
+                continue
+            if types.is_boolean(kind) or types.is_null(kind):
+                fixed[name] = "boolean" if types.is_boolean(kind) else "text"
+            elif is_number(types, kind):
+                found.numbers[name] = _numbers(arrow, column)
+            elif types.is_timestamp(kind) or types.is_date(kind):
+                found.moments[name] = _seconds(arrow, column)
+            elif types.is_string(kind) or types.is_dictionary(kind):
+                found.texts[name] = text_of(arrow, column, name, path)
+            else:
+                fixed[name] = "text"
+    return make_sheet(
+        found, ParquetFormat(path, table), missing=reading.missing, time=time
+    )
+
+
+class ParquetFormat:
+    """Changes entries of an Arrow table."""
+
+    def __init__(self, path: Path, table: Any) -> None:
+        self.table = table
+        parquet = need("pyarrow.parquet")
+        with readable(path, "Parquet"), parquet.ParquetFile(path) as file:
+            self.schema = file.schema_arrow
+            self.options = _options(file)
+
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        found = np.empty(len(rows), dtype=object)
+        for j in np.unique(columns).tolist():
+            here = columns == j
+            found[here] = self.table.column(j).take(_indices(rows[here])).to_pylist()
+        return ["" if word is None else str(word) for word in found]
+
+    def formatted(
+        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> tuple[list[str], np.ndarray]:
+        written = values.astype(float)
+        words = np.empty(len(rows), dtype=object)
+        for j in np.unique(columns).tolist():
+            here = columns == j
+            written[here] = self._rounded(j, values[here])
+            words[here] = self._shown(j, written[here])
+        return words.tolist(), written
+
+    def write(
+        self,
+        file: IO[bytes],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        after: Sequence[str],
+        values: np.ndarray,
+    ) -> None:
+        arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
+        compute = need("pyarrow.compute")
+        new = []
+        for j, field in enumerate(self.schema):
+            column = self.table.column(j)
+            here = columns == j
+            if here.any():
+                mask = np.zeros(len(column), dtype=bool)
+                mask[rows[here]] = True
+                whole = column.combine_chunks()
+                if isinstance(whole, arrow.ChunkedArray):
+                    whole = arrow.concat_arrays(whole.chunks)
+                entries = self._entries(j, values[here])
+                column = compute.replace_with_mask(whole, arrow.array(mask), entries)
+            elif column.type != field.type:  # text that was read as a dictionary
+                check_fits(_decoded(arrow, compute, column), f"column {field.name!r}")
+                column = column.cast(field.type)
+            new.append(column)
+        table = arrow.table(new, schema=self.schema)
+        parquet.write_table(table, file, **self.options)
+
+    def _rounded(self, j: int, values: np.ndarray) -> np.ndarray:
+        """To what the type holds, and to as many decimals as the column has."""
+        arrow = need("pyarrow")
+        kind = self.schema.field(j).type
+        if arrow.types.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            return np.clip(np.round(values), float(limits.min), float(limits.max))
+        if arrow.types.is_decimal(kind):
+            return np.round(values, kind.scale)
+        column = self.table.column(j)
+        rows = np.arange(0, len(column), max(1, len(column) // STYLED))
+        known = column.take(_indices(rows)).to_numpy()
+        narrow = FLOATS.get(str(kind), np.float64)
+        some = np.asarray(known, dtype=narrow)
+        words = [np.format_float_positional(x) for x in some[np.isfinite(some)]]
+        style = NumberStyle.learn(words)
+        return np.array([float(style.write(x)) for x in values.tolist()])
+
+    def _shown(self, j: int, values: np.ndarray) -> list[str]:
+        kind = str(self.schema.field(j).type)
+        if kind in FLOATS:  # as few digits as tell it from its neighbors
+            narrow = values.astype(FLOATS[kind])
+            return [np.format_float_positional(x, trim="0") for x in narrow]
+        return [str(word) for word in self._entries(j, values).to_pylist()]
+
+    def _entries(self, j: int, values: np.ndarray) -> Any:
+        arrow = need("pyarrow")
+        kind = self.schema.field(j).type
+        if arrow.types.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            # In double precision the limit of 64 bits is one too many.
+            exact = [min(max(int(x), limits.min), limits.max) for x in values.tolist()]
+            return arrow.array(exact, type=kind)
+        if arrow.types.is_decimal(kind):
+            decimals = [Decimal(f"{x:.{max(kind.scale, 0)}f}") for x in values.tolist()]
+            return arrow.array(decimals, type=kind)
+        narrow = FLOATS.get(str(kind), np.float64)
+        return arrow.array(values.astype(narrow), type=kind)
+
+
+def _numbers(arrow: Any, column: Any) -> np.ndarray:
+    values = column.cast(arrow.float64(), safe=False)
+    return np.array(values.to_numpy(), dtype=float)
+
+
+def _seconds(arrow: Any, column: Any) -> np.ndarray:
+    zone = getattr(column.type, "tz", None)
+    moments = column.cast(arrow.timestamp("us", tz=zone), safe=False)
+    return _numbers(arrow, moments.cast(arrow.int64())) / 1e6
+
+
+def _indices(rows: np.ndarray) -> Any:
+    return need("pyarrow").array(rows)
+
+
+def _decoded(arrow: Any, compute: Any, column: Any) -> float:
+    """Bytes of a dictionary-encoded column when every entry is written out."""
+    total = 0.0
+    for chunk in column.chunks:
+        if arrow.types.is_dictionary(chunk.type):
+            lengths = compute.binary_length(chunk.dictionary)
+            total += compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0
+    return total
+
+
+def _options(file: Any) -> dict[str, Any]:
+    """Compression, dictionaries and size of the row groups, as the file has them."""
+    metadata = file.metadata
+    if not metadata.num_row_groups:
+        return {}
+    group = metadata.row_group(0)
+    chunks = [group.column(k) for k in range(group.num_columns)]
+    packed = {c.path_in_schema: c.compression for c in chunks}
+    known = {"UNCOMPRESSED": "NONE"}
+    return {
+        "compression": {k: known.get(v, v) for k, v in packed.items()},
+        "use_dictionary": [c.path_in_schema for c in chunks if c.has_dictionary_page],
+        "row_group_size": group.num_rows,
+    }

@@ -1,0 +1,325 @@
+"""A table as it is in its file, to be written again with some cells changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import IO, Literal, Protocol
+
+import numpy as np
+
+from rpcag.files.columns import are_identifiers, are_measures, listed
+from rpcag.files.numbers import Numbers, is_measure
+from rpcag.files.reading import check_values, note_on_empty, without_marks
+from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
+
+Role = Literal[
+    "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
+]
+
+# Values of a column with gaps that must count the rows to make it an index. Fewer, and
+# a short column of data may do so by chance.
+COUNTED = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Edits:
+    """Cells that change, row by row.
+
+    Attributes
+    ----------
+    rows, features : int ndarrays
+        Where the cells are in `Sheet.X`.
+    before, after : list of str
+        The cells as they are in the file, and as they will be.
+    values : ndarray
+        The numbers that `after` says, which may be rounded.
+    """
+
+    rows: np.ndarray
+    features: np.ndarray
+    before: list[str]
+    after: list[str]
+    values: np.ndarray
+
+
+class Format(Protocol):
+    """What a file format has to offer. Columns are those of the file."""
+
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        """The cells as they are in the file."""
+
+    def formatted(
+        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> tuple[list[str], np.ndarray]:
+        """New values as they will be in the file, as text and as numbers."""
+
+    def write(
+        self,
+        file: IO[bytes],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        after: Sequence[str],
+        values: np.ndarray,
+    ) -> None:
+        """The file again, with new cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table as it is in its file.
+
+    Attributes
+    ----------
+    name : str
+        The file, for messages.
+    X : ndarray of shape (n, p)
+        The columns of numbers, NaN where a value is missing.
+    features : list of str
+        Names of the columns of `X`.
+    columns : list of str
+        Names of all columns of the file.
+    roles : dict
+        What each column of the file is: "number" for the features. The others, such as
+        "time", "index" and "text", are never changed.
+    samples : list of str
+        Names of the rows: the index, or else the first column of text without doubles,
+        or else 1, 2, ...
+    times : ndarray of shape (n,), or None
+        Seconds, NaN where unknown.
+    integers : bool ndarray of shape (p,)
+        Features with whole numbers only.
+    notes : list of str
+        What the user should know about how the file was read.
+    """
+
+    name: str
+    X: np.ndarray
+    features: list[str]
+    columns: list[str]
+    roles: dict[str, Role]
+    labels: list[str] | None
+    times: np.ndarray | None
+    integers: np.ndarray
+    format: Format
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def samples(self) -> list[str]:
+        return self.labels or [str(i + 1) for i in range(len(self.X))]
+
+    @property
+    def time(self) -> str | None:
+        """The column of timestamps."""
+        found = (name for name, role in self.roles.items() if role == "time")
+        return next(found, None)
+
+    def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
+        """What to write where `changed` is true, formatted like the column."""
+        rows, features = np.nonzero(changed)
+        columns = self._positions()[features]
+        before = self.format.words(rows, columns)
+        after, written = self.format.formatted(rows, columns, values[rows, features])
+        return Edits(rows, features, before, after, written)
+
+    def write(self, file: IO[bytes], edits: Edits) -> None:
+        """Write the file again; all cells but those of `edits` stay as they are."""
+        columns = self._positions()[edits.features]
+        self.format.write(file, edits.rows, columns, edits.after, edits.values)
+
+    def _positions(self) -> np.ndarray:
+        place = {name: j for j, name in enumerate(self.columns)}
+        return np.array([place[name] for name in self.features], dtype=np.intp)
+
+
+@dataclass
+class Found:
+    """The columns of a file by what the format itself says they hold.
+
+    `texts` are words, "" where missing. `moments` are seconds. `fixed` columns have
+    their role already.
+    """
+
+    name: str
+    columns: list[str]
+    n: int
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    moments: dict[str, np.ndarray] = field(default_factory=dict)
+    fixed: dict[str, Role] = field(default_factory=dict)
+    index: str | None = None
+    notes: list[str] = field(default_factory=list)
+    guess: str = ""
+    doubles: Sequence[str] = ()
+
+
+def make_sheet(
+    found: Found,
+    format: Format,
+    *,
+    missing: Sequence[str] = (),
+    decimal: str = ".",
+    time: str | Literal[False] | None = None,
+) -> Sheet:
+    """Tell features from timestamps, indexes and the like.
+
+    `time` is the name of the column of timestamps, None to look for one, or False.
+    """
+    if found.doubles:
+        raise ValueError(
+            f"{found.name} has several columns called {found.doubles[0]!r}; give every "
+            "column its own name"
+        )
+    if found.n < 2:
+        raise ValueError(
+            f"{found.name} has one row; values are predicted from other rows, so at "
+            "least two are needed"
+        )
+    roles: dict[str, Role] = dict(found.fixed)
+    name, times = _times(found, time)
+    if name is not None:
+        roles[name] = "time"
+    numbers = {k: without_marks(x, missing) for k, x in found.numbers.items()}
+    for column, x in numbers.items():
+        if column not in roles:
+            roles[column] = _role(x, column == found.index)
+    for column in (*found.texts, *found.moments):
+        is_index = column == found.index
+        roles.setdefault(column, "index" if is_index else "text")
+    features = [c for c in found.columns if c in numbers and roles[c] == "number"]
+    X = np.empty((found.n, len(features)))
+    for j, column in enumerate(features):
+        X[:, j] = numbers[column]
+    _check(found, X, features, roles)
+    whole = [not (x != np.round(x))[np.isfinite(x)].any() for x in X.T]
+    roles = {c: roles.get(c, "text") for c in found.columns}
+    rows = range(1, found.n + 1)
+    return Sheet(
+        name=found.name,
+        X=X,
+        features=features,
+        columns=found.columns,
+        roles=roles,
+        labels=_labels(found, roles),
+        times=times,
+        integers=np.array(whole, dtype=bool),
+        format=format,
+        notes=[
+            *found.notes,
+            *note_on_empty(X, 1, "row", rows),
+            *_measures(found, Numbers(decimal, missing)),
+        ],
+    )
+
+
+def _times(
+    found: Found, time: str | Literal[False] | None
+) -> tuple[str | None, np.ndarray | None]:
+    if time is False:
+        return None, None
+    if time is not None:
+        return time, _named_times(found, time)
+    for name in found.columns:
+        if name in found.fixed:
+            continue
+        seconds = found.moments.get(name)
+        if seconds is None and name in found.texts:
+            seconds = iso_seconds(found.texts[name])
+        if seconds is None and name in found.numbers:
+            # A counter may rise like a clock: the name has to say that it is one.
+            is_likely = name == found.columns[0] or is_time_name(name)
+            seconds = unix_seconds(found.numbers[name]) if is_likely else None
+        if seconds is not None and len(np.unique(seconds[np.isfinite(seconds)])) > 1:
+            return name, seconds
+    return None, None
+
+
+def _named_times(found: Found, name: str) -> np.ndarray:
+    if name not in found.columns:
+        raise ValueError(
+            f"--time {name}: {found.name} has no such column; it has "
+            f"{listed(found.columns)}"
+        )
+    if name in found.fixed:
+        raise ValueError(f"--time and --keep both name {name!r}")
+    if name in found.moments:
+        return found.moments[name]
+    if name in found.numbers:
+        return found.numbers[name]
+    seconds = iso_seconds(found.texts.get(name, []))
+    if seconds is None:
+        word = next((w for w in found.texts.get(name, []) if w), "")
+        raise ValueError(
+            f"--time {name}: {word!r} in {found.name} is neither an ISO 8601 timestamp "
+            "such as 2024-05-31 13:45:00 nor a number of seconds"
+        )
+    return seconds
+
+
+def _role(x: np.ndarray, is_index: bool) -> Role:
+    known = np.isfinite(x)
+    count = int(known.sum())
+    if is_index:
+        return "index"
+    if are_identifiers(x):
+        return "identifier"
+    if count >= (3 if count == len(x) else COUNTED) and 2 * count > len(x):
+        offset = (x - np.arange(len(x)))[known]
+        if offset[0] == np.round(offset[0]) and (offset == offset[0]).all():
+            return "index"
+    if count and np.isin(x[known], (0, 1)).all() and np.ptp(x[known]) == 1:
+        return "boolean"
+    return "number"
+
+
+def _check(
+    found: Found, X: np.ndarray, features: list[str], roles: dict[str, Role]
+) -> None:
+    left = [c for c in found.numbers if c not in features]
+    told = f" ({left[0]!r} was taken for {_a(roles[left[0]])})" if left else ""
+    if not features:
+        raise ValueError(
+            f"{found.name} has no column of numbers to repair{told}{found.guess}"
+        )
+    check_values(found.name, X, range(1, found.n + 1), features)
+    varying = [c for c, x in zip(features, X.T, strict=True) if _varies(x)]
+    if len(varying) < 2:
+        which = f"only one column, {varying[0]!r}," if varying else "no column"
+        raise ValueError(
+            f"{found.name}: {which} has different numbers{told}; values are predicted "
+            "from other columns, so at least two are needed"
+        )
+
+
+def _a(role: Role) -> str:
+    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"
+
+
+def _varies(x: np.ndarray) -> bool:
+    known = x[np.isfinite(x)]
+    return len(known) > 1 and bool((known != known[0]).any())
+
+
+def _labels(found: Found, roles: dict[str, Role]) -> list[str] | None:
+    if found.index in found.texts:
+        return found.texts[found.index]
+    for name, role in roles.items():
+        if role == "index" and name in found.numbers:
+            values = found.numbers[name].tolist()
+            return ["" if x != x else str(int(x)) for x in values]
+    for name, words in found.texts.items():
+        if roles[name] in ("text", "time") and len(set(words)) == len(words):
+            return words
+    return None
+
+
+def _measures(found: Found, numbers: Numbers) -> list[str]:
+    """Notes on text that a person would read as numbers."""
+    notes = []
+    for name, words in found.texts.items():
+        if name in found.fixed or not are_measures(words, numbers):
+            continue
+        word = next(w for w in words if is_measure(w) and not numbers.is_number(w))
+        notes.append(
+            f"column {name!r} has numbers that are written as text, such as {word!r}, "
+            "and is left alone; write plain numbers to repair it"
+        )
+    return notes

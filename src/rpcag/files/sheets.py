@@ -1,0 +1,173 @@
+"""Read a table to repair it, and write it again with the list of changed cells."""
+
+import gzip
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from rpcag.files import delimited, excel_sheet
+from rpcag.files.content import Content
+from rpcag.files.excel_sheet import read_excel_sheet
+from rpcag.files.matrices import write_rows
+from rpcag.files.parquet_sheet import read_parquet_sheet
+from rpcag.files.place import check_file
+from rpcag.files.sheet import Edits, Sheet
+from rpcag.files.table import Reading
+from rpcag.files.text_sheet import read_bytes, read_text_sheet
+
+STREAM = Path("-")  # standard input or output
+PARQUET = (".parquet", ".pq")
+GZIP = ".gz"
+HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
+Kind = Literal["text", "parquet", "excel"]
+
+
+def kind_of(path: Path) -> Kind:
+    """The format, from the name of a file; a stream is text."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if path == STREAM:
+        return "text"
+    if suffixes[-1:] == [GZIP]:
+        suffixes.pop()
+        if suffixes and suffixes[-1] not in delimited.SUFFIXES:
+            raise ValueError(f"{path}: only text is read or written compressed")
+    last = suffixes[-1] if suffixes else ""
+    if last in delimited.SUFFIXES:
+        return "text"
+    if last in PARQUET:
+        return "parquet"
+    if last in excel_sheet.SUFFIXES:
+        return "excel"
+    known = (*delimited.SUFFIXES, ".csv.gz", *PARQUET, *excel_sheet.SUFFIXES)
+    raise ValueError(
+        f"{path}: tables are {', '.join(known)}, or - for standard input and output"
+    )
+
+
+def read_sheet(
+    path: Path,
+    reading: Reading | None = None,
+    *,
+    time: str | Literal[False] | None = None,
+    sheet: str | None = None,
+) -> Sheet:
+    """A table of text, Parquet or Excel, as it is in its file.
+
+    Parameters
+    ----------
+    path : path
+        "-" reads text from standard input.
+    reading : Reading, optional
+        How to read it. `drop` names columns to leave alone.
+    time : str, False or None
+        Column of timestamps; by default, one is looked for. False does not look.
+    sheet : str, optional
+        Sheet of an Excel workbook; by default, the first.
+    """
+    path, reading = Path(path), reading or Reading()
+    kind = kind_of(path)
+    if sheet is not None and kind != "excel":
+        raise ValueError(f"--sheet is for Excel workbooks, not for {path}")
+    if path == STREAM:
+        data = Content("standard input", sys.stdin.buffer.read())
+        return read_text_sheet(data, reading, time)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file with a table")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty")
+    if kind == "text":
+        return read_text_sheet(read_bytes(path), reading, time)
+    for option in ("delimiter", "decimal"):
+        if getattr(reading, option) is not None:
+            raise ValueError(f"--{option} is for tables of text, not for {path}")
+    if kind == "parquet":
+        return read_parquet_sheet(path, reading, time)
+    return read_excel_sheet(path, reading, time, sheet)
+
+
+def check_output(
+    source: Path, output: Path, *, force: bool, what: str = "repaired table"
+) -> None:
+    """Refuse an output that is the input, exists, or cannot be written."""
+    if output == STREAM:
+        return
+    if source != STREAM and output.exists() and output.samefile(source):
+        raise ValueError(f"{output} is the input; choose another file for the {what}")
+    example = f"{what.split()[-1]}{''.join(output.suffixes[-2:]) or '.csv'}"
+    check_file(output, lambda path: True, what, force=force, example=example)
+
+
+def check_format(source: Path, output: Path) -> None:
+    """The repaired table has the format of the input."""
+    wanted = kind_of(source)
+    if kind_of(output) == wanted:
+        return
+    kept = {"text": "text", "parquet": "Parquet", "excel": "Excel"}[wanted]
+    example = ".csv" if wanted == "text" else source.suffix
+    raise ValueError(
+        f"{source} is {kept}, and the repaired table keeps the format: choose an "
+        f"output such as repaired{example}, got {output}"
+    )
+
+
+def cells_path(output: Path) -> Path:
+    """Where the list of changed cells is, beside the repaired table."""
+    name = output.name
+    if name.lower().endswith(GZIP):
+        name = name[: -len(GZIP)]
+    return output.with_name(f"{Path(name).stem}.cells.csv")
+
+
+@contextmanager
+def opened(part: Path, target: Path) -> Iterator[IO[bytes]]:
+    """A file to write the table to, compressed if the target's name says so."""
+    with part.open("wb") as file:
+        if target.suffix.lower() != GZIP:
+            yield file
+            return
+        # No name and no time: the same table is the same file.
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            yield packed  # type: ignore[misc]
+
+
+def write_cells(path: Path, sheet: Sheet, edits: Edits, repaired: Any) -> None:
+    """One line per changed cell; rows count from 1 below the header."""
+    where = edits.rows, edits.features
+    gaps = repaired.filled[where].tolist()
+    columns = [
+        (edits.rows + 1).tolist(),
+        [sheet.features[j] for j in edits.features.tolist()],
+        edits.before,
+        map(_plain, edits.after),
+        map(_short, repaired.lower[where].tolist()),
+        map(_short, repaired.upper[where].tolist()),
+        map(_short, repaired.scores[where].tolist()),
+        ["gap" if is_gap else "error" for is_gap in gaps],
+    ]
+    write_rows(path, ",", HEADER, zip(*columns, strict=True))
+
+
+def write_stream(sheet: Sheet, edits: Edits) -> None:
+    """The table on standard output; nothing if it cannot be made."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        sheet.write(file, edits)
+        file.seek(0)
+        shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def _plain(word: str) -> str:
+    return word.replace(",", ".").replace("\u2212", "-")
+
+
+def _short(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.6g}"

@@ -1,0 +1,7 @@
+"""Tables with gaps and wrong cells: fill, find, repair."""
+
+from rpcag.tables.detector import OutlierDetector
+from rpcag.tables.imputer import RobustImputer
+from rpcag.tables.repair import Repaired, repair_matrix
+
+__all__ = ["OutlierDetector", "Repaired", "RobustImputer", "repair_matrix"]

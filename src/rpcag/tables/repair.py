@@ -1,0 +1,129 @@
+"""Fill the gaps of a table and replace its wrong values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rpcag.solvers import Progress
+from rpcag.tables.imputer import RobustImputer
+
+COVERAGE = 0.9  # of the intervals
+
+
+@dataclass(frozen=True, eq=False)
+class Repaired:
+    """A repaired table, and how accurate its new values are.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, p)
+        X with gaps filled and wrong cells replaced.
+    filled, replaced : bool ndarrays of shape (n, p)
+        Gaps that were filled, and observed cells found wrong.
+    lower, upper : ndarrays of shape (n, p)
+        Bounds of the interval where filled or replaced, NaN elsewhere.
+    scores : ndarray of shape (n, p)
+        Distance from the prediction in units of the column's prediction error; NaN at
+        gaps.
+    explained : ndarray of shape (p,)
+        Share of the variance of hidden cells that is predicted; NaN for dead columns.
+    error, median_error : ndarrays of shape (p,)
+        Root mean squared error of predictions of hidden cells, in the unit of the
+        column, and of the column's median.
+    dead : bool ndarray of shape (p,)
+        Constant or empty columns, left alone.
+    coverage : float
+        Nominal coverage of the intervals.
+    """
+
+    values: np.ndarray
+    filled: np.ndarray
+    replaced: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    scores: np.ndarray
+    explained: np.ndarray
+    error: np.ndarray
+    median_error: np.ndarray
+    dead: np.ndarray
+    coverage: float
+
+
+def repair_matrix(
+    X: np.ndarray,
+    *,
+    gaps: bool = True,
+    errors: bool = True,
+    alpha: float = 0.02,
+    graph: Any = "auto",
+    times: np.ndarray | None = None,
+    integers: np.ndarray | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Repaired:
+    """Fill the gaps of a table, and replace its wrong cells, with `RobustImputer`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        NaN marks a gap.
+    gaps, errors : bool, default=True
+        Whether to fill gaps, and to replace wrong cells.
+    alpha : float, default=0.02
+        False discovery rate of the wrong cells. It is smaller than that of
+        `RobustImputer`, because values are changed.
+    graph : default="auto"
+        Graph between rows, as in `RPCAG`. "auto" is "robust"; if there are `times`, it
+        is the one of "robust" and "chain" that predicts hidden cells better.
+    times : ndarray of shape (n,), optional
+        Times of the rows, which need not be sorted.
+    integers : bool ndarray of shape (p,), optional
+        Columns whose new values are rounded.
+    callback : callable, optional
+        As in `RobustImputer`.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    order = np.arange(len(X)) if times is None else np.argsort(times, kind="stable")
+    kinds = [graph]
+    if isinstance(graph, str) and graph == "auto":
+        kinds = ["robust"] if times is None else ["robust", "chain"]
+    elif not isinstance(graph, str):
+        order = np.arange(len(X))  # an adjacency is for the rows as they are
+    fits = [
+        RobustImputer(
+            alpha=alpha, graph=kind, keep_empty_features=True, callback=callback
+        ).fit(X[order])
+        for kind in kinds
+    ]
+    imputer = min(fits, key=_relative_error)
+    place = np.argsort(order, kind="stable")  # back to the order of X
+    missing = np.isnan(X)
+    dead = np.isnan(imputer.explained_)
+    filled = missing & ~dead & gaps
+    replaced = imputer.outliers_[place] & errors
+    changed = filled | replaced
+    new = imputer.low_rank()[place]
+    if integers is not None:
+        new = np.where(integers, np.rint(new), new)
+    bounds = imputer.predict_interval(alpha=1 - COVERAGE)
+    lower, upper = (np.where(changed, bound[place], np.nan) for bound in bounds)
+    return Repaired(
+        values=np.where(changed, new, X),
+        filled=filled,
+        replaced=replaced,
+        lower=lower,
+        upper=upper,
+        scores=imputer.outlier_scores_[place],
+        explained=imputer.explained_,
+        error=imputer.prediction_error_,
+        median_error=imputer.median_error_,
+        dead=dead,
+        coverage=COVERAGE,
+    )
+
+
+def _relative_error(imputer: RobustImputer) -> float:
+    """Mean squared error of hidden cells relative to the median's, over columns."""
+    shares = 1 - imputer.explained_[~np.isnan(imputer.explained_)]
+    return float(np.mean(shares)) if len(shares) else 0.0

@@ -1,0 +1,483 @@
+"""``rpcag repair``, as users type it."""
+
+import csv
+import gzip
+import json
+import os
+import re
+import signal
+import sys
+import types
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
+
+from typer.testing import CliRunner
+
+from command_line import call, sensors, write_files
+from rpcag import atomic
+from rpcag.commands import app
+from rpcag.commands.progress import GapBar
+from rpcag.files.sheets import read_sheet
+
+HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with the files of the examples."""
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fields(path):
+    return list(csv.reader(path.read_text().splitlines()))
+
+
+def refused(result, *words):
+    """One line on what is wrong, and exit code 2."""
+    assert result.exit_code == 2, result.output
+    assert len(result.output.strip().splitlines()) == 1, result.output
+    for word in words:
+        assert word in result.output
+    return True
+
+
+def listing():
+    return sorted(os.listdir())
+
+
+# -- what is written -------------------------------------------------------------------
+
+
+def test_gaps_and_errors_are_replaced_and_everything_else_is_kept(folder):
+    _, _, wrong = sensors()
+    result = call("repair", "sensors.csv", "-o", "new.csv")
+    assert result.exit_code == 0, result.output
+    old, new = fields(folder / "sensors.csv"), fields(folder / "new.csv")
+    changed = {
+        (i, old[0][j])
+        for i, (a, b) in enumerate(zip(old, new, strict=True))
+        for j, (x, y) in enumerate(zip(a, b, strict=True))
+        if x != y
+    }
+    listed = fields(folder / "new.cells.csv")
+    assert listed[0] == HEADER
+    assert {(int(row[0]), row[1]) for row in listed[1:]} == changed
+    assert not any("" in row for row in new[1:])
+    # All gross errors are among them.
+    found = {(i - 1, old[0].index(name) - 1) for i, name in changed}
+    assert {(int(i), int(j)) for i, j in zip(*np.nonzero(wrong), strict=True)} <= found
+    # Three decimals, like the rest.
+    assert all(re.fullmatch(r"-?\d+\.\d{3}", x) for row in new[1:] for x in row[1:])
+
+
+def test_the_list_says_what_was_replaced_by_what_and_why(folder):
+    call("repair", "sensors.csv", "-o", "new.csv", "-q")
+    old, new = fields(folder / "sensors.csv"), fields(folder / "new.csv")
+    for row, column, value, by, lower, upper, score, why in fields(
+        folder / "new.cells.csv"
+    )[1:]:
+        j = old[0].index(column)
+        assert (value, by) == (old[int(row)][j], new[int(row)][j])
+        assert why == ("error" if value else "gap")
+        assert (score == "") == (why == "gap")
+        assert float(lower) <= float(by) <= float(upper)
+
+
+@pytest.mark.parametrize(("option", "why"), [("gaps", "gap"), ("errors", "error")])
+def test_only_gaps_or_only_errors(option, why, folder):
+    result = call("repair", "sensors.csv", "-o", "new.csv", f"--only-{option}", "-q")
+    assert (result.exit_code, result.output) == (0, "")
+    found = {row[-1] for row in fields(folder / "new.cells.csv")[1:]}
+    assert found == {why}
+
+
+def test_decimal_commas_in_and_out(empty):
+    rows = [f"{i};{i * 1.5 % 7:.2f};{i * 2.5 % 9:.1f}" for i in range(1, 21)]
+    text = "nr;x;y\r\n" + "\r\n".join(rows).replace(".", ",") + "\r\n"
+    text = text.replace("3;4,50;", "3;;").replace("9;6,50;", "9;-99,90;")
+    (empty / "t.csv").write_bytes(text.encode())
+    result = call("repair", "t.csv", "-o", "new.csv", "--json")
+    assert result.exit_code == 0, result.output
+    new = (empty / "new.csv").read_bytes().decode().split("\r\n")
+    different = [
+        i
+        for i, (a, b) in enumerate(zip(text.split("\r\n"), new, strict=True))
+        if a != b
+    ]
+    assert different == [3, 9]
+    assert re.fullmatch(r"3;-?\d+,\d\d;7,5", new[3])
+    gap, error = fields(empty / "new.cells.csv")[1:]
+    assert (gap[2], error[2]) == ("", "-99,90")
+    assert error[3].replace(".", ",") in new[9]
+    assert json.loads(result.stdout)["left_alone"] == {"nr": "index"}
+
+
+def test_compressed_tables(folder):
+    (folder / "s.csv.gz").write_bytes(
+        gzip.compress((folder / "sensors.csv").read_bytes())
+    )
+    assert call("repair", "sensors.csv", "-o", "a.csv", "-q").exit_code == 0
+    for source, target in (("s.csv.gz", "b.csv.gz"), ("sensors.csv", "c.csv.gz")):
+        assert call("repair", source, "-o", target, "-q").exit_code == 0
+        unpacked = gzip.decompress((folder / target).read_bytes())
+        assert unpacked == (folder / "a.csv").read_bytes()
+    assert (folder / "b.csv.gz").read_bytes() == (folder / "c.csv.gz").read_bytes()
+    assert call("repair", "s.csv.gz", "-o", "d.csv", "-q").exit_code == 0
+    assert (folder / "d.csv").read_bytes() == (folder / "a.csv").read_bytes()
+
+
+def test_standard_input_and_output(folder):
+    assert call("repair", "sensors.csv", "-o", "a.csv", "-q").exit_code == 0
+    data = (folder / "sensors.csv").read_bytes()
+    before = listing()
+    words = ["repair", "-", "-o", "-"]
+    result = CliRunner().invoke(app, words, input=data)
+    assert result.exit_code == 0, result.output
+    assert result.stdout_bytes == (folder / "a.csv").read_bytes()
+    assert "Repair of standard input" in result.stderr
+    assert listing() == before
+    result = CliRunner().invoke(app, [*words, "--cells", "c.csv", "-q"], input=data)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert (folder / "c.csv").read_bytes() == (folder / "a.cells.csv").read_bytes()
+    result = CliRunner().invoke(app, [*words, "--json"], input=data)
+    assert refused(result, "--json and -o - both write to standard output")
+    for data, told in (
+        (b"", "standard input is empty"),
+        (b"PAR1xx", "is not text but"),
+    ):
+        assert refused(CliRunner().invoke(app, words, input=data), told)
+
+
+def test_parquet_and_excel(folder):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("openpyxl", reason="needs the extra rpcag[excel]")
+    frame = pandas.read_csv("sensors.csv")
+    frame.to_parquet("s.parquet")
+    frame.to_excel("s.xlsx", index=False)
+    call("repair", "sensors.csv", "-o", "s.csv", "-q")
+    expected = pandas.read_csv("s.csv")
+    for name, read in (("parquet", pandas.read_parquet), ("xlsx", pandas.read_excel)):
+        result = call("repair", f"s.{name}", "-o", f"new.{name}", "-q", "-f")
+        assert result.exit_code == 0, result.output
+        new = read(f"new.{name}")
+        assert (new.dtypes == frame.dtypes).all() or name == "xlsx"
+        assert list(new.columns) == list(frame.columns)
+        np.testing.assert_allclose(
+            new.iloc[:, 1:].astype(float), expected.iloc[:, 1:], atol=2e-3
+        )
+
+
+def test_missing_library_is_one_line(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (folder / "t.xlsx").write_bytes(b"PK")
+    told = "Excel files need openpyxl: pip install 'rpcag[excel]'"
+    assert refused(call("repair", "t.xlsx", "-o", "u.xlsx"), told)
+
+
+def test_a_table_without_gaps_and_errors_is_copied(empty):
+    rows = "".join(f"{i * 1.5 % 7},{i * 2.5 % 9}\n" for i in range(20))
+    (empty / "t.csv").write_text("x,y\n" + rows)
+    result = call("repair", "t.csv", "-o", "new.csv")
+    assert result.exit_code == 0, result.output
+    assert (empty / "new.csv").read_bytes() == (empty / "t.csv").read_bytes()
+    assert fields(empty / "new.cells.csv") == [HEADER]
+    assert "gaps filled           │ none" in result.stdout
+
+
+def test_the_report_is_written_with_the_table(folder, monkeypatch):
+    def write_report(path, sheet, repaired):
+        path.write_text(f"{sheet.name} {repaired.filled.sum()} {len(sheet.samples)}")
+
+    page = types.ModuleType("rpcag.page.repair")
+    page.write_report = write_report
+    monkeypatch.setitem(sys.modules, "rpcag.page.repair", page)
+    words = ("repair", "sensors.csv", "-o", "new.csv", "--report", "page.html")
+    assert call(*words, "-q").exit_code == 0
+    assert (folder / "page.html").read_text() == "sensors.csv 114 60"
+    before = {name: (folder / name).read_bytes() for name in ("new.csv", "page.html")}
+
+    def broken(path, sheet, repaired):
+        raise ValueError("no page")
+
+    page.write_report = broken
+    files = listing()
+    assert refused(call(*words, "--only-gaps", "-f"), "no page")
+    assert listing() == files
+    assert before == {name: (folder / name).read_bytes() for name in before}
+
+
+# -- what is said ----------------------------------------------------------------------
+
+
+def test_the_summary_says_what_was_done(folder):
+    text = (folder / "sensors.csv").read_text().splitlines()
+    new = [f"{line},{'same' if i == 0 else '5'}" for i, line in enumerate(text)]
+    new = [f"{line},{'none' if i == 0 else ''}" for i, line in enumerate(new)]
+    (folder / "t.csv").write_text("\n".join(new) + "\n")
+    result = call("repair", "t.csv", "-o", "new.csv")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    for words in (
+        "60 x 27, of which 26 columns of numbers",
+        "gaps filled │ 114",
+        "constant or empty │ same, none: left alone",
+        "left alone (text) │ sensor",
+        "written to │ new.csv",
+        "error of median",
+        "... and 12 more",
+    ):
+        assert words in said
+    told = call("repair", "t.csv", "-o", "j.csv", "--json")
+    facts = json.loads(told.stdout)
+    assert (facts["rows"], facts["columns"], facts["filled"]) == (60, 27, 114)
+    assert facts["replaced"] == sum(c["replaced"] for c in facts["features"])
+    assert [c["name"] for c in facts["features"] if c["constant_or_empty"]] == [
+        "same",
+        "none",
+    ]
+    assert facts["output"] == "j.csv"
+    assert facts["cells"] == "j.cells.csv"
+
+
+def repaired_as(monkeypatch, **changes):
+    """The numbers of the numeric side, with some of them given."""
+    from dataclasses import replace
+
+    from rpcag.tables import repair
+
+    seen = {}
+    original = repair.repair_matrix
+
+    def repair_matrix(X, **options):
+        seen.update(options)
+        found = original(X, **options)
+        return replace(found, **{k: v(found) for k, v in changes.items()})
+
+    monkeypatch.setattr(repair, "repair_matrix", repair_matrix)
+    return seen
+
+
+def test_columns_that_are_not_predicted_are_warned_of(folder, monkeypatch):
+    def explained(found):
+        return np.where(np.arange(len(found.dead)) == 3, -0.1, 0.8)
+
+    repaired_as(monkeypatch, explained=explained)
+    result = call("repair", "sensors.csv", "-o", "new.csv")
+    assert (
+        "note: column '3:00' is predicted no better than by the median; gaps there get "
+        "the median" in " ".join(result.stderr.split())
+    )
+    assert "no better than median │ 3:00" in result.stdout
+    worst = result.stdout.split("worst columns first")[1].splitlines()[4]
+    assert "3:00" in worst
+    assert "-10 %" in worst
+
+
+def test_options_reach_the_numbers(folder, monkeypatch):
+    seen = repaired_as(monkeypatch)
+    days = [f"2024-01-01T{i % 24:02}:{i // 24:02}" for i in range(60)]
+    text = (folder / "sensors.csv").read_text().splitlines()
+    lines = ["when," + text[0]]
+    lines += [f"{day},{line}" for day, line in zip(days, text[1:], strict=True)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+    words = ("repair", "t.csv", "-q", "-f", "-o", "n.csv")
+    assert call(*words, "--alpha", "0.01", "--only-gaps").exit_code == 0
+    assert (seen["alpha"], seen["gaps"], seen["errors"]) == (0.01, True, False)
+    assert seen["graph"] == "auto"
+    assert seen["times"][1] - seen["times"][0] == 3600
+    assert seen["integers"].shape == (24,)
+    assert call(*words, "--no-time", "--graph", "knn", "--only-errors").exit_code == 0
+    assert (seen["times"], seen["graph"], seen["gaps"]) == (None, "knn", False)
+    assert call(*words, "--keep", "0:00", "--drop", "1:00").exit_code == 0
+    assert seen["integers"].shape == (22,)
+    assert call(*words, "--keep", "when", "--graph", "edges.csv").exit_code == 0
+    assert seen["graph"].shape == (60, 60)
+    assert seen["times"] is None
+
+
+# -- bad input -------------------------------------------------------------------------
+
+BAD = {
+    "text among numbers": (
+        "x,y\n1,2\n3,ERR\n4,7\n8,9\n",
+        "line 3, column 'y': 'ERR' is not a number; --missing 'ERR' reads it as "
+        "missing, --drop 'y' leaves the column out",
+    ),
+    "duplicate headers": ("x,x\n1,2\n3,5\n", "several columns called 'x'"),
+    "ragged rows": (
+        "x,y\n1,2\n3\n4,7\n",
+        "line 3 has 1 field but the first line has 2",
+    ),
+    "mixed decimal commas": (
+        "x;y\n1,5;2\n2.5;3\n3,5;7\n",
+        "'2.5' is not a number; others have decimal commas",
+    ),
+    "an empty file": ("", "t.csv is empty"),
+    "blank lines": ("\n\n\n", "t.csv is empty"),
+    "a header only": ("x,y\n", "has a header but no rows"),
+    "one row": ("x,y\n1,2\n", "has one row; values are predicted from other rows"),
+    "one column": ("x\n1\n5\n3\n", "only one column, 'x', has different numbers"),
+    "one column of numbers": (
+        "id,x\na,1\nb,5\nc,3\n",
+        "only one column, 'x', has different numbers",
+    ),
+    "an index and numbers": (
+        "id,x\n1,1\n2,5\n3,3\n",
+        "'x', has different numbers ('id' was taken for an index)",
+    ),
+    "all missing": ("x,y\nNA,\n,NA\n", "no value at all: everything is missing"),
+    "all equal": ("x,y\n1,2\n1,2\n1,2\n", "no column has different numbers"),
+    "only text": ("x,y\na,b\nc,d\n", "has no column of numbers to repair"),
+    "infinite": ("x,y\n1,2\n3,inf\n4,7\n", "--missing inf reads them as missing"),
+    "an open quote": ('x,y\n1,"2\n3,4\n', "is a quote not closed?"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_writes_nothing(name, empty):
+    text, told = BAD[name]
+    (empty / "t.csv").write_text(text)
+    result = call("repair", "t.csv", "-o", "new.csv")
+    assert refused(result, told)
+    assert listing() == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nothing.csv", "-o", "n.csv"], "nothing.csv is not there"),
+        (["frames", "-o", "n.csv"], "frames: tables are .csv"),
+        (["faces.npz", "-o", "n.npz"], "faces.npz: tables are .csv"),
+        (
+            ["sensors.csv", "-o", "n.xlsx"],
+            "sensors.csv is text, and the repaired table",
+        ),
+        (["sensors.csv", "-o", "n.csv", "--alpha", "1.5"], "--alpha must lie between"),
+        (["sensors.csv", "-o", "n.csv", "--keep", "x"], "--drop x: sensors.csv has no"),
+        (["sensors.csv", "-o", "n.csv", "--time", "x"], "--time x: sensors.csv has no"),
+        (["sensors.csv", "-o", "n.csv", "--sheet", "x"], "--sheet is for Excel"),
+        (["sensors.csv", "-o", "n.csv", "--cells", "n.csv"], "must be different files"),
+        (["sensors.csv", "-o", "n.csv", "--cells", "n.txt"], "must be a .csv file"),
+        (["sensors.csv", "-o", "n.csv", "--delimiter", "§"], "ASCII"),
+        (
+            ["sensors.csv", "-o", "n.csv", "--only-gaps", "--only-errors"],
+            "exclude each",
+        ),
+        (["sensors.csv", "-o", "n.csv", "--time", "a", "--no-time"], "exclude each"),
+        (["sensors.csv", "-o", "n.csv", "--graph", "what.csv"], "what.csv"),
+        (["sensors.csv"], "--output"),
+    ],
+)
+def test_mistakes_in_the_command_write_nothing(words, told, folder):
+    before = listing()
+    if "§" in words:
+        (folder / "sensors.csv").write_text("x§y\n1§2\n3§5\n")
+    assert refused(call("repair", *words), told)
+    assert listing() == before
+
+
+# -- files that are there --------------------------------------------------------------
+
+
+def test_nothing_is_overwritten_without_force(folder):
+    words = ("repair", "sensors.csv", "-o", "new.csv", "-q")
+    for there in ("new.csv", "new.cells.csv"):
+        (folder / there).write_text("mine")
+        assert refused(call(*words), f"{there} already exists; --force replaces it")
+        assert (folder / there).read_text() == "mine"
+        other = {"new.csv": "new.cells.csv", "new.cells.csv": "new.csv"}[there]
+        assert not (folder / other).exists()
+        (folder / there).unlink()
+    for _ in range(2):
+        assert call(*words, "--force").exit_code == 0
+    assert not [name for name in listing() if name.startswith(atomic.PREFIX)]
+    assert read_sheet(folder / "new.csv").X.shape == (60, 24)
+
+
+def test_the_input_is_never_the_output(folder):
+    data = (folder / "sensors.csv").read_bytes()
+    os.link("sensors.csv", "hard.csv")
+    os.symlink("sensors.csv", "soft.csv")
+    for target in ("sensors.csv", "./sensors.csv", "hard.csv", "soft.csv"):
+        result = call("repair", "sensors.csv", "-o", target, "--force")
+        assert refused(result, "is the input; choose another file")
+    words = ("-o", "n.csv", "--cells", "sensors.csv", "-f")
+    assert refused(call("repair", "sensors.csv", *words), "is the input")
+    assert (folder / "sensors.csv").read_bytes() == data
+
+
+@pytest.fixture
+def listening():
+    """As in the command: a shell may have started these tests with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
+@pytest.mark.parametrize("moment", ["solving", "writing", "in place"])
+def test_ctrl_c_leaves_nothing(moment, folder, monkeypatch):
+    if moment == "solving":
+        ask = GapBar.__call__
+
+        def watch(self, step):
+            os.kill(os.getpid(), signal.SIGINT)
+            return ask(self, step)
+
+        monkeypatch.setattr(GapBar, "__call__", watch)
+    elif moment == "writing":
+        stop = "rpcag.files.sheets.write_cells"
+        monkeypatch.setattr(stop, lambda *args: os.kill(os.getpid(), signal.SIGINT))
+    else:  # between the two files
+        replace = os.replace
+
+        def interrupted(a, b):
+            replace(a, b)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        monkeypatch.setattr(os, "replace", interrupted)
+    before = listing()
+    result = call("repair", "sensors.csv", "-o", "new.csv")
+    assert result.exit_code == 130
+    assert result.output.strip() == "rpcag: stopped"
+    assert listing() == before
+
+
+def write_new(paths):
+    with atomic.write_together(paths) as parts:
+        for part in parts:
+            part.write_text("new")
+
+
+def test_several_files_are_replaced_together_or_not_at_all(tmp_path, monkeypatch):
+    a, b = tmp_path / "a", tmp_path / "b"
+    with atomic.write_together([a, b]) as parts:
+        for part in parts:
+            part.write_text("old")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+    replace = os.replace
+    for fails in (a, b):
+
+        def refuse(source, target, fails=fails):
+            if target == fails and source.suffix == "" and source.read_text() == "new":
+                raise OSError(28, "No space left on device")
+            replace(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", refuse)
+            with pytest.raises(OSError, match="could not be written"):
+                write_new([a, b])
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+        assert a.read_text() == b.read_text() == "old"

@@ -1,0 +1,289 @@
+"""Gaps are filled, wrong cells are found, everything else stays as it is."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from rpcag.datasets.sensors import make_sensors
+from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
+from rpcag.tables.cross_prediction import FOLDS, draw_folds
+from rpcag.tables.false_discoveries import score_threshold
+from rpcag.tables.prediction_error import PredictionError
+
+
+@pytest.fixture
+def spoiled(rng):
+    """Truth of rank 3 with noise; 10 % gaps, 3 % wrong cells."""
+    truth = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 12))
+    truth += 0.1 * rng.normal(size=truth.shape)
+    wrong = rng.random(truth.shape) < 0.03
+    X = truth + wrong * rng.choice([-1, 1], truth.shape) * 5
+    gaps = rng.random(truth.shape) < 0.1
+    X[gaps] = np.nan
+    return X, truth, gaps, wrong & ~gaps
+
+
+def test_observed_values_come_back_bit_for_bit(spoiled):
+    X, _, gaps, _ = spoiled
+    filled = RobustImputer().fit_transform(X)
+    assert np.isfinite(filled).all()
+    np.testing.assert_array_equal(filled[~gaps], X[~gaps])
+
+
+def test_wrong_cells_are_found_and_replaced(spoiled):
+    X, truth, gaps, wrong = spoiled
+    imputer = RobustImputer(repair=True)
+    repaired = imputer.fit_transform(X)
+    found = imputer.outliers_
+    assert (found & wrong).sum() >= 0.98 * wrong.sum()
+    assert (found & wrong).sum() >= 0.95 * found.sum()
+    np.testing.assert_array_equal(repaired[~gaps & ~found], X[~gaps & ~found])
+    error = np.sqrt(np.mean((repaired - truth)[gaps | found] ** 2))
+    assert error < 0.2  # noise of 0.1 in every predictor
+    scores = imputer.outlier_scores_
+    assert np.nanmin(scores[found]) >= imputer.threshold_
+    np.testing.assert_array_equal(np.isnan(scores), gaps)
+
+
+def test_hardly_any_cell_of_clean_data_is_wrong(rng):
+    X = rng.normal(size=(500, 3)) @ rng.normal(size=(3, 20))
+    X += 0.3 * rng.normal(size=X.shape)
+    assert RobustImputer().fit(X).outliers_.mean() < 1e-3
+
+
+def test_the_unit_of_a_feature_does_not_matter(spoiled):
+    X, _, _, _ = spoiled
+    units = 2.0 ** np.arange(-6, 6)
+    a, b = RobustImputer().fit(X), RobustImputer().fit(X * units)
+    np.testing.assert_array_equal(a.outliers_, b.outliers_)
+    np.testing.assert_allclose(a.low_rank() * units, b.low_rank(), rtol=1e-6)
+
+
+def test_intervals_cover_the_truth(rng):
+    hit = []
+    for _ in range(5):
+        truth = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 10))
+        truth += 0.3 * rng.standard_t(4, size=truth.shape)
+        X = truth + (rng.random(truth.shape) < 0.1) * rng.uniform(3, 10, truth.shape)
+        gaps = rng.random(truth.shape) < 0.1
+        X[gaps] = np.nan
+        lower, upper = RobustImputer().fit(X).predict_interval(alpha=0.1)
+        assert np.isnan(lower[~gaps]).any()
+        assert not np.isnan(lower[gaps]).any()
+        hit.append(((lower <= truth) & (truth <= upper))[gaps].mean())
+    assert 0.87 < np.mean(hit) < 0.93
+
+
+def test_new_rows_are_filled_and_repaired(spoiled):
+    X, truth, gaps, wrong = spoiled
+    imputer = RobustImputer(repair=True).fit(X[:200])
+    repaired = imputer.transform(X[200:])
+    found = imputer.find_outliers(X[200:])
+    changed = gaps[200:] | found
+    error = (repaired - truth[200:])[changed]
+    assert np.sqrt(np.mean(error**2)) < 0.2
+    assert (found & wrong[200:]).sum() >= 0.9 * wrong[200:].sum()
+    lower, upper = imputer.predict_interval(X[200:])
+    assert (lower <= upper)[changed].all()
+
+
+def test_what_is_found_in_a_row_does_not_depend_on_others(spoiled):
+    X, *_ = spoiled
+    imputer = RobustImputer(repair=True).fit(X[:200])
+    together = imputer.score_cells(X[200:])
+    alone = np.vstack([imputer.score_cells(row[None]) for row in X[200:210]])
+    np.testing.assert_allclose(together[:10], alone, rtol=1e-3)
+
+
+def test_columns_that_cannot_be_predicted_get_the_median(spoiled, rng):
+    X, *_ = spoiled
+    noise = rng.normal(size=(len(X), 1))
+    noise[::7] = np.nan
+    imputer = RobustImputer()
+    filled = imputer.fit_transform(np.hstack([X, noise]))
+    assert imputer.explained_[-1] <= 0.02
+    assert imputer.explained_[:-1].min() > 0.8
+    if imputer.explained_[-1] <= 0:
+        np.testing.assert_allclose(filled[::7, -1], np.nanmedian(noise))
+
+
+def test_a_rare_class_is_not_wrong(spoiled, rng):
+    X, *_ = spoiled
+    rare = (rng.random((len(X), 1)) < 0.04).astype(float)
+    imputer = RobustImputer().fit(np.hstack([X, rare]))
+    assert not imputer.outliers_[:, -1].any()
+
+
+def test_empty_and_constant_features_are_as_in_other_imputers(spoiled):
+    X, *_ = spoiled
+    X = np.hstack([X, np.full((len(X), 1), np.nan), np.full((len(X), 1), 7.0)])
+    X[0, -1] = np.nan
+    with pytest.warns(UserWarning, match="1 features have no observed value"):
+        filled = RobustImputer().fit_transform(X)
+    assert filled.shape[1] == X.shape[1] - 1
+    assert (filled[:, -1] == 7).all()
+    kept = RobustImputer(keep_empty_features=True).fit_transform(X)
+    assert kept.shape == X.shape
+    assert (kept[:, -2] == 0).all()
+
+
+def test_integers_and_ranges_are_kept_where_asked(rng):
+    X = np.rint(10 * rng.normal(size=(200, 2)) @ rng.normal(size=(2, 6)))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    filled = RobustImputer(round_integers=True, clip=True).fit_transform(X)
+    np.testing.assert_array_equal(filled, np.rint(filled))
+    assert (filled <= np.nanmax(X, axis=0)).all()
+    assert (filled >= np.nanmin(X, axis=0)).all()
+
+
+def test_other_markers_of_missing_values(spoiled):
+    X, *_ = spoiled
+    marked = np.nan_to_num(X, nan=-999)
+    np.testing.assert_array_equal(
+        RobustImputer(missing_values=-999).fit_transform(marked),
+        RobustImputer().fit_transform(X),
+    )
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_in_and_out(spoiled, library):
+    frames = pytest.importorskip(library)
+    X, *_ = spoiled
+    names = [f"s{j}" for j in range(X.shape[1])]
+    if library == "pandas":
+        frame = frames.DataFrame(X, columns=names)
+    else:
+        frame = frames.DataFrame(X, schema=names)
+    imputer = RobustImputer(add_indicator=True).set_output(transform=library)
+    filled = imputer.fit_transform(frame)
+    assert list(filled.columns[: len(names)]) == names
+    assert filled.columns[len(names)] == "missingindicator_s0"
+    assert not np.isnan(np.asarray(filled, dtype=float)).any()
+
+
+def test_masked_arrays_and_nullable_integers(rng):
+    pandas = pytest.importorskip("pandas")
+    X = np.rint(10 * rng.normal(size=(60, 2)) @ rng.normal(size=(2, 5)))
+    gaps = rng.random(X.shape) < 0.1
+    expected = RobustImputer().fit_transform(np.where(gaps, np.nan, X))
+    masked = RobustImputer().fit_transform(np.ma.array(X, mask=gaps))
+    np.testing.assert_array_equal(masked, expected)
+    frame = pandas.DataFrame(X).astype("Int64").mask(gaps)
+    np.testing.assert_array_equal(RobustImputer().fit_transform(frame), expected)
+
+
+def test_a_pipeline_is_searched(spoiled, rng):
+    X, truth, *_ = spoiled
+    y = truth[:, 0] + 0.1 * rng.normal(size=len(truth))
+    model = make_pipeline(RobustImputer(), HistGradientBoostingRegressor(max_iter=20))
+    grid = {"robustimputer__repair": [False, True]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    assert search.best_score_ > 0.5
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, "small", True])
+def test_alpha_is_a_share(alpha):
+    with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
+        RobustImputer(alpha=alpha).fit(np.eye(6))
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (3, 3), (2, 1)])
+def test_tiny_tables_get_medians(rng, shape):
+    X = rng.normal(size=shape)
+    if X.size > 1:
+        X.flat[0] = np.nan
+    imputer = RobustImputer(keep_empty_features=True)
+    filled = imputer.fit_transform(X)
+    assert np.isfinite(filled).all()
+    assert not imputer.outliers_.any()
+
+
+# ---- the pieces ----
+
+
+def test_folds_imitate_runs_of_gaps(rng):
+    missing = np.zeros((400, 6), bool)
+    assert set(np.unique(draw_folds(missing))) == set(range(FOLDS))
+    for j in range(6):
+        missing[50 * j : 50 * j + 12, j] = True
+    folds = draw_folds(missing)
+    changes = np.count_nonzero(np.diff(folds, axis=0), axis=0)
+    assert changes.max() <= 400 / 12 + 2
+
+
+def test_thresholds_separate_two_groups(rng):
+    correct = np.abs(rng.normal(size=20_000))
+    wrong = rng.uniform(10, 20, 300)
+    t = score_threshold(np.r_[correct, wrong], 0.05)
+    assert correct.max() * 0.8 < t <= wrong.min()
+    assert score_threshold(correct, 0.05) == np.inf
+    assert score_threshold(np.zeros(0), 0.05) == np.inf
+
+
+def test_scales_of_errors_follow_the_predictions(rng):
+    predicted = rng.uniform(1, 10, size=(4000, 1))
+    errors = predicted * rng.normal(size=(4000, 1))
+    sizes = PredictionError(errors, predicted, np.ones(errors.shape, bool))
+    found = sizes.scale(np.array([[2.0], [8.0]]), np.ones(2))
+    assert found[1, 0] / found[0, 0] == pytest.approx(4, rel=0.25)
+
+
+# ---- rows ----
+
+
+def test_rows_that_do_not_fit_are_found(rng):
+    X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 10))
+    odd = np.arange(300) < 15
+    X[odd] = 4 * rng.normal(size=(15, 10))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    detector = OutlierDetector(contamination=0.05).fit(X)
+    found = detector.predict(X) == -1
+    assert (found & odd).sum() >= 13
+    assert detector.decision_function(X)[found].max() < 0
+    assert detector.find_cells(X).shape == X.shape
+
+
+@pytest.mark.parametrize("share", [0, 0.6, "none"])
+def test_contamination_is_a_share(share):
+    with pytest.raises(ValueError, match="contamination must be"):
+        OutlierDetector(contamination=share).fit(np.eye(6))
+
+
+# ---- repair ----
+
+
+@pytest.mark.parametrize("size", [(6, 20), (1.5, 5)])
+def test_a_sensor_table_is_repaired(size):
+    s = make_sensors(size=size)
+    repaired = repair_matrix(s.X, times=np.arange(len(s.X), dtype=float))
+    unit = np.std(s.signal, axis=0)
+    live = unit > 0
+    wrong = ((repaired.values - s.signal) / np.where(live, unit, 1))[s.is_gap & live]
+    assert np.sqrt(np.mean(wrong**2)) <= 0.075
+    hit = repaired.replaced & s.is_spike
+    assert hit.sum() >= 0.98 * repaired.replaced.sum()
+    assert hit.sum() >= 0.98 * (s.is_spike & live).sum()
+    same = ~(repaired.filled | repaired.replaced)
+    np.testing.assert_array_equal(repaired.values[same], s.X[same])
+
+
+def test_rows_may_be_in_any_order(rng):
+    s = make_sensors(n=400, p=12)
+    times = np.arange(400, dtype=float)
+    mixed = rng.permutation(400)
+    a = repair_matrix(s.X, times=times)
+    b = repair_matrix(s.X[mixed], times=times[mixed])
+    np.testing.assert_array_equal(a.values[mixed], b.values)
+
+
+def test_only_gaps_or_only_errors(spoiled):
+    X, _, gaps, _ = spoiled
+    only_gaps = repair_matrix(X, errors=False)
+    assert not only_gaps.replaced.any()
+    np.testing.assert_array_equal(only_gaps.filled, gaps)
+    only_errors = repair_matrix(X, gaps=False)
+    assert not only_errors.filled.any()
+    assert only_errors.replaced.any()
+    np.testing.assert_array_equal(np.isnan(only_errors.values), gaps)
