@@ -5,10 +5,12 @@ Prints a line for every outcome that is neither a value nor an error of a kind t
 commands show in one line.
 """
 
+import gzip
 import random
 import shutil
 import sys
 import warnings
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ import decompositions
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
+from rpcag.files.sheets import read_sheet
 from rpcag.files.table import Reading
 from rpcag.page.explore import explore
 from rpcag.study.store import Store
@@ -35,6 +38,8 @@ def write_whole(folder: Path) -> dict:
     rows = "".join(f"n{i},{'uv'[i % 2]},{row[0]},{row[1]}\n" for i, row in enumerate(A))
     rows = "id,kind,x,y\n" + rows
     (folder / "t.csv").write_text(rows)
+    (folder / "sheet.csv").write_text(rows)
+    (folder / "sheet.csv.gz").write_bytes(gzip.compress(rows.encode(), mtime=0))
     (folder / "u.tsv").write_bytes(rows.replace(",", "\t").encode("utf-16"))
     (folder / "edges.csv").write_text("source,target,w\n0,1,2\n1,2,1\n3,4,1\n")
     np.save(folder / "t.npy", A)
@@ -51,6 +56,7 @@ def write_whole(folder: Path) -> dict:
     (folder / "store.jsonl").write_text('{"run":{"protocol":"x"},"error":0.5}\n' * 3)
     whole = {path.name: table for path in folder.iterdir() if path.is_file()}
     whole |= dict.fromkeys(["edges.csv", "s.mat", "csr.npz", "coo.npz"], graph)
+    whole |= dict.fromkeys(["sheet.csv", "sheet.csv.gz"], sheet)
     whole |= {"store.jsonl": lambda path: list(Store(path).read())}
     for name in ("result.json", "sparse.npy", "graph.npz"):
         whole[f"result/{name}"] = result
@@ -74,6 +80,8 @@ def _extras(folder: Path) -> dict:
         columns = {"id": SAMPLES, "x": A[:, 0], "n": pa.array([1, None, 3, 4, 5, 6])}
         parquet.write_table(pa.table(columns), folder / "t.parquet")
         whole["t.parquet"] = table
+        parquet.write_table(pa.table(columns | {"y": A[:, 1]}), folder / "s.parquet")
+        whole["s.parquet"] = sheet
         from PIL import Image
 
         for suffix in ("png", "jpg", "tif"):
@@ -101,6 +109,16 @@ def _extras(folder: Path) -> dict:
         whole["clip/a.png"] = lambda path: list(open_source(path.parent))
     except ImportError:
         pass
+    try:
+        import openpyxl
+
+        book = openpyxl.Workbook()
+        for row in [["x", "y"], *A[:, :2].tolist(), [None, "NA"]]:
+            book.active.append(row)
+        book.save(folder / "s.xlsx")
+        whole["s.xlsx"] = sheet
+    except ImportError:
+        pass
     return whole
 
 
@@ -114,6 +132,13 @@ def table(path: Path) -> None:
             continue
         return
     raise said
+
+
+def sheet(path: Path) -> None:
+    """Read a table and write it again with its gaps filled."""
+    found = read_sheet(path)
+    gaps = np.isnan(found.X)
+    found.write(BytesIO(), found.edits(np.where(gaps, 1.5, found.X), gaps))
 
 
 def graph(path: Path) -> None:

@@ -18,7 +18,7 @@ def of(X, model, **given) -> Decomposition:
     facts = {
         "model": type(model).__name__,
         "input": {"file": "data.npy", "sha256": "0" * 64, "shape": [n, p]},
-        "parameters": {"lam": "auto", "gamma": "auto", "tol": model.tol},
+        "parameters": {"lam": "theory", "gamma": "clustering", "tol": model.tol},
         "resolved": {"lam": model.lam_, "gamma": getattr(model, "gamma_", 0.0)},
         "objective": model.objective_,
         "lower_bound": model.lower_bound_,
@@ -54,7 +54,7 @@ def images(n: int = 40, **given) -> Decomposition:
     X, _ = occlude_blocks(X[:n], (8, 8), 0.2, random_state=0)
     X[::3, :8] = np.nan
     given = {"labels": [str(label) for label in y[:n]], "image_shape": (8, 8)} | given
-    return of(X, RPCAG(), **given)
+    return of(X, RPCAG(gamma="clustering"), **given)
 
 
 def colour_images(n: int = 20) -> Decomposition:
@@ -62,7 +62,7 @@ def colour_images(n: int = 20) -> Decomposition:
     X = load_digits().data[:n]
     X = np.stack([X, X / 2, 0 * X], axis=2).reshape(n, -1)
     X[4, :3] = -30.0
-    return of(X, RPCAG(n_components=1), image_shape=(8, 8, 3))
+    return of(X, RPCAG(n_components=1, gamma="clustering"), image_shape=(8, 8, 3))
 
 
 def table(n: int = 30, p: int = 6, **given) -> Decomposition:
@@ -71,4 +71,4 @@ def table(n: int = 30, p: int = 6, **given) -> Decomposition:
     X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, p))
     X[3, 2] = 40.0
     X[5, 1] = np.nan
-    return of(X, RPCAG(n_components=2), **given)
+    return of(X, RPCAG(n_components=2, gamma="clustering"), **given)

@@ -4,7 +4,7 @@
 wrong with it. Findings have one of these kinds:
 
 exception     neither an answer nor an error that names an argument
-warning       anything but a ConvergenceWarning
+warning       anything but a ConvergenceWarning or PoorFitWarning
 nan           a fitted number that is not finite
 shape         a fitted array of another shape or type than documented
 structure     factors that are not orthonormal, parts that do not add up, ...
@@ -33,6 +33,7 @@ import rpcag
 from fuzz_oracles import EPS, Factors, Graph, Hypergraph, LowRank, dense
 from fuzz_problems import CERTIFIED, Problem
 from rpcag.graphs import KNNGraph, KNNHypergraph
+from rpcag.models import PoorFitWarning
 
 # A lower bound may be above the best objective by this share of it, and by the rounding
 # of double precision: a proof that was computed, not derived.
@@ -117,7 +118,7 @@ def _fit(problem, model, report) -> tuple[bool, bool]:
 
 def _lam(problem) -> float:
     lam = problem.options.get("lam", "auto")
-    return 1 / max(np.shape(problem.X)) ** 0.5 if lam == "auto" else lam
+    return 1 / max(np.shape(problem.X)) ** 0.5 if isinstance(lam, str) else lam
 
 
 def _call(function, report, what="fit"):
@@ -140,7 +141,7 @@ def _call(function, report, what="fit"):
     for warning in caught:
         if issubclass(warning.category, ConvergenceWarning):
             convergence.append(warning)
-        else:
+        elif not issubclass(warning.category, PoorFitWarning):
             name = warning.category.__name__
             report.add("warning", f"{what}: {name}: {warning.message}")
     return answer, convergence
@@ -198,12 +199,34 @@ def _check_arrays(report, model, X) -> None:
             or name == "feature_names_in_"
         ):
             continue
+        if name == "cv_results_":
+            _check_dropped(report, model)
+            continue
         values = value.values() if isinstance(value, dict) else [value]
         for part in values:
             if sparse.issparse(part):
                 part = part.data
             if isinstance(part, (float, np.ndarray)) and not np.isfinite(part).all():
                 report.add("nan", f"{name} is not finite")
+
+
+def _check_dropped(report, model):
+    """Only pairs that were dropped after a split have NaN, and in all later splits."""
+    results = model.cv_results_
+    splits = [results[f"split{k}_test_score"] for k in range(model.n_splits)]
+    dropped = np.isnan(splits)
+    if dropped[0].any() or (dropped[:-1] & ~dropped[1:]).any():
+        report.add("nan", "cv_results_ has no score of a pair that was not dropped")
+    for name, column in results.items():
+        allowed = np.zeros(len(column), bool)
+        if name in ("mean_test_score", "std_test_score"):
+            allowed = dropped.any(axis=0)
+        elif name.startswith("split"):
+            allowed = np.isnan(column)
+        if name != "params" and not (np.isfinite(column) | allowed).all():
+            report.add("nan", f"cv_results_[{name!r}] is not finite")
+    if not np.isfinite(results["mean_test_score"][model.best_index_]):
+        report.add("nan", "the best pair has no score")
 
 
 def _objective(problem, model, X):
@@ -213,7 +236,9 @@ def _objective(problem, model, X):
     if name == "RPCA":
         return LowRank(X, model.lam_, nuclear=True)
     if name in ("RPCAG", "RPCAGCV"):
-        rows = model.gamma_, Graph(model.adjacency_, kind)
+        rows = None  # a graph that did not help was not built
+        if model.adjacency_ is not None:
+            rows = model.gamma_, Graph(model.adjacency_, kind)
         return LowRank(X, model.lam_, nuclear=True, rows=rows)
     if name == "FRPCAG":
         rows = model.gamma_samples_, Graph(model.adjacency_, kind)
@@ -418,7 +443,7 @@ def _refits(report, problem, model, X):
     else:
         options |= {"lam": model.lam_, "warm_start": True}
         kind = rpcag.RPCA
-        if problem.model != "RPCA":
+        if problem.model != "RPCA" and model.adjacency_ is not None:
             kind = rpcag.RPCAG
             options |= {"gamma": model.gamma_, "graph": model.adjacency_}
             options |= {"laplacian": model.laplacian}

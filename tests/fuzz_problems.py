@@ -26,6 +26,12 @@ MODELS = [
 CERTIFIED = ("RPCA", "RPCAG", "RPCAGCV", "FRPCAG")
 # Models that take NaN for a missing entry.
 MISSING = (*CERTIFIED, "NCuts", "LaplacianEigenmaps")
+# Rules for weights that are not given.
+RULES: dict[str, dict[str, Any]] = {
+    "RPCA": {"lam": "theory"},
+    "RPCAG": {"lam": "theory", "gamma": "clustering"},
+    "FRPCAG": {"gamma_samples": "unit", "gamma_features": "unit"},
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ def random_problem(seed: int) -> Problem:
     name = MODELS[seed % len(MODELS)]
     X, traits = _data(rng, name)
     options = _options(rng, name, np.array(X, float))
+    if np.random.default_rng([seed, 2016]).random() < 0.5:  # else chosen from the data
+        options = RULES.get(name, {}) | options
     return Problem(
         seed,
         name,

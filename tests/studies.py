@@ -12,7 +12,7 @@ def records() -> list[dict]:
 def clustering() -> list[dict]:
     elsewhere = line("PCA", [0.4], graph=None, d=[2])
     elsewhere["run"]["dataset"] = "YALE"
-    grid = {"lam": ["auto"], "gamma": ["auto"], "components": ["k"]}
+    grid = {"lam": ["theory"], "gamma": ["clustering"], "components": ["k"]}
     return [
         line("RPCAG", [0.2, 0.3], lam=[1.0], components=["all", "k"]),
         line("PCA", [0.4], graph=None, d=[2]),

@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from problems import UNIT
 from rpcag import (
     FRPCAG,
     GLPCA,
@@ -25,12 +26,19 @@ from rpcag.graphs import KNNGraph, KNNHypergraph
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((12, 2)) @ RNG.standard_normal((2, 9))
 X += 0.1 * RNG.standard_normal(X.shape)
-MODELS = [RPCA(), RPCAG(), RPCAG(graph="complete"), RPCAGCV(gammas=[0, 0.1])]
-NAMES = ["RPCA", "RPCAG", "RPCAG-complete", "RPCAGCV"]
+RULES = [
+    RPCA(lam="theory"),
+    RPCAG(gamma="clustering"),
+    RPCAG(gamma="clustering", graph="complete"),
+    FRPCAG(**UNIT),
+]
+CHOSEN = [RPCA(), RPCAG(), RPCAG(graph="complete"), FRPCAG()]
 FACTORS = [GLPCA(), RGLPCA(), MMF(), MMMF(), MHMF(), GNMF()]
 SPECTRAL = [NCuts(), LaplacianEigenmaps()]
 every_model = pytest.mark.parametrize(
-    "model", [*MODELS, FRPCAG(), *FACTORS, *SPECTRAL], ids=repr
+    "model",
+    [*CHOSEN, RPCAGCV(gammas=[0, 0.1]), *FACTORS, *SPECTRAL],
+    ids=repr,
 )
 
 
@@ -93,7 +101,7 @@ ACCEPTED = {
 }
 
 
-@pytest.mark.parametrize("model", [*MODELS[:3], FRPCAG()], ids=[*NAMES[:3], "FRPCAG"])
+@pytest.mark.parametrize("model", [*RULES, *CHOSEN], ids=repr)
 @pytest.mark.parametrize("case", ACCEPTED)
 @pytest.mark.filterwarnings("error")
 def test_odd_data_give_a_certified_answer(model, case):
@@ -110,31 +118,32 @@ def test_odd_data_give_a_certified_answer(model, case):
     np.testing.assert_allclose(total, data[seen], atol=1e-6 * size)
 
 
-def test_huge_and_tiny_data_have_the_scaled_answer():
-    reference = RPCAG(tol=1e-5).fit(X)
+@pytest.mark.parametrize("weights", [{"gamma": "clustering"}, {}], ids=repr)
+def test_huge_and_tiny_data_have_the_scaled_answer(weights):
+    reference = RPCAG(**weights, tol=1e-5).fit(X)
     for c in (1e-300, 1e300):
-        scaled = RPCAG(tol=1e-5).fit(c * X)
+        scaled = RPCAG(**weights, tol=1e-5).fit(c * X)
         difference = np.linalg.norm(scaled.low_rank_ / c - reference.low_rank_)
         assert difference < 1e-2 * np.linalg.norm(reference.low_rank_)
 
 
 def test_constant_data_are_all_low_rank():
-    model = RPCAG(lam=1.0).fit(np.full((6, 4), 3.0))
+    model = RPCAG(lam=1.0, gamma="clustering").fit(np.full((6, 4), 3.0))
     assert model.rank_ == 1
     np.testing.assert_allclose(model.low_rank_, 3.0, rtol=1e-2)
 
 
 def test_overflow_names_the_argument():
     with pytest.raises(ValueError, match=r"gamma=1e\+10 is out of range for X"):
-        RPCAG(gamma=1e10).fit(X * 1e300)
+        RPCAG(lam="theory", gamma=1e10).fit(X * 1e300)
     with pytest.raises(ValueError, match=r"X .* overflows; rescale X"):
-        RPCA().fit(np.full((40, 40), 1e307))
+        RPCA(lam="theory").fit(np.full((40, 40), 1e307))
 
 
 LARGE = np.random.default_rng(0).uniform(0.5, 1, size=(60, 12)) * 3e38
 
 
-@pytest.mark.parametrize("model", [*FACTORS, RPCA(), RPCAG(), FRPCAG()], ids=repr)
+@pytest.mark.parametrize("model", [*FACTORS, *RULES], ids=repr)
 def test_factors_beyond_single_precision_are_refused_not_infinite(model):
     """Warnings are errors here, so NumPy does not tell of an overflow either."""
     data = LARGE.astype(np.float32)
@@ -166,7 +175,7 @@ def test_an_entry_far_from_the_others_is_not_blamed_on_the_graph():
         data = size * X
         data[3, 4] = 1.34e300
         said = r"X mixes values too far apart .* the largest 1\.34e\+300"
-        for model in (RPCA(), FRPCAG()):
+        for model in (RPCA(lam="theory"), RPCA(), FRPCAG(**UNIT)):
             with pytest.raises(ValueError, match=said):
                 model.fit(data)
 
@@ -175,10 +184,10 @@ def test_extreme_degrees_and_weights_are_blamed_on_themselves():
     graph = np.ones((12, 12)) - np.eye(12)
     said = r"graph has degrees up to 1\.1e\+121, out of range for gamma_samples="
     with pytest.raises(ValueError, match=said):
-        FRPCAG(graph=1e120 * graph, laplacian="combinatorial").fit(X)
+        FRPCAG(**UNIT, graph=1e120 * graph, laplacian="combinatorial").fit(X)
     for name in ("gamma_samples", "gamma_features"):
         with pytest.raises(ValueError, match=rf"{name}=1e\+200 is out of range for X"):
-            FRPCAG(**{name: 1e200}).fit(X)
+            FRPCAG(**UNIT | {name: 1e200}).fit(X)
 
 
 def test_messages_tell_the_largest_entry():
@@ -195,7 +204,7 @@ def test_a_reason_is_words_not_a_tuple():
     with pytest.raises(
         ValueError, match=r"together \(Numerical result out of range\);"
     ):
-        RPCAG(lam=1e-300).fit(X)
+        RPCAG(lam=1e-300, gamma="clustering").fit(X)
 
 
 @pytest.mark.parametrize(
@@ -223,13 +232,13 @@ OPTIONS = [
     (
         {"lam": "large"},
         ValueError,
-        "lam must be 'auto', 'predict' or a number, got 'large'",
+        "lam must be 'auto', 'theory' or a number, got 'large'",
     ),
     ({"lam": None}, TypeError, "lam must be a number, got None"),
     ({"gamma": np.nan}, ValueError, "gamma must be a number"),
     ({"gamma": -0.1}, ValueError, "gamma must be a number of at least 0"),
     ({"gamma": np.inf}, ValueError, "gamma must be a number"),
-    ({"gamma": "small"}, ValueError, "gamma must be 'auto', 'predict' or a number"),
+    ({"gamma": "small"}, ValueError, "gamma must be 'auto', 'clustering' or a number"),
     ({"max_iter": 0}, ValueError, "max_iter must be an int of at least 1, got 0"),
     ({"max_iter": 2.5}, TypeError, "max_iter must be an int, got 2.5"),
     ({"tol": -1e-3}, ValueError, "tol must be a number of at least 0"),
@@ -261,12 +270,15 @@ OPTIONS = [
 def test_bad_options_are_refused_by_name(options, error, message):
     with pytest.raises(error, match=message):
         RPCAG(**options).fit(X)
+    if not {"lam", "gamma"} & set(options):  # also where no graph is needed
+        with pytest.raises(error, match=message):
+            RPCAG(**options).fit(np.outer(np.arange(12.0), np.arange(9.0)))
 
 
 CV_OPTIONS = [
     ({"gammas": []}, "gammas must be finite numbers"),
     ({"gammas": [-1.0]}, "gammas must be finite numbers"),
-    ({"gammas": "all"}, "gammas must be 'auto' or numbers"),
+    ({"gammas": "all"}, "gammas must be 'auto', 'clustering' or numbers"),
     ({"lams": [0.0]}, "lams must be positive"),
     ({"holdout": 0.0}, "holdout must lie between 0 and 1"),
     ({"holdout": 1.0}, "holdout must lie between 0 and 1"),
@@ -282,7 +294,7 @@ def test_bad_options_of_the_search_are_refused_by_name(options, message):
 
 
 def test_new_rows_must_have_the_same_features():
-    model = RPCAG().fit(X)
+    model = RPCAG(gamma="clustering").fit(X)
     with pytest.raises(ValueError, match="8 features, but RPCAG is expecting 9"):
         model.transform(X[:, :8])
     with pytest.raises(ValueError, match=r"adjacency must have shape \(12, 12\)"):
@@ -292,7 +304,7 @@ def test_new_rows_must_have_the_same_features():
 
 
 def test_new_rows_without_any_entry_are_zero_or_their_neighbours():
-    model = RPCA().fit(X)
+    model = RPCA(lam="theory").fit(X)
     assert np.all(model.transform(np.full((1, 9), np.nan)) == 0)
 
 
@@ -306,7 +318,7 @@ def test_a_failed_fit_is_no_fit():
 
 def test_the_model_does_not_change_with_its_input_or_options():
     data = X.copy()
-    model = RPCAG().fit(data)
+    model = RPCAG(gamma="clustering").fit(data)
     before = model.transform(X[:3])
     data[:] = 0
     model.set_params(laplacian="combinatorial", gamma=5.0)
@@ -314,11 +326,11 @@ def test_the_model_does_not_change_with_its_input_or_options():
 
 
 def test_transform_never_returns_nan():
-    huge = RPCA().fit(X * 1e40)
+    huge = RPCA(lam="theory").fit(X * 1e40)
     with pytest.warns(ConvergenceWarning, match="in the unit of the rows of fit"):
         found = huge.transform(X[:2].astype(np.float32))
     assert np.isfinite(found).all()
-    model = RPCAG().fit(X)
+    model = RPCAG(gamma="clustering").fit(X)
     with pytest.raises(ValueError, match="adjacency must hold weights from 0 to 1e100"):
         model.transform(X[:2], adjacency=np.full((2, 12), 1e308))
     with pytest.raises(ValueError, match="adjacency is for models with a graph"):
@@ -422,7 +434,11 @@ MODEL_OPTIONS = [
     (LaplacianEigenmaps(12), ValueError, "must be at most 11 for n_samples=12"),
     (NCuts(graph=np.ones((5, 5))), ValueError, "graph has 5 vertices but X has 12"),
     (FRPCAG(gamma_samples=-1), ValueError, "gamma_samples must be a number of at"),
-    (FRPCAG(gamma_features="x"), ValueError, "gamma_features must be 'auto' or a"),
+    (
+        FRPCAG(gamma_features="x"),
+        ValueError,
+        "gamma_features must be 'auto', 'unit' or",
+    ),
     (
         FRPCAG(feature_graph=np.ones((12, 12))),
         ValueError,

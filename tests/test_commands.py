@@ -29,7 +29,9 @@ from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
 from rpcag.graphs.inputs import percent
+from rpcag.metrics import clustering_error
 from rpcag.models import RobustGraph
+from rpcag.models.rpca import resolve_gamma, resolve_lam
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -118,6 +120,7 @@ def test_gross_errors_are_found_and_the_rest_is_kept(folder):
     [
         ([], RPCAG(graph="robust")),
         (["--graph", "knn"], RPCAG(graph="knn")),
+        (["--graph", "chain"], RPCAG(graph="chain")),
         (["--model", "rpca"], RPCA()),
         (["--model", "RPCA", "--lam", "0.2", "--tol", "1e-5"], RPCA(lam=0.2, tol=1e-5)),
         (["--gamma", "0.3", "--graph", "complete"], RPCAG(gamma=0.3, graph="complete")),
@@ -125,7 +128,14 @@ def test_gross_errors_are_found_and_the_rest_is_kept(folder):
             ["--gamma", "auto", "--lam", "auto", "--graph", "knn"],
             RPCAG(graph="knn"),
         ),
+        (["--gamma", "clustering"], RPCAG(gamma="clustering")),
+        (
+            ["--gamma", "clustering", "--lam", "theory", "--graph", "knn"],
+            RPCAG(lam="theory", gamma="clustering", graph="knn"),
+        ),
+        (["--model", "rpca", "--lam", "theory"], RPCA(lam="theory")),
         (["--gamma", "cv", "--lam", ".3"], RPCAGCV(lams=[0.3], graph="robust")),
+        (["--gamma", "cv", "--lam", "theory"], RPCAGCV(lams="theory", graph="robust")),
         (["--graph", "edges.csv"], "graph"),
         (["--model", "frpcag"], FRPCAG(graph="robust")),
         (
@@ -154,7 +164,9 @@ def test_the_answer_is_that_of_the_library(words, model, folder):
     for name, value in found.facts["resolved"].items():
         assert value == getattr(model, f"{name}_")
     assert found.facts["history"][-1][-1] == model.gap_
-    if hasattr(model, "adjacency_"):
+    if getattr(model, "adjacency_", None) is None:
+        assert found.graph is None
+    else:
         graph = model.adjacency_
         dense = graph if isinstance(graph, np.ndarray) else graph.toarray()
         np.testing.assert_array_equal(found.graph.toarray(), dense)
@@ -165,7 +177,7 @@ def test_gross_errors_do_not_choose_the_neighbours(folder):
     X, _, _ = sensors()
     shares = {}
     for name, graph in (
-        ("knn", RPCAG(graph="knn").fit(X).adjacency_),
+        ("knn", RPCAG(gamma="clustering", graph="knn").fit(X).adjacency_),
         ("robust", RobustGraph()(X)),
     ):
         i, j = graph.nonzero()
@@ -175,13 +187,13 @@ def test_gross_errors_do_not_choose_the_neighbours(folder):
 
 
 @pytest.mark.slow
-def test_standardised_answers_do_not_depend_on_units(folder):
+def test_scaled_answers_do_not_depend_on_units(folder):
     table = read_table("sensors.csv")
     units = 10.0 ** (np.arange(24) / 2 - 3)
     np.savez("other.npz", X=table.X * units + 5 * units)
     np.savez("same.npz", X=table.X)
     # The wanted gap bounds how far two answers may differ.
-    options = ("--standardise", "--tol", "1e-7", "--max-iter", 20000, "-q")
+    options = ("--scale", "robust", "--tol", "1e-7", "--max-iter", 20000, "-q")
     for name in ("same", "other"):
         result = call("decompose", f"{name}.npz", "-o", name, *options)
         assert result.exit_code == 0, result.output
@@ -193,10 +205,80 @@ def test_standardised_answers_do_not_depend_on_units(folder):
         (table.X * units + 5 * units)[observed],
         rtol=1e-9,
     )
-    assert same.facts["standardised"] is True
-    # Without the option there is a hint.
-    result = call("decompose", "other.npz", "-o", "hint")
-    assert "--standardise brings them to one scale" in result.stderr
+    assert same.facts["scale"] == other.facts["scale"] == "robust"
+    product = other.embedding @ other.components
+    scaling = other.facts["scaling"]
+    np.testing.assert_allclose(
+        (product * scaling["scale"] + scaling["center"]) / units,
+        other.low_rank / units,
+        atol=1e-6,
+    )
+
+
+def test_features_in_different_units_are_scaled_automatically(folder):
+    table = read_table("sensors.csv")
+    units = 10.0 ** (np.arange(24) / 8 - 1)
+    np.save("units.npy", table.X * units)
+    result = call("decompose", "units.npy", "-o", "auto")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stderr.split())
+    assert re.search(r"note: the scales of the features differ by a factor of \d", said)
+    assert "(--scale robust), --scale none leaves them as they are" in said
+    assert "features           │ scaled: robust" in result.stdout
+    for option in ("robust", "standard", "none"):
+        words = ("--scale", option, "--lam", "theory", "--gamma", "0")
+        result = call("decompose", "units.npy", "-o", option, "--json", *words)
+        assert result.stderr == ""
+        told = json.loads(result.stdout)
+        assert told["scale"] == option
+        assert "scaling" not in told
+        model = RPCA(lam="theory", scale=None if option == "none" else option)
+        found = Decomposition.load(option)
+        np.testing.assert_array_equal(
+            found.low_rank, model.fit(table.X * units).low_rank_
+        )
+    # Features in one unit and images are left alone.
+    for words in (("sensors.csv",), ("units.npy", "--shape", "6x4")):
+        result = call("decompose", *words, "-o", "r", "-f", "--json")
+        assert json.loads(result.stdout)["scale"] == "none"
+
+
+@pytest.mark.parametrize("model", ["rpcag", "glpca", "gnmf", "laplacianeigenmaps"])
+def test_clusters_of_scaled_features(model, folder):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(5, 9, (3, 8)), 20, axis=0) + rng.uniform(0, 1, (60, 8))
+    X[:, 0] = 1e4 * rng.random(60)  # says nothing, and is large
+    np.save("units.npy", X)
+    words = ("cluster", "units.npy", "-k", 3, "--model", model, "--json")
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    # GNMF needs non-negative numbers.
+    assert told["scale"] == ("none" if model == "gnmf" else "robust")
+    if model != "gnmf":
+        found = np.array(list(told["clusters"].values()))
+        assert clustering_error(np.repeat(range(3), 20), found) < 0.05
+        result = call(*words, "--scale", "none")
+        assert json.loads(result.stdout)["scale"] == "none"
+
+
+def test_a_fit_that_predicts_nothing_is_noted(folder):
+    np.save("noise.npy", np.random.default_rng(0).standard_normal((100, 30)))
+    result = call("decompose", "noise.npy", "-o", "r")
+    assert result.exit_code == 0
+    assert "note: RPCAG predicts" in result.stderr
+    assert "not clearly better than the median of each feature" in result.stderr
+
+
+def test_summary_tells_optimality_and_prediction_apart(folder):
+    result = call("decompose", "sensors.csv", "-o", "a")
+    assert re.search(r"objective at most \S+ % above the optimum", result.output)
+    assert re.search(r"\d+ % of the spread of hidden entries \(± 1 %\)", result.output)
+    facts = Decomposition.load("a").facts
+    assert 0 < facts["explained_error"] < 0.01 < facts["explained"] <= 1
+    given = call("decompose", "sensors.csv", "-o", "b", "--lam", "0.2", "--gamma", "0")
+    assert "certified" in given.output
+    assert "hidden entries" not in given.output
 
 
 def test_components_labels_images_and_provenance(folder):
@@ -296,6 +378,7 @@ def test_a_stop_with_a_checkpoint_goes_on_to_the_same_answer(
     folder, monkeypatch, stage, iteration, files, number
 ):
     words = ("decompose", "sensors.csv", "--tol", "1e-6", "--checkpoint", "state.npz")
+    words += ("--gamma", "clustering")
     assert call(*words, "-o", "whole").exit_code == 0
     with monkeypatch.context() as patch:
         interrupt_at(patch, iteration, stage, [number])
@@ -316,6 +399,21 @@ def test_a_stop_with_a_checkpoint_goes_on_to_the_same_answer(
     if stage == "fit":
         # Not begun anew, and only what this run has proved is in the history.
         assert b.facts["history"][0][0] > a.facts["history"][0][0]
+
+
+@pytest.mark.usefixtures("listening", "folder")
+def test_a_stop_while_weights_are_chosen_saves_nothing(monkeypatch):
+    words = ("decompose", "sensors.csv", "--checkpoint", "state.npz", "-o", "r")
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 5, "weights")
+        result = call(*words)
+    assert result.exit_code == 130
+    assert result.output == "rpcag: stopped before there was a state to save\n"
+    assert not list(Path().glob("state*"))
+    assert call(*words).exit_code == 0
+    assert call(*words[:2], "-o", "whole").exit_code == 0
+    a, b = Decomposition.load("whole"), Decomposition.load("r")
+    np.testing.assert_array_equal(a.low_rank, b.low_rank)
 
 
 @pytest.mark.usefixtures("listening", "folder")
@@ -383,7 +481,8 @@ def test_clusters_are_written_by_sample(folder):
 
 
 def test_clusters_of_a_result_are_those_of_the_data(folder):
-    call("decompose", "kinds.csv", "--labels", "kind", "-o", "result")
+    words = ("--labels", "kind", "--gamma", "clustering", "-o", "result")
+    call("decompose", "kinds.csv", *words)
     told = [
         json.loads(call("cluster", *words, "--json").stdout)
         for words in (["result"], ["kinds.csv", "--labels", "kind"])
@@ -391,6 +490,40 @@ def test_clusters_of_a_result_are_those_of_the_data(folder):
     assert told[0]["clusters"] == told[1]["clusters"]
     assert told[0]["error_matching"] == told[1]["error_matching"] < 0.03
     assert sum(told[0]["sizes"]) == 60
+
+
+def test_clusters_of_a_result_for_prediction_come_with_a_note(folder):
+    for name, words in (("one", ()), ("two", ("--gamma", "clustering"))):
+        call("decompose", "kinds.csv", "--labels", "kind", "-o", name, *words)
+    remedy = "rpcag decompose --gamma clustering"
+    assert remedy in one_line(call("cluster", "one").stderr)
+    assert remedy not in one_line(call("cluster", "two").stderr)
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_clusters_are_found_with_the_weights_for_clustering(folder):
+    X = np.load("faces.npz")["X"].astype(float)
+    told = json.loads(call("cluster", "faces.npz", "--labels", "y", "--json").stdout)
+    assert told["model"] == "RPCAG"
+    lam, gamma = resolve_lam("theory", X), resolve_gamma("clustering", X)
+    assert told["resolved"] == pytest.approx({"lam": 2 * lam, "gamma": gamma})
+    words = ("--lam", "theory", "--gamma", "0.5", "--labels", "y", "--json")
+    told = json.loads(call("cluster", "faces.npz", *words).stdout)
+    assert told["resolved"] == pytest.approx({"lam": lam, "gamma": 0.5})
+
+
+def test_clusters_on_a_line_are_told_apart(folder):
+    rng = np.random.default_rng(0)
+    kind = np.repeat(np.arange(3), 20)
+    X = np.outer(kind + 1.0, rng.standard_normal(12))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    np.savez("line.npz", X=X, y=kind)
+    words = ("--variable", "X", "--labels", "y", "--json")
+    told = json.loads(call("cluster", "line.npz", *words).stdout)
+    assert told["error_matching"] <= 0.05
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -435,7 +568,7 @@ MISTAKES = [
     ("decompose sensors.csv -o r --gamma cv --checkpoint c", "--checkpoint cannot go"),
     (
         "decompose sensors.csv -o r --graph nearest",
-        "takes robust, knn, complete or a file",
+        "takes robust, knn, complete, chain or a file",
     ),
     ("decompose sensors.csv -o r --graph sensors.csv", "neither edges"),
     ("decompose sensors.csv -o r --format xls", "format must be one of npy"),
@@ -466,7 +599,7 @@ MISTAKES = [
     ("decompose nonsense.mat -o r", "cannot be read as MATLAB"),
     ("decompose done -o r", "done is a decomposition already"),
     ("decompose sensors.csv -o done", "--force replaces it"),
-    ("cluster sensors.csv", "say how many clusters with -k"),
+    ("cluster sensors.csv", "give the number of clusters with -k"),
     ("cluster sensors.csv -k 0", "invalid value for '-k'"),
     ("cluster sensors.csv -k 61", "-k 61 must be between 1 and the number of samples"),
     ("cluster sensors.csv -k 3 -o c.xls", "--output must be a .csv or .tsv file"),
@@ -477,7 +610,10 @@ MISTAKES = [
     ("explore done -o edges.csv/p.html", "is no place for it (Not a directory)"),
     ("explore huge -o p.html", "values of 1.0e+300, and a page holds none beyond"),
     ("decompose largest.npy -o r", "X has entries of size 1.7e+308"),
-    ("decompose largest.npy -o r --standardise", "too large to be standardised"),
+    ("decompose largest.npy -o r --scale robust", "too large to be scaled; rescale X"),
+    ("decompose sensors.csv -o r --scale big", "--scale must be one of auto, robust"),
+    ("cluster sensors.csv -k 3 --scale big", "--scale must be one of auto, robust"),
+    ("cluster done -k 3 --scale none", "--scale: done is decomposed already"),
     ("decompose complex.npy -o r", "it has complex (3 x 3, no numbers)"),
     ("decompose objects.npy -o r", "it holds Python objects, not numbers"),
     ("cluster sensors.csv -k 3 --model glpca", "GLPCA needs every entry, but"),
@@ -486,7 +622,7 @@ MISTAKES = [
     ("cluster done -k 3 --model rpca", "done is decomposed already"),
     ("cluster done -k 2 --drop x", "--drop: done is decomposed already"),
     ("cluster done -k 2 --no-header", "--header: done is decomposed already"),
-    ("cluster done", "say how many clusters with -k"),
+    ("cluster done", "give the number of clusters with -k"),
     ("demo --seed -1", "invalid value for '--seed'"),
     ("demo -o sensors.csv/x", "is no place for it (Not a directory)"),
     ("models --all", "no such option: --all"),
@@ -574,10 +710,10 @@ def test_force_replaces_and_reading_options_arrive(folder):
     ],
     ids=["constant", "zero", "tiny", "huge"],
 )
-@pytest.mark.parametrize("option", ["--quiet", "--standardise"])
+@pytest.mark.parametrize("option", ["auto", "robust", "none"])
 def test_odd_tables_are_decomposed(X, option, folder):
     np.save("odd.npy", X)
-    result = call("decompose", "odd.npy", "-o", "r", option)
+    result = call("decompose", "odd.npy", "-o", "r", "--scale", option)
     assert result.exit_code == 0, result.output
     found = Decomposition.load("r")
     together = found.low_rank + found.sparse
@@ -600,7 +736,7 @@ def test_names_with_anything_in_them_are_told_as_they_are(name, folder):
     table.write_text("\n".join(lines), errors="surrogateescape")
     shown = name.encode("utf-8", "backslashreplace").decode()
     for words in (
-        ("decompose", table, "-o", f"{name}.r"),
+        ("decompose", table, "--gamma", "clustering", "-o", f"{name}.r"),
         ("explore", f"{name}.r", "-o", f"{name}.html"),
         ("cluster", f"{name}.r", "-k", "3", "-o", f"{name}.tsv"),
     ):
@@ -781,11 +917,11 @@ def test_the_bar_shows_gap_and_time_left(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     X, _, _ = sensors()
     with GapBar("RPCA", 1e-6, 1000, quiet=False) as bar:
-        RPCA(callback=bar).fit(X)
+        RPCA(lam="theory", callback=bar).fit(X)
         bar.bar.refresh()
     shown = capsys.readouterr()
     assert "certified gap" in shown.err
     assert shown.out == ""
     with GapBar("RPCA", 1e-6, 1000, quiet=True) as bar:
-        RPCA(callback=bar).fit(X)
+        RPCA(lam="theory", callback=bar).fit(X)
     assert capsys.readouterr().err == ""

@@ -11,6 +11,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 
+from problems import UNIT
 from rpcag import FRPCAG, GLPCA, MHMF, MMMF, RPCA, RPCAG, RPCAGCV
 from rpcag.graphs import KNNGraph, check_graph
 from rpcag.models import MODELS
@@ -68,7 +69,7 @@ def test_sparse_arrays_and_matrices_of_every_format(A, form, kind):
 @pytest.mark.parametrize("order", [None, [3, 1, 0, 2, 11, 10, 9, 8, 7, 6, 5, 4]])
 def test_nodes_are_found_by_the_names_of_the_rows(X, A, order):
     frame = named(X, order)
-    model = RPCAG(graph=as_networkx(A, NAMES)).fit(frame)
+    model = RPCAG(gamma="clustering", graph=as_networkx(A, NAMES)).fit(frame)
     rows = np.arange(12) if order is None else np.array(order)
     np.testing.assert_array_equal(model.adjacency_.toarray(), A[rows][:, rows])
 
@@ -77,30 +78,38 @@ def test_nodes_that_are_numbers_are_places(X, A):
     graph = as_networkx(A)
     assert list(graph) != sorted(graph)
     for data in (X, named(X), pd.DataFrame(X), pd.DataFrame(X, range(5, 17))):
-        model = RPCAG(graph=graph).fit(data)
+        model = RPCAG(gamma="clustering", graph=graph).fit(data)
         np.testing.assert_array_equal(model.adjacency_.toarray(), A)
 
 
 def test_numbers_that_could_be_names_or_places_are_refused(X, A):
     shuffled = pd.DataFrame(X).iloc[::-1]
     with pytest.raises(ValueError, match=r"names or places .*sort_index\(\) for names"):
-        RPCAG(graph=as_networkx(A)).fit(shuffled)
-    by_name = RPCAG(graph=as_networkx(A)).fit(shuffled.sort_index())
-    by_place = RPCAG(graph=as_networkx(A)).fit(shuffled.reset_index(drop=True))
-    np.testing.assert_array_equal(by_name.sparse_, RPCAG(graph=A).fit(X).sparse_)
-    np.testing.assert_array_equal(by_place.sparse_, RPCAG(graph=A).fit(X[::-1]).sparse_)
+        RPCAG(gamma="clustering", graph=as_networkx(A)).fit(shuffled)
+    by_name = RPCAG(gamma="clustering", graph=as_networkx(A)).fit(shuffled.sort_index())
+    by_place = RPCAG(gamma="clustering", graph=as_networkx(A)).fit(
+        shuffled.reset_index(drop=True)
+    )
+    np.testing.assert_array_equal(
+        by_name.sparse_, RPCAG(gamma="clustering", graph=A).fit(X).sparse_
+    )
+    np.testing.assert_array_equal(
+        by_place.sparse_, RPCAG(gamma="clustering", graph=A).fit(X[::-1]).sparse_
+    )
 
 
 def test_nodes_that_match_nothing_are_named(X, A):
     graph = as_networkx(A, NAMES)
     with pytest.raises(ValueError, match=r"nodes such as 'sample .* rows .* no names"):
-        RPCAG(graph=graph).fit(X)
+        RPCAG(gamma="clustering", graph=graph).fit(X)
     with pytest.raises(ValueError, match="index of X has 'other', which is no node"):
-        RPCAG(graph=graph).fit(named(X).rename({"sample 4": "other"}))
+        RPCAG(gamma="clustering", graph=graph).fit(
+            named(X).rename({"sample 4": "other"})
+        )
     with pytest.raises(ValueError, match="the index of X has a name twice"):
-        RPCAG(graph=graph).fit(named(X, [0, *range(11)]))
+        RPCAG(gamma="clustering", graph=graph).fit(named(X, [0, *range(11)]))
     with pytest.raises(ValueError, match="graph has 12 vertices but X has 9 samples"):
-        RPCAG(graph=graph).fit(named(X)[:9])
+        RPCAG(gamma="clustering", graph=graph).fit(named(X)[:9])
     with pytest.raises(ValueError, match=r"graphs\[0\] has nodes such as"):
         MMMF(graphs=[graph]).fit(X)
 
@@ -116,7 +125,7 @@ def test_weights_of_a_networkx_graph(X):
     with pytest.raises(ValueError, match="graph has edges whose weight is not a num"):
         check_graph(nx.Graph([(0, 1, {"weight": "thick"})]))
     with pytest.raises(ValueError, match="graph has 0 vertices but X has 12"):
-        RPCAG(graph=nx.Graph()).fit(X)
+        RPCAG(gamma="clustering", graph=nx.Graph()).fit(X)
 
     class Mine(nx.Graph):
         pass
@@ -143,19 +152,21 @@ def test_the_graph_between_features_is_matched_with_the_columns(X, rng):
     A += A.T
     frame = named(X)[[f"feature {j}" for j in (6, 5, 4, 3, 2, 1, 0)]]
     graph = as_networkx(A, [f"feature {j}" for j in range(7)])
-    model = FRPCAG(feature_graph=graph).fit(frame)
+    model = FRPCAG(**UNIT, feature_graph=graph).fit(frame)
     np.testing.assert_array_equal(model.feature_adjacency_.toarray(), A[::-1, ::-1])
     with pytest.raises(ValueError, match="feature_graph has nodes such as 'feature"):
-        FRPCAG(feature_graph=graph).fit(X)
+        FRPCAG(**UNIT, feature_graph=graph).fit(X)
 
 
 def test_data_frames_are_graphs(X, A):
     frame = pd.DataFrame(A, NAMES, NAMES)
     shuffled = frame.sample(frac=1, random_state=0)
-    model = RPCAG(graph=shuffled).fit(named(X))
+    model = RPCAG(gamma="clustering", graph=shuffled).fit(named(X))
     np.testing.assert_array_equal(model.adjacency_, A)
     plain = pd.DataFrame(A)  # in the order of the rows, whatever these are called
-    np.testing.assert_array_equal(RPCAG(graph=plain).fit(named(X)).adjacency_, A)
+    np.testing.assert_array_equal(
+        RPCAG(gamma="clustering", graph=plain).fit(named(X)).adjacency_, A
+    )
     with pytest.raises(ValueError, match="weight is not a number"):
         check_graph(pd.DataFrame([["a", "b"], ["c", "d"]]))
 
@@ -165,16 +176,18 @@ def test_igraph(X, A):
     graph = ig.Graph.Weighted_Adjacency(A.tolist(), mode="undirected")
     np.testing.assert_allclose(check_graph(graph, 12).toarray(), A)
     graph.vs["name"] = NAMES
-    model = RPCAG(graph=graph).fit(named(X, range(11, -1, -1)))
+    model = RPCAG(gamma="clustering", graph=graph).fit(named(X, range(11, -1, -1)))
     np.testing.assert_allclose(model.adjacency_.toarray(), A[::-1, ::-1])
-    np.testing.assert_allclose(RPCAG(graph=graph).fit(X).adjacency_.toarray(), A)
+    np.testing.assert_allclose(
+        RPCAG(gamma="clustering", graph=graph).fit(X).adjacency_.toarray(), A
+    )
     ring = check_graph(ig.Graph.Ring(5))
     np.testing.assert_array_equal(ring.sum(axis=1), 2)
 
 
 def test_pygsp(X, A):
     graphs = pytest.importorskip("pygsp").graphs
-    model = RPCAG(graph=graphs.Graph(A)).fit(X)
+    model = RPCAG(gamma="clustering", graph=graphs.Graph(A)).fit(X)
     np.testing.assert_allclose(model.adjacency_.toarray(), A)
 
 
@@ -198,7 +211,7 @@ def test_every_model_keeps_the_index(X, model):
 def test_missing_values_of_every_kind_are_missing(X):
     holes = named(X)
     holes.iloc[2, 3] = np.nan
-    plain = RPCAG(graph=KNNGraph()(X)).fit(holes)
+    plain = RPCAG(gamma="clustering", graph=KNNGraph()(X)).fit(holes)
     objects = holes.astype(object).where(holes.notna(), None)
     for frame in (holes.convert_dtypes(), objects):
         again = clone(plain).fit(frame)
@@ -215,7 +228,9 @@ def test_missing_values_of_every_kind_are_missing(X):
 @pytest.mark.slow
 def test_a_model_of_a_data_frame_is_loaded_without_pandas(X, tmp_path):
     path = tmp_path / "model.pickle"
-    path.write_bytes(pickle.dumps(RPCAG(2, graph="knn").fit(named(X))))
+    path.write_bytes(
+        pickle.dumps(RPCAG(2, gamma="clustering", graph="knn").fit(named(X)))
+    )
     code = (
         "import sys, pickle; sys.modules['pandas'] = None\n"
         f"print(pickle.load(open({str(path)!r}, 'rb')).embedding_.shape)"
@@ -225,7 +240,7 @@ def test_a_model_of_a_data_frame_is_loaded_without_pandas(X, tmp_path):
 
 
 def test_refitting_on_an_array_forgets_the_names(X, A):
-    model = RPCAG(graph=as_networkx(A, NAMES)).fit(named(X))
+    model = RPCAG(gamma="clustering", graph=as_networkx(A, NAMES)).fit(named(X))
     with pytest.raises(ValueError, match="rows of X have no names"):
         model.fit(X)
 
@@ -238,5 +253,8 @@ def test_annotated_data_are_refused_in_one_line(X):
 
 def test_models_are_shown_as_diagrams(X, A):
     with sklearn.config_context(display="diagram"):
-        for model in (RPCAG(graph=as_networkx(A)), RPCAG(graph=KNNGraph()).fit(X)):
+        for model in (
+            RPCAG(gamma="clustering", graph=as_networkx(A)),
+            RPCAG(gamma="clustering", graph=KNNGraph()).fit(X),
+        ):
             assert "RPCAG" in model._repr_html_()

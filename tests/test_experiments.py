@@ -150,7 +150,7 @@ def test_parameters_are_those_of_the_fair_protocol():
     data = blobs(types.SimpleNamespace(seed=0))
     rpcag = fixed(METHODS["RPCAG"], data)
     assert rpcag["lam"] == METHODS["RPCAG"].fair(data)["lam"]
-    assert (rpcag["gamma"], rpcag["components"]) == (["auto"], ["k"])
+    assert (rpcag["gamma"], rpcag["components"]) == (["clustering"], ["k"])
     assert fixed(METHODS["MMF"], data) == {"d": [4], "gamma": [2.0]}
     assert fixed(METHODS["k-means"], data) == {}
 

@@ -44,7 +44,7 @@ def test_a_result_becomes_a_page(here):
     assert result.exit_code == 0, result.output
     assert result.output.startswith("wrote new/page.html, ")
     text = (here / "new" / "page.html").read_text()
-    assert "Proven: at most" in text
+    assert "Objective at most" in text
     assert [path.name for path in (here / "new").iterdir()] == ["page.html"]
 
 

@@ -91,7 +91,7 @@ def test_errors_say_where(content, message, tmp_path):
 
 def test_other_files(tmp_path):
     with pytest.raises(
-        FileNotFoundError, match="takes robust, knn, complete or a file"
+        FileNotFoundError, match="takes robust, knn, complete, chain or a file"
     ):
         read_graph("nearest", NAMES)
     (tmp_path / "g.gml").write_text("graph []")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "rpcag"
-LAYERS = ["linalg", "terms", "solvers", "graphs", "models"]
+LAYERS = ["linalg", "terms", "solvers", "graphs", "models", "tables"]
 BOTTOM = {"linalg", "terms", "solvers"}
 BELOW = {"atomic"}  # modules that any layer may use
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from problems import UNIT
 from rpcag import (
     FRPCAG,
     GLPCA,
@@ -27,8 +28,9 @@ LOOSE = 1 + 1e-3
 
 MODELS = [
     RPCAG(),
-    RPCAG(graph="knn"),
-    FRPCAG(),
+    RPCAG(gamma="clustering"),
+    RPCAG(gamma="clustering", graph="knn"),
+    FRPCAG(**UNIT),
     GLPCA(),
     RGLPCA(),
     MMF(),
@@ -94,7 +96,7 @@ def test_tight_clusters_and_an_odd_row_do_not_overflow(graph):
     X = np.repeat(rng.standard_normal((2, 10)), 30, axis=0)
     X += 0.003 * rng.standard_normal(X.shape)
     X[0] = 5 * rng.standard_normal(10)
-    model = RPCAG(graph=graph).fit(X)
+    model = RPCAG(gamma="clustering", graph=graph).fit(X)
     new = X[:1] + 0.01
     z = model.transform(new)
     assert excess(model, new, z) <= 1
@@ -120,10 +122,10 @@ def wild_edges(rng, n_new, n):
 
 
 ON_GIVEN_GRAPHS = [
-    RPCAG(),
-    RPCAG(laplacian="combinatorial"),
-    RPCAG(gamma=100.0),
-    FRPCAG(feature_graph=np.ones((6, 6)) - np.eye(6)),
+    RPCAG(gamma="clustering"),
+    RPCAG(gamma="clustering", laplacian="combinatorial"),
+    RPCAG(lam="theory", gamma=100.0),
+    FRPCAG(**UNIT, feature_graph=np.ones((6, 6)) - np.eye(6)),
     GLPCA(3),
     GLPCA(5, beta=0.9),
     GLPCA(3, laplacian="combinatorial"),
@@ -215,7 +217,7 @@ def test_a_gross_error_in_a_new_row_does_not_shrink_it(graph):
     rng = np.random.default_rng(0)
     kinds = rng.standard_normal((3, 30))
     X = kinds[rng.integers(3, size=120)] + 0.1 * rng.standard_normal((120, 30))
-    model = RPCAG(graph=graph).fit(X[:90])
+    model = RPCAG(gamma="clustering", graph=graph).fit(X[:90])
     new = X[90:]
     clean = model.transform(new)
     for size in (3.0, 10.0, 100.0):
@@ -230,10 +232,10 @@ def test_a_gross_error_in_a_new_row_does_not_shrink_it(graph):
 
 
 BLOCKWISE = [
-    RPCA(),
-    RPCAG(graph="knn"),
-    RPCAG(graph="complete"),
-    FRPCAG(),
+    RPCA(lam="theory"),
+    RPCAG(gamma="clustering", graph="knn"),
+    RPCAG(gamma="clustering", graph="complete"),
+    FRPCAG(**UNIT),
     GLPCA(3),
     RGLPCA(3),
     MMF(3),

@@ -52,9 +52,11 @@ def test_objective_is_the_formula_at_the_answer():
 
 @pytest.mark.parametrize("n", [200, 500])
 @pytest.mark.parametrize("errors", [0.05, 0.10])
-def test_rpca_recovers_the_matrices_of_candes(n, errors):
+@pytest.mark.parametrize("model", [RPCA(lam="theory"), RPCA(), RPCAG()], ids=repr)
+def test_the_matrices_of_candes_are_recovered(model, n, errors):
     L, S = candes(n, 0.05, errors)
-    model = RPCA(tol=1e-7, max_iter=5000).fit(L + S)
+    model.set_params(tol=1e-7, max_iter=5000).fit(L + S)
+    assert model.lam_ == pytest.approx(1 / np.sqrt(n))
     assert np.linalg.norm(model.low_rank_ - L) < 1e-5 * np.linalg.norm(L)
     assert model.rank_ == round(0.05 * n)
 

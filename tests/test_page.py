@@ -12,7 +12,7 @@ from decompositions import images, table
 from rpcag.page.document import embedded, write_page
 from rpcag.page.explore import colours, explore
 from rpcag.page.extract import extract, shrink, spread
-from rpcag.page.words import certificate
+from rpcag.page.words import certificate, fit
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -77,9 +77,22 @@ def test_the_certificate_never_claims_too_much(gap):
 
 
 def test_a_weak_or_absent_certificate_is_said_to_be():
-    assert "proves little" in certificate({"gap": 0.8, "status": "max_iter"})[0]
+    assert "may be far" in certificate({"gap": 0.8, "status": "max_iter"})[0]
     assert certificate({"model": "GNMF"})[0] == "No certificate"
     assert "at most 0 %" in certificate({"gap": 0.0})[0]
+
+
+def test_the_prediction_of_hidden_entries_is_shown_beside_the_certificate():
+    assert fit({"gap": 1e-4}) is None
+    facts = {"explained": 0.976, "explained_error": 0.004}
+    headline = "Predicts 98 % of the spread of hidden entries (± 1 %)"
+    assert fit(facts)[0] == headline
+    assert fit({"explained": -0.1})[0].endswith("-10 % of the spread of hidden entries")
+    found = table()
+    assert 'id="fit"' not in explore(found)
+    shown = explore(replace(found, facts=found.facts | facts))
+    assert headline in shown
+    assert "<dt>hidden entries predicted</dt><dd>0.976</dd>" in shown
 
 
 def test_large_data_are_shown_in_part_and_it_is_said():

@@ -35,7 +35,7 @@ def X():
 
 @pytest.fixture(scope="module")
 def model(X):
-    return RPCAG().fit(X)
+    return RPCAG(gamma="clustering").fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -233,19 +233,24 @@ def test_an_objective_alone_has_one_picture(X):
 def test_the_path_has_a_line_for_every_lam_and_a_ring(search):
     axes = plots.gamma_path(search)
     results = search.cv_results_
-    for ax, name in zip(axes, ("mean_error", "rank", "gap"), strict=True):
+    scores = np.where(
+        np.isnan(results["mean_test_score"]),
+        results["split0_test_score"],  # of pairs that were dropped
+        results["mean_test_score"],
+    )
+    for ax, values in zip(axes, (-scores, results["mean_rank"]), strict=True):
         drawn = [line.get_ydata() for line in ax.lines[:2]]
-        np.testing.assert_array_equal(np.concatenate(drawn), results[name])
+        np.testing.assert_array_equal(np.concatenate(drawn), values)
     ring = axes[0].lines[2]
-    assert ring.get_ydata()[0] == search.best_error_
-    ticks = [float(text.get_text()) for text in axes[2].get_xticklabels()]
+    assert ring.get_ydata()[0] == -search.best_score_
+    ticks = [float(text.get_text()) for text in axes[1].get_xticklabels()]
     assert ticks == [0, 0.1, 1]
     assert ticks[int(ring.get_xdata()[0])] == search.gamma_
 
 
 def test_ranks_along_the_path_are_those_of_the_splits(X, search):
-    assert set(search.cv_results_["rank"] * 2 % 1) == {0}  # means of two
-    assert search.cv_results_["rank"].min() >= 1
+    assert set(search.cv_results_["mean_rank"] * 2 % 1) == {0}  # means of two
+    assert search.cv_results_["mean_rank"].min() >= 1
 
 
 # -- maps ------------------------------------------------------------------------------
@@ -284,7 +289,7 @@ def calls(model, search):
         (lambda ax: plots.singular_values(model, ax=ax), 1),
         (lambda ax: plots.phase([[1.0, 2.0]], [1], [2, 3], ax=ax), 1),
         (lambda axes: plots.convergence(model, axes=axes), 2),
-        (lambda axes: plots.gamma_path(search, axes=axes), 3),
+        (lambda axes: plots.gamma_path(search, axes=axes), 2),
         (lambda axes: plots.decomposition(model, axes=axes), 3),
         (lambda axes: plots.decomposition(model, (4, 6), samples=2, axes=axes), 6),
     ]

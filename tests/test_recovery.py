@@ -132,9 +132,9 @@ def test_tables_tell_what_is_stored(records):
         for record in records
         if (record["run"]["rank"], record["run"]["errors"]) == (12, 30)
         and record["run"]["signs"] == "random"
-        and record["run"]["gamma"] == "auto"
+        and record["run"]["gamma"] == "clustering"
     ]
-    (row,) = [row for row in random.rows if row[0] == "30 %" and "default" in row[1]]
+    (row,) = [row for row in random.rows if row[0] == "30 %" and "clustering" in row[1]]
     assert row[-1] == f"{np.mean(at):.2f}"
     assert random.header == coherent.header == ["errors", "model", "rank 2", "rank 12"]
     assert f"On {2 * 8} matrices of size 40 (seeds 1, 2)" in phase.says(records)
@@ -308,7 +308,7 @@ def test_robust_models_take_blocks_off_lit_faces(face_records):
     assert row[1] == f"{100 * fixed['zeros', 'RPCA']:.1f}"
     assert float(row[2]) <= float(row[1])  # the best of the grid
     assert "mean of 2 draws" in table.title
-    assert [row[0] for row in by_lam.rows] == ["0.5", "0.7", "default", "1.4", "2"]
+    assert [row[0] for row in by_lam.rows] == ["0.5", "0.7", "theory", "1.4", "2"]
     assert by_lam.rows[2][1] == row[1]
     tried = [r["trials"] for r in by_mask["zeros"]["RPCAG"]]
     at_two = np.array([[t[1] for t in ts if t[0]["lam"] == 2.0] for ts in tried])

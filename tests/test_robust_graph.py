@@ -36,8 +36,10 @@ def test_the_default_is_hardly_worse_than_robust_pca_without_a_graph(seed):
     def error(model):
         return np.median(np.abs(model.fit(X).low_rank_ - L))
 
-    assert error(RPCAG()) < 2 * error(RPCA())
-    assert error(RPCAG(graph="knn")) > 3 * error(RPCA())
+    without = error(RPCA(lam="theory"))
+    assert error(RPCAG(gamma="clustering")) < 2 * without
+    assert error(RPCAG(gamma="clustering", graph="knn")) > 3 * without
+    assert error(RPCAG()) < 2 * without
 
 
 def test_new_rows_are_joined_to_their_kind(rng):

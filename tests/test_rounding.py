@@ -9,8 +9,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from problems import UNIT
 from rpcag import FRPCAG, GNMF, MMF, RPCA, RPCAG, LaplacianEigenmaps, NCuts
 from rpcag.graphs import laplacian
 from rpcag.linalg.null_space import NullSpace
@@ -86,7 +88,7 @@ def far(offset, dtype=np.float64, shape=(30, 20)):
     [
         (1e6, np.float64, 100.0),
         (1e8, np.float64, 100.0),
-        (1e8, np.float64, "auto"),
+        (1e8, np.float64, "unit"),
         (1e5, np.float32, 1.0),
         (1e6, np.float32, 100.0),
     ],
@@ -299,13 +301,23 @@ def overstated(linear, quadratic, norm):
 
 
 @pytest.mark.parametrize("shape", [(20, 12), (130, 110)])
-@pytest.mark.parametrize("model", [RPCA(), RPCAG(graph="knn"), FRPCAG()])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RPCA(lam="theory"),
+        RPCAG(gamma="clustering", graph="knn"),
+        FRPCAG(**UNIT),
+        RPCA(),
+        RPCAG(graph="knn"),
+    ],
+)
 def test_a_false_bound_is_an_error_and_no_proof(model, shape, monkeypatch, rng):
     from rpcag.solvers import fista
 
     monkeypatch.setattr(ledger_module, "dual_value", overstated)
     monkeypatch.setattr(fista, "dual_value", overstated)
-    X = rng.standard_normal(shape)
+    X = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
+    X += 0.1 * rng.standard_normal(shape)
     with pytest.warns(
         ConvergenceWarning, match="put a lower bound above the objective"
     ):
@@ -336,8 +348,10 @@ def test_degrees_that_overflow_leave_the_normalized_laplacian(rng):
         Phi = laplacian(ring(12, weight))
         np.testing.assert_allclose(Phi, laplacian(ring(12)), atol=1e-15)
     X = rng.standard_normal((12, 9))
-    for model in (RPCAG, FRPCAG):
-        usual, huge = (model(graph=ring(12, w)).fit(X) for w in (1.0, 1.7e308))
+    for model in (RPCAG(gamma="clustering"), RPCAG(), FRPCAG(**UNIT)):
+        usual, huge = (
+            clone(model).set_params(graph=ring(12, w)).fit(X) for w in (1.0, 1.7e308)
+        )
         assert huge.objective_ == pytest.approx(usual.objective_, rel=1e-12)
         assert huge.lower_bound_ == pytest.approx(usual.lower_bound_, rel=1e-9)
     usual, huge = (NCuts(3, graph=ring(12, w)).fit(X) for w in (1.0, 1.7e308))
@@ -353,7 +367,7 @@ def test_degrees_that_overflow_are_refused_by_name(model, rng):
 
 def test_a_graph_too_stiff_for_the_data_is_refused_by_name(rng):
     X = rng.standard_normal((12, 9))
-    model = FRPCAG(feature_graph=ring(9, 1e200), laplacian="combinatorial")
+    model = FRPCAG(**UNIT, feature_graph=ring(9, 1e200), laplacian="combinatorial")
     with pytest.raises(ValueError, match=r"feature_graph has degrees up to 2e\+200"):
         model.fit(X)
 
@@ -366,12 +380,12 @@ def test_an_embedding_that_overflows_is_refused_by_name(rng):
     assert np.isfinite(model.fit(X).embedding_).all()
 
 
-@pytest.mark.parametrize("model", [RPCA, FRPCAG])
+@pytest.mark.parametrize("model", [RPCA(lam="theory"), FRPCAG(**UNIT)], ids=repr)
 @pytest.mark.parametrize("size", [1e-39, 1e-42])
 def test_subnormal_data_are_split(model, size, rng):
     X = rng.standard_normal((30, 20))
-    tiny = model().fit((size * X).astype(np.float32))
-    usual = model().fit((size * X).astype(np.float32).astype(np.float64) / size)
+    tiny = clone(model).fit((size * X).astype(np.float32))
+    usual = clone(model).fit((size * X).astype(np.float32).astype(np.float64) / size)
     assert tiny.status_ == "converged"
     assert tiny.objective_ == pytest.approx(size * usual.objective_, rel=2e-3)
     assert np.isfinite(tiny.embedding_).all()
@@ -382,9 +396,13 @@ SCRIPT = """
 import numpy as np
 import rpcag
 X = np.abs(np.random.default_rng(0).standard_normal((30, 20))).clip(0, 5)
+models = dict(
+    RPCA=rpcag.RPCA(lam="theory"),
+    FRPCAG=rpcag.FRPCAG(gamma_samples="unit", gamma_features="unit"),
+)
 for name, size, dtype in {cases}:
     try:
-        model = getattr(rpcag, name)().fit((size * X).astype(dtype))
+        model = models[name].fit((size * X).astype(dtype))
         print("finite", np.isfinite(model.embedding_).all(), model.rank_ > 0)
     except ValueError as error:
         print(error)

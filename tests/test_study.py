@@ -578,7 +578,7 @@ def test_cells_are_the_least_over_the_grid():
 
 
 def test_fair_cells_take_what_was_chosen_without_labels():
-    grid = {"lam": [1.0], "gamma": [0.02, "auto"], "components": ["all", "k"]}
+    grid = {"lam": [1.0], "gamma": [0.02, "clustering"], "components": ["all", "k"]}
     found = trials(
         line("RPCAG", errors, "knn", "fair", seed, **grid)
         for seed, errors in ((1, [0.0, 0.1, 0.2, 0.3]), (2, [0.0, 0.1, 0.2, 0.5]))
@@ -599,7 +599,7 @@ def test_the_report_counts_and_compares():
         for model, error in (("RPCAG", 0.5 - better), ("RPCA", 0.5)):
             grid = {"lam": [1.0], "components": ["k"]}
             if model == "RPCAG":
-                grid["gamma"] = ["auto"]
+                grid["gamma"] = ["clustering"]
             graph = "knn" if model == "RPCAG" else None
             records.append(line(model, [error], graph, "fair", seed, **grid))
     report = Report(records)
@@ -631,7 +631,7 @@ def test_ties_are_counted_apart():
 
 
 def test_the_fair_table_shows_the_spread_over_seeds():
-    grid = {"lam": [1.0], "gamma": ["auto"], "components": ["k"]}
+    grid = {"lam": [1.0], "gamma": ["clustering"], "components": ["k"]}
     report = Report(
         line("RPCAG", [error], "knn", "fair", seed, **grid)
         for seed, error in ((1, 0.1), (2, 0.3))
@@ -663,7 +663,7 @@ def whole():
         [
             *everywhere("RPCA", 0.4, **grid),
             *everywhere("NCuts", 0.5, graph="knn", **grid),
-            *everywhere("RPCAG", 0.2, graph="robust", gamma=["auto"], **grid),
+            *everywhere("RPCAG", 0.2, graph="robust", gamma=["clustering"], **grid),
             *everywhere("RPCA", 0.4, "oracle", **grid),
             *everywhere("RPCAG", 0.2, "oracle", graph="complete", **grid),
             *everywhere("RPCAG", 0.3, "oracle", graph="uniform", **grid),
@@ -710,7 +710,8 @@ def test_findings_are_sentences_with_the_numbers_of_the_store(whole):
     assert "which knows nothing, is below RPCA in 60 of 60 as well" in text
     assert "neither confirmed nor refuted" in text
     assert (
-        "RPCAG as it comes, the others with 10 neighbours: 6 of 6, 0 of these" in text
+        "RPCAG with its robust graph, the others with 10 neighbours: 6 of 6, 0 of these"
+        in text
     )
     assert "in numbers the target is met" in text
     assert "all with 10 neighbours" not in text  # RPCAG has not been run there
@@ -727,13 +728,15 @@ def test_the_same_comparison_on_fresh_images_is_by_itself(whole):
     fresh = [
         *everywhere("RPCA", 0.4, "fresh", **grid),
         *everywhere("NCuts", 0.1, "fresh", graph="knn", **grid),
-        *everywhere("RPCAG", 0.2, "fresh", graph="robust", gamma=["auto"], **grid),
+        *everywhere(
+            "RPCAG", 0.2, "fresh", graph="robust", gamma=["clustering"], **grid
+        ),
     ]
     report = Report([record for record in fresh if record["run"]["dataset"] in FRESH])
     text = "\n".join(findings(report))
-    first = "RPCAG as it comes, the others with 10 neighbours: 0 of 6"
+    first = "RPCAG with its robust graph, the others with 10 neighbours: 0 of 6"
     assert f"{first}, 0 of these by more than two standard errors" in text
-    assert "On images that had no say in the default graph" in text
+    assert "On images that had no say in the robust graph" in text
     assert "lost by as much: not met here" in text
     assert "on the images of the fair protocol" not in text  # which is not there
     assert "USPS, fresh, 10 nearest" in reproduction(report, [])
@@ -825,7 +828,7 @@ def test_gaps_are_counted_where_records_keep_them():
 
 def test_the_three_comparisons_have_a_graph_each():
     forms = {"components": ["all", "k"]}
-    rpcag = {"gamma": ["auto"], **forms}
+    rpcag = {"gamma": ["clustering"], **forms}
 
     def seeds(model, errors, **options):
         for seed, error in enumerate(errors, start=1):
@@ -894,7 +897,7 @@ def test_other_corruptions_and_models_of_ones_own_are_in_the_tables():
     records = []
     for corruption in ("none", "missing25", "missing9", "occlusion33"):
         for model, error in (("ICA", 0.1), ("RPCAG", 0.2)):
-            grid = {"gamma": ["auto"]} if model == "RPCAG" else {}
+            grid = {"gamma": ["clustering"]} if model == "RPCAG" else {}
             record = line(model, [error], "knn", "fair", 1, **grid)
             mask = "zeros" if corruption == "none" else "known"
             record["run"] |= {"corruption": corruption, "mask": mask}
@@ -923,7 +926,7 @@ def test_other_corruptions_and_models_of_ones_own_are_in_the_tables():
 
 
 def test_all_errors_in_one_tidy_table():
-    grid = {"gamma": ["auto", 0.02], "components": ["k"]}
+    grid = {"gamma": ["clustering", 0.02], "components": ["k"]}
     records = [
         line("RPCAG", [0.3, 0.2], lam=[0.5, 1.0], components=["all"]),
         line("PCA", [0.4], graph=None, d=[2]),
@@ -937,7 +940,7 @@ def test_all_errors_in_one_tidy_table():
     assert float(first["error"]) == 20
     assert float(first["difference"]) == pytest.approx(20 - float(first["paper"]))
     assert (rows[1]["graph"], rows[1]["sd"]) == ("none", "")
-    assert last["parameters"] == "gamma=auto components=k"
+    assert last["parameters"] == "gamma=clustering components=k"
     assert (last["error"], last["sd"], last["seeds"]) == ("30.00", "14.14", "2")
 
 

@@ -19,7 +19,7 @@ from test_study import line
 def store(tmp_path):
     """A store with a column under both protocols."""
     path = tmp_path / "results.jsonl"
-    grid = {"lam": ["auto"], "gamma": ["auto"], "components": ["k"]}
+    grid = {"lam": ["theory"], "gamma": ["clustering"], "components": ["k"]}
     with Store(path).appending() as writer:
         writer.add(line("RPCAG", [0.2, 0.3], lam=[1.0], components=["all", "k"]))
         writer.add(line("PCA", [0.4], graph=None, d=[2]))
@@ -263,8 +263,8 @@ def test_an_address_that_is_none_is_one_line_and_leaves_nothing(
     distributed = pytest.importorskip("distributed", reason="needs rpcag[dask]")
     client = distributed.Client
 
-    def impatient(address, timeout):
-        return client(address, timeout="0.5s")
+    def impatient(address, timeout, **options):
+        return client(address, timeout="0.5s", **options)
 
     monkeypatch.setattr(distributed, "Client", impatient)
     store = tmp_path / "new" / "results.jsonl"
@@ -273,6 +273,8 @@ def test_an_address_that_is_none_is_one_line_and_leaves_nothing(
     assert result.exit_code == 2
     assert "dask must be the address of a scheduler" in result.output
     assert not store.parent.exists()
+    with pytest.raises(ValueError, match="No clients found"):
+        distributed.default_client()
 
 
 def test_a_store_that_is_a_folder_is_refused(tmp_path):

@@ -14,7 +14,8 @@ ROWS = {row.model: row for row in rpcag.list_models()}
 
 def test_every_public_model_is_listed():
     public = {name for name in rpcag.__all__ if isinstance(getattr(rpcag, name), type)}
-    assert public - {"RPCAGCV"} == set(ROWS)  # which chooses, and is no other model
+    public -= {"RPCAGCV", "PoorFitWarning"}  # the first is RPCAG with a search
+    assert public == set(ROWS)
 
 
 @pytest.mark.parametrize("name", ROWS)

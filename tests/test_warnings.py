@@ -29,18 +29,21 @@ def test_fits_in_threads_do_not_silence_the_next_one(X):
     with warnings.catch_warnings():  # whatever is left behind ends here
         before = silenced()
         with ThreadPoolExecutor(4) as pool:
-            for model in pool.map(lambda _: RPCAG().fit(X), range(16)):
+            for model in pool.map(
+                lambda _: RPCAG(gamma="clustering").fit(X), range(16)
+            ):
                 assert model.status_ == "converged"
         assert silenced() == before
         warnings.simplefilter("error", append=True)
         with pytest.raises(ConvergenceWarning, match="RPCA stopped after 1 iter"):
-            RPCA(max_iter=1).fit(X)
+            RPCA(lam="theory", max_iter=1).fit(X)
 
 
 @pytest.mark.parametrize(
     "model",
     [
         RPCAG(),
+        RPCAG(gamma="clustering"),
         FRPCAG(graph="robust"),
         GLPCA(graph="robust"),
         NCuts(graph="robust"),
@@ -71,10 +74,11 @@ def filter_changes(monkeypatch):
 
 
 def test_the_graph_of_a_model_out_of_iterations_is_its_own_business(X):
-    """One warning: of the model that was asked for, not of the graph's Robust PCA."""
-    with pytest.warns(ConvergenceWarning) as caught:
-        RPCAG(max_iter=1).fit(X)
-    assert [str(w.message)[:23] for w in caught] == ["RPCAG stopped after 1 i"]
+    """One warning: of the model, not of the graph's Robust PCA or of the trials."""
+    for weights in ({"gamma": "clustering"}, {}):
+        with pytest.warns(ConvergenceWarning) as caught:
+            RPCAG(**weights, max_iter=1).fit(X)
+        assert [str(w.message)[:23] for w in caught] == ["RPCAG stopped after 1 i"]
 
 
 def test_eigenvectors_of_a_soft_chain_are_right_and_silent(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         RPCAGCV,
         LaplacianEigenmaps,
         NCuts,
+        PoorFitWarning,
         list_models,
     )
     from rpcag.versions import show_versions
@@ -35,11 +36,13 @@ __all__ = [
     "RPCAGCV",
     "LaplacianEigenmaps",
     "NCuts",
+    "PoorFitWarning",
     "__version__",
     "list_models",
     "show_versions",
 ]
 _MODULES = (
+    "clustering",
     "corruption",
     "datasets",
     "files",
@@ -50,6 +53,7 @@ _MODULES = (
     "plots",
     "solvers",
     "study",
+    "tables",
     "terms",
     "video",
 )

@@ -5,7 +5,16 @@ from typing import Annotated
 import typer
 
 import rpcag
-from rpcag.commands import background, cluster, decompose, demo, explore, models, study
+from rpcag.commands import (
+    background,
+    cluster,
+    decompose,
+    demo,
+    explore,
+    models,
+    repair,
+    study,
+)
 from rpcag.commands.group import EPILOG, OneLineGroup
 
 app = typer.Typer(
@@ -35,12 +44,14 @@ def options(
     """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.
 
     Examples:
+    rpcag repair sensors.csv -o repaired.csv
     rpcag decompose sensors.csv -o result
     rpcag cluster result -k 3
     rpcag decompose --help
     """
 
 
+app.command()(repair.repair)
 app.command()(decompose.decompose)
 app.command()(cluster.cluster)
 app.command()(explore.explore)

@@ -28,14 +28,20 @@ from rpcag.files.table import Table
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 HEADER = ("sample", "cluster", "label")
-RUNS = 10  # starts of k-means, of which the best counts
+# Weights that are not given, as in the study of clustering. The models' own defaults
+# predict hidden entries, which needs less weight on the graph.
+WEIGHTS: dict[str, dict[str, str]] = {
+    "rpca": {"lam": "theory"},
+    "rpcag": {"gamma": "clustering"},
+    "frpcag": {"gamma": "unit", "gamma_features": "unit"},
+}
 # Options that a result has no use for.
 OF_DATA = (
     *("model", "lam", "gamma", "gamma_features", "graph", "tol", "max_iter"),
-    *("standardise", "variable", "labels", "names", "drop", "missing", "transpose"),
+    *("scale", "variable", "labels", "names", "drop", "missing", "transpose"),
     *("shape", "colour", "delimiter", "decimal", "header"),
 )
-FLAGS = ("standardise", "transpose", "colour")
+FLAGS = ("transpose", "colour")
 
 
 def cluster(
@@ -43,7 +49,7 @@ def cluster(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", min=1, help="Number of clusters; that of the classes if not said."
+            "-k", min=1, help="Number of clusters. Default: the number of classes."
         ),
     ] = None,
     output: Annotated[
@@ -57,7 +63,7 @@ def cluster(
         typer.Option(
             "--model",
             metavar="NAME",
-            help="Any of rpcag models; rpcag if not said.",
+            help="Any of rpcag models. Default: rpcag.",
             rich_help_panel=o.MODEL,
         ),
     ] = None,
@@ -68,7 +74,7 @@ def cluster(
     components: o.Components = None,
     tol: o.Tol = None,
     max_iter: o.MaxIter = None,
-    standardise: o.Standardise = False,
+    scale: o.Scale = None,
     seed: o.Seed = 0,
     force: o.Force = False,
     quiet: o.Quiet = False,
@@ -85,11 +91,12 @@ def cluster(
     decimal: o.Decimal = None,
     header: o.Header = None,
 ) -> None:
-    """Group the samples of a table, in spite of gaps and gross errors.
+    """Cluster the samples of a table with missing values and gross errors.
 
-    k-means on the first k components of a model (of rpca, rpcag and frpcag: scaled to
-    one size). INPUT may be the folder of an earlier rpcag decompose, which is then not
-    computed again. With classes the errors of the clusters are told.
+    Runs k-means on the first k components of a model. By default this is rpcag with
+    --gamma clustering. Samples of the embedding are scaled to unit length. INPUT may be
+    the folder of an earlier rpcag decompose; use --gamma clustering there if you want
+    clusters. If labels are given, also reports the clustering error.
 
     Examples:
     rpcag cluster sensors.csv -k 3 -o clusters.csv
@@ -100,12 +107,14 @@ def cluster(
     with mistakes():
         if output is not None:
             _check_file(output, force)
+        from rpcag.clustering import cluster_embedding
+
         if input.is_dir() and is_result(input):
-            table, Q, facts, notes = _from_result(input, k, given)
+            table, embedded, facts, notes = _from_result(input, k, given)
         else:
-            table, Q, facts, notes = _from_table(input, k, given)
+            table, embedded, facts, notes = _from_table(input, k, given)
         wanted = facts.pop("k")
-        found = _kmeans(Q, wanted, seed)
+        found = cluster_embedding(**embedded, n_clusters=wanted, random_state=seed)
         facts |= _errors(table.labels, found)
         sizes = np.bincount(found, minlength=wanted).tolist()
         facts |= {"k": wanted, "sizes": sizes, "seed": seed}
@@ -128,7 +137,7 @@ def cluster(
 
 
 def _from_result(folder: Path, k: int | None, given: dict[str, Any]):
-    """The embedding of an earlier decomposition."""
+    """The embedding and the graph of an earlier decomposition."""
     for name in OF_DATA:
         if given[name] is not (False if name in FLAGS else None):
             raise ValueError(
@@ -138,79 +147,71 @@ def _from_result(folder: Path, k: int | None, given: dict[str, Any]):
     found = Decomposition.load(folder)
     wanted = _number(k, found.labels, len(found.samples))
     table = Table(found.low_rank, found.samples, found.features, found.labels)
-    Q = unit_columns(found.embedding[:, : given["components"] or wanted])
+    Q = found.embedding[:, : given["components"] or wanted]
     names = ("model", "resolved", "gap", "status")
     facts = {name: found.facts[name] for name in names if name in found.facts}
-    return table, Q, {"model": "unknown model"} | facts | {"k": wanted}, []
+    notes = []
+    if found.facts.get("parameters", {}).get("gamma") == "auto":
+        notes.append(
+            f"the weights of {folder} were chosen to predict missing entries; clusters "
+            "are usually better with rpcag decompose --gamma clustering"
+        )
+    facts = {"model": "unknown model"} | facts | {"k": wanted}
+    return table, {"embedding": Q, "adjacency": found.graph}, facts, notes
 
 
 def _from_table(input: Path, k: int | None, given: dict[str, Any]):
     from rpcag.files import fitting
     from rpcag.files.reading import read_table
-    from rpcag.files.scaling import standardised
 
+    fitting.check_scale(given["scale"])
     kind = fitting.model_class(given["model"] or "rpcag", fitting.BY_NAME)
+    name = kind.__name__.lower()
     table = read_table(input, o.reading_of(given))
     wanted = _number(k, table.labels, len(table.samples))
     d = given["components"] or min(wanted, *table.X.shape)
-    estimator: Any = fitting.build(
-        kind,
-        {
-            "lam": o.parse_number("--lam", given["lam"], "predict"),
-            "gamma": o.parse_number("--gamma", given["gamma"], "cv", "predict"),
-            "gamma_features": o.parse_number(
-                "--gamma-features", given["gamma_features"]
-            ),
-            "tol": given["tol"],
-            "max_iter": given["max_iter"],
-            "graph": given["graph"],
-            "n_components": d,
-        },
-    )
+    weights = WEIGHTS.get(name, {}) | _given_weights(given)
+    others = {option: given[option] for option in ("tol", "max_iter", "graph")}
+    estimator: Any = fitting.build(kind, weights | others | {"n_components": d})
     fitting.check_missing(estimator, table)
     if given["graph"] is not None:
         estimator.set_params(graph=load_graph(given["graph"], table.samples))
-    X = table.X
-    if given["standardise"]:
-        X, _, _ = standardised(X)
+    X, scale, said = fitting.scale_rows(estimator, table, given["scale"])
     tol, most = getattr(estimator, "tol", 1.0), getattr(estimator, "max_iter", 1)
     with GapBar(kind.__name__, tol, most, quiet=given["quiet"]) as bar:
         if "callback" in estimator.get_params():
             estimator.set_params(callback=bar)
         seconds, notes = fitting.fit(estimator, X)
-    facts = fitting.facts(estimator, seconds)
+    facts = fitting.facts(estimator, seconds) | {"scale": scale}
     facts.pop("history", None)
-    Q = estimator.embedding_
-    if kind.__name__.lower() in fitting.DECOMPOSITIONS:
-        Q = unit_columns(Q)
-    return table, Q, facts | {"k": wanted}, table.notes + notes
+    embedded = {
+        "embedding": estimator.embedding_,
+        "adjacency": getattr(estimator, "adjacency_", None),
+        "weighted": name in fitting.DECOMPOSITIONS,
+    }
+    return table, embedded, facts | {"k": wanted}, table.notes + said + notes
 
 
-def unit_columns(Q: np.ndarray) -> np.ndarray:
-    """Left singular vectors from principal components."""
-    sizes = np.linalg.norm(Q, axis=0)
-    return Q / np.where(sizes > 0, sizes, 1.0)
+def _given_weights(given: dict[str, Any]) -> dict[str, float | str]:
+    """lam, gamma and gamma_features, where the user has set them."""
+    words = {"lam": ["theory"], "gamma": ["cv", "clustering"], "gamma_features": []}
+    found = {
+        name: o.parse_number("--" + name.replace("_", "-"), given[name], *known)
+        for name, known in words.items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _number(k: int | None, labels: list[str] | None, n: int) -> int:
     if k is None and labels is None:
-        raise ValueError("say how many clusters with -k, or name classes with --labels")
+        raise ValueError(
+            "give the number of clusters with -k, or the classes with --labels"
+        )
     if k is None:
         k = len({label for label in labels or () if label})
     if not 1 <= k <= n:
         raise ValueError(f"-k {k} must be between 1 and the number of samples, {n}")
     return k
-
-
-def _kmeans(Q: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Clusters, numbered as they come first."""
-    from sklearn.cluster import KMeans
-
-    if Q.shape[1] == 0:
-        raise ValueError("the low-rank part is zero: there is nothing to tell apart")
-    found = KMeans(k, n_init=RUNS, random_state=seed).fit_predict(Q)
-    first: dict[int, int] = {}
-    return np.array([first.setdefault(c, len(first)) for c in found.tolist()])
 
 
 def _errors(labels: list[str] | None, found: np.ndarray) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from rpcag.commands.progress import GapBar, duration
 from rpcag.files.decomposition import Decomposition, check_target, plain
 from rpcag.files.matrices import FORMATS, check_format
 from rpcag.graphs.inputs import percent
+from rpcag.page.words import prediction
 
 FormatOption = Annotated[
     str, typer.Option("--format", metavar="|".join(FORMATS), help="Of the matrices.")
@@ -55,7 +56,7 @@ def decompose(
     components: o.Components = None,
     tol: o.Tol = None,
     max_iter: o.MaxIter = None,
-    standardise: o.Standardise = False,
+    scale: o.Scale = None,
     format: FormatOption = "npy",
     checkpoint: Annotated[
         Path | None,
@@ -84,12 +85,14 @@ def decompose(
     """Split a table with gaps and gross errors into a low-rank and a sparse part.
 
     Writes a folder: low_rank, sparse, components and embedding, and result.json with
-    the parameters, the certified gap, names and versions. rpcag explore shows it.
+    the parameters, the certified gap, how well hidden entries are predicted, names and
+    versions. rpcag explore shows it.
 
     Examples:
     rpcag decompose sensors.csv -o result
-    rpcag decompose sensors.csv -o tables --standardise --format csv --force
+    rpcag decompose sensors.csv -o tables --scale robust --format csv --force
     rpcag decompose faces.npz -o faces --labels y --shape 8x6 --lam 0.1 --gamma 0.05
+    rpcag decompose sensors.csv -o hours --transpose --graph chain
     rpcag decompose sensors.csv -o smooth --graph edges.csv --gamma cv --json
     """
     given = locals()
@@ -99,8 +102,8 @@ def decompose(
     with mistakes():
         kind = fitting.model_class(model, fitting.DECOMPOSITIONS)
         chosen = {
-            "lam": o.parse_number("--lam", lam, "predict"),
-            "gamma": o.parse_number("--gamma", gamma, "cv", "predict"),
+            "lam": o.parse_number("--lam", lam, "theory"),
+            "gamma": o.parse_number("--gamma", gamma, "cv", "clustering"),
             "gamma_features": o.parse_number("--gamma-features", gamma_features),
             "tol": tol,
             "max_iter": max_iter,
@@ -108,6 +111,7 @@ def decompose(
             "graph": graph,
         }
         estimator: Any = fitting.build(kind, chosen)
+        fitting.check_scale(scale)
         check_format(format)
         check_target(output, force, format, [input, graph])
         table = read_table(input, o.reading_of(given))
@@ -125,15 +129,12 @@ def decompose(
         ):
             estimator.set_params(callback=bar)
             found, said = fitting.decompose(
-                table, estimator, components=components, standardise=standardise
+                table, estimator, components=components, scale=scale
             )
         # Not `bar.stop`: a stop may come when the solver has converged and its state
         # is gone.
         if found.facts["status"] == "stopped":
-            raise fail(
-                "stopped; the state is saved. Run the same command to continue",
-                INTERRUPTED,
-            )
+            raise fail(_stopped(estimator), INTERRUPTED)
         found.facts.update(_provenance(input, table.X.shape, graph, components))
         written = found.save(output, format=format, force=force)
     if json:
@@ -167,8 +168,9 @@ def in_words(gap: float) -> str:
 
 
 def outcome(found: Decomposition) -> dict[str, Any]:
-    """The facts without the long part, for --json."""
-    return plain({k: v for k, v in found.facts.items() if k != "history"})
+    """The facts without the long parts, for --json."""
+    long = ("history", "scaling")
+    return plain({k: v for k, v in found.facts.items() if k not in long})
 
 
 def _names(written: list[Path]) -> list[str]:
@@ -194,6 +196,16 @@ def _provenance(
             "sha256": fingerprint(Path(graph)),
         }
     return found
+
+
+def _stopped(estimator: Any) -> str:
+    """The message after a stop. While weights are chosen there is no state to save."""
+    from rpcag.models.progress import Monitor
+
+    states = Path(estimator.checkpoint), Monitor.of(estimator, "graph").checkpoint
+    if any(path is not None and path.exists() for path in states):
+        return "stopped; the state is saved. Run the same command to continue"
+    return "stopped before there was a state to save"
 
 
 @contextmanager
@@ -234,6 +246,7 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
     rows = {
         "samples x features": f"{n} x {p}",
         "missing": percent(f["missing"] / (n * p)),
+        "features": {"none": "not scaled"}.get(f["scale"], f"scaled: {f['scale']}"),
         "weights": weights,
         "rank of L": str(f["rank"]),
         "entries in S": f"{percent(f['sparse_share'])} of those observed; gross, "
@@ -244,12 +257,14 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
             f"{entry['sample']}, {entry['feature']}: {entry['value']:.4g} "
             f"where {entry['expected']:.4g} fits"
         )
-    rows["proven"] = f"at most {in_words(f['gap'])} above the best objective there is"
-    if f["gap"] >= 0.5:
-        rows["proven"] = "nothing yet: too few iterations"
-    if "explained" in f:
-        share = f"{100 * f['explained']:.0f} %"
-        rows["predicted"] = f"{share} of the spread of hidden entries"
+    rows["optimality"] = (
+        f"objective at most {in_words(f['gap'])} above the optimum (certified)"
+        if f["gap"] < 0.5
+        else "objective may be far above the optimum: too few iterations"
+    )
+    predicted = prediction(plain(f))
+    if predicted is not None:
+        rows["prediction"] = predicted
     seconds = f["seconds"]
     spent = f"{seconds:.1f} s" if seconds < 60 else duration(seconds)
     rows["time"] = f"{spent}, {f['n_iter']} iterations"

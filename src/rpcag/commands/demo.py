@@ -19,14 +19,30 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the pictures.")
     ] = Path("demo"),
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write a table, sensors.csv, and a video, street.mp4, into this "
+            "folder instead, to try the other commands on.",
+        ),
+    ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Take blocks off scikit-learn's digits and cluster what is left.
+    """Restore scikit-learn's digits behind blocks, and cluster them.
 
-    Example: rpcag demo -o pictures
+    With --files, write example data for the other commands instead: a table of 40
+    sensors with gaps and wrong values, and a short video.
+
+    Examples:
+    rpcag demo -o pictures
+    rpcag demo --files examples
     """
+    if files is not None:
+        _write_files(files, seed, quiet=quiet, json=json)
+        return
     from rpcag.demo import check_target, run, save_pictures
 
     with mistakes():
@@ -42,10 +58,33 @@ def demo(
     except OSError as error:
         raise fail(str(error)) from None
     if json:
-        files = [str(path) for path in written]
-        print_json({"models": [asdict(row) for row in found.rows], "files": files})
+        rows = [asdict(row) for row in found.rows]
+        print_json({"models": rows, "files": [str(path) for path in written]})
     elif not quiet:
         _show(found, written)
+
+
+def _write_files(folder: Path, seed: int, *, quiet: bool, json: bool) -> None:
+    from rpcag.demo_files import (
+        TABLE,
+        VIDEO,
+        sensor_table,
+        street_video,
+        write_files,
+    )
+
+    contents = {TABLE: sensor_table(seed)}
+    try:
+        contents[VIDEO] = street_video(seed)
+    except ImportError:
+        note(f"no {VIDEO}, PyAV is missing; pip install 'rpcag[video]'")
+    with mistakes():
+        written = write_files(folder, contents)
+    if json:
+        print_json({"files": [str(path) for path in written]})
+    elif not quiet:
+        for path in written:
+            say(f"wrote {path}")
 
 
 def _show(found: "Demo", written: list[Path]) -> None:
@@ -64,8 +103,8 @@ def _show(found: "Demo", written: list[Path]) -> None:
     console().print(table)
     console().print(
         "clustering error: digits outside the class matched to their cluster\n"
-        "certified gap: the objective is at most this share above the best, proven\n"
-        "4 lam: four times the automatic weight of the sparse part",
+        "certified gap: largest possible excess of the objective over the optimum, "
+        "as a share of the objective",
         style="dim",
     )
     for path in written:

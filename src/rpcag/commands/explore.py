@@ -31,7 +31,8 @@ def explore(
     """A page to look at a decomposition: one HTML file that needs nothing else.
 
     Samples as original, low-rank and sparse; the embedding to turn and zoom; singular
-    values, convergence, the graph, parameters, and what the certificate proves.
+    values, convergence, the graph, and parameters. At the top: how far the objective
+    can be from the optimum, and how well hidden entries are predicted.
 
     Examples:
     rpcag explore result -o page.html

@@ -29,58 +29,64 @@ Force = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")]
 
 
-def _reading(*names: str, help: str, **options):
+def reading_option(*names: str, help: str, **options):
     return typer.Option(*names, help=help, rich_help_panel=READING, **options)
 
 
 Variable = Annotated[
     str | None,
-    _reading("--variable", metavar="NAME", help="The array, of a file with several."),
+    reading_option(
+        "--variable", metavar="NAME", help="The array, of a file with several."
+    ),
 ]
 Labels = Annotated[
     str | None,
-    _reading("--labels", metavar="COLUMN", help="Column or array of classes."),
+    reading_option("--labels", metavar="COLUMN", help="Column or array of classes."),
 ]
 Names = Annotated[
     str | None,
-    _reading("--names", metavar="COLUMN", help="Column or array of sample names."),
+    reading_option(
+        "--names", metavar="COLUMN", help="Column or array of sample names."
+    ),
 ]
 Drop = Annotated[
     list[str] | None,
-    _reading(
+    reading_option(
         "--drop", metavar="COLUMN", help="Column to leave out; may be given again."
     ),
 ]
 Missing = Annotated[
     list[str] | None,
-    _reading(
+    reading_option(
         "--missing",
         metavar="VALUE",
         help="Value that means missing, beside NA, NaN, null, ? ...; e.g. -999, inf.",
     ),
 ]
-Transpose = Annotated[bool, _reading("--transpose", help="Samples are columns.")]
+Transpose = Annotated[bool, reading_option("--transpose", help="Samples are columns.")]
 Shape = Annotated[
     str | None,
-    _reading(
+    reading_option(
         "--shape",
         metavar="HEIGHTxWIDTH",
         help="Rows are images of this shape; of a folder, bring all to it.",
     ),
 ]
 Colour = Annotated[
-    bool, _reading("--colour", help="Keep the colours of a folder of images.")
+    bool, reading_option("--colour", help="Keep the colours of a folder of images.")
 ]
 Delimiter = Annotated[
     str | None,
-    _reading("--delimiter", metavar="CHARACTER", help="Between fields; or tab, space."),
+    reading_option(
+        "--delimiter", metavar="CHARACTER", help="Between fields; or tab, space."
+    ),
 ]
 Decimal = Annotated[
-    str | None, _reading("--decimal", metavar="CHARACTER", help="Point or comma.")
+    str | None, reading_option("--decimal", metavar="CHARACTER", help="Point or comma.")
 ]
 Header = Annotated[
     bool | None,
-    _reading("--header/--no-header", help="Whether the first line has names."),
+    reading_option("--header/--no-header", help="Whether the first line has names."),
 ]
 
 
@@ -92,18 +98,19 @@ Lam = Annotated[
     str | None,
     _model(
         "--lam",
-        metavar="NUMBER|predict",
-        help="Weight of the sparse part; default: auto. predict chooses it by "
-        "predicting hidden entries.",
+        metavar="NUMBER|auto|theory",
+        help="Weight of the sparse part. auto chooses it by predicting hidden "
+        "entries; theory is 1 / sqrt(max(samples, features)).",
     ),
 ]
 Gamma = Annotated[
     str | None,
     _model(
         "--gamma",
-        metavar="NUMBER|predict|cv",
-        help="Weight of the smoothness; default: auto. predict chooses it by "
-        "predicting hidden entries; cv does so on a fixed grid.",
+        metavar="NUMBER|auto|clustering|cv",
+        help="Weight of the smoothness. auto chooses it by predicting hidden "
+        "entries; clustering is larger, for embeddings that are clustered; cv "
+        "searches a grid.",
     ),
 ]
 GammaFeatures = Annotated[
@@ -114,9 +121,10 @@ Graph = Annotated[
     str | None,
     _model(
         "--graph",
-        metavar="robust|knn|complete|FILE",
-        help="Between samples; robust if not said: nearest neighbours once Robust PCA "
-        "has taken the errors off. FILE is an adjacency (.npz, .npy, .mat, .csv) or a "
+        metavar="robust|knn|complete|chain|FILE",
+        help="Graph between samples. Default: robust, nearest neighbors after Robust "
+        "PCA has removed the errors. chain: each sample and those before and after it, "
+        "for samples in time order. FILE is an adjacency (.npz, .npy, .mat, .csv) or a "
         "list of edges (.csv, .tsv, .txt).",
     ),
 ]
@@ -128,12 +136,15 @@ Tol = Annotated[
     float | None, _model("--tol", min=0, help="Certified gap at which to stop.")
 ]
 MaxIter = Annotated[int | None, _model("--max-iter", min=1, help="Iterations.")]
-Standardise = Annotated[
-    bool,
+Scale = Annotated[
+    str | None,
     _model(
-        "--standardise",
-        help="Bring features to one scale first (median 0, deviation 1, by quartiles); "
-        "L and S are in the units of INPUT again.",
+        "--scale",
+        metavar="auto|robust|standard|none",
+        help="Center and scale every feature first: robust by median and quartiles, "
+        "standard by mean and deviation. L and S are in the units of INPUT. Default: "
+        "auto, which is robust if scales differ by a factor of more than 30, and none "
+        "otherwise or for images.",
     ),
 ]
 

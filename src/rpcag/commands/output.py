@@ -26,9 +26,10 @@ EXIT_CODES = {
 }
 
 
-def console() -> Console:
+def console(*, stderr: bool = False) -> Console:
     """As wide as the terminal; 120 columns in a file."""
-    return Console(width=None if Console().is_terminal else 120)
+    width = None if Console(stderr=stderr).is_terminal else 120
+    return Console(width=width, stderr=stderr)
 
 
 def errors() -> Console:

@@ -59,19 +59,33 @@ in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph
 | | |
 | --- | --- |
 | `low_rank`, `sparse` | L and S; INPUT = L + S where it is observed |
-| `embedding`, `components` | L = embedding times components, up to `--components` |
+| `embedding`, `components` | L = embedding times components, up to `--components`; of scaled features, times the scale plus the center in `result.json` |
 | `missing.npy` | true where INPUT has no value, if there are such |
 | `graph.npz` | the adjacency, if the model has a graph |
-| `result.json` | parameters as given and as used, objective, proven bound, certified gap, rank, history, names, versions, SHA-256 of INPUT |
+| `result.json` | parameters as given and as used, objective, lower bound of the optimum, certified gap, share of hidden entries predicted and its standard error, rank, history, names, versions, SHA-256 of INPUT |
 
 The first four are `.npy`, or in the `--format` asked for: `csv`, `tsv` and `parquet` with names,
 `mat`, `h5`. In Python: `rpcag.files.decomposition.Decomposition.load("RESULT")`.
+
+`rpcag repair TABLE -o REPAIRED` writes these files. If it fails, it writes none of them.
+
+| | |
+| --- | --- |
+| `REPAIRED` | the table in the format of TABLE; all cells that are not listed below are unchanged to the byte |
+| `REPAIRED.cells.csv` | every changed cell: row (from 1, below the header), column, old value, new value, lower and upper bound, score, and why: `gap` or `error`. For `-o clean.csv` it is `clean.cells.csv` |
+| `--report PAGE` | an HTML page |
+
+New values have as many decimals as their column. Excel workbooks keep formats, formulas and
+charts: only the values of changed cells are set. Columns with formulas are left alone; Excel
+computes them again when it opens the workbook. `.xlsx` needs `rpcag[excel]`, `.parquet` needs
+`rpcag[files]`.
 
 In `.csv` and `.tsv` files, text that begins with `=`, `+`, `-`, `@`, a tab or a line break gets a
 leading single quote. Otherwise spreadsheets would run it as a formula. Numbers are never
 changed. When rpcag reads such a file, it removes the quote.
 
-`--force` replaces only the files of an earlier run of the same command. Other files in the folder
+`--force` replaces only the files of an earlier run of the same command; `rpcag repair --force`
+replaces any file but its input. Other files in the folder
 stay. The earlier files are listed in `result.json` (`facts.json` for `rpcag background`,
 `report.json` for `rpcag report`). The command stops and changes nothing if this list is damaged,
 or if it would overwrite a file that is not in the list. `rpcag decompose` also stops if the

@@ -95,18 +95,26 @@ class GapBar:
         )
         return self.stop
 
+    def describe(self, text: str) -> None:
+        """Name a step that is no solve, such as reading."""
+        self.stage = ""
+        self.bar.update(self.job, description=text, completed=0.0, gap="", left="")
+
     def _begin(self, stage: str) -> None:
         self.stage = stage
         self.start = time.monotonic()
         if stage == "fit":
             self.forecast = Forecast(self.tol, self.max_iter)
-            self.bar.update(self.job, description=self.name)
+            what = self.name
+        elif stage == "weights":  # it has no certificates: the bar stays empty
+            self.forecast = Forecast(self.tol, self.max_iter)
+            what = f"{self.name}, choosing weights"
         else:
             from rpcag.models.robust_graph import GRAPH_MAX_ITER, GRAPH_TOL
 
             self.forecast = Forecast(GRAPH_TOL, GRAPH_MAX_ITER)
             what = f"{self.name}, {stage.replace('_', ' ')}"
-            self.bar.update(self.job, description=what)
+        self.bar.update(self.job, description=what)
 
 
 def duration(seconds: float) -> str:

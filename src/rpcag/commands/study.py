@@ -110,7 +110,7 @@ def clustering(
         str | None,
         typer.Option(
             help="paper, called oracle (labels choose), fair, or fresh (fair, on "
-            "images that had no say in the default graph); all if not said."
+            "images that had no say in the robust graph). Default: all."
         ),
     ] = None,
     datasets: Annotated[

@@ -48,9 +48,9 @@ def singular_values(
 
 
 def convergence(source, *, axes=None) -> np.ndarray:
-    """Objective and proven bound, and below them the gap, iteration by iteration.
+    """Objective and lower bound, and below them the gap, iteration by iteration.
 
-    The least objective there is lies in the shaded band.
+    The optimum of the problem lies in the shaded band.
 
     Parameters
     ----------
@@ -117,36 +117,40 @@ def _around_the_end(ax: Axes, objective: np.ndarray, bound: np.ndarray) -> None:
 
 
 def gamma_path(source, *, axes=None) -> np.ndarray:
-    """The search of `RPCAGCV`: error, rank and gap along gamma; a ring: the winner.
+    """Draw the search of `RPCAGCV`: error and rank along gamma; a ring: the winner.
 
     Parameters
     ----------
     source : fitted RPCAGCV, or dict
         The model's `cv_results_`. With several values of lam there is a line for each.
-    axes : three matplotlib axes, optional
+    axes : two matplotlib axes, optional
 
     Returns
     -------
     ndarray of axes
-        Of the mean absolute error of hidden entries with its deviation over the splits,
-        the mean rank, and the largest certified gap.
+        Of the root mean squared error of hidden entries, truncated, with its standard
+        deviation over the splits, and of the mean rank.
     """
     results = getattr(source, "cv_results_", source)
-    if not isinstance(results, dict) or "mean_error" not in results:
+    if not isinstance(results, dict) or "mean_test_score" not in results:
         raise ValueError(
             "source must be a fitted RPCAGCV, or its cv_results_, got "
             f"{type(source).__name__}"
         )
-    results = {name: np.asarray(values) for name, values in results.items()}
-    axes = many_axes(axes, (3, 1), (5.5, 6.4), layout="constrained", sharex=True)[:, 0]
-    gammas = np.unique(results["gamma"])
-    for lam in np.unique(results["lam"]):
-        _path(axes, results, lam, gammas)
-    best = int(np.argmin(results["mean_error"]))
-    place = np.searchsorted(gammas, results["gamma"][best])
+    axes = many_axes(axes, (2, 1), (5.5, 4.8), layout="constrained", sharex=True)[:, 0]
+    gammas = np.unique(results["param_gamma"])
+    # Pairs that were dropped have the score of the first split.
+    scores = np.array(results["mean_test_score"])
+    dropped = np.isnan(scores)
+    scores[dropped] = np.asarray(results["split0_test_score"])[dropped]
+    errors = -scores
+    for lam in np.unique(results["param_lam"]):
+        _path(axes, results, errors, lam, gammas)
+    best = int(np.nanargmax(results["mean_test_score"]))
+    place = np.searchsorted(gammas, results["param_gamma"][best])
     axes[0].plot(
         place,
-        results["mean_error"][best],
+        errors[best],
         "o",
         markersize=11,
         markerfacecolor="none",
@@ -154,27 +158,25 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
         label="chosen",
     )
     axes[0].legend(fontsize=SMALL, frameon=False)
-    for ax, name in zip(
-        axes, ("error of hidden entries", "rank", "certified gap"), strict=True
-    ):
+    for ax, name in zip(axes, ("error of hidden entries", "rank"), strict=True):
         ax.set_ylabel(name)
         plain(ax)
     axes[1].set_ylim(bottom=0)
-    axes[2].set_yscale("log", nonpositive="clip")
-    axes[2].set_xticks(range(len(gammas)), [f"{g:.2g}" for g in gammas])
-    axes[2].set_xlabel("gamma (0: Robust PCA)" if gammas[0] == 0 else "gamma")
+    axes[1].set_xticks(range(len(gammas)), [f"{g:.2g}" for g in gammas])
+    axes[1].set_xlabel("gamma (0: Robust PCA)" if gammas[0] == 0 else "gamma")
     return axes
 
 
-def _path(axes: np.ndarray, results: dict, lam: float, gammas: np.ndarray) -> None:
+def _path(axes: np.ndarray, results: dict, errors: np.ndarray, lam, gammas) -> None:
     """One lam; candidates at even distances, since 0 has no place on a logarithm."""
-    chosen = results["lam"] == lam
-    places = np.searchsorted(gammas, results["gamma"][chosen])
-    error, spread = results["mean_error"][chosen], results["std_error"][chosen]
+    chosen = results["param_lam"] == lam
+    places = np.searchsorted(gammas, results["param_gamma"][chosen])
+    error = errors[chosen]
+    spread = np.nan_to_num(results["std_test_score"][chosen])
     (line,) = axes[0].plot(places, error, "o-", markersize=4, label=f"lam {lam:.3g}")
     colour = line.get_color()
     axes[0].fill_between(
         places, error - spread, error + spread, color=colour, alpha=0.15, linewidth=0
     )
-    for ax, name in ((axes[1], "rank"), (axes[2], "gap")):
-        ax.plot(places, results[name][chosen], "o-", markersize=4, color=colour)
+    ranks = results["mean_rank"][chosen]
+    axes[1].plot(places, ranks, "o-", markersize=4, color=colour)

@@ -28,7 +28,7 @@ from rpcag.study.tables import listed, percent, signed
 # Models that have such a part: of the paper's grids what their own leaves out.
 RESTS = {name for name, method in METHODS.items() if method.rests}
 # Of the images of the fair protocol (seeds 1 to 5) those that are also in draws 11 to
-# 13, by which the default graph was chosen among so many.
+# 13, by which the robust graph was chosen among so many.
 SEEN = {
     "PIE": 0.29,
     "ORL": 0.98,
@@ -453,7 +453,7 @@ def _default_form(report: Report) -> Iterator[str]:
         "errors."
     )
     yield (
-        "**How the default was settled, and what its lead is worth.** Its graph was "
+        "**How the robust graph was settled, and what the lead is worth.** It was "
         f"chosen among {GRAPHS_TRIED} ({SETTINGS_TRIED} settings, with other γ and λ) "
         "by clustering errors, that is by labels, on draws 11 to 13 of these image "
         "sets. They are other draws than this study's, but not other images: "
@@ -487,11 +487,11 @@ def _on_fresh_images(report: Report) -> Iterator[str]:
         groups = [*before, *others]
         leads = [group for group in groups if group.difference < 0]
         beside = (
-            f" RPCAG as it comes on the images of the fair protocol, of the same sets: "
-            f"{len(leads)} of {len(groups)}."
+            " RPCAG with its robust graph on the images of the fair protocol, of the "
+            f"same sets: {len(leads)} of {len(groups)}."
         )
     yield (
-        "**On images that had no say in the default graph.** Comparisons as above, on "
+        "**On images that had no say in the robust graph.** Comparisons as above, on "
         f"draws that share no image with draws 11 to 13, of {listed(FRESH)} ({seeds} "
         f"seed{'s' if seeds > 1 else ''}). ORL has ten other images and YALE none; "
         "persons and objects are the same, the pictures of them are others. Groups "
@@ -505,7 +505,7 @@ def _overlaps() -> str:
 
 
 def _by_overlap(report: Report) -> str:
-    """Whether it leads also where few of the images had a say in the default."""
+    """Whether it leads also where few of the images had a say in its graph."""
     defaults = report.defaults()
     parts = []
     for sets in (("MNIST", "USPS"), ("ORL", "YALE")):
@@ -517,8 +517,8 @@ def _by_overlap(report: Report) -> str:
         )
         parts.append(f"on {' and '.join(sets)} {each}")
     return (
-        " RPCAG as it comes minus the best of the others, where fewest and where most "
-        f"images were seen: {'; '.join(parts)}."
+        " RPCAG with its robust graph minus the best of the others, where fewest and "
+        f"where most images were seen: {'; '.join(parts)}."
     )
 
 
@@ -575,7 +575,7 @@ def _choices(report: Report) -> Iterator[str]:
     columns = [(d, c) for d in IMAGES for group in GROUPS.values() for c in group]
     chosen: dict[str, tuple[tuple[str, str], dict]] = {
         "as chosen": (("knn", "known"), {}),
-        "the default graph": (DEFAULT, {}),
+        "the robust graph": (DEFAULT, {}),
         "all components": (("knn", "known"), {"components": "all"}),
         **{
             f"γ = {gamma:g}": (("knn", "known"), {"gamma": gamma})
@@ -590,8 +590,8 @@ def _choices(report: Report) -> Iterator[str]:
         each = ", ".join(f"{name} {percent(error)} %" for name, error in shown.items())
         yield (
             "**What hangs on the choices.** RPCAG with 10 neighbours, the mask, the "
-            "default γ and one component per class, and with one thing changed; mean "
-            f"errors over the same columns and the clean ones: {each}."
+            "γ for clustering and one component per class, and with one thing changed; "
+            f"mean errors over the same columns and the clean ones: {each}."
         )
 
 

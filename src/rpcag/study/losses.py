@@ -100,7 +100,7 @@ def where_it_loses(report: Report) -> Iterator[str]:
     table = losses(report)
     for protocol, name in (
         ("oracle", "with labels and the paper's graph"),
-        ("fair", "without labels, in its default form"),
+        ("fair", "without labels, with its robust graph and the γ for clustering"),
     ):
         cells = _as_it_is(report, protocol)
         behind = lost(cells)

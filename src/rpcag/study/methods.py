@@ -211,14 +211,18 @@ def _gnmf(case: Case, d: int, gamma: float) -> np.ndarray:
 
 
 def _frpcag(case: Case, grid: Grid) -> Trials:
-    model = FRPCAG(graph=case.adjacency).fit(case.X_with_nan)
+    model = FRPCAG(
+        gamma_samples="unit", gamma_features="unit", graph=case.adjacency
+    ).fit(case.X_with_nan)
     Q = _left_vectors(model.low_rank_, None)
     for d in grid["d"]:
         yield Found({"d": d}, Q[:, :d], model.gap_)
 
 
 def _rpca(case: Case, grid: Grid, most: float = 1.0) -> Trials:
-    """lam in units of 1 / sqrt(max(n, p)); "components" are all, or one per class.
+    """Robust PCA at every lam, with all components or one per class.
+
+    lam is "theory", or a number in units of 1 / sqrt(max(n, p)).
 
     A sweep of higher and higher ranks may end where they exceed a share of the full
     one: the nearer to it, the nearer the rows of Q are to an orthonormal basis, all at
@@ -229,7 +233,7 @@ def _rpca(case: Case, grid: Grid, most: float = 1.0) -> Trials:
     X = _single(case.X_with_nan)
     unit = 1 / math.sqrt(max(X.shape))
     for lam in grid["lam"]:
-        weight = resolve_lam(lam, X) if lam == "auto" else lam * unit
+        weight = resolve_lam(lam, X) if lam == "theory" else lam * unit
         result = Problem(X, weight).solve(tol=GAP, max_iter=MAX_ITER)
         Q = _left_vectors(result.x, result.basis)
         for chosen in grid["components"]:
@@ -256,7 +260,7 @@ def _rpcag(case: Case, grid: Grid, most: float = 1.0) -> Trials:
         for inner in grid[fast]:
             at = {slow: outer, fast: inner}
             lam, gamma = at["lam"], resolve_gamma(at["gamma"], X)
-            weight = resolve_lam(lam, X) if lam == "auto" else lam * unit
+            weight = resolve_lam(lam, X) if lam == "theory" else lam * unit
             result = problem.at(weight, gamma).solve(
                 tol=GAP, max_iter=MAX_ITER, start=state
             )
@@ -445,7 +449,7 @@ def _methods() -> Iterator[Method]:
         "RPCA",
         _rpca,
         lambda data: {"lam": PENALTIES, "components": BOTH},
-        lambda data: {"lam": ["auto"], "components": BOTH},
+        lambda data: {"lam": ["theory"], "components": BOTH},
         uses_graph=False,
         oracle_sweep=_until_half(_rpca),
         rests=(
@@ -463,8 +467,8 @@ def _methods() -> Iterator[Method]:
             "components": BOTH,
         },
         lambda data: {
-            "lam": ["auto"],
-            "gamma": [1.0, 0.125, "auto", 0.02],
+            "lam": ["theory"],
+            "gamma": [1.0, 0.125, "clustering", 0.02],
             "components": BOTH,
         },
         oracle_sweep=_until_half(_rpcag),

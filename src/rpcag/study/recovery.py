@@ -44,8 +44,8 @@ variance 1/n, X = L + S with S = ±1 at random places; the signs are random, or 
 of L (coherent). λ = 1/√n. The paper names no size, graph or γ. Here the graph joins
 every row to its 10 nearest, by distances between rows of X or, as the best case, of
 the clean L. γ is 1/32, the least of the paper's grid (2⁻³; its algorithm solves the
-model at a quarter of γ), and the default of `RPCAG`, which was measured on images.
-Rows of a random matrix have no neighbourhoods, so on either graph L is rough.
+model at a quarter of γ), and that of `gamma="clustering"`, measured on images. Rows of
+a random matrix have no neighbourhoods, so on either graph L is rough.
 
 Why a graph cannot be expected to widen the region where L is found: L = UΣV' is the
 answer if some Y, equal to λ sign(S) on the errors and at most λ elsewhere, has P_T(Y)
@@ -68,8 +68,9 @@ features; unit norms for MMF, NMF and GNMF), and their low-rank matrix is brough
 to grey values. "Mask unknown": black is data like any other, for the model and for
 its graph. "Mask known": `RPCA`, `RPCAG` and `FRPCAG` get blocks as missing, the
 others the mean of the pixel. Fixed parameters: nine components per person (the
-dimension of faces under all lights), defaults for λ and γ; `RPCAGCV` chooses γ by
-predicting hidden pixels, 0 among the candidates.""",
+dimension of faces under all lights), `lam="theory"`, `gamma="clustering"` and, for
+`FRPCAG`, weights of "unit". `RPCAGCV` has the same λ and chooses γ by predicting hidden
+pixels, 0 among the candidates.""",
         (("faces", "clean, occluded and low-rank images of one person"),),
         "faces are not in the store; `rpcag report --recovery` draws them where "
         "`RPCAG_DATA` names the folder of the data",

@@ -66,7 +66,9 @@ def _on_dask(tasks: list[Task], address: str) -> Iterator[dict]:
     from distributed import Client, as_completed
 
     try:
-        connected = Client(address, timeout="10s")
+        # Not the default client: one that fails to connect would stay the default, and
+        # later computations of the caller would wait for it.
+        connected = Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(
             "dask must be the address of a scheduler that is running, such as "
@@ -74,7 +76,7 @@ def _on_dask(tasks: list[Task], address: str) -> Iterator[dict]:
         ) from error
     with connected as client:
         futures = [client.submit(_attempt, task, pure=False) for task in tasks]
-        for future in as_completed(futures):
+        for future in as_completed(futures, loop=client.loop):
             yield future.result()
 
 

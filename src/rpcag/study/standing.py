@@ -41,7 +41,9 @@ def comparisons(report: Report, protocol: str = "fair") -> dict[str, list[Lead]]
     Models without a graph are as they are, and those of several graphs have their own.
     """
     forms: dict[str, BySeed] = {
-        "RPCAG as it comes, the others with 10 neighbours": report.defaults(protocol),
+        "RPCAG with its robust graph, the others with 10 neighbours": report.defaults(
+            protocol
+        ),
         "all with 10 neighbours": fair(
             report.trials, "knn", "known", protocol=protocol
         ),
@@ -175,7 +177,7 @@ def by_dataset(report: Report) -> Table:
         "columns",
         "no graph: RPCA",
         "graph alone: NCuts",
-        "RPCAG (default)",
+        "RPCAG, robust graph",
         "RPCAG, same graph",
         "best other model",
         "RPCAG minus it",

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.image import grid_to_graph
 
 from rpcag.models import FRPCAG, RPCA, RPCAG
-from rpcag.models.problem import automatic_lam
+from rpcag.models.problem import theory_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph
 from rpcag.video.masks import MaskEstimate, MaskRule
@@ -43,7 +43,7 @@ def weight_of_noise(shape: tuple[int, int]) -> float:
 def resolve_lam(lam: float | str, shape: tuple[int, int]) -> float:
     if not isinstance(lam, str):
         return lam
-    rules = {"auto": weight_of_noise, "paper": automatic_lam}
+    rules = {"auto": weight_of_noise, "paper": theory_lam}
     if lam not in rules:
         raise ValueError(f"lam must be a number, 'auto' or 'paper', got {lam!r}")
     return rules[lam](shape)
@@ -138,6 +138,7 @@ class BackgroundModel:
         self.noise_ = self._graph.noise_
         self.estimator_ = self._estimator(X.shape)
         self.estimator_._part_of = self._part_of
+        self.estimator_._warns_of_ties = False
         self.estimator_.fit(self._still(X))
         self.rule_ = self._rule(X)
         # X is L + S: one of the three is enough.
@@ -186,7 +187,8 @@ class BackgroundModel:
         if self.model == "rpcag":
             return RPCAG(lam=lam, gamma=gamma, **options)
         pixels = pixel_graph(*self.shape_)
-        return FRPCAG(gamma_samples=gamma, feature_graph=pixels, **options)
+        weights = {"gamma_samples": gamma, "gamma_features": "unit"}
+        return FRPCAG(**weights, feature_graph=pixels, **options)
 
     def _still(self, X: np.ndarray) -> np.ndarray:
         """X without what is in motion."""

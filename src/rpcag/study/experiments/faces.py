@@ -38,15 +38,15 @@ GRIDS: dict[str, Grid] = {
     "MMF": {"d": DIMENSIONS, "gamma": [2.0, 0.125, 32.0]},
     "NMF": {"d": DIMENSIONS},
     "GNMF": {"d": DIMENSIONS, "gamma": [1.0]},
-    "RPCA": {"lam": ["auto", 0.5, 0.7, 1.4, 2.0]},
+    "RPCA": {"lam": ["theory", 0.5, 0.7, 1.4, 2.0]},
     "RPCAG": {
-        "lam": ["auto", 0.5, 0.7, 1.4, 2.0],
-        "gamma": ["auto", 1.0, 0.125, 0.02, 0.004, 0.001],
+        "lam": ["theory", 0.5, 0.7, 1.4, 2.0],
+        "gamma": ["clustering", 1.0, 0.125, 0.02, 0.004, 0.001],
     },
     "RPCAGCV": {},
     "FRPCAG": {
-        "gamma_samples": ["auto", 10.0, 0.1, 0.01],
-        "gamma_features": ["auto", 10.0, 0.1, 0.01],
+        "gamma_samples": ["unit", 10.0, 0.1, 0.01],
+        "gamma_features": ["unit", 10.0, 0.1, 0.01],
     },
 }
 WHAT = {"zeros": "mask unknown", "known": "mask known"}
@@ -227,7 +227,7 @@ def _weights(subjects: int, chosen: dict[str, dict[str, list]]) -> Table:
     """What the graph does at every weight of the sparse part, at its best gamma."""
     rows = []
     for lam in GRIDS["RPCA"]["lam"]:
-        row = ["default" if lam == "auto" else f"{lam:g}"]
+        row = [lam if isinstance(lam, str) else f"{lam:g}"]
         for mask in MASKS:
             rpca = _over_seeds(chosen[mask].get("RPCA", []), lam)
             rpcag = _over_seeds(chosen[mask].get("RPCAG", []), lam)
@@ -238,7 +238,7 @@ def _weights(subjects: int, chosen: dict[str, dict[str, list]]) -> Table:
                 row += ["-"] * 3
         if set(row[1:]) != {"-"}:
             rows.append(row)
-    rows.sort(key=lambda row: 1.0 if row[0] == "default" else float(row[0]))
+    rows.sort(key=lambda row: 1.0 if row[0] == "theory" else float(row[0]))
     header = ["λ √max(n, p)"]
     for mask in MASKS:
         header += [f"{WHAT[mask]}: RPCA", "RPCAG", "at γ"]
@@ -280,8 +280,8 @@ def says(records: Iterable[dict]) -> str:
             if "RPCAG" in errors:
                 place = order.index("RPCAG") + 1
                 text += (
-                    f"; RPCAG with its default gamma is number {place} of {len(order)} "
-                    f"({percent(errors['RPCAG'])} %)"
+                    f"; RPCAG with the gamma for clustering is number {place} of "
+                    f"{len(order)} ({percent(errors['RPCAG'])} %)"
                 )
             lines.append(text + ".")
     return "\n".join(lines)

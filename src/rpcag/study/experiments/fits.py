@@ -9,10 +9,13 @@ from scipy import linalg
 from sklearn.decomposition import NMF
 
 from rpcag.models import FRPCAG, GLPCA, GNMF, MMF, RGLPCA, RPCA, RPCAG, RPCAGCV
+from rpcag.models.rpca import resolve_gamma, resolve_lam
 from rpcag.study.case import Case
 from rpcag.study.methods import GAP, STEPS
 
 Factors = tuple[np.ndarray, np.ndarray]  # Q (n x d) and U^T (d x p)
+# Candidates of RPCAGCV, in units of the gamma for clustering.
+SHARES = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 
 
 def _pca(case: Case, d: int) -> Factors:
@@ -54,16 +57,25 @@ def _rpcag(case: Case, lam: Any, gamma: Any, **cut: Any) -> Factors:
 
 
 def _rpcagcv(case: Case) -> Factors:
-    return _factors(RPCAGCV(graph=case.adjacency, tol=GAP).fit(case.X_with_nan))
+    X = case.X_with_nan
+    gamma = resolve_gamma("clustering", X)
+    model = RPCAGCV(
+        lams=[resolve_lam("theory", X)],
+        gammas=[share * gamma for share in SHARES],
+        graph=case.adjacency,
+        tol=GAP,
+    )
+    return _factors(model.fit(X))
 
 
 def _frpcag(case: Case, d: int | None = None, **values: Any) -> Factors:
-    model = FRPCAG(graph=case.adjacency, tol=GAP, **values)
+    weights = {"gamma_samples": "unit", "gamma_features": "unit"} | values
+    model = FRPCAG(graph=case.adjacency, tol=GAP, **weights)
     return _factors(model.fit(case.X_with_nan))
 
 
 def _weight(lam: Any, case: Case) -> Any:
-    """The study's lam is in units of 1 / sqrt(max(n, p)), or the model's own rule."""
+    """The study's lam is in units of 1 / sqrt(max(n, p)), or "theory"."""
     return lam if isinstance(lam, str) else lam / math.sqrt(max(case.shape))
 
 

@@ -3,7 +3,7 @@
 L is a product of Gaussian factors, X = L + S with S = +-1 at random places, as in the
 paper. It names neither the size, nor the graph, nor gamma. Here the graph is of 10
 nearest neighbours between the rows of X, or of the clean L as the best case, and gamma
-is the least of the paper's grid or the model's own rule.
+is the least of the paper's grid or that of gamma="clustering".
 
 What to expect. L is the answer if some Y, lam sign(S) on the errors and at most lam
 elsewhere, has P_T(Y) = U V^T + 2 gamma Phi L and ||Y - P_T(Y)||_2 <= 1, where
@@ -59,7 +59,7 @@ SETUPS = {
     RPCA: "RPCA",
     Setup("X", LEAST): "RPCAG, graph of X",
     Setup("L", LEAST): "RPCAG, graph of L",
-    Setup("X", "auto"): "RPCAG, graph of X, default gamma",
+    Setup("X", "clustering"): "RPCAG, graph of X, gamma for clustering",
 }
 QUICK: dict[str, Any] = {
     "size": 80,

@@ -1,0 +1,101 @@
+"""Clusters of samples, from the embedding of a model."""
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+# Starts of k-means, of which the best counts.
+STARTS = 10
+# The unscaled embedding is used if its normalized cut is below this share of the other.
+# At 1, ties decide by chance; smaller values keep the scaled one more often.
+CLEARLY = 0.9
+
+
+def cluster_embedding(
+    embedding, n_clusters: int, *, adjacency=None, weighted=True, random_state=0
+) -> np.ndarray:
+    """k-means on an embedding whose samples have unit length.
+
+    Where k orthogonal directions separate k clusters, the direction of a sample is its
+    cluster, and its length says how well the model fits it (Ng, Jordan, Weiss, "On
+    Spectral Clustering", NIPS 2001). Clusters along fewer directions differ in length.
+    If there are fewer components than clusters, lengths are kept. With a graph, they
+    are also kept if the clusters then cut clearly less of it.
+
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_components)
+        Use as many components as there are clusters.
+    n_clusters : int
+    adjacency : array or sparse array of shape (n_samples, n_samples), optional
+        `adjacency_` of the model.
+    weighted : bool, default=True
+        Whether the columns are weighted by singular values, as in `RPCAG`. Then they
+        are scaled to unit length before the samples.
+    random_state : int, default=0
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Clusters, numbered by their first samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import RPCAG
+    >>> from rpcag.clustering import cluster_embedding
+    >>> X = np.repeat(np.random.default_rng(0).standard_normal((2, 30)), 20, axis=0)
+    >>> model = RPCAG(2, gamma="clustering").fit(X)
+    >>> found = cluster_embedding(model.embedding_, 2, adjacency=model.adjacency_)
+    >>> np.bincount(found)
+    array([20, 20])
+    """
+    Q = np.asarray(embedding)
+    if Q.shape[1] == 0:
+        raise ValueError(
+            "the embedding has no components, because the low-rank part is zero: there "
+            "is nothing to cluster"
+        )
+    kmeans = KMeans(n_clusters, n_init=STARTS, random_state=random_state)
+    if Q.shape[1] < n_clusters:
+        return _in_order(kmeans.fit_predict(Q))
+    found = kmeans.fit_predict(_unit(_unit(Q, axis=0) if weighted else Q, axis=1))
+    if adjacency is not None:
+        other = kmeans.fit_predict(Q)
+        if normalized_cut(adjacency, other) < CLEARLY * normalized_cut(
+            adjacency, found
+        ):
+            found = other
+    return _in_order(found)
+
+
+def normalized_cut(adjacency, clusters: np.ndarray) -> float:
+    """Sum over the clusters of the share of their weight that leaves them.
+
+    Parameters
+    ----------
+    adjacency : array or sparse array of shape (n_samples, n_samples)
+    clusters : ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag.clustering import normalized_cut
+    >>> A = [[0, 3, 0], [3, 0, 1], [0, 1, 0]]
+    >>> normalized_cut(np.array(A), np.array([0, 0, 1]))  # 1 of 7, and 1 of 1
+    1.1428571428571428
+    """
+    members = np.equal.outer(clusters, np.unique(clusters)).astype(float)
+    weights = adjacency @ members
+    total = weights.sum(axis=1) @ members
+    inside = np.sum(members * weights, axis=0)
+    return float(np.sum(1 - inside / np.where(total > 0, total, 1)))
+
+
+def _unit(Q: np.ndarray, axis: int) -> np.ndarray:
+    sizes = np.linalg.norm(Q, axis=axis, keepdims=True)
+    return Q / np.where(sizes > 0, sizes, 1.0)
+
+
+def _in_order(clusters: np.ndarray) -> np.ndarray:
+    first: dict[int, int] = {}
+    return np.array([first.setdefault(c, len(first)) for c in clusters.tolist()])
