@@ -38,7 +38,7 @@ def graphs(case):
     """Every candidate, by name."""
     X, mask = case.sample.seen, case.sample.mask
     found = {f"X, {k}": KNNGraph(k)(X, mask) for k in NEIGHBORS}
-    fit = RPCA(tol=1e-2).fit(case.X_with_nan)
+    fit = RPCA(lam="theory", tol=1e-2).fit(case.X_with_nan)
     Z, s = fit.embedding_.astype(float), fit.singular_values_
     for power, relative in VIEWS:
         h = Z * s ** (power - 1)
@@ -58,7 +58,7 @@ def clusters(dataset, corruption, draw, again):
     case = Case(Sample(data, corruption, 1000 * again + draw), "knn", "known")
     found = {}
     for name, adjacency in graphs(case).items():
-        fit = RPCAG(graph=adjacency).fit(case.X_with_nan)
+        fit = RPCAG(gamma="clustering", graph=adjacency).fit(case.X_with_nan)
         # The first left singular vectors, one per class, not scaled: as in the study.
         k = data.n_classes
         Q = fit.embedding_[:, :k] / fit.singular_values_[:k]

@@ -1,109 +1,157 @@
-"""Compare weights that predict hidden entries with fixed weights and with imputers.
+"""Compare the automatic weights of RPCA and RPCAG with other imputers and with a grid.
 
-    python benchmarks/weights.py     # resumes; writes weights.json, about half an hour
+    python benchmarks/weights.py                          # what is missing in the store
+    python benchmarks/weights.py --methods RPCA,RPCAG --redo
+    python benchmarks/weights.py --only "raw, 20 %"       # cases whose name has this
+    python benchmarks/weights.py --report                 # print the tables
 
-Tables of RPCAG_DATA and of scikit-learn, at most 600 rows, standardized. A fifth of the
-entries is hidden, and none, 5 % or 10 % of the others are wrong: by 3 to 10 deviations,
-or by 1.5 to 4, which no rule on single columns finds. Errors are root mean squares at
-the hidden entries, relative to filling in the column mean.
+Tables and image sets of RPCAG_DATA and scikit-learn, with hidden entries and gross
+errors (spoiled_tables.py), are filled in by all methods of imputers.py. "best cell" is
+the cell of a grid of weights with the lowest true error: a bound that no choice can
+know. Results are in weights.json, which is written after every one; a run that was
+stopped goes on from there. qolmat is optional (pip install qolmat).
 """
 
+import argparse
 import json
-import os
+import time
 import warnings
-from itertools import product
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn import datasets
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, KNNImputer
+from imputers import METHODS, ONLY_TABLES, grid
+from spoiled_tables import BLOCKS, Case, cases
 from threadpoolctl import threadpool_limits
+from weights_report import report
 
-from rpcag import RPCA, RPCAG
+from rpcag.atomic import write_text
 
 FILE = Path(__file__).with_suffix(".json")
-OWN = ("breast_cancer", "diabetes", "digits", "iris", "wine")
-ERRORS = {"none": (0.0, 0, 0), "5 % large": (0.05, 3, 10), "10 % small": (0.1, 1.5, 4)}
-ROWS, GAPS = 600, 0.2
+GRID = "best cell"
+CHEAP = ("median", "KNN", "Iterative", "SoftImpute", "RPCA theory", "RPCAG theory")
+# What is run first in every block: methods, and whether on sets.
+STEPS = (
+    (CHEAP, False),
+    ((GRID,), False),
+    (CHEAP, True),
+    ((GRID,), True),
+    (("missForest", "missForest leaf 5"), False),
+    (("qolmat PCP", "qolmat noisy"), False),
+    (("qolmat PCP",), True),
+    (("RPCA", "RPCAG"), False),
+    (("RPCA", "RPCAG"), True),
+)
 
 
-def low_rank(model):
-    return lambda X: model.fit(X).low_rank_
+def read() -> dict:
+    return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
-METHODS = {
-    "RPCAG, predict": low_rank(RPCAG(lam="predict", gamma="predict")),
-    "RPCA, predict": low_rank(RPCA(lam="predict")),
-    "RPCA": low_rank(RPCA()),
-    "RPCAG": low_rank(RPCAG()),
-    "KNNImputer(10)": KNNImputer(n_neighbors=10).fit_transform,
-    "IterativeImputer": IterativeImputer(random_state=0).fit_transform,
-}
+def write(store: dict) -> None:
+    """One line for every case."""
+    lines = [
+        f" {json.dumps(key)}: {json.dumps(store[key], separators=(',', ':'))}"
+        for key in sorted(store)
+    ]
+    write_text(FILE, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def tables() -> dict:
-    """Name -> how to load it."""
-    folder = Path(os.environ.get("RPCAG_DATA", "")) / "tables"
-    found = {path.stem: path for path in sorted(folder.glob("*.npz"))}
-    return found | {f"{name} (scikit-learn)": name for name in OWN}
+def enter(key: str, method: str, found: dict) -> None:
+    """Add a result to the store, as other processes have left it."""
+    store = read()
+    record = store.setdefault(key, {"error": {}, "seconds": {}})
+    record["error"][method] = round(found["error"], 4)
+    record["seconds"][method] = float(f"{found['seconds']:.2g}")
+    if "grid" in found:
+        record["grid"] = found["grid"]
+    write(store)
 
 
-def load(source) -> np.ndarray:
-    if isinstance(source, Path):
-        with np.load(source) as file:
-            X = file["X"].astype(np.float64)
-    else:
-        X = getattr(datasets, f"load_{source}")().data
-    if len(X) > ROWS:
-        X = X[np.sort(np.random.default_rng(1).choice(len(X), ROWS, replace=False))]
-    X = X[:, X.std(axis=0) > 1e-12 * np.abs(X).max()]
-    return (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def spoil(Z: np.ndarray, share: float, least: float, most: float):
-    rng = np.random.default_rng(2)
-    hidden = rng.random(Z.shape) < GAPS
-    wrong = rng.random(Z.shape) < share
-    size = rng.choice([-1, 1], Z.shape) * rng.uniform(least, most, Z.shape)
-    return np.where(hidden, np.nan, Z + wrong * size), hidden
-
-
-def errors(source, kind: str) -> dict[str, float]:
-    Z = load(source)
-    X, hidden = spoil(Z, *ERRORS[kind])
-    found = {}
+def run(case: Case, method: str) -> dict:
+    """Error and CPU seconds; of the grid also the errors of all cells, times 10 000."""
+    spoiled = case.make()
+    start = time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for name, method in METHODS.items():
-            filled = method(X)
-            square = np.mean((filled - Z)[hidden] ** 2) / np.mean(Z[hidden] ** 2)
-            found[name] = round(float(np.sqrt(square)), 4)
+        warnings.simplefilter("ignore")
+        if method == GRID:
+            errors = [spoiled.error(L) for L in grid(spoiled.data)]
+            found = {"error": min(errors), "grid": [round(1e4 * e) for e in errors]}
+        else:
+            filled = METHODS[method](spoiled.data, case.unit)
+            found = {"error": spoiled.error(filled)}
+    if not np.isfinite(found["error"]):
+        raise ValueError("the answer is not finite")
+    return found | {"seconds": time.process_time() - start}
+
+
+def jobs(methods: set[str]) -> list[tuple[Case, str]]:
+    """Cases and methods, in the order of BLOCKS and STEPS."""
+    found = []
+    for block in BLOCKS:
+        of_block = [case for case in cases() if case.block == block]
+        for names, on_sets in STEPS:
+            for case in of_block:
+                if case.is_set == on_sets:
+                    found += [(case, name) for name in names if name in methods]
     return found
 
 
+def is_run(case: Case, method: str) -> bool:
+    # The grid of raw data would be that of the standardized ones.
+    if method == GRID and case.unit == "raw":
+        return False
+    return not (case.is_set and method in ONLY_TABLES)
+
+
 def main() -> None:
-    done = json.loads(FILE.read_text()) if FILE.exists() else {}
-    todo = [
-        (name, source, kind)
-        for kind, (name, source) in product(ERRORS, tables().items())
-        if name not in done.get(kind, {})
-    ]
-    pool = Parallel(n_jobs=2, return_as="generator", batch_size=1)
-    answers = pool(delayed(errors)(source, kind) for _, source, kind in todo)
-    for (name, _, kind), found in zip(todo, answers, strict=True):
-        done.setdefault(kind, {})[name] = found
-        FILE.write_text(json.dumps(done, indent=1, sort_keys=True) + "\n")
-        print(kind, name, found, flush=True)
-    for kind in ERRORS:
-        values = np.array([[row[m] for m in METHODS] for row in done[kind].values()])
-        ranks = values.argsort(axis=1).argsort(axis=1) + 1
-        print(f"\n{kind}: {len(values)} tables; mean error, mean rank, first places")
-        for k, name in enumerate(METHODS):
-            mean, rank = values[:, k].mean(), ranks[:, k].mean()
-            print(f"  {name:18s} {mean:.3f} {rank:.1f} {(ranks[:, k] == 1).sum()}")
+    known = [*METHODS, GRID]
+    parser = argparse.ArgumentParser(description="Compare imputers on spoiled tables.")
+    parser.add_argument("--methods", help=f"of {', '.join(known)}; default: all")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--redo", action="store_true", help="forget old results first")
+    parser.add_argument("--report", action="store_true", help="run nothing")
+    options = parser.parse_args()
+    if not options.report:
+        methods = set(options.methods.split(",") if options.methods else known)
+        if unknown := methods - set(known):
+            parser.error(f"--methods {', '.join(unknown)}: not one of {known}")
+        todo = [
+            (case, method)
+            for case, method in jobs(methods)
+            if options.only in case.key and is_run(case, method)
+        ]
+        if options.redo:
+            forget(todo)
+        run_all(todo)
+    report(read())
+
+
+def forget(todo) -> None:
+    store = read()
+    for case, method in todo:
+        for part in ("error", "seconds"):
+            store.get(case.key, {}).get(part, {}).pop(method, None)
+    write(store)
+
+
+def run_all(todo) -> None:
+    failed = set()
+    for case, method in todo:
+        is_known = method in read().get(case.key, {}).get("error", {})
+        if is_known or (case.unit, method) in failed:
+            continue
+        try:
+            found = run(case, method)
+        except (ImportError, NotImplementedError) as reason:  # not to be had at all
+            failed.add((case.unit, method))
+            print(f"{method} is left out of {case.unit} data: {reason}", flush=True)
+            continue
+        except Exception as reason:
+            print(f"{case.key}: {method} failed: {reason!r}", flush=True)
+            continue
+        enter(case.key, method, found)
+        line = f"{found['error']:.4f}, {found['seconds']:.1f} s"
+        print(f"{case.key}: {method} {line}", flush=True)
 
 
 if __name__ == "__main__":
