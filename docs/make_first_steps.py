@@ -30,9 +30,10 @@ STEPS = [
     ),
     (
         "The largest entries of the sparse part are the nonsense, each with the value\n"
-        "that would fit. The last lines are a proof: no other answer has an objective\n"
-        "that is lower by more than this. One file of the folder has all of that, the\n"
-        "others the matrices.",
+        "that would fit. *optimality* is about the computation: no other L has an\n"
+        "objective that is lower by more than this. *prediction* is about the data:\n"
+        "some entries were hidden, and this share of their spread was predicted. All\n"
+        "of that is in result.json, the matrices are in the other files.",
         "ls result",
     ),
     (
@@ -41,7 +42,8 @@ STEPS = [
     ),
     (
         "Group the sensors. The labels are only used to say how many groups there\n"
-        "are, and afterwards how well they were found.",
+        "are, and afterwards how well they were found. The note recommends other\n"
+        "weights for clusters that are harder to find than these.",
         "rpcag cluster result -o clusters.csv",
     ),
     ("", "head -4 clusters.csv"),
@@ -136,9 +138,10 @@ $ pip install ".[all]"
 
 {body}
 
-Then: `--standardise` where columns have different units, `--model rpca` for Robust PCA
-without a graph, `--gamma cv` to choose the weight of the graph by predicting hidden
-entries, and the [README](../README.md) for the same in Python.
+Then: `--scale` for columns in different units (automatic if they differ much),
+`--model rpca` for Robust PCA without a graph, `--gamma clustering` for more weight on
+the graph if you look for clusters, and the [README](../README.md) for the same in
+Python.
 """
     PAGE.write_text(page)
 

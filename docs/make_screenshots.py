@@ -68,7 +68,7 @@ def sensors(folder: Path) -> Path:
     (folder / "sensors.csv").write_text("\n".join(lines) + "\n")
     rpcag(
         *("decompose", folder / "sensors.csv", "-o", folder / "sensors", "--quiet"),
-        *("--names", "time", "--standardise"),
+        *("--names", "time", "--scale", "robust"),
     )
     return _explored(folder, "sensors")
 

@@ -8,11 +8,11 @@ the blocks are is known, so covered pixels are missing: NaN.
 """
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 from rpcag import RPCAG, plots
+from rpcag.clustering import cluster_embedding
 from rpcag.corruption import occlude_blocks
 from rpcag.metrics import clustering_error
 
@@ -21,13 +21,13 @@ images, labels = images[:600], labels[:600]
 occluded, seen = occlude_blocks(images, (8, 8), 0.25, value=np.nan, random_state=0)
 
 # %%
-# Little is wrong with the pixels that are left, so a weight of the sparse part twice
-# the automatic one suits: less of the data is put aside as an error. And neighbours are
-# best sought in the pixels as they are; the default graph is for errors nobody marked.
+# The default weights predict missing entries, which is what restoring needs. Nothing is
+# wrong with the pixels that are left, so neighbours are sought in the pixels as they
+# are; the default graph is for errors that are not marked.
 
-weight = 2 / np.sqrt(seen.mean() * len(images))
-model = RPCAG(n_components=10, lam=weight, graph="knn").fit(occluded)
-print(f"rank {model.rank_}, certified within {100 * model.gap_:.2f} % of the optimum")
+model = RPCAG(graph="knn").fit(occluded)
+print(f"objective within {model.gap_:.2%} of the optimum (certified)")
+print(f"predicts {model.explained_:.0%} of the spread of hidden pixels")
 
 plots.decomposition(
     {
@@ -50,19 +50,24 @@ print(f"mean error behind the blocks, in grey levels of 16: {filled:.2f}")
 print(f"with the mean of every pixel: {mean:.2f}")
 
 # %%
-# Clusters are found in the principal components, scaled to unit size. PCA knows no
+# Clusters need more weight on the graph: ``gamma="clustering"``. They are found by
+# k-means on ten components, with samples scaled to unit length. PCA does not accept
 # missing pixels and gets the mean of the pixel instead.
 
 
-def error(embedding):
-    unit = embedding / np.linalg.norm(embedding, axis=0)
-    runs = [KMeans(10, n_init=5, random_state=k).fit_predict(unit) for k in range(3)]
+def error(embedding, adjacency=None):
+    runs = [
+        cluster_embedding(embedding, 10, adjacency=adjacency, random_state=k)
+        for k in range(3)
+    ]
     return np.mean([clustering_error(labels, found) for found in runs])
 
 
 filled_in = np.where(seen, images, np.nanmean(occluded, axis=0))
+model = RPCAG(n_components=10, gamma="clustering", graph="knn").fit(occluded)
+found = error(model.embedding_, model.adjacency_)
 print(f"clustering error with PCA:   {error(PCA(10).fit_transform(filled_in)):.0%}")
-print(f"clustering error with RPCAG: {error(model.embedding_):.0%}")
+print(f"clustering error with RPCAG: {found:.0%}")
 
 # %%
 # The first component is nearly the same for all digits; the next two tell some apart.

@@ -35,9 +35,10 @@ X = np.log1p(counts / total * np.median(total))
 X -= np.median(X, axis=0)
 
 # %%
-# Three ways to three components, and k-means on them.
+# Three ways to three components, and k-means on them. RPCAG has its weights for
+# clustering.
 
-models = {"PCA": PCA(3), "RPCA": RPCA(3), "RPCAG": RPCAG(3)}
+models = {"PCA": PCA(3), "RPCA": RPCA(3), "RPCAG": RPCAG(3, gamma="clustering")}
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     Z = model.fit_transform(X)

@@ -20,12 +20,12 @@ truth = load_digits().data[:300]
 wrong = rng.random(truth.shape) < 0.1
 X = np.where(wrong, rng.uniform(0, 16, truth.shape), truth)
 
-auto = RPCAG().fit(X)
-lams = auto.lam_ * np.array([1, 2, 4])
-gammas = auto.gamma_ * np.array([0, 1 / 16, 1 / 4, 1, 4])
+rules = RPCAG(lam="theory", gamma="clustering").fit(X)
+lams = rules.lam_ * np.array([1, 2, 4])
+gammas = rules.gamma_ * np.array([0, 1 / 16, 1 / 4, 1, 4])
 search = RPCAGCV(lams=lams, gammas=gammas, n_splits=2).fit(X)
-factors = search.lam_ / auto.lam_, search.gamma_ / auto.gamma_
-print("chosen: {:g} times the automatic lam, {:g} times the gamma".format(*factors))
+factors = search.lam_ / rules.lam_, search.gamma_ / rules.gamma_
+print("chosen: {:g} times lam='theory', {:g} times gamma='clustering'".format(*factors))
 
 # %%
 # The search, gamma from left to right, a line for each lam.
@@ -40,7 +40,7 @@ figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for lam in lams:
     fits = [RPCAG(lam=lam, gamma=gamma).fit(X) for gamma in gammas]
     errors = [recovery_error(fit.low_rank_, truth) for fit in fits]
-    ax.plot(errors, "o-", label=f"{lam / auto.lam_:g} lam")
+    ax.plot(errors, "o-", label=f"{lam / rules.lam_:g} lam")
     best = np.flatnonzero(np.isclose(gammas, search.gamma_))[0]
     if lam == search.lam_:
         ax.plot(
@@ -48,5 +48,5 @@ for lam in lams:
         )
 ax.axhline(recovery_error(X, truth), ls=":", color="0.4")
 ax.set_xticks(range(5), ["0", "1/16", "1/4", "1", "4"])
-ax.set(xlabel="gamma, in units of the automatic one", ylabel="relative error of L")
+ax.set(xlabel="gamma, in units of the one for clustering", ylabel="relative error of L")
 ax.legend(frameon=False)

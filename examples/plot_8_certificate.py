@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 X = load_digits().data[:500]
 X[rng.random(X.shape) < 0.1] = 16.0
 
-model = RPCAG(tol=1e-6, max_iter=3000).fit(X)
+model = RPCAG(gamma="clustering", tol=1e-6, max_iter=3000).fit(X)
 print(f"objective {model.objective_:.3f}")
 print(f"bound     {model.lower_bound_:.3f}")
 print(f"gap       {model.gap_:.1e} after {model.n_iter_} iterations: {model.status_}")
@@ -32,7 +32,7 @@ def good_enough(progress):
     return progress.gap < 0.01
 
 
-early = RPCAG(tol=1e-6, callback=good_enough).fit(X)
+early = RPCAG(gamma="clustering", tol=1e-6, callback=good_enough).fit(X)
 print(
     f"{early.status_} after {early.n_iter_} iterations with a gap of {early.gap_:.1e}"
 )

@@ -10,6 +10,7 @@ MODULES = {
     "rpcag.graphs": "Graphs",
     "rpcag.corruption": "Corruption",
     "rpcag.metrics": "Metrics",
+    "rpcag.clustering": "Clusters",
     "rpcag.plots": "Plots",
     "rpcag.video": "Video",
     "rpcag.datasets": "Data sets",
