@@ -9,7 +9,7 @@ from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models import RPCAG
 from rpcag.models.hidden_entries import SEED
-from rpcag.models.weights import Trials
+from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 
 # Parts of the cells; each is predicted from the others. More parts take more time; with
@@ -32,12 +32,12 @@ def cross_predict(
     fitted model. The trials are those that choose weights: short and uncertified.
     """
     predicted = np.full(X.shape, np.nan)
-    observed = ~np.isnan(X)
+    observed, watch = ~np.isnan(X), Watch(callback)
     for fold in range(FOLDS):
         hidden = observed & (folds == fold)
         if not hidden.any() or (observed & ~hidden).sum() == 0:
             continue
-        trials = Trials(X, _builder(model), callback, hidden=hidden)
+        trials = Trials(X, _builder(model), watch, hidden)
         gamma = 0.0
         if model.gamma_ > 0:
             gamma = model.gamma_ / trials.gamma_unit * trials.graph_stiffness()
