@@ -64,8 +64,8 @@ class FRPCAG(Decomposition):
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Of both graphs.
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by the median and the
-        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Center and scale every feature first, ignoring NaN: by a clipped mean and
+        quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3

@@ -72,8 +72,8 @@ class RPCA(Decomposition):
         entries that are observed. It suits data that are exactly low-rank except for
         gross errors.
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by the median and the
-        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Center and scale every feature first, ignoring NaN: by a clipped mean and
+        quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
@@ -446,8 +446,8 @@ class RPCAG(RPCA):
         dense or sparse, or a graph of NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by the median and the
-        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Center and scale every feature first, ignoring NaN: by a clipped mean and
+        quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
