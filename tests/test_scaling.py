@@ -64,9 +64,8 @@ def test_robust_is_a_clipped_mean_and_a_deviation_of_the_tails(X):
         seen = np.sort(column[~np.isnan(column)])
         low, middle, high = np.quantile(seen, [0.25, 0.5, 0.75])
         quartile = (high - low) / 1.349
-        clipped = [
-            min(max(x, middle - 3 * quartile), middle + 3 * quartile) for x in seen
-        ]
+        low, high = middle - 2.5 * quartile, middle + 2.5 * quartile
+        clipped = [min(max(x, low), high) for x in seen]
         assert center[j] == pytest.approx(sum(clipped) / len(clipped))
         tail = np.quantile(np.abs(seen - middle), 0.95) / 1.96
         assert scale[j] == pytest.approx(min(max(tail, quartile), 2.5 * quartile))

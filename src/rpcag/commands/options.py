@@ -141,9 +141,9 @@ Scale = Annotated[
     _model(
         "--scale",
         metavar="auto|robust|standard|none",
-        help="Center and scale every feature first: robust by clipped mean and quantiles, "
-        "standard by mean and deviation. L and S are in the units of INPUT. Default: "
-        "auto, which is robust if scales differ by a factor of more than 30, and none "
+        help="Center and scale every feature first: robust by clipped mean and "
+        "quantiles, standard by mean and deviation. L and S are in the units of INPUT. "
+        "Default: auto, which is robust if scales differ by a factor of more than 30, and none "
         "otherwise or for images.",
     ),
 ]

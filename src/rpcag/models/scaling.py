@@ -51,7 +51,7 @@ def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     >>> from rpcag.models.scaling import center_and_scale
     >>> X = np.array([[1.0], [2.0], [3.0], [4.0], [999.0]])
     >>> center, scale = center_and_scale(X, "robust")
-    >>> center, scale.round(2)
+    >>> center.round(2), scale.round(2)
     (array([3.34]), array([3.71]))
     """
     center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
