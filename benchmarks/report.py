@@ -211,7 +211,7 @@ it had taken 32 times as long.
 
 ## Growth with the number of samples
 
-MNIST digits moved by up to two pixels, 5 % of the pixels random, 10 nearest neighbours,
+MNIST digits moved by up to two pixels, 5 % of the pixels random, 10 nearest neighbors,
 lam of the theory and gamma for clustering, to a gap of 1e-2: {exponent}. The unit of
 the third column is one `randomized_svd` of the rank found.
 

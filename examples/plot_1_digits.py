@@ -22,7 +22,7 @@ occluded, seen = occlude_blocks(images, (8, 8), 0.25, value=np.nan, random_state
 
 # %%
 # The default weights predict missing entries, which is what restoring needs. Nothing is
-# wrong with the pixels that are left, so neighbours are sought in the pixels as they
+# wrong with the pixels that are left, so neighbors are sought in the pixels as they
 # are; the default graph is for errors that are not marked.
 
 model = RPCAG(graph="knn").fit(occluded)
@@ -46,7 +46,7 @@ plots.decomposition(
 
 filled = np.abs(model.low_rank_ - images)[~seen].mean()
 mean = np.abs(np.nanmean(occluded, axis=0) - images)[~seen].mean()
-print(f"mean error behind the blocks, in grey levels of 16: {filled:.2f}")
+print(f"mean error behind the blocks, in gray levels of 16: {filled:.2f}")
 print(f"with the mean of every pixel: {mean:.2f}")
 
 # %%

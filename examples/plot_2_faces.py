@@ -20,7 +20,7 @@ print("faces are here" if here else "no faces here: set RPCAG_DATA to their fold
 
 # %%
 # Ten images each of thirty people, a black block over a quarter of every image. First
-# the model is told where the blocks are: NaN. Then it is not, and black is a grey
+# the model is told where the blocks are: NaN. Then it is not, and black is a gray
 # level.
 
 if here:

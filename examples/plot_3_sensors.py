@@ -21,11 +21,11 @@ places = rng.uniform(0, 100, (stations, 2))  # km
 height = 0.5 + 0.4 * np.sin(places[:, 0] / 25) * np.cos(places[:, 1] / 30)  # km
 time = np.arange(hours)
 day = np.sin(2 * np.pi * (time - 9) / 24)
-centres = rng.uniform(0, 100, (25, 2))  # of local weather, each with its own course
+centers = rng.uniform(0, 100, (25, 2))  # of local weather, each with its own course
 memory = np.exp(-np.arange(24) / 6)
 noise = rng.standard_normal((25, hours + 48))
 weather = np.array([np.convolve(line, memory)[24 : 24 + hours] for line in noise])
-reach = np.exp(-((places[:, None] - centres) ** 2).sum(axis=2) / (2 * 18**2))
+reach = np.exp(-((places[:, None] - centers) ** 2).sum(axis=2) / (2 * 18**2))
 truth = 15 - 6.5 * height[:, None] + np.outer(5 - 2 * height, day)
 truth += 1.2 * reach @ weather
 

@@ -6,7 +6,7 @@ A table of cells and genes, **made up** (seeded) in the manner of single-cell da
 kinds of cells, genes with a program for each kind, counts drawn at random with a depth
 that differs from cell to cell, half of the entries zero. One entry in twenty has counts
 that belong elsewhere, as when barcodes are swapped. The usual preparation comes first:
-equal depth, logarithm, centred genes.
+equal depth, logarithm, centered genes.
 """
 
 import matplotlib.pyplot as plt

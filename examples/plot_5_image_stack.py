@@ -62,7 +62,7 @@ for ax, name in zip(axes[:, 0], ("frame", "low-rank", "sparse"), strict=True):
     ax.set_ylabel(name)
 
 # %%
-# A threshold on the sparse part marks what moves. What has the grey of the wall behind
+# A threshold on the sparse part marks what moves. What has the gray of the wall behind
 # it cannot be told from it by a threshold, so not all is found.
 
 found = np.abs(model.sparse_).reshape(frames.shape) > 0.1

@@ -5,7 +5,7 @@ Choosing gamma and lam without labels
 :class:`rpcag.RPCAGCV` hides a share of the entries, predicts them with every candidate,
 and takes the one that predicts best. No labels, no truth: only the data. Here the truth
 is known, so we can look whether that was wise: digits with one pixel in ten replaced by
-a random grey level, at places nobody knows.
+a random gray level, at places nobody knows.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ print("chosen: {:g} times lam='theory', {:g} times gamma='clustering'".format(*f
 plots.gamma_path(search)
 
 # %%
-# And what it could not see: the distance to the digits before they were spoilt. The
+# And what it could not see: the distance to the digits before they were spoiled. The
 # dotted line is the data as they come.
 
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")

@@ -3,7 +3,7 @@ Every model on the same data
 ============================
 
 All models of the package share one interface, so that comparing them is a loop. Digits
-with one pixel in ten replaced by a random grey level, at places nobody knows; ten
+with one pixel in ten replaced by a random gray level, at places nobody knows; ten
 components each; k-means on the components, with samples scaled to unit length.
 """
 
@@ -52,7 +52,7 @@ for side in ("top", "right"):
     ax.spines[side].set_visible(False)
 
 # %%
-# What each of them minimises:
+# What each of them minimizes:
 
 for row in rpcag.list_models():
     print(f"{row.model:20} {row.problem}")

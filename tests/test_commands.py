@@ -172,8 +172,8 @@ def test_the_answer_is_that_of_the_library(words, model, folder):
         np.testing.assert_array_equal(found.graph.toarray(), dense)
 
 
-def test_gross_errors_do_not_choose_the_neighbours(folder):
-    """A sample and its neighbours on the robust graph are of one kind."""
+def test_gross_errors_do_not_choose_the_neighbors(folder):
+    """A sample and its neighbors on the robust graph are of one kind."""
     X, _, _ = sensors()
     shares = {}
     for name, graph in (

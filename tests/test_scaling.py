@@ -65,9 +65,9 @@ def test_robust_is_median_and_quartiles(X):
         low, middle, high = np.quantile(seen, [0.25, 0.5, 0.75])
         assert center[j] == pytest.approx(middle)
         assert scale[j] == pytest.approx((high - low) / 1.349)
-    spoilt = X.copy()
-    spoilt[::5] *= 1e9
-    moved, stretched = center_and_scale(spoilt, "robust")
+    spoiled = X.copy()
+    spoiled[::5] *= 1e9
+    moved, stretched = center_and_scale(spoiled, "robust")
     assert (np.abs(moved - center) < scale).all()
     assert (stretched < 3 * scale).all()
 

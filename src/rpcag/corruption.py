@@ -1,6 +1,6 @@
 """Spoil data as the paper does.
 
-Every function returns the spoilt copy and a mask that is True where an entry is still
+Every function returns the spoiled copy and a mask that is True where an entry is still
 as it was, so that models and graphs can be told what they may trust.
 """
 
@@ -80,7 +80,7 @@ def drop_entries(
     value : float, default=0.0
         What is put instead; NaN marks the entries as missing.
     image_shape : tuple of int, optional
-        (height, width, channels) of colour images, to lose whole pixels: then exactly
+        (height, width, channels) of color images, to lose whole pixels: then exactly
         ``round(share * height * width)`` of an image.
     random_state : int, RandomState or None
 
@@ -135,7 +135,7 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
 
     Returns
     -------
-    spoilt : ndarray of the shape of X
+    spoiled : ndarray of the shape of X
     mask : ndarray of bool
         True where nothing was added.
 

@@ -98,7 +98,7 @@ def background(
             "frames is fitted.",
         ),
     ] = "1.5GB",
-    grey: Annotated[bool, typer.Option("--grey", help="Leave colours out.")] = False,
+    gray: Annotated[bool, typer.Option("--gray", help="Leave colors out.")] = False,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-3,
     max_iter: Annotated[
         int, typer.Option(min=1, help="Iterations at the most.")
@@ -133,7 +133,7 @@ def background(
             start=start,
             stop=stop,
             every=every,
-            grey=grey,
+            gray=gray,
             memory=_bytes(memory),
             format=format.lower(),
             truth=truth,
@@ -196,7 +196,7 @@ def _tell(facts: dict[str, Any], output: Path) -> None:
     table.add_column(justify="right")
     size = f"{facts['width']} x {facts['height']}"
     rows = {
-        "size": f"{size}, {'colour' if facts['colour'] else 'grey'}",
+        "size": f"{size}, {'color' if facts['color'] else 'gray'}",
         "model": facts["model"],
         "frames it was fitted on": str(facts["fitted_frames"]),
         "rank of the background": str(facts["rank"]),

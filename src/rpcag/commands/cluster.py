@@ -39,9 +39,9 @@ WEIGHTS: dict[str, dict[str, str]] = {
 OF_DATA = (
     *("model", "lam", "gamma", "gamma_features", "graph", "tol", "max_iter"),
     *("scale", "variable", "labels", "names", "drop", "missing", "transpose"),
-    *("shape", "colour", "delimiter", "decimal", "header"),
+    *("shape", "color", "delimiter", "decimal", "header"),
 )
-FLAGS = ("transpose", "colour")
+FLAGS = ("transpose", "color")
 
 
 def cluster(
@@ -86,7 +86,7 @@ def cluster(
     missing: o.Missing = None,
     transpose: o.Transpose = False,
     shape: o.Shape = None,
-    colour: o.Colour = False,
+    color: o.Color = False,
     delimiter: o.Delimiter = None,
     decimal: o.Decimal = None,
     header: o.Header = None,

@@ -77,7 +77,7 @@ def decompose(
     missing: o.Missing = None,
     transpose: o.Transpose = False,
     shape: o.Shape = None,
-    colour: o.Colour = False,
+    color: o.Color = False,
     delimiter: o.Delimiter = None,
     decimal: o.Decimal = None,
     header: o.Header = None,

@@ -11,7 +11,7 @@ from rpcag.commands.output import console, print_json
 
 
 def models(json: Json = False) -> None:
-    """List every model: what it minimises, with which graphs, and how.
+    """List every model: what it minimizes, with which graphs, and how.
 
     Examples:
     rpcag models

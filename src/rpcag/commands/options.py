@@ -72,8 +72,8 @@ Shape = Annotated[
         help="Rows are images of this shape; of a folder, bring all to it.",
     ),
 ]
-Colour = Annotated[
-    bool, reading_option("--colour", help="Keep the colours of a folder of images.")
+Color = Annotated[
+    bool, reading_option("--color", help="Keep the colors of a folder of images.")
 ]
 Delimiter = Annotated[
     str | None,
@@ -177,7 +177,7 @@ def parse_number(option: str, text: str | None, *words: str) -> float | str | No
 
 def reading_of(values: dict) -> Reading:
     """From all the options of a command, by name."""
-    same = ["variable", "labels", "names", "transpose", "colour"]
+    same = ["variable", "labels", "names", "transpose", "color"]
     same += ["delimiter", "decimal", "header"]
     return Reading(
         **{name: values[name] for name in same},

@@ -30,7 +30,7 @@ Samples are rows; `--transpose` where they are columns.
 | `.npy`, `.npz` | NaN | `--variable`, `--labels`, `--names` choose arrays; three axes are images; `image_shape` is understood; `scipy.sparse.save_npz` too | |
 | `.mat` | NaN | the same; cell arrays of strings are names | `rpcag[files]` for version 7.3 |
 | `.h5`, `.hdf5` | NaN, `_FillValue`, `missing_value` | the same, by path | `rpcag[files]` |
-| a folder of images | | subfolders are the classes; `--shape`, `--colour` | `rpcag[plots]` |
+| a folder of images | | subfolders are the classes; `--shape`, `--color` | `rpcag[plots]` |
 
 `--missing VALUE` adds a value that means missing, such as `-999` or `inf`.
 

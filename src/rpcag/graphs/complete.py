@@ -16,8 +16,8 @@ class CompleteGraph(GraphBuilder):
     Parameters
     ----------
     sigma2 : float, default=0.05
-        The paper's value, for features of order one: with grey values up to 255
-        nearly every weight would vanish, so scale images to [0, 1] or standardise.
+        The paper's value, for features of order one: with gray values up to 255
+        nearly every weight would vanish, so scale images to [0, 1] or standardize.
     image_shape : tuple of int, optional
         Rows are images of this shape, and missing pixels are inpainted by total
         variation before the distances (the paper's case of random missing values).

@@ -112,7 +112,7 @@ def in_shares(
     work: float,
     most: int | None = None,
 ) -> list:
-    """`function` of every share of the pieces: neighbours, one share per thread.
+    """`function` of every share of the pieces: neighbors, one share per thread.
 
     `work` is the number of multiplications in all of them: few are done here. There are
     no more than `most` shares.

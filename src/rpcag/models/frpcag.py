@@ -36,7 +36,7 @@ STIFFEST = 1e100
 class FRPCAG(Decomposition):
     """Fast Robust PCA on graphs: smooth between samples and features, plus sparse.
 
-    minimise ||M o (X - L)||_1 + gamma_samples tr(L^T Phi_1 L)
+    minimize ||M o (X - L)||_1 + gamma_samples tr(L^T Phi_1 L)
     + gamma_features tr(L Phi_2 L^T) over L,   S = X - L
 
     Phi_1 and Phi_2 are Laplacians of a graph between the rows and one between the
@@ -323,7 +323,7 @@ class FRPCAG(Decomposition):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows, robust to gross errors and missing entries in them.
 
-        Every row x is split into l, smooth between the features and towards its
+        Every row x is split into l, smooth between the features and toward its
         neighbors among the rows of `fit`, and a sparse rest: the model of `fit` with
         all other rows fixed. The embedding is l in the directions of `components_`.
         Let m be one where x is observed, else zero. Then ||m o l||_1 <= 2 ||m o x||_1,

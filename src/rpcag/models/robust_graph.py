@@ -23,7 +23,7 @@ SHORT = 1e-3
 
 
 class RobustGraph(GraphBuilder):
-    """Nearest neighbours in the low-rank part of Robust PCA.
+    """Nearest neighbors in the low-rank part of Robust PCA.
 
     Two samples with a gross error in the same feature are near each other in X, and a
     graph between such samples smooths the wrong ones together. Robust PCA takes the
@@ -32,7 +32,7 @@ class RobustGraph(GraphBuilder):
 
     With L = P diag(s) V^T, a row is seen as h = P diag(s)^1/2: its square is what the
     row has of the nuclear norm, and directions with most of the variance, such as light
-    in faces, do not choose the neighbours alone. Distances are relative to ||h||, as
+    in faces, do not choose the neighbors alone. Distances are relative to ||h||, as
     Euclidean ones between the pairs (h / ||h||, log ||h||) are.
 
     Parameters
@@ -165,7 +165,7 @@ def _with_nan(rows) -> np.ndarray:
 
 
 def _seen(rows, values: np.ndarray) -> np.ndarray:
-    """Nothing for rows that have no observed entry: they have no neighbours."""
+    """Nothing for rows that have no observed entry: they have no neighbors."""
     _, mask = rows
     if mask is None or mask.any(axis=1).all():
         return values

@@ -53,7 +53,7 @@ CLUSTERING_LAM = 2.0
 class RPCA(Decomposition):
     """Robust PCA: a low-rank matrix plus a sparse one.
 
-    minimise ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
+    minimize ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
 
     M is one where X is observed and zero where it is NaN. `gap_` bounds how far the
     objective at L is above the optimum of this problem. `explained_` and `score` tell
@@ -198,10 +198,10 @@ class RPCA(Decomposition):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows, robust to gross errors and missing entries in them.
 
-        Every row x is split into z V in the learned subspace, smooth towards its
+        Every row x is split into z V in the learned subspace, smooth toward its
         neighbors among the rows the model was fitted on, and a sparse rest:
 
-            minimise  lam ||m o (x - z V)||_1 + z diag(1/s) z^T / 2
+            minimize  lam ||m o (x - z V)||_1 + z diag(1/s) z^T / 2
                       + gamma (smoothness of z on the edges to the fitted rows)
 
         The second term is what the nuclear norm asks of one row (see
@@ -397,14 +397,14 @@ class RPCA(Decomposition):
         return choice, stopped
 
     def _ties(self, X, adjacency):
-        """Curvature and pull of the smoothness towards the fitted rows: none."""
+        """Curvature and pull of the smoothness toward the fitted rows: none."""
         return np.zeros(len(X)), np.zeros((len(X), self.rank_))
 
 
 class RPCAG(RPCA):
     """Robust PCA on graphs: low-rank and smooth between alike samples, plus sparse.
 
-    minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
+    minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
 
     Phi is the Laplacian of a graph between the rows of X, M is one where X is observed
     and zero where it is NaN. The problem is convex, and `gap_` bounds how far the
@@ -435,9 +435,9 @@ class RPCAG(RPCA):
         entries that are observed. With it, ``lam="auto"`` is twice the weight of the
         theory.
     graph : "robust", "knn", "complete", "chain", builder or adjacency, default="robust"
-        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbours in
+        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbors in
         the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
-        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbours in X, for clean
+        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean
         data and errors that are marked by NaN. "complete" is the graph of the paper,
         `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
         the rows before and after it, for rows in time order. Any builder of

@@ -46,7 +46,7 @@ class ModelRow:
 def describe(model: type) -> ModelRow:
     """The model's row, from its docstring, its options and what it says of itself.
 
-    Docstrings open with a line and then the problem: what is minimised, "over" what,
+    Docstrings open with a line and then the problem: what is minimized, "over" what,
     and the constraints.
     """
     about: About = model._about  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def describe(model: type) -> ModelRow:
     graphs = " and ".join(GRAPHS[name] for name in GRAPHS if name in options)
     return ModelRow(
         model=model.__name__,
-        problem=f"{minimised.removeprefix('minimise ')} over {variables}",
+        problem=f"{minimised.removeprefix('minimize ')} over {variables}",
         constraints=", ".join(constraints),
         parameters=", ".join(name for name in PARAMETERS if name in options),
         graph=about.graph or graphs or "no",

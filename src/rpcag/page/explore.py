@@ -23,7 +23,7 @@ from rpcag.page.words import certificate, count, fit, share
 
 # Components one can choose from.
 COMPONENTS = 8
-# Labels that colour and shape tell apart; more than these, if numbers, are a scale.
+# Labels that color and shape tell apart; more than these, if numbers, are a scale.
 CLASSES = 28
 LEGEND = 60
 VALUES = 200  # singular values drawn
@@ -124,7 +124,7 @@ def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     )
     told = list(kept.notes)
     if images:
-        told.append("Values beyond the ends of a scale have the colours of its ends.")
+        told.append("Values beyond the ends of a scale have the colors of its ends.")
     notes = [hint(" ".join(told))] if told else []
     return [viewer, *notes, *_components(page, found)]
 
@@ -164,16 +164,16 @@ def _matrices(kept: Extract) -> dict[str, pack.Packed]:
 
 
 def _scales(kept: Extract) -> dict[str, Any]:
-    """Centre and spread of every feature, and whether they differ too much to share."""
+    """Center and spread of every feature, and whether they differ too much to share."""
     L = kept.low_rank
-    centre, spread = np.median(L, axis=0), L.std(axis=0)
+    center, spread = np.median(L, axis=0), L.std(axis=0)
     flat = spread <= 1e-9 * np.abs(L).max(initial=0.0)
     usual = float(np.median(spread[~flat])) if (~flat).any() else 1.0
-    own = bool(centre.std() > 3 * usual) or (
+    own = bool(center.std() > 3 * usual) or (
         bool((~flat).any()) and float(spread.max() / spread[~flat].min()) > 20
     )
     spread = np.where(flat, usual, spread)
-    return {"centre": _floats(centre), "spread": _floats(spread), "own_scales": own}
+    return {"center": _floats(center), "spread": _floats(spread), "own_scales": own}
 
 
 # -- embedding -------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
         names=[found.samples[i] for i in kept.rows],
         axis_names=names,
         describes=f"{count(len(Z), 'sample')} along {' and '.join(names[:3])}.",
-        **colours(labels, len(Z)),
+        **colors(labels, len(Z)),
     )
     parts = [cloud]
     total = found.embedding.shape[1]
@@ -229,7 +229,7 @@ def _weights(page: Page, found: Decomposition) -> list[str]:
     return [chart]
 
 
-def colours(labels: list[str] | None, count: int) -> dict[str, Any]:
+def colors(labels: list[str] | None, count: int) -> dict[str, Any]:
     """Classes and codes of labels, or numbers for a scale: the labels or the order."""
     order = {"numbers": list(range(count)), "ends": ["first sample", "last"]}
     nothing: dict[str, Any] = {"classes": None, "codes": None, **order}

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.graphs.inputs import with_nan
-from rpcag.plots.canvas import GREYS, SIGNED, SMALL, many_axes
+from rpcag.plots.canvas import GRAYS, SIGNED, SMALL, many_axes
 
 
 def decomposition(
@@ -25,7 +25,7 @@ def decomposition(
     source : fitted model, or dict of str to array of shape (n_samples, n_features)
         Of a model: its data, `low_rank_` and `sparse_`. Of a dict: every array under
         its name. What is called "sparse" is drawn with signs around white, all else in
-        the grey scale of what is called "low-rank", or of the first: gross errors in
+        the gray scale of what is called "low-rank", or of the first: gross errors in
         the data must not make all else dark.
     image_shape : tuple of int, optional
         Rows are images of this shape, and one is drawn beside the other. Without it
@@ -121,15 +121,15 @@ def _rows(samples, n: int, default: int) -> np.ndarray:
 
 
 def _draw(ax: Axes, picture, name: str, parts, **options) -> None:
-    """In the common grey scale, or with signs if it is called sparse."""
+    """In the common gray scale, or with signs if it is called sparse."""
     if name == "sparse":
         high = _largest(np.abs(parts[name])) or 1.0
-        low, colours = -high, SIGNED
+        low, colors = -high, SIGNED
     else:
         scale = parts.get("low-rank", next(iter(parts.values())))
-        low, high, colours = -_largest(-scale), _largest(scale), GREYS
+        low, high, colors = -_largest(-scale), _largest(scale), GRAYS
     ax.imshow(
-        np.ma.masked_invalid(picture), cmap=colours, vmin=low, vmax=high, **options
+        np.ma.masked_invalid(picture), cmap=colors, vmin=low, vmax=high, **options
     )
     ax.tick_params(labelsize=SMALL)
 

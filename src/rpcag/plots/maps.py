@@ -26,12 +26,12 @@ def phase(
         What the rows and the columns of `values` stand for. As in Candès et al. the
         rank is on the horizontal axis and the errors are on the vertical one.
     span : tuple of float, optional
-        Values of the darkest and the lightest colour; by default the least and the
+        Values of the darkest and the lightest color; by default the least and the
         largest value.
     recovered : float, optional
         A line is drawn around the cells at or below this value.
     label : str
-        Name of the scale of colours.
+        Name of the scale of colors.
     ax : matplotlib axes, optional
     """
     V = np.asarray(values, dtype=float)

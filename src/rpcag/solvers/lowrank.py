@@ -82,7 +82,7 @@ def lowrank(
     callback: Callable[[Progress], bool | None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
-    """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L).
+    """Minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L).
 
     The ADMM of `rpcag.solvers.admm.admm`, with three changes. The singular value step
     is inexact: one power step from the last singular vectors, A -> U U^T A with U an

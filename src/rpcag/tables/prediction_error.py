@@ -57,7 +57,7 @@ class PredictionError:
 
 
 def row_factors(ratios: np.ndarray) -> np.ndarray:
-    """Median ratio of every row, shrunk towards 1, and at least 1."""
+    """Median ratio of every row, shrunk toward 1, and at least 1."""
     n_known = np.count_nonzero(~np.isnan(ratios), axis=1)
     factors = np.ones(len(ratios))
     some = n_known > 0

@@ -18,7 +18,7 @@ from rpcag.video.motion import moving
 
 MODELS = ("rpcag", "rpca", "frpcag")
 BLOCK = 32  # frames at a time, where all at once is not needed
-# How far the background of a frame may be from the mean of those of its neighbours, in
+# How far the background of a frame may be from the mean of those of its neighbors, in
 # deviations of the noise. Without a nuclear norm, within the noise, or it is followed.
 REACH = {"rpcag": 4.0, "frpcag": 0.25}
 
@@ -63,11 +63,11 @@ def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
 
 
 def automatic_gamma(weight: float, reach: float) -> float:
-    """The gamma that lets backgrounds depart from their neighbours by no more.
+    """The gamma that lets backgrounds depart from their neighbors by no more.
 
     Where S is not zero, optimality reads weight sign(S) = 2 gamma Phi L + N with N a
     subgradient of the nuclear norm, small in any one entry. With degrees of about one
-    (Phi L) is a frame's background minus the mean of its neighbours', so that is at
+    (Phi L) is a frame's background minus the mean of its neighbors', so that is at
     most weight / (2 gamma).
     """
     return weight / (2 * reach)

@@ -32,7 +32,7 @@ from rpcag.video.sources import (
     FRAME_BYTES,
     Selection,
     Size,
-    as_grey,
+    as_gray,
     check_size,
     open_source,
 )
@@ -51,7 +51,7 @@ BASE = 300e6
 FEWEST, MOST = 20, 1000
 # Pixels of a frame when no size is given: beyond, details cost more than they tell.
 PIXELS = 320 * 240
-# Between red, green and blue of what was grey: two steps of the encoded colours.
+# Between red, green and blue of what was gray: two steps of the encoded colors.
 TINT = 6.5 / 255
 
 Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
@@ -71,7 +71,7 @@ class Options:
     start: int = 0
     stop: int | None = None
     every: int = 1
-    grey: bool = False
+    gray: bool = False
     memory: float = 1.5e9
     format: str = "mp4"
     truth: Path | None = None
@@ -220,7 +220,7 @@ def _selection(video, options: Options) -> Selection:
     else:
         size = _fitting_size(video, options, keep=size == "full")
     source = open_source(
-        video, size=size, grey=options.grey, memory=_frame_budget(options)
+        video, size=size, gray=options.gray, memory=_frame_budget(options)
     )
     return Selection(source, options.start, options.stop, options.every)
 
@@ -246,7 +246,7 @@ def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
 
 
 def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
-    """The spread, and the source: in grey if there are no colours in it."""
+    """The spread, and the source: in gray if there are no colors in it."""
     source = _selection(video, options)
 
     def reading(n: int) -> None:
@@ -257,21 +257,21 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
         raise ValueError(_too_few(source, 0))
     check_sides(3 * first.shape[1], first.shape[0], options.format)
     most = frames_that_fit(options.memory, first.size, options.model)
-    # Until it is known whether there are colours, as many as without: bytes are small.
+    # Until it is known whether there are colors, as many as without: bytes are small.
     pixels = first.shape[0] * first.shape[1]
     chosen = spread(
         source, frames_that_fit(options.memory, pixels, options.model), reading
     )
     if chosen.length < 2:
         raise ValueError(_too_few(source, chosen.length))
-    if chosen.frames.ndim == 4 and without_colour(chosen.frames):
-        # Most grey videos are stored as if they had colours: three times the work.
-        grey = np.stack([as_grey(frame) for frame in chosen.frames])
-        return replace(chosen, frames=grey), replace(source, grey=True)
+    if chosen.frames.ndim == 4 and without_color(chosen.frames):
+        # Most gray videos are stored as if they had colors: three times the work.
+        gray = np.stack([as_gray(frame) for frame in chosen.frames])
+        return replace(chosen, frames=gray), replace(source, gray=True)
     return chosen.thinned(most), source
 
 
-def without_colour(frames: np.ndarray) -> bool:
+def without_color(frames: np.ndarray) -> bool:
     """Whether red, green and blue are the same, up to what encoders change."""
     return all(np.ptp(scaled(f[::4, ::4]), axis=2).max() <= TINT for f in frames)
 
@@ -361,11 +361,11 @@ def _write(
 
 def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
     white = np.where(mask, np.uint8(255), np.uint8(0))
-    colour = frame.ndim == 3
+    color = frame.ndim == 3
     writers["background"].write(back)
-    writers["foreground"].write(np.where(mask[..., None] if colour else mask, frame, 0))
+    writers["foreground"].write(np.where(mask[..., None] if color else mask, frame, 0))
     writers["mask"].write(white)
-    if colour:
+    if color:
         white = np.repeat(white[..., None], 3, axis=2)
     writers["side_by_side"].write(np.concatenate([frame, back, white], axis=1))
 
@@ -398,14 +398,14 @@ def _facts(
     truth: Truth | None,
 ) -> dict[str, Any]:
     fit = model.estimator_
-    height, width, *colours = model.shape_
+    height, width, *colors = model.shape_
     facts: dict[str, Any] = {
         "video": source.name,
         "frames": chosen.length,
         "fitted_frames": len(chosen.frames),
         "width": width,
         "height": height,
-        "colour": bool(colours),
+        "color": bool(colors),
         "frames_per_second_of_video": float(source.rate),
         "model": type(fit).__name__,
         "lam": _number(getattr(fit, "lam_", None)),

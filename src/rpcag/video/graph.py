@@ -12,7 +12,7 @@ PARTS = 10  # of equal length, one after another
 SLACK = 2.0
 
 
-def grey_step(X: np.ndarray) -> float:
+def gray_step(X: np.ndarray) -> float:
     """By how much values differ at least, such as 1 / 255; rows are frames."""
     steps = np.abs(np.diff(X, axis=0))
     steps = steps[steps > 0]
@@ -24,10 +24,10 @@ def pixel_noise(X: np.ndarray) -> np.ndarray:
 
     The median of |x - x'| is 0.6745 sqrt(2) deviations for normal noise; what moves
     through a pixel in less than half of the steps does not change it. Noise is at least
-    the step from one grey to the next.
+    the step from one gray to the next.
     """
     steps = np.median(np.abs(np.diff(X, axis=0)), axis=0)
-    return np.maximum(steps / (0.6745 * np.sqrt(2)), grey_step(X))
+    return np.maximum(steps / (0.6745 * np.sqrt(2)), gray_step(X))
 
 
 def sample_columns(shape: tuple[int, ...]) -> np.ndarray:
@@ -72,7 +72,7 @@ class FrameGraph:
     ----------
     adjacency_ : csr_array of shape (n_frames, n_frames)
     noise_, step_ : float
-        Median deviation of the noise of a pixel, and from one grey to the next.
+        Median deviation of the noise of a pixel, and from one gray to the next.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -82,7 +82,7 @@ class FrameGraph:
         self._columns = sample_columns(self.shape).ravel()
         sample = X[:, self._columns]
         noise = pixel_noise(sample)
-        self.noise_, self.step_ = float(np.median(noise)), grey_step(sample)
+        self.noise_, self.step_ = float(np.median(noise)), gray_step(sample)
         self._noise = noise
         self._rows = self._features(X)
         W = self._nearest(self._rows, own=True)

@@ -1,8 +1,8 @@
 """From a frame and its background to a mask of what moves.
 
-1. Of every pixel the root of |S| (over colours, of its root mean square): it makes
+1. Of every pixel the root of |S| (over colors, of its root mean square): it makes
    noise and objects alike in spread. Where there is much noise it is averaged with a
-   Gaussian, of a tenth of a pixel for every grey level of noise.
+   Gaussian, of a tenth of a pixel for every gray level of noise.
 2. One threshold for the video: Otsu's, the value that splits these roots into the two
    classes of least variance, but at least FLOOR deviations (from the median absolute
    deviation) above their median, so that noise alone gives an empty mask.
@@ -28,7 +28,7 @@ import numpy as np
 from scipy import ndimage
 
 REFERENCE = 160 * 120
-AVERAGE, WIDEST = 0.1, 1.5  # pixels by grey level of noise, and at the most
+AVERAGE, WIDEST = 0.1, 1.5  # pixels by gray level of noise, and at the most
 FLOOR = 4.0
 EDGE, NEAR = 0.55, 3.0  # of the root, so 0.3 of |S|; pixels
 WINDOW = 2.5  # width of a Gaussian, in pixels
@@ -76,7 +76,7 @@ class MaskEstimate:
     noise : float
         Deviation of the noise of the video; how wide to average follows from it.
     step : float
-        From one grey to the next: noise in S is taken for at least that.
+        From one gray to the next: noise in S is taken for at least that.
     """
 
     def __init__(self, noise: float = 0.0, step: float = 1 / 255) -> None:
@@ -144,7 +144,7 @@ def refined(
     found: np.ndarray, frames: np.ndarray, background: np.ndarray, noise: float
 ) -> np.ndarray:
     """Steps 4 and 5."""
-    frames, background = _grey(frames), _grey(background)
+    frames, background = _gray(frames), _gray(background)
     found = found & ~lit_differently(frames, background, noise)
     cleaned = np.stack([clean(mask) for mask in found])
     return without_ghosts(cleaned, frames, background)
@@ -161,7 +161,7 @@ def lit_differently(
     gain in a window: it is taken from a small one, without offset, as E(xb) / E(b^2),
     which leaves E(x^2) - gain E(xb): noise, and what the gain changes there. Of noise
     that window holds a dozen values, whose variance is mostly within half of its mean;
-    but compression makes it uneven. Inside a thing of one colour as little is left; so
+    but compression makes it uneven. Inside a thing of one color as little is left; so
     if the background has a texture, half of it must be seen, and else the outline of
     the thing stays, and is filled.
     """
@@ -238,7 +238,7 @@ def _filled(mask: np.ndarray) -> np.ndarray:
     return fill[holes]
 
 
-def _grey(images: np.ndarray) -> np.ndarray:
+def _gray(images: np.ndarray) -> np.ndarray:
     return images if images.ndim == 3 else images.mean(axis=3)
 
 

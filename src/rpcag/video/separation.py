@@ -66,7 +66,7 @@ def separate(
         Weights of the smoothness between frames and of the sparse part, for values
         between 0 and 1; see `BackgroundModel`. lam may also be "paper".
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
-        An adjacency is of the frames that are fitted; others then have no neighbours.
+        An adjacency is of the frames that are fitted; others then have no neighbors.
     skip_motion : bool, default=True
         Whether entries that are in motion are missing to the model.
     max_frames : int, default=1000

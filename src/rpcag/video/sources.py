@@ -51,7 +51,7 @@ def open_source(
     path,
     *,
     size: Size | None = None,
-    grey: bool = False,
+    gray: bool = False,
     memory: float | None = None,
 ) -> Source:
     """The video at a path.
@@ -63,13 +63,13 @@ def open_source(
         in them count as numbers), or a ``.npz`` with an array ``frames``.
     size : (height, width), optional
         To which frames are brought, by averaging over areas.
-    grey : bool, default=False
+    gray : bool, default=False
     memory : float, optional
         Bytes that a frame may take while it is read. Default: the free memory. A larger
         frame is refused before it is decoded.
     """
     path = Path(path).expanduser()
-    wanted = PixelFormat(size, grey, memory)
+    wanted = PixelFormat(size, gray, memory)
     if path.is_dir():
         return FolderSource(path, wanted)
     if not path.exists():
@@ -276,9 +276,9 @@ class ArraySource:
 
     name = "frames"
 
-    def __init__(self, frames, *, size: Size | None = None, grey: bool = False) -> None:
+    def __init__(self, frames, *, size: Size | None = None, gray: bool = False) -> None:
         self.frames = _in_memory(frames)
-        self._format = PixelFormat(size, grey)
+        self._format = PixelFormat(size, gray)
         self._format.check_array(self.frames.shape, self.frames.dtype, "frames")
         self.length: int | None = len(self.frames)
         self.rate = RATE
@@ -298,14 +298,14 @@ class Selection:
     source : Source
     start, stop : int, optional
     every : int, default=1
-    grey : bool, default=False
+    gray : bool, default=False
     """
 
     source: Source
     start: int = 0
     stop: int | None = None
     every: int = 1
-    grey: bool = False
+    gray: bool = False
     length: int | None = field(init=False)
 
     def __post_init__(self):
@@ -338,18 +338,18 @@ class Selection:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         frames = islice(self.source, self.start, self.stop, self.every)
-        return map(as_grey, frames) if self.grey else frames
+        return map(as_gray, frames) if self.gray else frames
 
 
 class PixelFormat:
-    """Frames in the size and colours that are wanted."""
+    """Frames in the size and colors that are wanted."""
 
     def __init__(
-        self, size: Size | None, grey: bool, memory: float | None = None
+        self, size: Size | None, gray: bool, memory: float | None = None
     ) -> None:
         if size is not None:
             check_size(size)
-        self.size, self.grey = size, grey
+        self.size, self.gray = size, gray
         room = available() if memory is None else memory
         # Pixels that a frame may have as it is stored.
         self.most = None if room is None else max(int(room / FRAME_BYTES), 1)
@@ -370,8 +370,8 @@ class PixelFormat:
             )
 
     def check_array(self, shape, dtype: np.dtype, name: str) -> None:
-        colour = len(shape) == 4 and shape[3] == 3
-        pixels = (len(shape) == 3 or colour) and 0 not in shape[1:]
+        color = len(shape) == 4 and shape[3] == 3
+        pixels = (len(shape) == 3 or color) and 0 not in shape[1:]
         if not pixels or dtype.kind not in "uifb":
             raise ValueError(
                 f"{name} must hold numbers of shape (frames, height, width) or "
@@ -397,14 +397,14 @@ class PixelFormat:
             frame, width, height, format=kind, interpolation="AREA"
         )
         pixels = np.ascontiguousarray(np.rot90(wanted.to_ndarray(), turns))
-        return as_grey(pixels) if self.grey else pixels
+        return as_gray(pixels) if self.gray else pixels
 
     def convert(self, frame: np.ndarray) -> np.ndarray:
         """Of an array; numbers with a point in single precision."""
         if frame.dtype.kind == "f":
             frame = frame.astype(np.float32, copy=False)
-        if self.grey:
-            frame = as_grey(frame)
+        if self.gray:
+            frame = as_gray(frame)
         if self.size is None or frame.shape[:2] == self.size:
             return frame
         resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
@@ -450,12 +450,12 @@ def _in_memory(frames) -> np.ndarray:
         raise ValueError("frames must all have one shape") from error
 
 
-def as_grey(frame: np.ndarray) -> np.ndarray:
+def as_gray(frame: np.ndarray) -> np.ndarray:
     """By the weights of BT.601."""
     if frame.ndim == 2:
         return frame
-    grey = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
-    return np.rint(grey).astype(frame.dtype) if _whole(frame) else grey
+    gray = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
+    return np.rint(gray).astype(frame.dtype) if _whole(frame) else gray
 
 
 def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:

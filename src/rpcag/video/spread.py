@@ -46,7 +46,7 @@ def spread(
             mixed = frame.ndim != kept[0].ndim
             raise ValueError(
                 f"frame {length} has shape {frame.shape}, the first {kept[0].shape}: "
-                f"all must have one{'; --grey leaves colours out' if mixed else ''}"
+                f"all must have one{'; --gray leaves colors out' if mixed else ''}"
             )
         if length % step == 0:
             kept.append(frame.copy())

@@ -40,7 +40,7 @@ def check_sides(width: int, height: int, format: str) -> None:
 
 
 class Writer:
-    """Frames of one shape, uint8, grey or red-green-blue, into a new file.
+    """Frames of one shape, uint8, gray or red-green-blue, into a new file.
 
     Parameters
     ----------
