@@ -150,9 +150,9 @@ def test_reference_lists_everything_public(tmp_path):
     module_of_docs("_ext/reference.py").write_reference(tmp_path)
     listed = set(re.findall(r"^   (\w+)$", (tmp_path / "index.rst").read_text(), re.M))
     import rpcag
-    from rpcag import datasets, graphs, models
+    from rpcag import datasets, graphs, models, tables
 
-    everything = (rpcag, graphs, models, datasets)
+    everything = (rpcag, graphs, models, datasets, tables)
     wanted = {name for module in everything for name in module.__all__}
     wanted -= {"__version__", "MODELS"}
     assert wanted <= listed
