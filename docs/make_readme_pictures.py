@@ -15,15 +15,15 @@ import matplotlib as mpl
 
 mpl.use("agg")
 
-import av  # noqa: E402
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
-from sklearn.datasets import load_digits  # noqa: E402
+import av
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_digits
 
-from rpcag import RPCAG  # noqa: E402
-from rpcag.clustering import cluster_embedding  # noqa: E402
-from rpcag.corruption import occlude_blocks  # noqa: E402
+from rpcag import RPCAG
+from rpcag.clustering import cluster_embedding
+from rpcag.corruption import occlude_blocks
 
 HERE = Path(__file__).parent
 IMAGES = HERE / "images"

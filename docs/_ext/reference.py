@@ -25,8 +25,8 @@ ALSO = {"rpcag.graphs": ("rpcag.models", ["RobustGraph"])}
 HEAD = """API reference
 =============
 
-Every public class and function, grouped by task. The estimators also have the methods of
-every scikit-learn estimator: ``get_params``, ``set_params``, ``set_output`` and
+Every public class and function, grouped by task. The estimators also have the methods
+of every scikit-learn estimator: ``get_params``, ``set_params``, ``set_output`` and
 ``get_feature_names_out``.
 """
 SECTION = """
