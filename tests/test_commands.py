@@ -477,7 +477,7 @@ def test_clusters_are_written_by_sample(folder):
     assert "3 clusters" in result.stdout
     assert not list(folder.glob("*.part"))
     # The data are easy once the errors are gone.
-    assert re.search(r" [0-2]\.\d % \(a class per cluster\)", result.stdout)
+    assert re.search(r" [0-2]\.\d % \(one class per cluster\)", result.stdout)
 
 
 def test_clusters_of_a_result_are_those_of_the_data(folder):

@@ -1,4 +1,4 @@
-"""What the subcommands print with, and how they end.
+"""Output and exit codes of the subcommands.
 
 Results go to standard output, everything else (bars, notes, errors) to standard error,
 so that ``--json`` can be piped.
@@ -18,11 +18,10 @@ from rpcag.graphs.inputs import reason
 
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
-    DONE: "done",
-    INCOMPLETE: "not all of it could be done; what was is written, and one line "
-    "says what is missing",
-    MISTAKE: "a mistake in the command or in its input; nothing was written",
-    INTERRUPTED: "stopped by Ctrl-C or SIGTERM; nothing is left half-written",
+    DONE: "success",
+    INCOMPLETE: "incomplete: results were written, and one line says what is missing",
+    MISTAKE: "an error in the command or its input; nothing was written",
+    INTERRUPTED: "stopped by Ctrl-C or SIGTERM; no file is half-written",
 }
 
 
