@@ -18,8 +18,8 @@ HOURS = np.arange(24)
 # A text, and the command that is run after it.
 STEPS = [
     (
-        "You have a table with gaps and wrong numbers: a day of temperatures from sixty\n"
-        "sensors, some of which send -99.9 or 85 now and then.",
+        "You have a table with gaps and wrong numbers. It has a day of temperatures from\n"
+        "sixty sensors, some of which send -99.9 or 85 now and then.",
         "head -4 sensors.csv",
     ),
     (
@@ -40,10 +40,11 @@ STEPS = [
         "rpcag decompose sensors.csv --labels landscape -o result",
     ),
     (
-        "*largest in S* lists the largest errors, each with the value that fits.\n"
-        "*optimality* is about the optimization: no other L has an objective that is\n"
-        "lower by more than this. *prediction* is about the data: this share of the\n"
-        "variation of hidden entries was predicted.",
+        "| line | meaning |\n|---|---|\n"
+        "| largest in S | the largest errors, each with the value that fits |\n"
+        "| optimality | about the optimization: no other L has an objective that is lower by more than this |\n"
+        "| prediction | about the data: the share of the variation of hidden entries that was predicted |\n\n"
+        "The result is a folder:",
         "ls result",
     ),
     (

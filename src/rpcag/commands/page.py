@@ -80,7 +80,7 @@ New values have as many decimals as their column. Excel workbooks keep formats, 
 columns with formulas are left alone. `.xlsx` needs `rpcag[excel]`, `.parquet` needs `rpcag[files]`.
 
 **Formulas in text.** In `.csv` and `.tsv` files, text that begins with `=`, `+`, `-`, `@`, a tab or a line
-break gets a leading single quote, so that spreadsheets do not run it. Numbers are never changed. rpcag
+break gets a leading single quote. So spreadsheets do not run it. Numbers are never changed. rpcag
 removes the quote when it reads such a file.
 
 **Existing files.** `--force` replaces only the files of an earlier run of the same command, which
