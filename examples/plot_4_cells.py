@@ -34,8 +34,8 @@ X = np.log1p(counts / total * np.median(total))
 X -= np.median(X, axis=0)
 
 # %%
-# Three models give three components each, which k-means clusters. RPCAG uses the weights
-# for clustering.
+# Three models give three components each, which k-means clusters. RPCAG uses
+# weights for clustering.
 
 models = {"PCA": PCA(3), "RPCA": RPCA(3), "RPCAG": RPCAG(3, gamma="clustering")}
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")

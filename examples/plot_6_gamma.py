@@ -33,8 +33,8 @@ print("chosen: {:g} times lam='theory', {:g} times gamma='clustering'".format(*f
 plots.gamma_path(search)
 
 # %%
-# The distance to the digits before they were spoiled, which the search does not use. The
-# dotted line is the error of the data.
+# The distance to the digits before they were spoiled, which the search does not use.
+# The dotted line is the error of the data.
 
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for lam in lams:

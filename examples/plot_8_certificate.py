@@ -24,9 +24,9 @@ print(f"gap       {model.gap_:.1e} after {model.n_iter_} iterations: {model.stat
 plots.convergence(model)
 
 # %%
-# Often a gap of one percent is enough. The callback is called after every iteration with
-# a :class:`rpcag.solvers.Progress`. If it returns a true value, the fit stops, and its
-# gap is still valid.
+# Often a gap of one percent is enough. The callback is called after every iteration
+# with a :class:`rpcag.solvers.Progress`. If it returns a true value, the fit stops,
+# and its gap is still valid.
 
 
 def good_enough(progress):

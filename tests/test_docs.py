@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,31 @@ def test_a_page_that_shows_another_number_is_caught():
 def test_first_example_of_the_readme_has_ten_lines():
     first = next(text for language, text in blocks(PAGES[0]) if language == "python")
     assert len([line for line in first.splitlines() if line]) <= 11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["README", "repair_table", "video", "explore"])
+def test_commands_of_the_page_run_in_an_empty_folder(name, tmp_path, monkeypatch):
+    pytest.importorskip("typer")
+    pytest.importorskip("av")
+    from typer.testing import CliRunner
+
+    from rpcag.commands import app
+
+    monkeypatch.chdir(tmp_path)
+    (page,) = (page for page in PAGES if page.stem == name)
+    lines = [
+        shlex.split(line, comments=True)
+        for language, text in blocks(page)
+        if language == "sh"
+        for line in text.splitlines()
+    ]
+    typed = [words[1:] for words in lines if words and words[0] == "rpcag"]
+    if name == "README":  # says so itself, before the first command that needs a file
+        assert typed[0] == ["demo", "--files", "."]
+    for words in typed:
+        done = CliRunner().invoke(app, words, catch_exceptions=False)
+        assert done.exit_code == 0, f"rpcag {' '.join(words)}: {done.output}"
 
 
 def anchors(page: Path) -> set[str]:
