@@ -58,7 +58,7 @@ class GNMF(FactorModel):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------

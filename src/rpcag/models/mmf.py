@@ -54,7 +54,7 @@ class MMF(FactorModel):
         1: closed form.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -169,7 +169,7 @@ class MMMF(MMF):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -359,7 +359,7 @@ class MHMF(MMMF):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------

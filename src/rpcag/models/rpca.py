@@ -62,8 +62,8 @@ class RPCA(Decomposition):
     Parameters
     ----------
     n_components : int, optional
-        Columns of the embedding at the most; by default the rank that was found. The
-        low-rank matrix itself is not cut.
+        Maximum number of components of the embedding. By default the rank of L. L
+        itself is not cut.
     lam : float, "auto" or "theory", default="auto"
         Weight of the sparse part. Smaller values move more of X into it. "auto" hides
         some of the entries and chooses the weight that predicts them best. "theory" is
@@ -87,11 +87,11 @@ class RPCA(Decomposition):
         stops the fit. While weights are chosen its ``stage`` is "weights"; a true value
         there ends the choice, and the best weights so far are used.
     checkpoint : path, optional
-        A file to which the state is saved every so often. A fit that was killed goes on
-        from there to the same answer; a fit that converged removes it. The choice of
+        A file to which the state is saved at regular intervals. A fit that was killed
+        continues from it to the same answer. A fit that converged removes it. The choice of
         weights is not saved but repeated.
     checkpoint_seconds : float, default=60
-        How often.
+        Seconds between two saves.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class RPCA(Decomposition):
     center_, scale_ : ndarray of shape (n_features,) or None
         Center and scale of every feature, None if `scale` is None. The objective, its
         bound, the graph, `embedding_` and `components_` are those of
-        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
+        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -130,7 +130,7 @@ class RPCA(Decomposition):
         ``primal_residual``, ``dual_residual``, ``rank``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -417,8 +417,8 @@ class RPCAG(RPCA):
     Parameters
     ----------
     n_components : int, optional
-        Columns of the embedding at the most; by default the rank that was found. The
-        low-rank matrix itself is not cut.
+        Maximum number of components of the embedding. By default the rank of L. L
+        itself is not cut.
     lam : float, "auto" or "theory", default="auto"
         Weight of the sparse part. Smaller values move more of X into it. "auto" hides
         some of the entries and chooses the weight that predicts them best. "theory" is
@@ -470,7 +470,7 @@ class RPCAG(RPCA):
         saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and is not repeated once
         it has finished.
     checkpoint_seconds : float, default=60
-        How often.
+        Seconds between two saves.
 
     Attributes
     ----------
@@ -479,7 +479,7 @@ class RPCAG(RPCA):
     center_, scale_ : ndarray of shape (n_features,) or None
         Center and scale of every feature, None if `scale` is None. The objective, its
         bound, the graph, `embedding_` and `components_` are those of
-        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
+        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -505,7 +505,7 @@ class RPCAG(RPCA):
         ``primal_residual``, ``dual_residual``, ``rank``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------

@@ -41,7 +41,7 @@ class NCuts(Embedding):
         1: solved as an eigenproblem.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -205,7 +205,7 @@ class LaplacianEigenmaps(NCuts):
         1: solved as an eigenproblem.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
