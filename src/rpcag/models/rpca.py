@@ -88,8 +88,8 @@ class RPCA(Decomposition):
         there ends the choice, and the best weights so far are used.
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
-        continues from it to the same answer. A fit that converged removes it. The choice of
-        weights is not saved but repeated.
+        continues from it to the same answer. A fit that converged removes it. The
+        choice of weights is not saved but repeated.
     checkpoint_seconds : float, default=60
         Seconds between two saves.
 
