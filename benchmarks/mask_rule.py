@@ -11,7 +11,7 @@ the backgrounds of RPCAG and of RPCA, both as they come. A rule that masks the s
 the package's tests as these ask for is never left for one that does not. The best end
 that does is taken, and the other clips confirm it. No score on a mask made by hand has
 a say; what the clips have in common with real ones was learnt by looking at those
-(docs/video.md).
+(docs/design_video.md).
 """
 
 import io

@@ -2,7 +2,7 @@
 
 The threads of a BLAS wait for each other by spinning. Beside other work on the same
 cores, or between two copies of the library (NumPy's and SciPy's), that makes two
-threads many times slower than one: docs/notation.md. Python's threads wait asleep.
+threads many times slower than one: docs/design_solver.md. Python's threads wait asleep.
 """
 
 import contextlib

@@ -22,7 +22,7 @@ from rpcag.solvers.residuals import balance, relative_residuals
 from rpcag.solvers.result import Distances, Progress, Result, State, Status
 
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
-# and digits: docs/notation.md.
+# and digits: docs/design_solver.md.
 WITH_GRAPH = (0.5, 0.7)
 # After so many iterations the first of them is doubled: a small penalty finds the rank
 # sooner, a larger one the rest.

@@ -18,7 +18,7 @@
    left.
 
 Pixels are those of a frame of 160 x 120; lengths grow with the root of the area. The
-constants are the end of a search on made-up videos (docs/video.md).
+constants are the end of a search on made-up videos (docs/design_video.md).
 """
 
 import math
