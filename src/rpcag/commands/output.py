@@ -42,13 +42,13 @@ def say(text: str) -> None:
 
 
 def fail(message: str, code: int = MISTAKE) -> typer.Exit:
-    """One line on standard error, and the exit to raise."""
+    """Print one line on standard error and return the exception to raise."""
     errors().print(f"rpcag: {one_line(message)}", style="red")
     return typer.Exit(code)
 
 
 def note(message: str) -> None:
-    """Something to know, on standard error."""
+    """Print a note on standard error."""
     errors().print(f"note: {one_line(message)}", style="yellow")
 
 
@@ -57,7 +57,7 @@ def one_line(message: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """For scripts: one JSON value on standard output."""
+    """Print a JSON value on standard output."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     all_characters = encoding.lower().replace("-", "").startswith("utf")
     print(json.dumps(value, indent=1, ensure_ascii=not all_characters))
@@ -65,7 +65,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def mistakes() -> Iterator[None]:
-    """Errors that a user can mend are one line, not a traceback."""
+    """Print errors that a user can fix as one line, without a traceback."""
     try:
         yield
     except typer.Exit:  # a RuntimeError, and said already

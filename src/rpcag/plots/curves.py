@@ -10,7 +10,7 @@ from rpcag.plots.canvas import BLUE, RED, SMALL, many_axes, one_axes, plain
 def singular_values(
     source, *, label: str | None = None, log: bool = False, ax: Axes | None = None
 ) -> Axes:
-    """Singular values in descending order.
+    """Plot singular values in descending order.
 
     Call it again on the same axes, each time with a `label`, to compare models.
 
@@ -48,7 +48,7 @@ def singular_values(
 
 
 def convergence(source, *, axes=None) -> np.ndarray:
-    """Objective and lower bound, and below them the gap, iteration by iteration.
+    """Plot objective and lower bound, and the gap, against iterations.
 
     The optimum of the problem lies in the shaded band.
 

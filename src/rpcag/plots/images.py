@@ -1,4 +1,4 @@
-"""The data beside its low-rank and its sparse part."""
+"""Plots of the data with its low-rank and sparse parts."""
 
 from collections.abc import Sequence
 
@@ -18,23 +18,21 @@ def decomposition(
     samples: int | Sequence[int] | None = None,
     axes=None,
 ) -> np.ndarray:
-    """The data, its low-rank and its sparse part below one another; gaps stand out.
+    """Plot the data, its low-rank part and its sparse part.
 
     Parameters
     ----------
     source : fitted model, or dict of str to array of shape (n_samples, n_features)
-        Of a model: its data, `low_rank_` and `sparse_`. Of a dict: every array under
-        its name. What is called "sparse" is drawn with signs around white, all else in
-        the gray scale of what is called "low-rank", or of the first: gross errors in
-        the data must not make all else dark.
+        A model shows its data, `low_rank_` and `sparse_`. A dict shows every array
+        under its name. The array "sparse" is drawn with signs, in red and blue. The
+        others share the gray scale of "low-rank", or of the first array.
     image_shape : tuple of int, optional
-        Rows are images of this shape, and one is drawn beside the other. Without it
-        every part is one picture, samples downwards.
+        Shape of the images in the rows. Without it, every part is drawn as one matrix.
     X : array of shape (n_samples, n_features), optional
-        The data of the model, to show what was missing; otherwise L + S.
+        The data of the model, to show missing entries. Default: L + S.
     samples : int or sequence of int, optional
-        Which rows to draw, or how many at even distances; by default up to ten images,
-        or all rows of a matrix.
+        Rows to draw, or the number of evenly spaced rows. Default: up to ten images, or
+        all rows of a matrix.
     axes : array of axes, optional
         Of shape (parts, images), or (1, parts) without an `image_shape`.
 

@@ -21,16 +21,16 @@ def embedding(
     dimensions: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Scatter of two or three successive components, colored by class or value.
+    """Scatter plot of two or three components, colored by class or value.
 
     Parameters
     ----------
     source : fitted model, or array of shape (n_samples, n_components)
         A model's `embedding_`, or points.
     labels : array of shape (n_samples,), optional
-        Classes, or real numbers, which get a scale of colors.
+        Classes, or real numbers, which are shown on a color scale.
     first : int, default=0
-        The component on the horizontal axis.
+        Component on the horizontal axis, from 0.
     dimensions : {2, 3}, optional
         By default those of `ax`, or 2.
     ax : matplotlib axes, optional

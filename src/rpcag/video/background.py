@@ -1,4 +1,4 @@
-"""A model of the background of a fixed camera, for the frames it saw and for others."""
+"""A model of the background of a fixed camera."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -79,30 +79,29 @@ class BackgroundModel:
     Parameters
     ----------
     model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
-        `rpcag.RPCAG`, without its graph `rpcag.RPCA`, or `rpcag.FRPCAG` with a second
-        graph between pixels that touch.
+        `rpcag.RPCAG`, `rpcag.RPCA` (no graph), or `rpcag.FRPCAG` with a second graph
+        between neighboring pixels.
     gamma : float or "auto", default="auto"
         Weight of the smoothness between frames, for values between 0 and 1. "auto"
-        follows the noise of the video, see `automatic_gamma`.
+        depends on the noise of the video.
     lam : float, "auto" or "paper", default="auto"
-        Weight of the sparse part; "auto" is `weight_of_noise`, "paper" the paper's
-        1 / sqrt(max(n, p)).
+        Weight of the sparse part. "auto" is 1 / (sqrt(n) + sqrt(p)), at which noise
+        alone gives no background. "paper" is 1 / sqrt(max(n, p)).
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
-        "frames" is `rpcag.video.graph.FrameGraph`.
+        "frames" joins frames with the same light.
     skip_motion : bool, default=True
-        Whether entries that are in motion, see `rpcag.video.motion`, are missing to the
-        model: they are no background.
+        Whether to mask moving entries out of the fit.
     tol, max_iter, callback
-        As of the model.
+        As in `rpcag.RPCAG`.
 
     Attributes
     ----------
     estimator_ : RPCAG, RPCA or FRPCAG
-        As fitted, to values between 0 and 1.
+        The fitted model of values between 0 and 1.
     rule_ : MaskRule
     noise_ : float
     moving_ : float
-        Share of the entries that were left out.
+        Share of the entries that were masked out.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class BackgroundModel:
         return self
 
     def background(self, frames: np.ndarray) -> np.ndarray:
-        """Of frames that need not be those of `fit`, between 0 and 1."""
+        """Return the background of any frames, with values between 0 and 1."""
         if not hasattr(self, "estimator_"):
             raise NotFittedError("this BackgroundModel has seen no frames: call fit")
         X = self._rows(frames)
@@ -157,11 +156,11 @@ class BackgroundModel:
         return self._images(Z @ self.estimator_.components_)
 
     def fitted_background(self, frames: Any) -> np.ndarray:
-        """Of the frames of `fit` with these numbers."""
+        """Return the background of the frames of `fit` with these numbers."""
         return self._images(self.estimator_.low_rank_[frames])
 
     def mask(self, frames: np.ndarray, background: np.ndarray) -> np.ndarray:
-        """True on what moves; see `rpcag.video.masks`."""
+        """Return a mask that is True where something moves."""
         return self.rule_(scaled(frames), background)
 
     def _estimator(self, shape: tuple[int, int]):

@@ -1,4 +1,4 @@
-"""Split a video of any length into files, within a budget of memory."""
+"""Separate a video of any length into files, with limited memory."""
 
 import json
 import math
@@ -59,7 +59,7 @@ Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
 
 @dataclass(frozen=True)
 class Options:
-    """How to separate; see `separate_file`."""
+    """Options of `separate_file`."""
 
     model: str = "rpcag"
     gamma: float | str = "auto"
@@ -107,27 +107,27 @@ class _Clock:
 def separate_file(
     video, folder, options: Options | None = None, *, watch: Watch | None = None
 ) -> dict[str, Any]:
-    """Write background, foreground, mask and side-by-side videos, and their facts.
+    """Write background, foreground, mask and side-by-side videos, and facts.json.
 
-    The video is gone through twice. A spread of its frames that fits the budget is kept
-    in the first pass and fitted; in the second pass all frames go to the files, those
-    that were not fitted through `transform`. So memory does not grow with the length.
+    The video is read twice, so memory does not grow with its length. The model is
+    fitted to evenly spaced frames that fit into the memory limit. Then all frames are
+    written; those that were not fitted are projected onto the model.
 
     Parameters
     ----------
     video : str or Path
         See `rpcag.video.open_source`.
     folder : str or Path
-        All files appear there at the end, or none of them.
+        Folder to write. After an error it has no new files.
     options : Options, optional
     watch : callable, optional
-        Called with the stage ("reading", "fitting", "separating"), how much of it is
-        done, and how much there is if that is known.
+        Called with the stage ("reading", "fitting", "separating"), the amount that is
+        done, and the total amount if it is known.
 
     Returns
     -------
     dict
-        What is in ``facts.json``: parameters, certified gap, rank, scores, versions.
+        Content of ``facts.json``: parameters, certified gap, rank, scores, versions.
     """
     options = options or Options()
     watch = watch or (lambda stage, done, total: None)

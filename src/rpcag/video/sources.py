@@ -54,19 +54,19 @@ def open_source(
     gray: bool = False,
     memory: float | None = None,
 ) -> Source:
-    """The video at a path.
+    """Open a video file, a folder of images, or an archive.
 
     Parameters
     ----------
     path : str or Path
-        A file FFmpeg reads, a folder of images in the order of their names (numbers
-        in them count as numbers), or a ``.npz`` with an array ``frames``.
+        A file that FFmpeg reads, a folder of images (sorted by name, and by numbers in
+        the names), or a ``.npz`` file with an array ``frames``.
     size : (height, width), optional
-        To which frames are brought, by averaging over areas.
+        Size of the frames, reached by averaging over areas.
     gray : bool, default=False
     memory : float, optional
-        Bytes that a frame may take while it is read. Default: the free memory. A larger
-        frame is refused before it is decoded.
+        Maximum number of bytes of a frame. Default: the free memory. Larger frames are
+        refused before they are decoded.
     """
     path = Path(path).expanduser()
     wanted = PixelFormat(size, gray, memory)
