@@ -16,6 +16,7 @@ MODULES = {
     "rpcag.datasets": "Load data",
     "rpcag.corruption": "Spoil data for experiments",
     "rpcag.study": "Reproduce the paper",
+    "rpcag_study": "Reproduce the paper",  # if the study is installed
     "rpcag.solvers": "Follow a fit",
 }
 # What a user meets, where that is not everything a module has.

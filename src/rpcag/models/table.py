@@ -94,13 +94,14 @@ def markdown() -> str:
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return f"""# The models
 
-Made from the code by `make docs`; `rpcag models` and `rpcag.list_models()` show the
-same. Samples are rows: X ≈ Q Uᵀ, `embedding_` is Q (or the scaled left singular vectors
-of L), `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples, M is
-zero where X is missing. PCA, NMF and k-means, the other three of the comparison, are
-scikit-learn's own.
+This table lists the objective of every model. `rpcag models` and `rpcag.list_models()`
+show the same. `make docs` makes the page from the code.
 
 {table}
+
+Samples are rows, and X ≈ Q Uᵀ. `embedding_` is Q, or the scaled left singular vectors of
+L, and `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples. M is zero
+where X is missing. For PCA, NMF and k-means, use scikit-learn.
 """
 
 

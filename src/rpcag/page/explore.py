@@ -201,7 +201,7 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     parts = [cloud]
     total = found.embedding.shape[1]
     if total > COMPONENTS:
-        parts.append(hint(f"Of {total:,} components the first {COMPONENTS} are here."))
+        parts.append(hint(f"The first {COMPONENTS} of {total:,} components are shown."))
     return parts + _weights(page, found)
 
 
@@ -284,7 +284,7 @@ def _history(found: Decomposition) -> list[list]:
 def _objective(page: Page, found: Decomposition) -> list[str]:
     history = _history(found)
     if not history:
-        return [empty("No certificates were recorded on the way.")]
+        return [empty("No certificates were recorded.")]
     steps, objective, bound, _ = history
     values = np.array([objective, bound])
     far = values.min() > 0 and values.max() > 30 * values.min()
@@ -296,7 +296,7 @@ def _objective(page: Page, found: Decomposition) -> list[str]:
             {"name": "lower bound", "x": steps, "y": bound},
         ],
         x_name="iteration",
-        y_name="objective, and what no answer can be below",
+        y_name="objective and its lower bound",
         y_scale="log" if far else "linear",
         describes=f"The objective ends at {objective[-1]:.6g}, its lower bound at "
         f"{bound[-1]:.6g}.",
@@ -307,7 +307,7 @@ def _objective(page: Page, found: Decomposition) -> list[str]:
 def _gap(page: Page, found: Decomposition) -> list[str]:
     history = _history(found)
     if not history:
-        return [empty("No certificates were recorded on the way.")]
+        return [empty("No certificates were recorded.")]
     steps, _, _, gap = history
     if max(gap) <= 0:
         return [empty("The gap is zero to the last digit.")]
@@ -322,7 +322,7 @@ def _gap(page: Page, found: Decomposition) -> list[str]:
         "figure",
         series=series,
         x_name="iteration",
-        y_name="relative distance of the two, at most",
+        y_name="certified relative gap",
         y_scale="log",
         describes=f"The certified gap ends at {gap[-1]:.2g}.",
     )
