@@ -99,9 +99,9 @@ show the same. `make docs` makes the page from the code.
 
 {table}
 
-Samples are rows, and X ≈ Q Uᵀ. `embedding_` is Q, or the scaled left singular vectors of
-L, and `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples. M is zero
-where X is missing. For PCA, NMF and k-means, use scikit-learn.
+Samples are rows, and X ≈ Q Uᵀ. `embedding_` is Q, or the scaled left singular vectors
+of L, and `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples. M is
+zero where X is missing. For PCA, NMF and k-means, use scikit-learn.
 """
 
 
