@@ -24,10 +24,10 @@ class NewVertices(NamedTuple):
 
 
 class KNNHypergraph(BaseEstimator):
-    """One edge per sample, which joins it and its nearest neighbors.
+    """Hypergraph with one edge per sample, which joins it and its nearest neighbors.
 
-    Called with X it returns the incidence H, with H[i, e] = 1 if sample i belongs to
-    the edge around sample e; fitted it also connects rows that were not there.
+    Called with X, it returns the incidence matrix H, with H[i, e] = 1 if sample i
+    belongs to the edge around sample e. If fitted, it also connects new rows.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class KNNHypergraph(BaseEstimator):
     approximate : bool, default=False
         Find neighbors by descent in a neighbor graph (the extra ``rpcag[ann]``).
     random_state : int, RandomState or None, default=0
-        Of the approximate search.
+        Random state of the approximate search.
 
     Examples
     --------

@@ -29,30 +29,29 @@ class Reach(NamedTuple):
 
 
 class KNNGraph(GraphBuilder):
-    """Every sample and its nearest neighbors, in either direction.
+    """Join every sample to its nearest neighbors.
 
-    Distances are root mean squares over the features both rows observe, so missing
-    entries make no row look far from its like.
+    Two samples are joined if either is among the neighbors of the other. Distances are
+    root mean squares over the features that both rows observe.
 
     Parameters
     ----------
     n_neighbors : int, default=10
     weights : {"heat", "binary", "correlation"}, default="heat"
-        exp(-d_ij^2 / (width_i width_j)), or 1, or the correlation of two rows where it
-        is positive.
+        "heat": exp(-d_ij^2 / (width_i width_j)). "binary": 1. "correlation": the
+        correlation of the two rows if it is positive.
     width : {"local", "mean"} or float, default="local"
-        Of the heat kernel: the distance of every row to its last neighbor (the graph
-        tunes itself to the density of the data), the mean distance to neighbors, or a
-        number.
+        Width of the heat kernel. "local": the distance of each row to its last
+        neighbor, which adapts to the density of the data. "mean": the mean distance to
+        neighbors.
     image_shape : tuple of int, optional
-        Rows are images of this shape, and missing pixels are inpainted by total
-        variation before the distances.
+        Shape of the images in the rows. Missing pixels are then inpainted by total
+        variation before distances are computed.
     approximate : bool, default=False
-        Find neighbors by descent in a neighbor graph (the extra ``rpcag[ann]``):
-        nearly all of the right ones, in time that grows little faster than the number
-        of rows. Needs complete rows, or images to inpaint.
+        Find approximate neighbors, in time that grows little faster than the number of
+        rows. Needs the extra ``rpcag[ann]``, and complete rows or images to inpaint.
     random_state : int, RandomState or None, default=0
-        Of the approximate search.
+        Random state of the approximate search.
 
     Examples
     --------
