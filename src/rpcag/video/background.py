@@ -30,7 +30,7 @@ def check_model(name: str) -> str:
 
 
 def weight_of_noise(shape: tuple[int, int]) -> float:
-    """The lam at which noise alone has no background.
+    """Return the lam at which noise alone gives no background.
 
     Noise is in every entry, so the multiplier is lam times a matrix of signs. As long
     as its spectral norm, about lam (sqrt(n) + sqrt(p)), is below one, L = 0 is optimal.
@@ -50,7 +50,7 @@ def resolve_lam(lam: float | str, shape: tuple[int, int]) -> float:
 
 
 def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
-    """Refuse what the model would not look at."""
+    """Raise an error for weights that the model does not use."""
     if model == "frpcag" and lam != "auto":
         raise ValueError(f"lam of frpcag is one, got {lam}; gamma weighs against it")
     if isinstance(gamma, str) and gamma != "auto":
@@ -63,7 +63,7 @@ def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
 
 
 def automatic_gamma(weight: float, reach: float) -> float:
-    """The gamma that lets backgrounds depart from their neighbors by no more.
+    """Return the gamma that bounds the distance of a background from its neighbors.
 
     Where S is not zero, optimality reads weight sign(S) = 2 gamma Phi L + N with N a
     subgradient of the nuclear norm, small in any one entry. With degrees of about one
@@ -190,7 +190,7 @@ class BackgroundModel:
         return FRPCAG(**weights, feature_graph=pixels, **options)
 
     def _still(self, X: np.ndarray) -> np.ndarray:
-        """X without what is in motion."""
+        """X with NaN at moving entries."""
         self.moving_ = 0.0
         if not self.skip_motion:
             return X
@@ -203,7 +203,7 @@ class BackgroundModel:
         return still.reshape(X.shape)
 
     def _rule(self, X: np.ndarray) -> MaskRule:
-        """From at most some hundred of the frames."""
+        """Estimate the mask rule from at most a few hundred frames."""
         estimate = MaskEstimate(self.noise_, self._graph.step_)
         some = np.arange(0, len(X), max(1, len(X) // 256))
         for rows in blocks(len(some)):
@@ -228,7 +228,7 @@ class BackgroundModel:
 
 
 def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
-    """Pixels that touch, in every channel by itself."""
+    """Graph of neighboring pixels, separately for each channel."""
     grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
     grid.setdiag(0)
     grid.eliminate_zeros()
@@ -236,7 +236,7 @@ def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
 
 
 def scaled(frames: np.ndarray) -> np.ndarray:
-    """Between 0 and 1 in single precision; floats are left as they are."""
+    """Scale to values between 0 and 1 in single precision; floats are kept."""
     if frames.dtype.kind in "ui":
         return np.multiply(frames, 1 / np.iinfo(frames.dtype).max, dtype=np.float32)
     return frames.astype(np.float32)

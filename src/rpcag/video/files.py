@@ -209,7 +209,7 @@ def _index(facts: dict[str, Any], place: str, leftovers: list[str]) -> str:
 
 
 def _names(format: str) -> dict[str, str]:
-    """Of the files or folders that are written."""
+    """Return the names of the files or folders to write."""
     return {n: n if format == "png" else f"{n}.{format}" for n in PARTS}
 
 
@@ -235,7 +235,7 @@ def _frame_budget(options: Options) -> float:
 
 
 def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
-    """Of the first frame, or so much less that it has no more than PIXELS."""
+    """Return the size of the first frame, reduced to at most PIXELS pixels."""
     first = next(iter(open_source(video, memory=_frame_budget(options))), None)
     if keep or first is None or first.shape[0] * first.shape[1] <= PIXELS:
         return None
@@ -246,7 +246,7 @@ def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
 
 
 def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
-    """The spread, and the source: in gray if there are no colors in it."""
+    """Return the frames to fit, and the source, in gray if it has no colors."""
     source = _selection(video, options)
 
     def reading(n: int) -> None:
@@ -272,7 +272,7 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
 
 
 def without_color(frames: np.ndarray) -> bool:
-    """Whether red, green and blue are the same, up to what encoders change."""
+    """Whether red, green and blue are equal, up to changes by encoders."""
     return all(np.ptp(scaled(f[::4, ::4]), axis=2).max() <= TINT for f in frames)
 
 
@@ -285,7 +285,7 @@ def _too_few(source: Selection, n: int) -> str:
 
 
 def frames_that_fit(memory: float, pixels: int, model: str) -> int:
-    """Frames of so many values that can be fitted in so many bytes."""
+    """Return the number of frames that can be fitted with this much memory."""
     each = 4 * pixels * COPIES[model]
     count = int((memory - BASE) / each)
     if count < FEWEST:
@@ -371,7 +371,7 @@ def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
 
 
 def _batches(source: Selection, size: int) -> Iterator[np.ndarray]:
-    """So many frames at a time: no more than were fitted, or they set the memory."""
+    """Yield batches of at most as many frames as were fitted, to limit memory."""
     batch: list[np.ndarray] = []
     for frame in source:
         batch.append(frame)

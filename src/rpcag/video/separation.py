@@ -117,7 +117,7 @@ def separate(
 def backgrounds(
     model: BackgroundModel, places: dict[int, int], frames: np.ndarray, first: int
 ) -> np.ndarray:
-    """Of frames from number `first` on; `places` tells which of them were fitted."""
+    """Backgrounds of frames from number `first` on; `places` are those fitted."""
     numbers = range(first, first + len(frames))
     known = [i for i, n in enumerate(numbers) if n in places]
     new = [i for i, n in enumerate(numbers) if n not in places]
@@ -130,7 +130,7 @@ def backgrounds(
 
 
 def in_unit_of(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The inverse of `scaled`, within the range of the type."""
+    """Invert `scaled`, clipped to the range of the type."""
     if dtype.kind == "b":
         return values > 0.5
     if dtype.kind not in "ui":

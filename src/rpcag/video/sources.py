@@ -32,7 +32,7 @@ BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
 
 
 class Source(Protocol):
-    """Frames that can be gone through again and again, one at a time.
+    """Frames of a video that can be iterated repeatedly.
 
     A frame is an array of shape (height, width) or (height, width, 3), in the size that
     was asked for. `length` is the number of frames where something tells it.
@@ -98,7 +98,7 @@ class FileSource:
 
     @property
     def rate(self) -> Fraction:
-        """As the header says, unless the frames that were read tell another."""
+        """Frame rate of the header, unless the frames that were read show another."""
         told, measured = self._told, self._measured
         if measured is None or (told and abs(measured / told - 1) < 0.1):
             return Fraction(told or RATE)
@@ -132,7 +132,7 @@ class FileSource:
         self._check_end(read, end)
 
     def _check_end(self, read: int, end: float) -> None:
-        """All that the header tells, frames or seconds, must say that some are missing.
+        """Raise an error if frames and seconds of the header both exceed those read.
 
         Headers count frames that are never shown; some tell a time alone, or nothing.
         Those of fragments tell of the fragments that are there.
@@ -176,7 +176,7 @@ class FileSource:
 
 
 class FolderSource:
-    """Images of one size, as a video."""
+    """A folder of images of one size."""
 
     rate = RATE
 
@@ -291,7 +291,7 @@ class ArraySource:
 
 @dataclass
 class Selection:
-    """Frames A to B (without B) of a source, and of these every so many-th.
+    """Every n-th of the frames A to B - 1 of a source.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ class Selection:
         return self.source.rate / self.every
 
     def numbers(self) -> Iterator[int]:
-        """In the source, of the frames that are chosen."""
+        """Numbers of the chosen frames in the source."""
         return count(self.start, self.every)
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -342,7 +342,7 @@ class Selection:
 
 
 class PixelFormat:
-    """Frames in the size and colors that are wanted."""
+    """Converts frames to a size, and to gray."""
 
     def __init__(
         self, size: Size | None, gray: bool, memory: float | None = None
@@ -385,7 +385,7 @@ class PixelFormat:
             )
 
     def pixels(self, frame) -> np.ndarray:
-        """Of a frame of PyAV, upright: phones write how they were held beside it."""
+        """Pixels of a PyAV frame, rotated as its metadata says."""
         turns = round(getattr(frame, "rotation", 0) / 90) % 4  # counterclockwise
         height, width = self.size or (frame.height, frame.width)
         if self.size is not None and turns % 2:
@@ -400,7 +400,7 @@ class PixelFormat:
         return as_gray(pixels) if self.gray else pixels
 
     def convert(self, frame: np.ndarray) -> np.ndarray:
-        """Of an array; numbers with a point in single precision."""
+        """Convert an array; floats become single precision."""
         if frame.dtype.kind == "f":
             frame = frame.astype(np.float32, copy=False)
         if self.gray:
@@ -422,7 +422,7 @@ def check_size(size: Size) -> None:
 
 
 def check_values(frame: np.ndarray, name: str) -> None:
-    """Whole numbers tell what is white by their type; of others it must be one."""
+    """Check the range: integers by their type, floats between 0 and 1."""
     if frame.dtype.kind != "f":
         return
     low, high = float(frame.min()), float(frame.max())
@@ -451,7 +451,7 @@ def _in_memory(frames) -> np.ndarray:
 
 
 def as_gray(frame: np.ndarray) -> np.ndarray:
-    """By the weights of BT.601."""
+    """Convert to gray with the weights of BT.601."""
     if frame.ndim == 2:
         return frame
     gray = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
@@ -459,7 +459,7 @@ def as_gray(frame: np.ndarray) -> np.ndarray:
 
 
 def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
-    """An axis in another length: each new pixel is the mean over what it covers."""
+    """Resize an axis; each new pixel is the mean over the area that it covers."""
     old = image.shape[axis]
     edges = np.arange(length + 1) * (old / length)
     image = np.moveaxis(image, axis, 0).astype(np.float32)
@@ -471,7 +471,7 @@ def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
 
 
 def read_image(path: Path, wanted: PixelFormat):
-    """The first frame of an image file, of PyAV."""
+    """Read an image file as a PyAV frame."""
     av = pyav()
     try:
         with opened(path, wanted.most) as container:
@@ -489,7 +489,7 @@ def read_image(path: Path, wanted: PixelFormat):
 
 
 def _or_large(wanted: PixelFormat) -> str:
-    """A remedy, since FFmpeg reports damaged frames and large ones alike."""
+    """A remedy, because FFmpeg does not tell damaged frames from large ones."""
     if wanted.most is None:
         return ""
     return (
@@ -503,13 +503,13 @@ def _whole(frame: np.ndarray) -> bool:
 
 
 def _natural(path: Path) -> tuple[list, str]:
-    """frame9 comes before frame10."""
+    """Sort key by which frame9 comes before frame10."""
     parts = re.split(r"(\d+)", path.name.lower())
     return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], path.name
 
 
 def _seconds(stream) -> float | None:
-    """What the header says of the length; Matroska and WebM have it as a tag."""
+    """Length of the header in seconds; Matroska and WebM store it as a tag."""
     if stream.duration:
         return float(stream.duration * stream.time_base)
     found = re.match(r"(\d+):(\d+):([\d.]+)$", stream.metadata.get("DURATION", ""))
@@ -544,5 +544,5 @@ def ends_in_fragment(path: Path) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    """What FFmpeg says, without numbers and names."""
+    """Message of FFmpeg, without numbers and names."""
     return str(getattr(error, "strerror", None) or error)

@@ -19,7 +19,7 @@ NEAR, GRAYS, PER_WHITE = 1 / 8, 0.1, 2
 
 
 class Truth:
-    """True masks of some frames, and where they are known.
+    """True masks of some frames, and the pixels where they are known.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Truth:
         }
 
     def check(self, numbers: range, height: int, width: int) -> None:
-        """Refuse what cannot be of the frames of these numbers, before the work."""
+        """Raise an error if the masks cannot belong to these frames."""
         if self._masks is not None:
             if not any(n in self._masks for n in numbers):
                 raise ValueError(
@@ -113,7 +113,7 @@ class Truth:
             self._check_grays(numbers)
 
     def _check_grays(self, numbers: range) -> None:
-        """Frames of a video are no masks, though bright and dark can be told apart."""
+        """Raise an error if the images have gray levels that masks do not have."""
         images = islice(self._open(), numbers.start, numbers.stop, numbers.step)
         gray = white = total = 0
         for image in images:
@@ -137,7 +137,7 @@ class Truth:
         return None if first is None else first.shape
 
     def add(self, number: int, mask: np.ndarray) -> None:
-        """Compare what was found in the frame of that number of the video."""
+        """Compare the mask that was found for the frame with this number."""
         found = self._mask(number)
         if found is None:
             return
@@ -149,7 +149,7 @@ class Truth:
         self.n_masks += 1
 
     def scores(self) -> ForegroundScores:
-        """Over the pixels of all frames that were compared, pooled."""
+        """Scores over the pixels of all frames that were compared."""
         if self.n_masks == 0:
             raise ValueError(
                 f"{self.path.name} has no mask for any frame that was separated"
@@ -179,7 +179,7 @@ def _meaning(image: np.ndarray):
 
 
 def _brightness(image: np.ndarray) -> np.ndarray:
-    """Where white is one; in whole numbers it is 1, 255 or 65535."""
+    """Scale to white = 1; in integers, white is 1, 255 or 65535."""
     if image.dtype.kind != "u":
         return image
     top = image.max()
@@ -191,7 +191,7 @@ def _cdnet(image: np.ndarray) -> bool:
 
 
 def _in_size(mask, shape: tuple[int, int]):
-    """The nearest pixel of every pixel."""
+    """Resize by taking the nearest pixel."""
     if mask is None or mask.shape == shape:
         return mask
     rows, columns = (
