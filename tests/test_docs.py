@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -169,6 +170,14 @@ def test_check_of_the_site_finds_what_is_broken(tmp_path):
     assert found.count("\n") == 3
     for wrong in ("gone.html", "b.html#gone", "fetches https", "x.png"):
         assert wrong in found
+
+
+def test_words_that_the_search_misses_are_named(tmp_path):
+    check = module_of_docs("check_site.py")
+    terms = {stem: 0 for stem in check.SEARCHED.values() if stem != "gpu"}
+    index = f"Search.setIndex({json.dumps({'terms': terms})})"
+    (tmp_path / "searchindex.js").write_text(index)
+    assert check.not_found(tmp_path) == ["the search does not find GPU"]
 
 
 def test_reference_lists_everything_public(tmp_path):
