@@ -69,9 +69,9 @@ def test_robust_is_a_clipped_mean_and_a_deviation_of_the_tails(X):
         assert center[j] == pytest.approx(sum(clipped) / len(clipped))
         tail = np.quantile(np.abs(seen - middle), 0.95) / 1.96
         assert scale[j] == pytest.approx(min(max(tail, quartile), 2.5 * quartile))
-    spoilt = X.copy()
-    spoilt[::5] *= 1e9
-    moved, stretched = center_and_scale(spoilt, "robust")
+    spoiled = X.copy()
+    spoiled[::5] *= 1e9
+    moved, stretched = center_and_scale(spoiled, "robust")
     assert (np.abs(moved - center) < scale).all()
     assert (stretched < 3 * scale).all()
 

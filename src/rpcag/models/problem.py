@@ -44,7 +44,7 @@ MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
 
 
 class Problem:
-    """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
+    """Minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
 
     With c the typical size of an observed entry, L / c solves the problem of X / c with
     gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
@@ -275,7 +275,7 @@ def observed_share(X: np.ndarray) -> float:
 def typical_size(X: np.ndarray) -> float:
     """Median size of the entries that are neither missing nor zero, as a deviation.
 
-    0.6745 is the median of |x| for a standard normal x, so standardised data have a
+    0.6745 is the median of |x| for a standard normal x, so standardized data have a
     size of about one. Unlike a mean it does not move with gross errors.
     """
     sizes = np.abs(X[(X != 0) & ~np.isnan(X)])

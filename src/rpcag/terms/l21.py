@@ -9,7 +9,7 @@ from rpcag.linalg.rounding import total_error, unit
 class L21Loss:
     """f(P) = weight sum_i ||x_i - p_i||_2, one norm per row.
 
-    prox moves each row of Y towards its row of X by at most step * weight; the
+    prox moves each row of Y toward its row of X by at most step * weight; the
     conjugate is f*(D) = <D, X> when every row of D has norm at most `weight`.
     """
 
