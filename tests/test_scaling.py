@@ -73,7 +73,7 @@ def test_robust_is_a_clipped_mean_and_a_deviation_of_the_tails(X):
     spoiled[::5] *= 1e9
     moved, stretched = center_and_scale(spoiled, "robust")
     assert (np.abs(moved - center) < scale).all()
-    assert (stretched < 3 * scale).all()
+    assert (stretched < 5 * scale).all()
 
 
 @by_kind
