@@ -134,11 +134,11 @@ def _cells(X: np.ndarray, share: float, draw: int) -> dict[str, float]:
 
 
 def _iterative_residuals(Y: np.ndarray) -> np.ndarray:
-    """Of cells that are hidden, a tenth at a time, in deviations of their column's."""
-    folds = np.random.default_rng(5).integers(10, size=Y.shape)
+    """Of cells that are hidden, a quarter at a time, in units of their column's."""
+    folds = np.random.default_rng(5).integers(4, size=Y.shape)
     nearest = 20 if Y.shape[1] > 40 else None
     predicted = np.full(Y.shape, np.nan)
-    for fold in range(10):
+    for fold in range(4):
         hidden = (folds == fold) & ~np.isnan(Y)
         imputer = IterativeImputer(
             max_iter=3, n_nearest_features=nearest, random_state=0

@@ -23,6 +23,7 @@ from rpcag.models.scaling import center_and_scale, restore, standardize
 from rpcag.tables.cross_prediction import cross_predict, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.prediction_error import PredictionError
+from rpcag.tables.principal_components import PrincipalComponents, predict_folds
 
 # A column has levels, such as classes or grades, if at most LEVELS values occur in
 # nearly ALL of its cells, each of them at least OFTEN. A level is never a wrong cell:
@@ -376,6 +377,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
             # Removes the bias of the l1 norm: wrong cells pull at their neighbors.
             del fit, errors  # as large as the table
             fit = self._predict_all(Z, wrong, folds)
+        fit, self._components, low_rank = self._polish(Z, wrong, folds, fit)
         self.threshold_ = threshold.score
         # Others that may be wrong count in proportion, so that they do not widen the
         # intervals.
@@ -386,7 +388,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         errors = np.where(known, Z - fit.predicted, np.nan)
         sizes = PredictionError(errors, fit.predicted, known)
         self._sizes, self._plain = sizes, fit.plain
-        low_rank = self._low_rank(Z, fit.model.low_rank_)
+        low_rank = self._low_rank(Z, low_rank)
         rows = sizes.row_factors(errors, fit.predicted)
         scale = sizes.scale(low_rank, rows)
         return fit.model, _Cells(fit.predicted, low_rank, scale, scores, wrong)
@@ -403,12 +405,34 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         predicted[~observed] = np.nan
         return _Fit(model, predicted, plain)
 
+    def _polish(
+        self, Z: np.ndarray, wrong: np.ndarray, folds: np.ndarray, fit: _Fit
+    ) -> tuple[_Fit, PrincipalComponents | None, np.ndarray]:
+        """Principal components instead of L, if they predict hidden cells better.
+
+        They do in tables of low rank plus noise, once wrong cells are left out.
+        """
+        L = fit.model.low_rank_
+        seen = np.where(wrong, np.nan, Z)
+        limit = _limit(np.where(wrong, np.nan, Z - self._middle))
+        found = predict_folds(
+            seen, folds, np.where(wrong, np.nan, fit.predicted), limit
+        )
+        if found is None:
+            return fit, None, L
+        rank, predicted = found
+        components, L = PrincipalComponents.fit(seen, rank, L)
+        predicted = np.where(wrong, L, predicted)
+        plain = _no_better(Z, predicted, self._middle, ~np.isnan(seen))
+        predicted[:, plain] = self._middle[plain]
+        return _Fit(fit.model, predicted, plain), components, L
+
     def _medians(self, Z: np.ndarray) -> tuple[None, _Cells]:
         """Medians instead of a model, for a table that is too small for one."""
         predicted = np.broadcast_to(self._middle, Z.shape)
         errors, observed = Z - predicted, ~np.isnan(Z)
         self._sizes = self._score_sizes = PredictionError(errors, predicted, observed)
-        self._levels, self.threshold_ = [], np.inf
+        self._levels, self.threshold_, self._components = [], np.inf, None
         self._plain = np.ones(Z.shape[1], bool)
         self._weights = np.ones(Z.shape, np.float32)
         return None, self._of_medians(Z)
@@ -482,7 +506,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         scores = self._score_sizes.scores(errors, predicted)
         rows = self._sizes.row_factors(errors, predicted)
         found = observed & (scores >= self.threshold_) & ~_is_level(Z, self._levels)
-        low_rank = self._low_rank(Z, self._predict(np.where(found, np.nan, Z)))
+        kept = np.where(found, np.nan, Z)
+        components = self._components
+        filled = components.predict(kept) if components else self._predict(kept)
+        low_rank = self._low_rank(Z, filled)
         scale = self._sizes.scale(low_rank, rows)
         return X, _Cells(predicted, low_rank, scale, scores, found)
 
@@ -563,13 +590,17 @@ def _no_better(Z, predicted, middle, known) -> np.ndarray:
     """Features that are predicted no better than by their median."""
     left = np.where(known, Z - predicted, np.nan)
     total = np.where(known, Z - middle, np.nan)
-    # Truncated like the criterion of the weights: gross errors count little.
-    limit = LIMIT * np.maximum(np.nanquantile(np.abs(total), 0.8, axis=0), 1e-12)
+    limit = _limit(total)
     squares = [
         np.nansum(np.minimum(np.abs(part), limit) ** 2, axis=0)
         for part in (left, total)
     ]
     return ~(squares[0] < squares[1])
+
+
+def _limit(distances: np.ndarray) -> np.ndarray:
+    """Where errors of every feature are truncated, so that gross ones count little."""
+    return LIMIT * np.maximum(np.nanquantile(np.abs(distances), 0.8, axis=0), 1e-12)
 
 
 def _levels_of(values: np.ndarray) -> np.ndarray:
