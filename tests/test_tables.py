@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 from rpcag.datasets.sensors import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
-from rpcag.tables.cross_prediction import FOLDS, draw_folds
+from rpcag.tables.cross_prediction import FEWER, MORE, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.prediction_error import PredictionError, _median_of_others
 
@@ -235,7 +235,8 @@ def test_tiny_tables_get_medians(rng, shape):
 
 def test_folds_imitate_runs_of_gaps(rng):
     missing = np.zeros((400, 6), bool)
-    assert set(np.unique(draw_folds(missing))) == set(range(FOLDS))
+    assert set(np.unique(draw_folds(missing))) == set(range(FEWER))
+    assert set(np.unique(draw_folds(missing, more=True))) == set(range(MORE))
     for j in range(6):
         missing[50 * j : 50 * j + 12, j] = True
     folds = draw_folds(missing)

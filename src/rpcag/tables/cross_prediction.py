@@ -11,10 +11,11 @@ from rpcag.models.problem import theory_lam
 from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 
-# Parts of the cells; each is predicted from the others. More parts take more time; with
-# fewer the fits see less of the table than the final one does, so that intervals are
-# too wide. Tables with more than LARGE cells have FEWER.
-FOLDS, FEWER, LARGE = 20, 10, 200_000
+# Parts of the cells; each is predicted from the others. To find wrong cells, FEWER do:
+# wrong cells that come in groups would predict each other. For intervals, fits should
+# see as much of the table as the final one, else they are too wide: tables of up to
+# LARGE cells have MORE parts.
+FEWER, MORE, LARGE = 10, 20, 200_000
 # Longest run of cells that is hidden together, as a share of the rows.
 LONGEST = 0.05
 
@@ -52,20 +53,23 @@ def cross_predict(
     return predicted
 
 
-def draw_folds(missing: np.ndarray) -> np.ndarray:
+def draw_folds(missing: np.ndarray, more: bool = False) -> np.ndarray:
     """A fold for every cell: at random, in runs as long as gaps typically are.
 
     A gap next to observed cells of its column is easier to predict than one inside a
-    long run of gaps. Folds that imitate the runs do not underestimate the error.
+    long run of gaps. Folds that imitate the runs do not underestimate the error. The
+    cells of a row are in different folds as far as possible: those that tell of each
+    other are not hidden together.
     """
     n, p = missing.shape
     length = _typical_run(missing)
     rng = np.random.default_rng(SEED)
-    n_folds = FOLDS if missing.size <= LARGE else FEWER
-    blocks = rng.integers(n_folds, size=(math.ceil(n / length) + 1, p), dtype=np.uint8)
-    shift = rng.integers(length, size=p)
-    rows = (np.arange(n)[:, None] + shift) // length
-    return np.take_along_axis(blocks, rows, axis=0)
+    n_folds = MORE if more and missing.size <= LARGE else FEWER
+    n_blocks = math.ceil(n / length) + 1
+    width = max(p, n_folds)
+    order = np.tile(np.arange(width, dtype=np.min_scalar_type(width)), (n_blocks, 1))
+    blocks = (rng.permuted(order, axis=1)[:, :p] % n_folds).astype(np.uint8)
+    return blocks[(np.arange(n) + rng.integers(length)) // length]
 
 
 def _typical_run(missing: np.ndarray) -> int:

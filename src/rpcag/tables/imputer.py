@@ -44,6 +44,11 @@ PARTS = 5
 # Cells from which single precision is used, for half of the memory. Observed cells are
 # returned as they came in any case.
 SINGLE = 1_000_000
+# Share of the squared error of a constant that a prediction has to save to be better.
+SKILL = 0.01
+# Scores of cells have to be so many times the threshold in features that are predicted
+# no better than by their median. Values that are far out occur in heavy tails too.
+CAUTION = 3.0
 # Rows and columns from which a model is fitted; smaller tables get medians.
 SMALLEST = (5, 2)
 
@@ -357,7 +362,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         observed = ~np.isnan(Z)
         if any(a < b for a, b in zip(Z.shape, SMALLEST, strict=True)):
             return self._medians(Z)
-        folds = draw_folds(~observed)
+        folds, more = draw_folds(~observed), draw_folds(~observed, more=True)
         self._levels = [_levels_of(column[~np.isnan(column)]) for column in Z.T]
         suspect = observed & ~_is_level(Z, self._levels)
         # In a column of zeros with a few other values, zeros do not tell how well
@@ -371,13 +376,18 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         sizes = PredictionError(errors, fit.predicted, counted)
         scores = sizes.scores(errors, fit.predicted)
         threshold = score_threshold(scores[suspect], self.alpha)
-        wrong = suspect & (scores >= threshold.score)
+        wrong = suspect & (scores >= threshold.score * _caution(fit.plain))
         wrong &= wrong.sum(axis=0) <= MOST * observed.sum(axis=0)
         if wrong.any():
             # Removes the bias of the l1 norm: wrong cells pull at their neighbors.
             del fit, errors  # as large as the table
-            fit = self._predict_all(Z, wrong, folds)
-        fit, self._components, low_rank = self._polish(Z, wrong, folds, fit)
+            fit = self._predict_all(Z, wrong, more)
+            # Correct cells beside wrong ones may look wrong until those are left out.
+            again = sizes.scores(Z - fit.predicted, fit.predicted)
+            wrong &= again >= threshold.score * _caution(fit.plain)
+        elif more.max() > folds.max():
+            fit = self._predict_all(Z, none, more, fit.model)
+        fit, self._components, low_rank = self._polish(Z, wrong, more, fit)
         self.threshold_ = threshold.score
         # Others that may be wrong count in proportion, so that they do not widen the
         # intervals.
@@ -393,11 +403,17 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         scale = sizes.scale(low_rank, rows)
         return fit.model, _Cells(fit.predicted, low_rank, scale, scores, wrong)
 
-    def _predict_all(self, Z: np.ndarray, wrong: np.ndarray, folds: np.ndarray) -> _Fit:
+    def _predict_all(
+        self,
+        Z: np.ndarray,
+        wrong: np.ndarray,
+        folds: np.ndarray,
+        model: RPCAG | None = None,
+    ) -> _Fit:
         """Fit the table without wrong cells, and predict all cells."""
         observed = ~np.isnan(Z)
         seen = np.where(wrong, np.nan, Z)
-        model = self._fit_model(seen)
+        model = model or self._fit_model(seen)
         predicted = cross_predict(seen, model, folds=folds, callback=self._watch())
         predicted = np.where(wrong, model.low_rank_, predicted)
         plain = _no_better(Z, predicted, self._middle, observed & ~wrong)
@@ -505,7 +521,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         errors = Z - predicted
         scores = self._score_sizes.scores(errors, predicted)
         rows = self._sizes.row_factors(errors, predicted)
-        found = observed & (scores >= self.threshold_) & ~_is_level(Z, self._levels)
+        found = observed & (scores >= self.threshold_ * _caution(self._plain))
+        found &= ~_is_level(Z, self._levels)
         kept = np.where(found, np.nan, Z)
         components = self._components
         filled = components.predict(kept) if components else self._predict(kept)
@@ -587,15 +604,23 @@ def check_share(name: str, value) -> None:
 
 
 def _no_better(Z, predicted, middle, known) -> np.ndarray:
-    """Features that are predicted no better than by their median."""
-    left = np.where(known, Z - predicted, np.nan)
-    total = np.where(known, Z - middle, np.nan)
-    limit = _limit(total)
-    squares = [
-        np.nansum(np.minimum(np.abs(part), limit) ** 2, axis=0)
-        for part in (left, total)
-    ]
-    return ~(squares[0] < squares[1])
+    """Features that are predicted no better than by their median, or another constant.
+
+    Z is centered, so that zero is the mean without gross errors.
+    """
+    limit = _limit(np.where(known, Z - middle, np.nan))
+
+    def squares(values) -> np.ndarray:
+        sizes = np.minimum(np.abs(Z - values), limit)
+        return np.sum(np.square(sizes, where=known, out=np.zeros(Z.shape)), axis=0)
+
+    constant = np.minimum(squares(middle), squares(0.0))
+    return ~(squares(predicted) < (1 - SKILL) * constant)
+
+
+def _caution(plain: np.ndarray) -> np.ndarray:
+    """Factor of the threshold: other cells say nothing about those of such features."""
+    return np.where(plain, CAUTION, 1.0)
 
 
 def _limit(distances: np.ndarray) -> np.ndarray:

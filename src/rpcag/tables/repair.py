@@ -10,6 +10,10 @@ from rpcag.solvers import Progress
 from rpcag.tables.imputer import RobustImputer
 
 COVERAGE = 0.9  # of the intervals
+# A chain is used if its squared error at hidden cells is below this share of that of
+# the robust graph. It is not enough to be a little better: a chain also predicts wrong
+# values that last, such as those of a stuck sensor.
+CHAIN = 0.85
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,7 @@ def repair_matrix(
         `RobustImputer`, because values are changed.
     graph : default="auto"
         Graph between rows, as in `RPCAG`. "auto" is "robust"; if there are `times`, it
-        is the one of "robust" and "chain" that predicts hidden cells better.
+        is "chain" if that predicts hidden cells clearly better.
     times : ndarray of shape (n,), optional
         Times of the rows, which need not be sorted.
     integers : bool ndarray of shape (p,), optional
@@ -96,7 +100,9 @@ def repair_matrix(
         ).fit(X[order])
         for kind in kinds
     ]
-    imputer = min(fits, key=_relative_error)
+    imputer = fits[0]
+    if len(fits) > 1 and _unexplained(fits[1]) < CHAIN * _unexplained(fits[0]):
+        imputer = fits[1]
     place = np.argsort(order, kind="stable")  # back to the order of X
     missing = np.isnan(X)
     dead = np.isnan(imputer.explained_)
@@ -123,7 +129,7 @@ def repair_matrix(
     )
 
 
-def _relative_error(imputer: RobustImputer) -> float:
-    """Mean squared error of hidden cells relative to the median's, over columns."""
+def _unexplained(imputer: RobustImputer) -> float:
+    """Squared error of hidden cells relative to the median's, mean over columns."""
     shares = 1 - imputer.explained_[~np.isnan(imputer.explained_)]
     return float(np.mean(shares)) if len(shares) else 0.0
