@@ -14,13 +14,18 @@ MODULES = {
     "rpcag.plots": "Plots",
     "rpcag.video": "Video",
     "rpcag.datasets": "Data sets",
-    "rpcag.study": "The study",
+    "rpcag.plugins": "Packages that add commands",
+    "rpcag_study": "The study",
+    "rpcag_study.datasets": "Data sets of the study",
     "rpcag.solvers": "Progress of a fit",
 }
 # What a user meets, where that is not everything a module has.
 ONLY = {"rpcag.solvers": ["Progress"]}
-# What belongs to a section but is in another module: this graph needs a model.
-ALSO = {"rpcag.graphs": ("rpcag.models", ["RobustGraph"])}
+# What belongs to a section but is in another module.
+ALSO = {
+    "rpcag": ("rpcag.models", ["resolve_gamma", "resolve_lam"]),
+    "rpcag.graphs": ("rpcag.models", ["RobustGraph"]),
+}
 HEAD = """API reference
 =============
 

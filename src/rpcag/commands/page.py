@@ -86,8 +86,8 @@ changed. When rpcag reads such a file, it removes the quote.
 
 `--force` replaces only the files of an earlier run of the same command; `rpcag repair --force`
 replaces any file but its input. Other files in the folder
-stay. The earlier files are listed in `result.json` (`facts.json` for `rpcag background`,
-`report.json` for `rpcag report`). The command stops and changes nothing if this list is damaged,
+stay. The earlier files are listed in `result.json` (`facts.json` for `rpcag background`). The
+command stops and changes nothing if this list is damaged,
 or if it would overwrite a file that is not in the list. `rpcag decompose` also stops if the
 folder holds other files and no list.
 

@@ -1,0 +1,612 @@
+"""``rpcag datasets``, ``rpcag reproduce`` and ``rpcag report``."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table as RichTable
+
+from rpcag.plugins import (
+    INCOMPLETE,
+    Json,
+    Quiet,
+    check_target,
+    console,
+    errors,
+    fail,
+    mistakes,
+    note,
+    print_json,
+    say,
+    write_page,
+    write_text,
+)
+
+reproduce = typer.Typer(
+    help="Run the experiments of the paper; stop and resume at any time.",
+    invoke_without_command=True,
+)
+# Columns of a store up to which a report prints all of them.
+FEW = 8
+STORE = Path("results.jsonl")
+QUICK: dict[str, Any] = {
+    "datasets": ["MNIST", "USPS"],  # whoever has neither gets both by themselves
+    "corruptions": ["none", "occlusion25", "missing25"],
+    "protocols": ["fair"],
+    "seeds": [1],
+}
+
+StoreOption = Annotated[
+    Path, typer.Option("--store", "-s", help="File of results; what it has is kept.")
+]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")]
+JOBS = os.cpu_count() or 1
+DaskOption = Annotated[
+    str | None, typer.Option(help="Scheduler to run on, e.g. tcp://host:8786.")
+]
+SeedsOption = Annotated[str | None, typer.Option(help="e.g. 1,2,3.")]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="A taste, in some twenty seconds.")
+]
+# What of a run is told while it goes on.
+COLUMN = ("dataset", "corruption", "model")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``rpcag``; called through the entry point."""
+    app.command()(datasets)
+    app.command()(report)
+    app.add_typer(reproduce, name="reproduce")
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",")]
+
+
+def _numbers(text: str | None, option: str = "--seeds") -> list[int] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ValueError(
+            f"{option} must be whole numbers with commas between, got {text!r}"
+        )
+    return list(dict.fromkeys(map(int, parts)))
+
+
+def datasets(json: Json = False) -> None:
+    """List the data sets: size, terms, and whether they are here.
+
+    Examples:
+    rpcag datasets
+    rpcag datasets --json
+    """
+    from rpcag_study.datasets import list_datasets
+
+    if json:
+        shown = ("name", "kind", "n", "p", "classes", "is_present", "terms")
+        print_json([{s: getattr(e, s) for s in shown} for e in list_datasets()])
+        return
+    table = RichTable(title="Data sets (research use; see the terms)")
+    for name in ("name", "kind", "n", "p", "classes", "here", "terms"):
+        table.add_column(name, justify="right" if name in "np" else "left")
+    for entry in list_datasets():
+        table.add_row(
+            entry.name,
+            entry.kind,
+            str(entry.n),
+            str(entry.p),
+            "-" if entry.classes is None else str(entry.classes),
+            "yes" if entry.is_present else "no",
+            entry.terms,
+        )
+    console().print(table)
+
+
+@reproduce.callback()
+def everything(
+    context: typer.Context,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a small part, in about a minute.")
+    ] = False,
+    store: StoreOption = STORE,
+) -> None:
+    """Run the experiments of the paper; stop and resume at any time.
+
+    Example: rpcag reproduce --quick
+    """
+    if context.invoked_subcommand is None:
+        if quick:
+            clustering(store=store, quick=True)
+        else:
+            print(context.get_help())
+
+
+@reproduce.command()
+def clustering(
+    store: StoreOption = STORE,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            help="paper, called oracle (labels choose), fair, or fresh (fair, on "
+            "images that had no say in the robust graph). Default: all."
+        ),
+    ] = None,
+    datasets: Annotated[
+        str | None, typer.Option(help="Names with commas between; all if not said.")
+    ] = None,
+    corruptions: Annotated[
+        str | None, typer.Option(help="As in the tables, e.g. none,occlusion25.")
+    ] = None,
+    models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
+    seeds: SeedsOption = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A taste: two sets, three corruptions.")
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Clustering errors of every model on every data set and corruption.
+
+    Examples:
+    rpcag reproduce clustering --quick
+    rpcag reproduce clustering --datasets ORL,YALE --models RPCA,RPCAG --protocol fair
+    """
+    from rpcag_study import CORRUPTIONS, Store, Study
+    from rpcag_study.plan import FRESH
+    from rpcag_study.report import Report
+    from rpcag_study.runs import PROTOCOLS
+    from rpcag_study.summary import every_column
+
+    with mistakes():
+        chosen: dict[str, Any] = {
+            "protocols": _names(protocol) or list(PROTOCOLS),
+            "datasets": _names(datasets),
+            "corruptions": _names(corruptions) or list(CORRUPTIONS),
+            "models": _names(models),
+            "seeds": _numbers(seeds),
+        }
+        if quick:
+            given = {
+                "protocols": protocol,
+                "datasets": datasets,
+                "corruptions": corruptions,
+                "seeds": seeds,
+            }
+            chosen |= {k: v for k, v in QUICK.items() if given[k] is None}
+        tasks = Study().plan(**chosen)
+        if not tasks:
+            raise ValueError(
+                "nothing to run: blocks (occlusion) need images, NMF and GNMF no "
+                "negative values; FRPCAG, MMMF and MHMF are not under the oracle, and "
+                f"fresh has {', '.join(FRESH)} and the corruptions that means are "
+                "taken over"
+            )
+    done = _carry_out(
+        "clustering", tasks, store, jobs, dask, told=COLUMN, quiet=quiet or json
+    )
+    if json:
+        print_json(done)
+    elif quick and not quiet:
+        records = list(Store(store).read())
+        console().print(_rich(every_column(Report(records))))
+
+
+@reproduce.command()
+def timing(
+    store: StoreOption = STORE,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Time and error of every model at n = 300, 600, 1200, in one process.
+
+    Example: rpcag reproduce timing --quick
+    """
+    from rpcag_study.experiments import timing as experiment
+
+    told = ("dataset", "images", "model")
+    _experiment("timing", experiment, store, quick, quiet, json, told=told)
+
+
+@reproduce.command("graph-quality")
+def graph_quality(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Errors on YALE with 35 % missing, as graphs know less and less of the mask.
+
+    Example: rpcag reproduce graph-quality --quick
+    """
+    from rpcag_study.experiments import graph_quality as experiment
+
+    told = ("dataset", "knowledge", "seed")
+    _experiment(
+        "graph-quality", experiment, store, quick, quiet, json, told, jobs, dask
+    )
+
+
+@reproduce.command()
+def parameters(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Errors of RPCAG over lam and gamma, on occluded faces and on random matrices.
+
+    Example: rpcag reproduce parameters --quick
+    """
+    from rpcag_study.experiments import parameters as experiment
+
+    told = ("dataset", "images", "corruption", "rank", "errors")
+    _experiment("parameters", experiment, store, quick, quiet, json, told, jobs, dask)
+
+
+@reproduce.command()
+def components(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Three components of three faces behind blocks, by every model.
+
+    Example: rpcag reproduce components --quick
+    """
+    from rpcag_study.experiments import components as experiment
+
+    told = ("dataset", "graph", "mask", "model")
+    _experiment("components", experiment, store, quick, quiet, json, told, jobs, dask)
+
+
+@reproduce.command()
+def directions(
+    store: StoreOption = STORE,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """First principal directions and singular values of occluded faces.
+
+    Example: rpcag reproduce directions --quick
+    """
+    from rpcag_study.experiments import directions as experiment
+
+    told = ("dataset", "model")
+    _experiment("directions", experiment, store, quick, quiet, json, told, jobs, dask)
+
+
+@reproduce.command()
+def phase(
+    store: StoreOption = STORE,
+    size: Annotated[
+        int | None, typer.Option(min=20, help="Rows and columns; 200 if not said.")
+    ] = None,
+    seeds: SeedsOption = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Where a known low-rank matrix is found, by rank and share of errors.
+
+    Examples:
+    rpcag reproduce phase --quick
+    rpcag reproduce phase --size 400 --seeds 1,2,3
+    """
+    from rpcag_study.experiments import phase as experiment
+
+    with mistakes():
+        chosen = {"size": size, "seeds": _numbers(seeds)}
+    told = ("n", "signs", "rank", "errors", "graph")
+    _experiment(
+        "phase", experiment, store, quick, quiet, json, told, jobs, dask, chosen
+    )
+
+
+@reproduce.command()
+def faces(
+    store: StoreOption = STORE,
+    subjects: Annotated[
+        str | None, typer.Option(help="People at a time, e.g. 1,5.")
+    ] = None,
+    models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
+    seeds: SeedsOption = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Faces behind blocks: the low-rank image of every model against the clean one.
+
+    Example: rpcag reproduce faces --quick
+    """
+    from rpcag_study.experiments import faces as experiment
+
+    with mistakes():
+        chosen = {
+            "subjects": _numbers(subjects, "--subjects"),
+            "models": _names(models),
+            "seeds": _numbers(seeds),
+        }
+    told = ("dataset", "subjects", "mask", "model")
+    _experiment(
+        "faces", experiment, store, quick, quiet, json, told, jobs, dask, chosen
+    )
+
+
+@reproduce.command()
+def video(
+    store: StoreOption = STORE,
+    clips: Annotated[
+        str | None, typer.Option(help="e.g. hall,lobby; all six if not said.")
+    ] = None,
+    every: Annotated[
+        int, typer.Option(min=1, help="Take every so many-th frame, and the masked.")
+    ] = 1,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", help="Also write a Markdown page, with a picture."),
+    ] = None,
+    jobs: JobsOption = JOBS,
+    dask: DaskOption = None,
+    quick: QuickOption = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Moving objects in six videos: RPCAG, RPCA, OpenCV's MOG2 and KNN, the median.
+
+    Example: rpcag reproduce video --quick
+    """
+    from rpcag_study import Store
+    from rpcag_study.experiments import video as experiment
+    from rpcag_study.report_files import check_page, check_pictures
+
+    if page is not None:
+        picture = page.parent / "images" / "video.png"
+        with mistakes():
+            check_page(page, "--page")
+            check_pictures(page, [picture])
+    chosen = {"every": every, "clips": _names(clips)}
+    told = ("clip", "model")
+    _experiment(
+        "video", experiment, store, quick, quiet, json, told, jobs, dask, chosen
+    )
+    if page is not None:
+        with mistakes():
+            from rpcag.plots import save as save_picture
+            from rpcag_study import figures
+
+            records = list(Store(store).read())
+            save_picture(figures.video(records), picture)
+            write_text(page, experiment.page(records, f"images/{picture.name}"))
+            if not (quiet or json):
+                say(f"wrote {page} and {picture}")
+
+
+def _experiment(
+    name: str,
+    experiment: ModuleType,
+    store: Path,
+    quick: bool,
+    quiet: bool,
+    json: bool,
+    told: Sequence[str],
+    jobs: int = 1,
+    dask: str | None = None,
+    chosen: dict[str, Any] | None = None,
+) -> None:
+    """Plan, run and show one of the experiments beside the clustering."""
+    from rpcag_study import Store
+    from rpcag_study.store import key_of
+
+    given = {key: value for key, value in (chosen or {}).items() if value is not None}
+    with mistakes():
+        tasks = experiment.plan(**((experiment.QUICK if quick else {}) | given))
+        tasks[0].load(tasks[0].run)  # data that are not here are missed now
+    done = _carry_out(name, tasks, store, jobs, dask, told=told, quiet=quiet or json)
+    with mistakes():
+        wanted = {key_of(task.run.record()) for task in tasks}
+        records = [r for r in Store(store).read() if key_of(r["run"]) in wanted]
+        tables = list(experiment.tables(records))
+    if json:
+        print_json(done | {"tables": [_plain(table) for table in tables]})
+    elif not quiet:
+        for table in tables[:1] if quick else tables:
+            console().print(_rich(table))
+
+
+def _carry_out(
+    name: str,
+    tasks: list,
+    store: Path,
+    jobs: int,
+    dask: str | None,
+    *,
+    told: Sequence[str],
+    quiet: bool,
+) -> dict[str, Any]:
+    """Do what the store does not have yet, behind a bar; `told` names a run."""
+    from rpcag_study import Store, missing, run
+
+    def title(record: dict) -> str:
+        values = (record["run"].get(key) for key in told)
+        return " ".join(str(value) for value in values if value is not None)
+
+    with mistakes():
+        results = Store(store)
+        todo = missing(tasks, results)
+        if not quiet:
+            say(f"{len(tasks)} runs, {len(tasks) - len(todo)} of them in {store}")
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=errors(),
+            disable=quiet or not errors().is_terminal,
+        ) as bar:
+            job = bar.add_task(name, total=len(todo))
+
+            def watch(record: dict) -> None:
+                bar.update(job, advance=1, description=title(record))
+
+            failed = run(todo, results, jobs=jobs, dask=dask, watch=watch)
+    if failed:
+        first = failed[0]
+        raise fail(
+            f"{len(failed)} runs failed, the first {title(first)}: "
+            f"{first['error'].rstrip('.')}; "
+            "start again to try them once more",
+            INCOMPLETE,
+        )
+    kept = len(tasks) - len(todo)
+    return {"experiment": name, "runs": len(tasks), "kept": kept, "store": str(store)}
+
+
+def report(
+    store: StoreOption = STORE,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Folder for every table (CSV, LaTeX) and figure."
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", help="One Markdown page with everything, e.g. all.md."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="One page to look at in a browser, e.g. all.html."),
+    ] = None,
+    recovery: Annotated[
+        Path | None,
+        typer.Option(
+            "--recovery",
+            help="A page on low-rank recovery, its pictures in images beside it.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Compare the stored results with the printed ones.
+
+    Without options, prints the summary. The options write pages and files.
+
+    Examples:
+    rpcag report --store results.jsonl
+    rpcag report --store results.jsonl -o report --page all.md
+    rpcag report --store results.jsonl --html study.html
+    """
+    from rpcag_study import Store
+    from rpcag_study.html_report import report_page
+    from rpcag_study.recovery_page import write_recovery
+    from rpcag_study.report import Report
+    from rpcag_study.report_files import (
+        all_tables,
+        check_page,
+        check_pictures,
+        check_report,
+        picture_of,
+        write,
+        write_reproduction,
+    )
+    from rpcag_study.summary import every_column, sentences
+
+    with mistakes():
+        if not Store(store).exists():
+            raise fail(f"{store} is not there; rpcag reproduce clustering makes it")
+        records = list(Store(store).read())
+        if not records:
+            raise fail(f"{store} has no results yet")
+        for target, option in ((page, "--page"), (recovery, "--recovery")):
+            if target is not None:
+                check_page(target, option)
+        if page is not None:
+            check_pictures(page, [picture_of(page)])
+        if output is not None:
+            check_report(output)
+        if html is not None:
+            check_target(html, force=True)
+        found = Report(records)
+        tell = (lambda text: None) if quiet else note
+        written: list[Path | str] = []
+        if output is not None:  # first: it may refuse to overwrite a file
+            count = len(write(found, records, output, tell))
+            written.append(f"{count} files in {output}")
+        if page is not None:
+            written += write_reproduction(found, records, page)
+        if html is not None:
+            write_page(html, report_page(found, records))
+            written.append(html)
+        if recovery is not None:
+            written += write_recovery(records, recovery, tell)
+        tables = list(all_tables(found, records))
+    if json:
+        shown = [_plain(table) for table in tables]
+        print_json({"tables": shown, "files": [str(path) for path in written]})
+    elif written and not quiet:
+        for path in written:
+            say(f"wrote {path}")
+    elif not quiet:
+        for sentence in sentences(found):
+            say(sentence.replace("**", "") + "\n")
+        few = every_column(found)
+        if found.trials and len(few.header) <= FEW + 1:
+            tables = [few]
+        elif found.trials:
+            tables = tables[:2]
+        for table in tables:
+            console().print(_rich(table))
+        if found.trials:
+            say("rpcag report -o FOLDER writes every table and figure")
+
+
+def _plain(table) -> dict[str, Any]:
+    """A table for JSON, cells as they are printed."""
+    rows = [list(row) for row in table.rows]
+    return {"title": table.title, "header": list(table.header), "rows": rows}
+
+
+def _rich(table) -> RichTable:
+    rich = RichTable(title=escape(table.title))
+    for j, name in enumerate(table.header):
+        rich.add_column(escape(name), justify="right" if j else "left")
+    for i, row in enumerate(table.rows):
+        rich.add_row(
+            *(
+                f"[bold]{c}[/bold]" if (i, j) in table.bold else c
+                for j, c in enumerate(map(escape, row))
+            )
+        )
+    return rich
