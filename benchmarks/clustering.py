@@ -31,11 +31,11 @@ from rpcag.models.problem import Problem
 from rpcag.models.rpca import resolve_gamma, resolve_lam
 from rpcag_study.corruptions import CORRUPTIONS, GROUPS, suits
 from rpcag_study.datasets import load
-from rpcag_study.experiments.task import quietly
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import CorruptedData, ModelInput
 from rpcag_study.models import GAP, MAX_ITER, STEPS
 from rpcag_study.plan import AVERAGED, DATASETS, FRESH, IMAGES, SETTLED_ON
+from rpcag_study.runs import quietly
 
 FILE = Path(__file__).with_suffix(".json")
 # Some draws of each protocol, so that it takes minutes.

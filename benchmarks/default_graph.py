@@ -21,8 +21,8 @@ from sklearn.metrics import adjusted_rand_score
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph
 from rpcag_study.datasets import load
-from rpcag_study.experiments.task import quietly
 from rpcag_study.model_input import CorruptedData, ModelInput
+from rpcag_study.runs import quietly
 
 FILE = Path(__file__).with_suffix(".json")
 SETS = ("PIE", "ORL", "YALE", "COIL20", "MNIST", "USPS")

@@ -51,7 +51,7 @@ def test_the_report_is_printed_and_written(store, tmp_path):
     names = {path.name for path in folder.iterdir()}
     assert {"errors.csv", "wins.csv", "oracle_complete_zeros_ORL.tex"} <= names
     assert not any(name.endswith(".part") for name in names)
-    picture = folder / "bars_oracle_complete_zeros.png"
+    picture = folder / "printed_against_ours.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = page.read_text()
     assert "(images/reproduction.png)" in text

@@ -1,9 +1,8 @@
 """``rpcag datasets``, ``rpcag reproduce`` and ``rpcag report``."""
 
 import os
-from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -31,7 +30,6 @@ from rpcag.plugins import (
     print_json,
     say,
     write_page,
-    write_text,
 )
 
 reproduce = typer.Typer(
@@ -58,10 +56,20 @@ DaskOption = Annotated[
 ]
 SeedsOption = Annotated[str | None, typer.Option(help="e.g. 1,2,3.")]
 QuickOption = Annotated[
-    bool, typer.Option("--quick", help="A taste, in some twenty seconds.")
+    bool, typer.Option("--quick", help="A small part, in about twenty seconds.")
 ]
-# What of a run is told while it goes on.
-COLUMN = ("dataset", "corruption", "model")
+# The fields of a run that the progress bar shows.
+LABELS = {
+    "clustering": ("dataset", "corruption", "model"),
+    "timing": ("dataset", "images", "model"),
+    "graph-quality": ("dataset", "knowledge", "seed"),
+    "parameters": ("dataset", "images", "corruption", "rank", "errors"),
+    "components": ("dataset", "graph", "mask", "model"),
+    "directions": ("dataset", "model"),
+    "phase": ("n", "signs", "rank", "errors", "graph"),
+    "faces": ("dataset", "subjects", "mask", "model"),
+    "video": ("clip", "model"),
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -140,12 +148,13 @@ def clustering(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="paper, called oracle (labels choose), fair, or fresh (fair, on "
-            "images that had no say in the robust graph). Default: all."
+            help="oracle or paper (labels choose), fair (without labels), or "
+            "fresh (fair, on images that the robust graph was not chosen on). "
+            "Default: all."
         ),
     ] = None,
     datasets: Annotated[
-        str | None, typer.Option(help="Names with commas between; all if not said.")
+        str | None, typer.Option(help="Names, separated by commas. Default: all.")
     ] = None,
     corruptions: Annotated[
         str | None, typer.Option(help="As in the tables, e.g. none,occlusion25.")
@@ -155,7 +164,7 @@ def clustering(
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A taste: two sets, three corruptions.")
+        bool, typer.Option("--quick", help="Only two data sets and three corruptions.")
     ] = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -196,9 +205,7 @@ def clustering(
                 f"fresh has {', '.join(FRESH)} and the corruptions that means are "
                 "taken over"
             )
-    done = _carry_out(
-        "clustering", tasks, store, jobs, dask, told=COLUMN, quiet=quiet or json
-    )
+    done = _carry_out("clustering", tasks, store, jobs, dask, quiet=quiet or json)
     if json:
         print_json(done)
     elif quick and not quiet:
@@ -217,95 +224,40 @@ def timing(
 
     Example: rpcag reproduce timing --quick
     """
-    from rpcag_study.experiments import timing as experiment
-
-    told = ("dataset", "images", "model")
-    _experiment("timing", experiment, store, quick, quiet, json, told=told)
+    _experiment("timing", store, 1, None, quick, quiet, json)
 
 
-@reproduce.command("graph-quality")
-def graph_quality(
-    store: StoreOption = STORE,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Errors on YALE with 35 % missing, as graphs know less and less of the mask.
+def _add_experiment(name: str, title: str) -> None:
+    """A command for an experiment without options of its own."""
 
-    Example: rpcag reproduce graph-quality --quick
-    """
-    from rpcag_study.experiments import graph_quality as experiment
+    def command(
+        store: StoreOption = STORE,
+        jobs: JobsOption = JOBS,
+        dask: DaskOption = None,
+        quick: QuickOption = False,
+        quiet: Quiet = False,
+        json: Json = False,
+    ) -> None:
+        _experiment(name, store, jobs, dask, quick, quiet, json)
 
-    told = ("dataset", "knowledge", "seed")
-    _experiment(
-        "graph-quality", experiment, store, quick, quiet, json, told, jobs, dask
-    )
+    command.__doc__ = f"{title}\n\nExample: rpcag reproduce {name} --quick"
+    reproduce.command(name)(command)
 
 
-@reproduce.command()
-def parameters(
-    store: StoreOption = STORE,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Errors of RPCAG over lam and gamma, on occluded faces and on random matrices.
-
-    Example: rpcag reproduce parameters --quick
-    """
-    from rpcag_study.experiments import parameters as experiment
-
-    told = ("dataset", "images", "corruption", "rank", "errors")
-    _experiment("parameters", experiment, store, quick, quiet, json, told, jobs, dask)
-
-
-@reproduce.command()
-def components(
-    store: StoreOption = STORE,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Three components of three faces behind blocks, by every model.
-
-    Example: rpcag reproduce components --quick
-    """
-    from rpcag_study.experiments import components as experiment
-
-    told = ("dataset", "graph", "mask", "model")
-    _experiment("components", experiment, store, quick, quiet, json, told, jobs, dask)
-
-
-@reproduce.command()
-def directions(
-    store: StoreOption = STORE,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """First principal directions and singular values of occluded faces.
-
-    Example: rpcag reproduce directions --quick
-    """
-    from rpcag_study.experiments import directions as experiment
-
-    told = ("dataset", "model")
-    _experiment("directions", experiment, store, quick, quiet, json, told, jobs, dask)
+for _name, _title in {
+    "graph-quality": "Errors on YALE with 35 % missing, by knowledge of the mask.",
+    "parameters": "Errors of RPCAG over lam and gamma, on faces and random matrices.",
+    "components": "Three components of three faces behind blocks, by every model.",
+    "directions": "First principal directions and singular values of occluded faces.",
+}.items():
+    _add_experiment(_name, _title)
 
 
 @reproduce.command()
 def phase(
     store: StoreOption = STORE,
     size: Annotated[
-        int | None, typer.Option(min=20, help="Rows and columns; 200 if not said.")
+        int | None, typer.Option(min=20, help="Rows and columns. Default: 200.")
     ] = None,
     seeds: SeedsOption = None,
     jobs: JobsOption = JOBS,
@@ -314,20 +266,15 @@ def phase(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Where a known low-rank matrix is found, by rank and share of errors.
+    """Where a known low-rank matrix is recovered, by rank and share of errors.
 
     Examples:
     rpcag reproduce phase --quick
     rpcag reproduce phase --size 400 --seeds 1,2,3
     """
-    from rpcag_study.experiments import phase as experiment
-
     with mistakes():
         chosen = {"size": size, "seeds": _numbers(seeds)}
-    told = ("n", "signs", "rank", "errors", "graph")
-    _experiment(
-        "phase", experiment, store, quick, quiet, json, told, jobs, dask, chosen
-    )
+    _experiment("phase", store, jobs, dask, quick, quiet, json, **chosen)
 
 
 @reproduce.command()
@@ -348,33 +295,24 @@ def faces(
 
     Example: rpcag reproduce faces --quick
     """
-    from rpcag_study.experiments import faces as experiment
-
     with mistakes():
         chosen = {
             "subjects": _numbers(subjects, "--subjects"),
             "models": _names(models),
             "seeds": _numbers(seeds),
         }
-    told = ("dataset", "subjects", "mask", "model")
-    _experiment(
-        "faces", experiment, store, quick, quiet, json, told, jobs, dask, chosen
-    )
+    _experiment("faces", store, jobs, dask, quick, quiet, json, **chosen)
 
 
 @reproduce.command()
 def video(
     store: StoreOption = STORE,
     clips: Annotated[
-        str | None, typer.Option(help="e.g. hall,lobby; all six if not said.")
+        str | None, typer.Option(help="e.g. hall,lobby. Default: all six.")
     ] = None,
     every: Annotated[
-        int, typer.Option(min=1, help="Take every so many-th frame, and the masked.")
+        int, typer.Option(min=1, help="Use every n-th frame, and those with masks.")
     ] = 1,
-    page: Annotated[
-        Path | None,
-        typer.Option("--page", help="Also write a Markdown page, with a picture."),
-    ] = None,
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: QuickOption = False,
@@ -385,53 +323,30 @@ def video(
 
     Example: rpcag reproduce video --quick
     """
-    from rpcag_study import Store
-    from rpcag_study.experiments import video as experiment
-    from rpcag_study.report_files import check_page, check_pictures
-
-    if page is not None:
-        picture = page.parent / "images" / "video.png"
-        with mistakes():
-            check_page(page, "--page")
-            check_pictures(page, [picture])
     chosen = {"every": every, "clips": _names(clips)}
-    told = ("clip", "model")
-    _experiment(
-        "video", experiment, store, quick, quiet, json, told, jobs, dask, chosen
-    )
-    if page is not None:
-        with mistakes():
-            from rpcag.plots import save as save_picture
-            from rpcag_study import figures
-
-            records = list(Store(store).read())
-            save_picture(figures.video(records), picture)
-            write_text(page, experiment.page(records, f"images/{picture.name}"))
-            if not (quiet or json):
-                say(f"wrote {page} and {picture}")
+    _experiment("video", store, jobs, dask, quick, quiet, json, **chosen)
 
 
 def _experiment(
     name: str,
-    experiment: ModuleType,
     store: Path,
+    jobs: int,
+    dask: str | None,
     quick: bool,
     quiet: bool,
     json: bool,
-    told: Sequence[str],
-    jobs: int = 1,
-    dask: str | None = None,
-    chosen: dict[str, Any] | None = None,
+    **chosen: Any,
 ) -> None:
     """Plan, run and show one of the experiments beside the clustering."""
     from rpcag_study import Store
     from rpcag_study.store import key_of
 
-    given = {key: value for key, value in (chosen or {}).items() if value is not None}
+    experiment = import_module(f"rpcag_study.experiments.{name.replace('-', '_')}")
+    given = {key: value for key, value in chosen.items() if value is not None}
     with mistakes():
         tasks = experiment.plan(**((experiment.QUICK if quick else {}) | given))
-        tasks[0].load(tasks[0].run)  # data that are not here are missed now
-    done = _carry_out(name, tasks, store, jobs, dask, told=told, quiet=quiet or json)
+        tasks[0].load(tasks[0].run)  # fails here if the data are missing
+    done = _carry_out(name, tasks, store, jobs, dask, quiet=quiet or json)
     with mistakes():
         wanted = {key_of(task.run.record()) for task in tasks}
         records = [r for r in Store(store).read() if key_of(r["run"]) in wanted]
@@ -450,14 +365,13 @@ def _carry_out(
     jobs: int,
     dask: str | None,
     *,
-    told: Sequence[str],
     quiet: bool,
 ) -> dict[str, Any]:
-    """Do what the store does not have yet, behind a bar; `told` names a run."""
+    """Do what the store does not have yet, behind a progress bar."""
     from rpcag_study import Store, missing, run
 
     def title(record: dict) -> str:
-        values = (record["run"].get(key) for key in told)
+        values = (record["run"].get(key) for key in LABELS[name])
         return " ".join(str(value) for value in values if value is not None)
 
     with mistakes():

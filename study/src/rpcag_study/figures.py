@@ -22,15 +22,13 @@ from rpcag_study.experiments import timing as timing_
 from rpcag_study.experiments import video as video_
 from rpcag_study.experiments.task import needed
 from rpcag_study.grids import METHODS
-from rpcag_study.plan import DATASETS
 from rpcag_study.printed import times
 from rpcag_study.recovery_figures import faces, phase, phase_difference
-from rpcag_study.report import SETUP_NAMES, Report, corruptions_of, short
+from rpcag_study.report import SETUP_NAMES, Report
 from rpcag_study.summary import AS_PRINTED
 from rpcag_study.table_cells import over_seeds
 
 __all__ = [
-    "bars",
     "components",
     "directions",
     "faces",
@@ -98,36 +96,6 @@ def printed_against_ours(report: Report) -> Figure:
     figure.axes[0].set_ylabel("our error, %", fontsize=9)
     figure.axes[0].text(4, 93, "ours is higher", fontsize=8, style="italic")
     figure.axes[0].text(66, 4, "ours is lower", fontsize=8, style="italic")
-    _legend(figure, models)
-    return figure
-
-
-def bars(cells: dict[tuple[str, str, str], float], title: str) -> Figure:
-    """Clustering errors: a panel per data set, a group of bars per corruption."""
-    present = {key[0] for key in cells}
-    datasets = [name for name in DATASETS if name in present]
-    datasets += sorted(present - set(DATASETS))
-    most = max(len(corruptions_of(cells, dataset)) for dataset in datasets)
-    size = float(np.clip(1.1 * most, 6.5, 11)), 2.1 * len(datasets) + 0.8
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(title, fontsize=10)
-    axes = figure.subplots(len(datasets), 1, squeeze=False)[:, 0]
-    found = {key[2] for key in cells}
-    models = [m for m in METHODS if m in found] + sorted(found - set(METHODS))
-    width = min(0.85 / len(models), 0.2)
-    colors = _colors(models)
-    for dataset, ax in zip(datasets, axes, strict=True):
-        columns = corruptions_of(cells, dataset)
-        for i, model in enumerate(models):
-            heights = [100 * cells.get((dataset, c, model), np.nan) for c in columns]
-            places = np.arange(len(columns)) + width * (i - (len(models) - 1) / 2)
-            ax.bar(places, heights, width, color=colors[model])
-        labels = [short(c).replace("quarter ", "quarter\n") for c in columns]
-        ax.set_xticks(range(len(columns)), labels, fontsize=SMALL)
-        ax.set_ylabel(f"{dataset}, error in %", fontsize=SMALL)
-        ax.set_xlim(-0.6, len(columns) - 0.4)
-        ax.grid(axis="y", alpha=0.3)
-        ax.set_axisbelow(True)
     _legend(figure, models)
     return figure
 

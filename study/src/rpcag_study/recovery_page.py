@@ -8,7 +8,6 @@ from typing import Any
 from rpcag.plugins import (
     write_text,
 )
-from rpcag_study.experiments import video
 from rpcag_study.experiments.task import of_experiment
 from rpcag_study.report_files import (
     EXPERIMENTS,
@@ -22,10 +21,10 @@ from rpcag_study.report_files import (
 class Section:
     """What the page has of one experiment, if the store does.
 
-    The experiment is one of `EXPERIMENTS`: its ``says(records)`` is the outcome in
-    words and its ``tables(records)`` in numbers. Figures are functions of
-    `rpcag_study.figures`, with what is seen in them; `draw` is what it takes to draw
-    them where the store alone does not do.
+    The experiment is one of `EXPERIMENTS`: its ``tables(records)`` are shown, and its
+    ``outcome(records)``, a sentence, if it has one. Figures are functions of
+    `rpcag_study.figures`, with a caption; `draw` is what it takes to draw them where
+    the store alone is not enough.
     """
 
     experiment: str
@@ -40,19 +39,16 @@ SECTIONS = (
         "phase",
         "Random low-rank matrices",
         """\
-`rpcag reproduce phase --size 400`. L = A B' with independent Gaussian factors of
-variance 1/n, X = L + S with S = ±1 at random places; the signs are random, or those
-of L (coherent). λ = 1/√n. The paper names no size, graph or γ. Here the graph joins
-every row to its 10 nearest, by distances between rows of X or, as the best case, of
-the clean L. γ is 1/32, the least of the paper's grid (2⁻³; its algorithm solves the
-model at a quarter of γ), and that of `gamma="clustering"`, measured on images. Rows of
-a random matrix have no neighbourhoods, so on either graph L is rough.
+`rpcag reproduce phase --size 400`. X = L + S, where L is a product of Gaussian factors
+and S has ±1 at random places; the signs are random, or those of L (coherent). The
+paper names neither the size, nor the graph, nor γ. Here the graph connects each row of
+X to its 10 nearest rows; as the best case, the rows of the clean L. γ is 1/32, the
+least of the paper's grid, or `gamma="clustering"`. λ is 1/√n.
 
-Why a graph cannot be expected to widen the region where L is found: L = UΣV' is the
-answer if some Y, equal to λ sign(S) on the errors and at most λ elsewhere, has P_T(Y)
-= UV' + 2γΦL and ‖Y − P_T(Y)‖₂ ≤ 1, where T is the tangent space at L, in which ΦL
-lies. Without a graph the right-hand side is UV'. As ⟨UV', ΦL⟩ = tr(ΣU'ΦU) ≥ 0, the
-graph only ever lengthens it, the more the rougher L is.""",
+A graph cannot be expected to help here. L = UΣV' is the solution if some Y, equal to
+λ sign(S) on the errors and at most λ elsewhere, has P_T(Y) = UV' + 2γΦL and
+‖Y − P_T(Y)‖₂ ≤ 1, where T is the tangent space at L. Without a graph the right-hand
+side is UV'. As ⟨UV', ΦL⟩ = tr(ΣU'ΦU) ≥ 0, the graph only lengthens it.""",
         (
             ("phase", "error of L by rank and share of errors, for every model"),
             ("phase_difference", "error of RPCAG minus that of RPCA"),
@@ -62,16 +58,12 @@ graph only ever lengthens it, the more the rougher L is.""",
         "faces",
         "Faces behind blocks",
         """\
-`rpcag reproduce faces`, and `--subjects 1 --seeds 4,5` for more draws of one person.
-Every image of a few people of CMU PIE has a black block over 10 % of its area. Models
-get what they get in the clustering study (standardised
-features; unit norms for MMF, NMF and GNMF), and their low-rank matrix is brought back
-to grey values. "Mask unknown": black is data like any other, for the model and for
-its graph. "Mask known": `RPCA`, `RPCAG` and `FRPCAG` get blocks as missing, the
-others the mean of the pixel. Fixed parameters: nine components per person (the
-dimension of faces under all lights), `lam="theory"`, `gamma="clustering"` and, for
-`FRPCAG`, weights of "unit". `RPCAGCV` has the same λ and chooses γ by predicting hidden
-pixels, 0 among the candidates.""",
+`rpcag reproduce faces`. A black block covers 10 % of every image of CMU PIE. The
+low-rank matrix of each model is compared with the clean images, in gray values. *Mask
+unknown*: black is data. *Mask known*: RPCA, RPCAG and FRPCAG get the block as missing,
+the others the mean of the pixel. Fixed parameters are nine components per person,
+`lam="theory"`, `gamma="clustering"`, and "unit" for FRPCAG. RPCAGCV chooses γ by
+predicting hidden pixels.""",
         (("faces", "clean, occluded and low-rank images of one person"),),
         "faces are not in the store; `rpcag report --recovery` draws them where "
         "`RPCAG_DATA` names the folder of the data",
@@ -80,8 +72,11 @@ pixels, 0 among the candidates.""",
         "directions",
         "Principal directions",
         """\
-`rpcag reproduce directions`. 300 images of 30 people, 20 % of each behind a block,
-the paper's complete graph, black as data.""",
+`rpcag reproduce directions`. 300 images of 30 people, 20 % of each behind a block, the
+paper's complete graph, black as data. In the paper the second singular value of RPCAG
+is much smaller than the first. The uncentered columns show the same, but there the
+first direction is mostly the mean image, which a graph hardly penalizes. The other
+columns are centered: they show what differs between faces.""",
         (
             (
                 "directions",
@@ -92,7 +87,13 @@ the paper's complete graph, black as data.""",
     Section(
         "video",
         "Videos",
-        f"`rpcag reproduce video`; [video.md](video.md) has the details. {video.HOW}",
+        """\
+`rpcag reproduce video`; [Video](video.md) describes the method. RPCAG has the defaults
+of `rpcag background`, and RPCA the same without a graph. *All entries*: moving pixels
+are data. *Paper*: the paper's λ, complete graph and γ. MOG2 and KNN are OpenCV's, in a
+second pass; *as it comes* is without our clean-up of masks. All methods share one rule
+from background to mask. Its constants were found on synthetic clips; its steps were
+designed on these six clips. Frames far from the clips had no part in either.""",
         (("video", "where RPCA and RPCAG differ most, of every clip one frame"),),
         "frames are not in the store; `rpcag reproduce video --store new.jsonl` keeps "
         "them on the machine it runs on, where `rpcag report --recovery` then draws "
@@ -116,8 +117,9 @@ def write_recovery(
         raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
     parts = [
         RECOVERY,
-        "Written by `rpcag report --recovery` from the stored results: everything "
-        "below comes out of them, also where it disagrees with the paper.",
+        "Does a graph help to recover a low-rank matrix? Written by `rpcag report "
+        "--recovery` from the stored results; [The study](study.md) says how to run "
+        "them again.",
     ]
     drawn = {name: _draw(name, records) for s in present for name, _ in s.figures}
     figures = {_picture(path, n): f for n, f in drawn.items() if not isinstance(f, str)}
@@ -127,7 +129,9 @@ def write_recovery(
         yield picture
     for section in present:
         experiment = EXPERIMENTS[section.experiment]
-        parts += [f"## {section.title}", section.how, experiment.says(records)]
+        parts += [f"## {section.title}", section.how]
+        if hasattr(experiment, "outcome"):
+            parts.append(experiment.outcome(records))
         for name, seen in section.figures:
             picture, missing = _picture(path, name), drawn[name]
             if isinstance(missing, str):

@@ -330,11 +330,6 @@ def _figures(
                     drawn[name] = getattr(figures, name)(records)
                 except FileNotFoundError as error:
                     tell(f"{folder / name}.png is not drawn: {error}")
-    for protocol in SETUPS:
-        for setup, cells in report.setups(protocol):
-            title = f"{protocol}, {SETUP_NAMES[setup]}"
-            name = f"bars_{protocol}_{'_'.join(setup)}"
-            drawn[name] = figures.bars(cells, title)
     if report.trials:
         drawn["printed_against_ours"] = figures.printed_against_ours(report)
     for name, figure in drawn.items():

@@ -5,7 +5,8 @@ import itertools
 import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -61,8 +62,7 @@ class Task:
         """
         run = self.run
         start = time.perf_counter()
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             sample = _sample(run.dataset, run.corruption, run.seed, self.load)
             inputs = ModelInput(sample, run.graph or "uniform", run.mask)
             repeats, starts = KMEANS[run.protocol]
@@ -70,7 +70,7 @@ class Task:
             for values, Q, gap in self.method.trials(inputs, run.grid, run.protocol):
                 gaps += [gap] if gap is not None else []
                 Q = _checked(Q, run.model, len(inputs.y))
-                seed = _seed(run, values)
+                seed = seed_of(run.record() | {"parameters": None}, values)
                 found[_order(values, run)] = _trial(
                     errors(Q, inputs.y, inputs.n_classes, repeats, starts, seed), Q
                 )
@@ -117,8 +117,15 @@ def _trial(found: np.ndarray, Q: np.ndarray) -> list:
     return [Q.shape[1], *(round(float(number), 4) for number in numbers)]
 
 
-def _seed(run: Run, values: dict[str, Any]) -> int:
-    """Of k-means: the same for the same run, in whatever order things are done."""
-    text = json.dumps([run.record() | {"parameters": None}, values], sort_keys=True)
-    digest = hashlib.blake2b(text.encode(), digest_size=4).digest()
-    return int.from_bytes(digest, "big")
+@contextmanager
+def quietly() -> Iterator[None]:
+    """One BLAS thread, and no word of models that stop early, as they are meant to."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def seed_of(*parts: Any) -> int:
+    """The same for the same parts, in whatever order things are done."""
+    text = json.dumps(parts, sort_keys=True).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")

@@ -9,8 +9,8 @@ from scipy import linalg
 
 from rpcag_study.datasets import Data
 from rpcag_study.experiments.task import (
+    ExperimentTask,
     Recorded,
-    Task,
     check_models,
     embed,
     faces,
@@ -54,7 +54,7 @@ def plan(
     seed: int = 0,
     dataset: str = "PIE",
     load: Callable[[ComponentsRun], Data] = faces,
-) -> list[Task]:
+) -> list[ExperimentTask]:
     """Every model with every graph; `load` makes other data from a run."""
     of: dict[str, Any] = {
         "subjects": subjects,
@@ -67,7 +67,7 @@ def plan(
         for graph, mask in setups
         for model in check_models(models)
     ]
-    return [Task(run, load, measure) for run in dict.fromkeys(runs)]
+    return [ExperimentTask(run, load, measure) for run in dict.fromkeys(runs)]
 
 
 def measure(run: ComponentsRun, data: Data) -> dict:

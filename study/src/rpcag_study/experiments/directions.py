@@ -17,8 +17,8 @@ from scipy import linalg
 
 from rpcag_study.datasets import Data
 from rpcag_study.experiments.task import (
+    ExperimentTask,
     Recorded,
-    Task,
     check_models,
     faces,
     fixed,
@@ -63,7 +63,7 @@ def plan(
     seed: int = 0,
     dataset: str = "PIE",
     load: Callable[[DirectionsRun], Data] = faces,
-) -> list[Task]:
+) -> list[ExperimentTask]:
     """Every model on one graph; `load` makes other images from a run."""
     of: dict[str, Any] = {
         "mask": mask,
@@ -73,7 +73,7 @@ def plan(
         "dataset": dataset,
     }
     return [
-        Task(
+        ExperimentTask(
             DirectionsRun(model, graph if METHODS[model].uses_graph else None, **of),
             load,
             measure,
@@ -172,30 +172,3 @@ def tables(records: Iterable[dict]) -> list[Table]:
         "plane of those found without blocks; of L less its mean row, and uncentred"
     )
     return [Table(title, header, rows)] if rows else []
-
-
-def says(records: Iterable[dict]) -> str:
-    """The outcome in words: what the mean row does to the first direction."""
-    found = {r["run"]["model"]: r for r in of_experiment("directions", records)}
-    if "RPCAG" not in found:
-        return ""
-    rpcag = found["RPCAG"]
-    raw = rpcag["uncentred"]
-    text = (
-        "In the paper the second singular value of RPCAG is much smaller than the "
-        "first. So it is here for L as it comes: "
-        f"{raw['second'][0] if raw['second'] else 0:.2f} of the first. But "
-        f"{100 * rpcag['mean']:.0f} % of the squares of this L are its mean row, what "
-        "is the same in all faces and hardly seen by a graph; the first direction is "
-        f"then that offset, {100 * raw['clean'][0]:.0f} % clean. Of what varies "
-        f"between faces, the second singular value is "
-        f"{rpcag['singular_values'][1]:.2f} of the first, and the directions are "
-        f"{100 * rpcag['clean'][0]:.0f} and {100 * rpcag['clean'][-1]:.0f} % clean"
-    )
-    if "PCA" in found:
-        pca = found["PCA"]
-        text += (
-            f", those of PCA {100 * pca['clean'][0]:.0f} and "
-            f"{100 * pca['clean'][-1]:.0f} %"
-        )
-    return text + "."

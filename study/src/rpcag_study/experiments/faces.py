@@ -15,16 +15,16 @@ import numpy as np
 from rpcag_study.datasets import Data
 from rpcag_study.experiments.graph_quality import Told
 from rpcag_study.experiments.task import (
+    ExperimentTask,
     Recorded,
-    Task,
     check_models,
     faces,
     of_experiment,
-    quietly,
 )
 from rpcag_study.grids import Grid, combinations
 from rpcag_study.model_input import MASKS, Mask, ModelInput
 from rpcag_study.models import LOW_RANK, ROWS, low_rank_factors
+from rpcag_study.runs import quietly
 from rpcag_study.tables import Table, percent
 
 # Faces of one person under all lights lie near a space of nine dimensions (Basri and
@@ -78,12 +78,12 @@ def plan(
     seeds: Sequence[int] = (1, 2, 3),
     dataset: str = "PIE",
     load: Callable[[FacesRun], Data] = faces,
-) -> list[Task]:
+) -> list[ExperimentTask]:
     """Every model with and without the mask; `load` makes other images from a run."""
     if min(subjects, default=1) < 1:
         raise ValueError(f"subjects must be 1 or more, got {min(subjects)}")
     return [
-        Task(
+        ExperimentTask(
             FacesRun(model, mask, count, images, corruption, seed, dataset),
             load,
             measure,
@@ -257,34 +257,6 @@ def _over_seeds(records: list[dict], lam: Any) -> dict[Any, float]:
             if values["lam"] == lam:
                 found[values.get("gamma")].append(error)
     return {gamma: float(np.mean(errors)) for gamma, errors in found.items()}
-
-
-def says(records: Iterable[dict]) -> str:
-    """The outcome in words."""
-    records = of_experiment("faces", records)
-    lines = []
-    for subjects in sorted({r["run"]["subjects"] for r in records}):
-        for mask in MASKS:
-            found = by_model(records, subjects, mask)
-            if not found:
-                continue
-            errors = {
-                model: float(np.mean([r["trials"][0][1] for r in of_model]))
-                for model, of_model in found.items()
-            }
-            order = sorted(errors, key=lambda model: errors[model])
-            text = (
-                f"- {_people(subjects)}, {WHAT[mask]}: {order[0]} is nearest to the "
-                f"clean images ({percent(errors[order[0]])} %)"
-            )
-            if "RPCAG" in errors:
-                place = order.index("RPCAG") + 1
-                text += (
-                    f"; RPCAG with the gamma for clustering is number {place} of "
-                    f"{len(order)} ({percent(errors['RPCAG'])} %)"
-                )
-            lines.append(text + ".")
-    return "\n".join(lines)
 
 
 def _people(subjects: int) -> str:

@@ -14,16 +14,16 @@ from rpcag.graphs import CompleteGraph, KNNGraph, inpaint_tv
 from rpcag_study.datasets import Data
 from rpcag_study.datasets import load as load_named
 from rpcag_study.experiments.task import (
+    ExperimentTask,
     Recorded,
-    Task,
     check_models,
     embed,
     fair_errors,
     of_experiment,
-    seed_of,
 )
 from rpcag_study.grids import METHODS
 from rpcag_study.model_input import CorruptedData, ModelInput
+from rpcag_study.runs import seed_of
 from rpcag_study.tables import Table, percent
 
 # From the most to the least.
@@ -72,7 +72,7 @@ def plan(
     corruption: str = "missing35",
     dataset: str = "YALE",
     load: Callable[[GraphQualityRun], Data] = named,
-) -> list[Task]:
+) -> list[ExperimentTask]:
     """Every knowledge and seed; `load` makes other data from a run."""
     for name in knowledge:
         if name not in KNOWLEDGE:
@@ -90,7 +90,7 @@ def plan(
             for name in knowledge
             if on_graphs
         ]
-    return [Task(run, load, measure) for run in runs]
+    return [ExperimentTask(run, load, measure) for run in runs]
 
 
 class Told(CorruptedData):

@@ -17,8 +17,8 @@ from rpcag.metrics import recovery_error
 from rpcag.models import RPCAG
 from rpcag_study.datasets import Data
 from rpcag_study.experiments.task import (
+    ExperimentTask,
     Recorded,
-    Task,
     faces,
     fair_errors,
     of_experiment,
@@ -94,7 +94,7 @@ def plan(
     seed: int = 0,
     dataset: str = "PIE",
     load: Callable[[FacesGridRun], Data] = faces,
-) -> list[Task]:
+) -> list[ExperimentTask]:
     """One run per matrix: `images` x `occlusions` of faces, `ranks` x `shares` random.
 
     Ranks are shares of n, occlusions and shares of errors are per cents; an empty list
@@ -106,12 +106,14 @@ def plan(
         "seed": seed,
     }
     made = [
-        Task(LowRankGridRun(n, round(rank * n), share, **grid), low_rank, recover)
+        ExperimentTask(
+            LowRankGridRun(n, round(rank * n), share, **grid), low_rank, recover
+        )
         for rank in ranks
         for share in shares
     ]
     made += [
-        Task(
+        ExperimentTask(
             FacesGridRun(subjects, count, f"occlusion{share}", dataset=dataset, **grid),
             load,
             cluster,

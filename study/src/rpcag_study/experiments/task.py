@@ -1,21 +1,16 @@
 """What the experiments share: a run and its work, and models at fixed parameters."""
 
-import hashlib
-import json
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from rpcag_study.datasets import Data, load
 from rpcag_study.grids import METHODS, Grid, Method
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import ModelInput
-from rpcag_study.runs import KMEANS
+from rpcag_study.runs import KMEANS, quietly, seed_of
 from rpcag_study.table_cells import CHOSEN
 
 
@@ -35,7 +30,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Task:
+class ExperimentTask:
     """A run, the data it is on and what is done with them, in any process."""
 
     run: Any
@@ -46,14 +41,6 @@ class Task:
         with quietly():
             found = self.work(self.run, self.load(self.run))
         return {"run": self.run.record()} | found
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """One BLAS thread, and no word of models that stop early, as they are meant to."""
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def of_experiment(name: str, records: Iterable[dict]) -> list[dict]:
@@ -121,12 +108,6 @@ def fair_errors(Q: np.ndarray, inputs: ModelInput, *seeds_of: Any) -> list[float
     seed = seed_of(*seeds_of)
     found = errors(Q, inputs.y, inputs.n_classes, *KMEANS["fair"], seed)
     return [round(float(error), 4) for error in found.mean(axis=0)]
-
-
-def seed_of(*parts: Any) -> int:
-    """The same for the same parts, in whatever order things are done."""
-    text = json.dumps(parts, sort_keys=True).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")
 
 
 def rounded(array: np.ndarray, digits: int) -> list:

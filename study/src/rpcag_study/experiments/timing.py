@@ -16,8 +16,8 @@ from scipy import linalg
 
 from rpcag_study.datasets import Data
 from rpcag_study.experiments.task import (
+    ExperimentTask,
     Recorded,
-    Task,
     check_models,
     embed,
     faces,
@@ -67,10 +67,10 @@ def plan(
     seed: int = 0,
     dataset: str = "PIE",
     load: Callable[[TimingRun], Data] = faces,
-) -> list[Task]:
+) -> list[ExperimentTask]:
     """Every model at every size; `load` makes other data from a run."""
     return [
-        Task(
+        ExperimentTask(
             TimingRun(
                 subjects,
                 count,

@@ -1,11 +1,10 @@
 """Moving objects in six videos with hand-made masks, by every method.
 
-All methods get the same frames and the same rule from background to mask
-(`rpcag.video.masks`); HOW says where its constants come from. OpenCV's methods, which
-learn as they go, see the video twice; their own decisions take the place
+All methods get the same frames and the same rule from background to mask. OpenCV's
+methods, which learn as they go, see the video twice; their own decisions take the place
 of the threshold, without their detection of shadows. The record also has their F as
-they come: with it, and nothing else. Some videos have masks of frames that are far from
-the clip: those are scored apart, with what was learnt from the clip.
+they come: with it, and nothing else. Frames with masks that are far from the clip are
+scored apart, with what was learned from the clip.
 """
 
 import time
@@ -27,7 +26,12 @@ from rpcag.video import (
 )
 from rpcag_study.datasets import Video, load_video
 from rpcag_study.datasets.files import cache_folder, write_arrays
-from rpcag_study.experiments.task import Recorded, Task, check_models, of_experiment
+from rpcag_study.experiments.task import (
+    ExperimentTask,
+    Recorded,
+    check_models,
+    of_experiment,
+)
 from rpcag_study.tables import Table
 
 CLIPS = ("hall", "bootstrap", "shoppingmall", "lobby", "highway", "pedestrians")
@@ -38,7 +42,7 @@ SHOWN = 20  # masked frames kept for pictures, at the most
 QUICK: dict[str, Any] = {"clips": ["shoppingmall"]}
 
 
-class Found(NamedTuple):
+class FoundMasks(NamedTuple):
     """Of the frames with masks: what moves, and what is behind it."""
 
     masks: np.ndarray
@@ -61,8 +65,8 @@ class VideoRun(Recorded):
 # -- methods ---------------------------------------------------------------------------
 
 
-def _decomposition(name: str, **options: Any) -> Callable[..., Found]:
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> Found:
+def _decomposition(name: str, **options: Any) -> Callable[..., FoundMasks]:
+    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
         model = BackgroundModel(name, **options).fit(frames)
         fit = model.estimator_
         background = model.fitted_background(masked)
@@ -79,12 +83,12 @@ def _decomposition(name: str, **options: Any) -> Callable[..., Found]:
         elsewhere = np.zeros(others.shape[:3], bool)
         if len(others):
             elsewhere = model.mask(others, model.background(others))
-        return Found(masks, background, elsewhere, facts)
+        return FoundMasks(masks, background, elsewhere, facts)
 
     return find
 
 
-def _median(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> Found:
+def _median(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
     X = scaled(frames)
     median = np.median(X, axis=0)
     rule = fit_mask_rule(frames, median)
@@ -93,11 +97,11 @@ def _median(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> Found
     elsewhere = np.zeros(others.shape[:3], bool)
     if len(others):
         elsewhere = rule(scaled(others), np.broadcast_to(median, others.shape))
-    return Found(rule(X[masked], background), background, elsewhere, facts)
+    return FoundMasks(rule(X[masked], background), background, elsewhere, facts)
 
 
-def _opencv(name: str) -> Callable[..., Found]:
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> Found:
+def _opencv(name: str) -> Callable[..., FoundMasks]:
+    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
         try:
             import cv2
         except ImportError as error:
@@ -133,7 +137,7 @@ def _opencv(name: str) -> Callable[..., Found]:
         if len(others):
             last = np.broadcast_to(background[-1], others.shape)
             elsewhere = refined(elsewhere, scaled(others), last, noise)
-        return Found(found, background, elsewhere, facts)
+        return FoundMasks(found, background, elsewhere, facts)
 
     return find
 
@@ -142,7 +146,7 @@ def _opencv(name: str) -> Callable[..., Found]:
 # motion as data; with the paper's lam, graph and gamma; the others.
 ALL: dict[str, Any] = {"skip_motion": False}
 PAPER = ALL | {"lam": "paper"}
-METHODS: dict[str, Callable[..., Found]] = {
+METHODS: dict[str, Callable[..., FoundMasks]] = {
     "RPCAG": _decomposition("rpcag"),
     "RPCA": _decomposition("rpca"),
     "RPCAG, all entries": _decomposition("rpcag", **ALL),
@@ -167,7 +171,7 @@ def plan(
     every: int = 1,
     load: Callable[[VideoRun], Any] | None = None,
     pictures: Path | None = None,
-) -> list[Task]:
+) -> list[ExperimentTask]:
     """Every method on every clip; `load` makes other videos from a run.
 
     What is needed for pictures is put into a folder, in the user's cache if none is
@@ -184,7 +188,7 @@ def plan(
         return measure(run, video, folder)
 
     return [
-        Task(VideoRun(clip, model, every), load, work)
+        ExperimentTask(VideoRun(clip, model, every), load, work)
         for clip in clips
         for model in check_models(models, METHODS)
     ]
@@ -230,7 +234,7 @@ def thinned(video: Video, every: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def behind_error(background: np.ndarray, video: Video, frames) -> float | None:
-    """Mean distance, in grey levels, from the true background behind the objects.
+    """Mean distance, in gray levels, from the true background behind the objects.
 
     The truth is the median of a pixel over the frames in which nothing is before it,
     where these are at least fifty: only videos with a mask for every frame have them.
@@ -261,7 +265,7 @@ def picture_file(run: dict, folder: Path | None = None) -> Path:
     return folder / f"{run['clip']}-{name}-{run['every']}.npz"
 
 
-def _keep(run: VideoRun, video: Video, found: Found, folder: Path) -> None:
+def _keep(run: VideoRun, video: Video, found: FoundMasks, folder: Path) -> None:
     """For pictures: some of the masked frames."""
     count = min(SHOWN, len(video.masks))
     chosen = np.unique(np.linspace(0, len(video.masks) - 1, count).astype(int))
@@ -277,17 +281,6 @@ def _keep(run: VideoRun, video: Video, found: Found, folder: Path) -> None:
 
 def _digits(number: float) -> float:
     return float(f"{number:.4g}")
-
-
-def _counted(clips: Sequence[str]) -> str:
-    return f"{len(clips)} ({_listed(clips)})" if clips else "none"
-
-
-def _listed(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -348,10 +341,11 @@ def tables(records: Iterable[dict]) -> list[Table]:
         ),
         Table("Precision / recall in %", header, both),
         Table(
-            "Mean error of the background behind objects, in grey levels of 255",
+            "Mean error of the background behind objects, in gray levels of 255",
             header,
             rows(lambda r: r["behind"], "{:.1f}"),
-            note=_on_the_median(found, clips),
+            note="The true background is one picture for all frames, the median of "
+            "those without an object at the pixel. This favors the median.",
         ),
         Table(
             "Milliseconds of one core per frame",
@@ -392,129 +386,23 @@ def _has_others(found: dict[tuple[str, str], dict], clip: str) -> bool:
     return any(record.get("elsewhere") is not None for record in records)
 
 
-def _on_the_median(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> str:
-    """In words, where the plain median has a better background than RPCAG."""
-    nearer = []
-    for clip in clips:
-        theirs, ours = (
-            found.get((clip, model), {}).get("behind") for model in ("median", "RPCAG")
-        )
-        if theirs is not None and ours is not None and theirs < ours:
-            nearer.append(f"{clip} ({theirs:.1f} against {ours:.1f})")
-    if not nearer:
-        return ""
-    return (
-        f"The plain median is nearer to the true background than RPCAG on "
-        f"{_listed(nearer)}. The truth is one picture for all frames, the median of "
-        "those in which nothing is before a pixel, which favours it."
-    )
-
-
-HOW = """\
-RPCAG is the default of `rpcag background`: lam = 1 / (sqrt(n) + sqrt(p)), our graph
-between frames, gamma from the noise of the video, entries in motion missing to the
-model. RPCA has the same, but for the graph; "all entries" is with those in motion as
-data. "Paper" is with all entries, the paper's lam = 1 / sqrt(max(n, p)) and, on its
-complete graph, its gamma of 10, or without a graph. MOG2 and KNN are OpenCV's, in a
-second pass; their decisions take the place of our threshold, without their detection of
-shadows and with ours and the rest of our rule. "As it comes" is with their detection
-and nothing else. All others share one rule from background to mask.
-Every parameter is the same for all clips or follows from the frames. The constants of
-the rule are the end of a [search on made-up clips](video.md#how-the-mask-is-made); no
-mask made by hand had a say in it. What steps the rule has was learnt by looking at
-these six clips and their masks, as that page tells. Frames far from the clips (9 of
-hall, 9 of bootstrap, 3 of lobby, some minutes away) had no part in that, nor in any
-fit: models split them by `transform`."""
-
-
-def says(records: Iterable[dict]) -> str:
-    """What was run, and how RPCAG fares, in sentences."""
+def outcome(records: Iterable[dict]) -> str:
+    """Whether the clips show a difference between RPCAG and RPCA, by a sign test."""
     found = scores(records)
-    frames = {r["run"]["clip"]: (r["frames"], r["masks"]) for r in found.values()}
-    clips = [clip for clip in CLIPS if clip in frames]
-    clips += sorted(set(frames) - set(CLIPS))
-    named = ", ".join(
-        f"{c} ({frames[c][0]} frames, {frames[c][1]} masks)" for c in clips
-    )
-    lines = [f"Clips: {named}."]
-    thin = max((r["run"]["every"] for r in found.values()), default=1)
-    if thin > 1:
-        lines.append(f"Of the frames without masks at most every {thin}th was taken.")
-    gaps = [r["facts"]["gap"] for r in found.values() if "gap" in r["facts"]]
-    if gaps:
-        lines.append(f"The largest certified gap of a fit is {max(gaps):.1e}.")
-    pairs = [(found.get((c, "RPCAG")), found.get((c, "RPCA"))) for c in clips]
-    apart = {
-        clip: ours["f"] - theirs["f"]
-        for clip, (ours, theirs) in zip(clips, pairs, strict=True)
-        if ours and theirs
-    }
-    paragraphs = [" ".join(lines)]
-    if apart:
-        paragraphs.append(_on_rpca(apart))
-    standing = _standing(found, clips)
-    if standing:
-        paragraphs.append(standing)
-    return "\n\n".join(paragraphs)
-
-
-def _on_rpca(apart: dict[str, float]) -> str:
-    """Whether these clips tell RPCAG from RPCA."""
-    n, values = len(apart), list(apart.values())
-    above, below = ([c for c, d in apart.items() if s * d > 0] for s in (1, -1))
-    said = (
-        f"F of RPCAG is above that of RPCA on {_counted(above)} and below on "
-        f"{_counted(below)}: {np.mean(values):+.3f} on average, from "
-        f"{min(values):+.3f} to {max(values):+.3f}."
-    )
-    split = len(above) + len(below)
-    p = binomtest(len(above), split).pvalue if split else 1.0
-    test = f"exact sign test, two-sided p = {p:.2g}"
-    if p > LEVEL:
-        clips = "One clip does" if n == 1 else f"{n} clips do"
-        return f"{said} {clips} not tell the two apart ({test})."
-    return f"{said} These clips tell the two apart ({test})."
-
-
-def _standing(found: dict[tuple[str, str], dict], clips: Sequence[str]) -> str:
-    """The best method, on the clips and on frames far from them."""
-    beyond = [c for c in clips if _has_others(found, c)]
-    lines = []
-    for of, where in (
-        (means(found, clips), _listed(clips)),
-        (means(found, beyond, elsewhere=True), f"frames far from {_listed(beyond)}"),
-    ):
-        if len(of) < 2:
-            continue
-        order = sorted(of, key=lambda m: -of[m])
-        line = (
-            f"On {where} the highest mean F of {len(of)} methods is "
-            f"{order[0]}'s, {of[order[0]]:.3f}"
-        )
-        if "RPCAG" in of and order[0] != "RPCAG":
-            place = order.index("RPCAG") + 1
-            line += f"; RPCAG is number {place} with {of['RPCAG']:.3f}"
-        lines.append(f"{line}.")
-    return " ".join(lines)
-
-
-def page(records: list[dict], picture: str | None = None) -> str:
-    """All of it as one page, from the store."""
-    sections = [
-        "# Videos, by every method",
-        "Written by `rpcag reproduce video --page` from the stored results.",
-        HOW,
-        says(records),
+    apart = [
+        found[clip, "RPCAG"]["f"] - found[clip, "RPCA"]["f"]
+        for clip in dict.fromkeys(clip for clip, _ in found)
+        if (clip, "RPCAG") in found and (clip, "RPCA") in found
     ]
-    for table in tables(records):
-        note = f"{table.note}\n\n" if table.note else ""
-        sections.append(f"**{table.title}**\n\n{note}{table.markdown().strip()}")
-    if picture is not None:
-        sections.append(
-            "Where RPCA and RPCAG differ most, of every clip one frame:\n\n"
-            f"![Frames, backgrounds and masks]({picture})"
-        )
-    return "\n\n".join(sections) + "\n"
+    above, below = (sum(sign * d > 0 for d in apart) for sign in (1, -1))
+    if not above + below:
+        return ""
+    p = binomtest(above, above + below).pvalue
+    clear = "a" if p <= LEVEL else "no"
+    return (
+        f"F of RPCAG is higher than that of RPCA on {above} clips and lower on "
+        f"{below}: {clear} significant difference (sign test, p = {p:.2g})."
+    )
 
 
 def _shown(mean: float | None) -> str:
