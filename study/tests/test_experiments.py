@@ -344,10 +344,8 @@ def test_directions_are_those_of_the_low_rank_matrix(stores):
     ("name", "axes"),
     [
         ("components", 2 * 11),
-        ("graph_quality", 2),
-        ("parameters", 2 + 2),  # each with a bar of colours
+        ("parameters", 2 + 2),  # each with a bar of colors
         ("directions", 3 * 9),
-        ("timing", 2),
     ],
 )
 def test_figures_have_a_panel_for_everything(name, axes, stores, tmp_path):

@@ -49,7 +49,7 @@ def test_the_report_is_printed_and_written(store, tmp_path):
     result = call("report", "-s", store, "-o", folder, "--page", page)
     assert result.exit_code == 0, result.output
     names = {path.name for path in folder.iterdir()}
-    assert {"errors.csv", "wins.csv", "oracle_complete_zeros_ORL.tex"} <= names
+    assert {"errors.csv", "wins.csv", "oracle_complete_zeros_ORL.csv"} <= names
     assert not any(name.endswith(".part") for name in names)
     picture = folder / "printed_against_ours.png"
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def labelled(folder, rng):
+def labeled(folder, rng):
     """Files of the right numbers of samples; features tell class and place in it."""
     for name in NAMES:
         classes, per_class = WHOLE[name]
@@ -96,7 +96,7 @@ def test_videos_that_do_not_fit_are_refused(changed, message):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_paper_has_that_many_of_every_class(labelled, name, seed):
+def test_the_paper_has_that_many_of_every_class(labeled, name, seed):
     data = load(name, seed=seed, verify=False)
     classes, per_class = PAPER[name]
     np.testing.assert_array_equal(data.y, np.repeat(np.arange(classes), per_class))
@@ -107,14 +107,14 @@ def test_the_paper_has_that_many_of_every_class(labelled, name, seed):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_seed_decides_where_there_is_a_choice(labelled, name):
+def test_the_seed_decides_where_there_is_a_choice(labeled, name):
     first, again, other = (load(name, seed=seed, verify=False) for seed in (5, 5, 6))
     np.testing.assert_array_equal(first.X, again.X)
     assert np.array_equal(first.X, other.X) == (PAPER[name] == WHOLE[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_is_all(labelled, name):
+def test_all_is_all(labeled, name):
     data = load(name.lower(), subset="all", verify=False)
     classes, per_class = WHOLE[name]
     assert data.name == name
@@ -122,7 +122,7 @@ def test_all_is_all(labelled, name):
     np.testing.assert_array_equal(source(data)[0], data.y)
 
 
-def test_seed_zero_is_the_composition_of_the_study(labelled):
+def test_seed_zero_is_the_composition_of_the_study(labeled):
     label, place = source(load("PIE", verify=False))
     assert label.max() == 29
     np.testing.assert_array_equal(place[:10], [0, 4, 8, 12, 16, 21, 25, 29, 33, 37])
@@ -133,7 +133,7 @@ def test_seed_zero_is_the_composition_of_the_study(labelled):
     np.testing.assert_array_equal(place[:10], np.arange(10))
 
 
-def test_other_seeds_draw_subjects_and_images(labelled):
+def test_other_seeds_draw_subjects_and_images(labeled):
     label, place = source(load("PIE", seed=1, verify=False))
     assert label.max() > 29
     by_subject = place.reshape(30, 10)
@@ -145,7 +145,7 @@ def test_other_seeds_draw_subjects_and_images(labelled):
 
 
 @pytest.mark.parametrize("name", ["PIE", "COIL20", "MNIST", "USPS"])
-def test_a_draw_without_the_samples_of_others(labelled, name):
+def test_a_draw_without_the_samples_of_others(labeled, name):
     def samples(seed, **options):
         found = source(load(name, seed=seed, verify=False, **options))
         return set(zip(*map(np.ndarray.tolist, found), strict=True))
@@ -158,7 +158,7 @@ def test_a_draw_without_the_samples_of_others(labelled, name):
     assert new == samples(3, without=(12, 11))
 
 
-def test_where_all_is_used_nothing_is_left(labelled):
+def test_where_all_is_used_nothing_is_left(labeled):
     for name, seeds in (("ORL", (11, 12, 13)), ("YALE", (3,)), ("BCI", (1, 2))):
         with pytest.raises(ValueError, match=r"without the samples of seeds .* wanted"):
             load(name, seed=1, without=np.array(seeds), verify=False)
@@ -167,7 +167,7 @@ def test_where_all_is_used_nothing_is_left(labelled):
 
 
 @pytest.mark.parametrize("per_class", [20, 40])
-def test_larger_parts_of_pie(labelled, per_class):
+def test_larger_parts_of_pie(labeled, per_class):
     label, place = source(load("PIE", per_class=per_class, verify=False))
     np.testing.assert_array_equal(label, np.repeat(np.arange(30), per_class))
     np.testing.assert_array_equal(
@@ -178,7 +178,7 @@ def test_larger_parts_of_pie(labelled, per_class):
 
 
 @pytest.mark.parametrize("per_class", [0, 43, -1])
-def test_no_class_has_that_many(labelled, per_class):
+def test_no_class_has_that_many(labeled, per_class):
     with pytest.raises(ValueError, match=f"between 1 and 42.*got {per_class}"):
         load("PIE", per_class=per_class, verify=False)
 
@@ -433,7 +433,7 @@ def test_orl_is_replaced_by_the_olivetti_faces(folder, monkeypatch, rng):
         load("ORL-28x23")
 
 
-def test_a_file_spares_the_download(labelled, asked):
+def test_a_file_spares_the_download(labeled, asked):
     assert load("MNIST", verify=False).X.shape == (300, 2)
     assert asked == []
 

@@ -102,25 +102,23 @@ def datasets(json: Json = False) -> None:
     rpcag datasets --json
     """
     from rpcag_study.datasets import list_datasets
+    from rpcag_study.tables import Table
 
     if json:
         shown = ("name", "kind", "n", "p", "classes", "is_present", "terms")
         print_json([{s: getattr(e, s) for s in shown} for e in list_datasets()])
         return
-    table = RichTable(title="Data sets (research use; see the terms)")
-    for name in ("name", "kind", "n", "p", "classes", "here", "terms"):
-        table.add_column(name, justify="right" if name in "np" else "left")
-    for entry in list_datasets():
-        table.add_row(
-            entry.name,
-            entry.kind,
-            str(entry.n),
-            str(entry.p),
-            "-" if entry.classes is None else str(entry.classes),
-            "yes" if entry.is_present else "no",
-            entry.terms,
-        )
-    console().print(table)
+    rows = [
+        [e.name, str(e.n), str(e.p), str(e.classes or "-"), _yes(e.is_present), e.terms]
+        for e in list_datasets()
+    ]
+    header = ["name", "samples", "features", "classes", "present", "terms"]
+    title = "Data sets (research use; see the terms)"
+    console().print(_rich(Table(title, header, rows)))
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 @reproduce.callback()
@@ -412,7 +410,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Folder for every table (CSV, LaTeX) and figure."
+            "--output", "-o", help="Folder for every table (CSV) and figure (PNG)."
         ),
     ] = None,
     page: Annotated[

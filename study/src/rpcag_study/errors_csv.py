@@ -89,19 +89,13 @@ def _numbers(report: Report, cell: list, errors: list[float]) -> list[str]:
 
 def _order(report: Report):
     """Protocols and setups together, then data sets, columns and models as shown."""
-    columns = corruptions_of(trial.column for trial in report.trials)
+    corruptions = corruptions_of(trial.column for trial in report.trials)
     models = [*METHODS, *report.own_models]
+    places = {3: report.datasets, 4: corruptions, 5: models}
 
-    def key(row: list) -> tuple:
-        protocol, graph, mask, dataset, corruption, model, form = row[:7]
-        return (
-            (*PROTOCOLS, protocol).index(protocol),
-            graph,
-            mask,
-            report.datasets.index(dataset),
-            columns.index(corruption),
-            models.index(model),
-            form,
-        )
+    def key(row: list) -> list:
+        protocol = PROTOCOLS.index(row[0]) if row[0] in PROTOCOLS else len(PROTOCOLS)
+        rest = [places[j].index(row[j]) if j in places else row[j] for j in range(1, 7)]
+        return [protocol, *rest]
 
     return key

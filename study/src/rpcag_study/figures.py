@@ -16,13 +16,10 @@ from matplotlib.lines import Line2D
 from rpcag.plugins import read_npz
 from rpcag_study.experiments import components as components_
 from rpcag_study.experiments import directions as directions_
-from rpcag_study.experiments import graph_quality as graph_quality_
 from rpcag_study.experiments import parameters as parameters_
-from rpcag_study.experiments import timing as timing_
 from rpcag_study.experiments import video as video_
 from rpcag_study.experiments.task import needed
 from rpcag_study.grids import METHODS
-from rpcag_study.printed import times
 from rpcag_study.recovery_figures import faces, phase, phase_difference
 from rpcag_study.report import SETUP_NAMES, Report
 from rpcag_study.summary import AS_PRINTED
@@ -32,12 +29,10 @@ __all__ = [
     "components",
     "directions",
     "faces",
-    "graph_quality",
     "parameters",
     "phase",
     "phase_difference",
     "printed_against_ours",
-    "timing",
 ]
 
 # One color per model, the same in every figure; RPCAG stands out.
@@ -143,59 +138,6 @@ def _cloud(axis, record: dict) -> None:
         side.set_ticklabels([])
         side.set_tick_params(length=0)
     axis.set_box_aspect((1, 1, 1), zoom=1.15)
-
-
-# -- graph quality ---------------------------------------------------------------------
-
-
-def graph_quality(records: Iterable[dict]) -> Figure:
-    """Bars by knowledge of the mask, a panel per graph; whiskers: spread over seeds."""
-    found = graph_quality_.errors_of(needed("graph-quality", records))
-    graphs = [g for g in graph_quality_.GRAPHS if any(key[0] == g for key in found)]
-    models = [m for m in METHODS if any(key[2] == m for key in found)]
-    figure = Figure(figsize=(9, 2.9 * len(graphs) + 0.5), dpi=150, layout="constrained")
-    axes = figure.subplots(len(graphs), 1, squeeze=False, sharey=True)[:, 0]
-    for axis, graph in zip(axes, graphs, strict=True):
-        groups = [k for k in graph_quality_.KNOWLEDGE if (graph, k) in _pairs(found)]
-        for j, model in enumerate(models):
-            values = [
-                found.get((graph, k, model), found.get(("none", None, model), []))
-                for k in groups
-            ]
-            _bars(axis, values, j, len(models), model)
-        axis.set_xticks(range(len(groups)), [_broken(k) for k in groups], fontsize=9)
-        axis.set_title(graph_quality_.GRAPHS[graph], fontsize=10)
-        axis.set_ylabel("clustering error, %", fontsize=9)
-        _plain(axis)
-        axis.grid(axis="y", linewidth=0.4, alpha=0.6)
-        axis.set_axisbelow(True)
-    _legend(figure, models)
-    return figure
-
-
-def _pairs(found: dict) -> set:
-    return {key[:2] for key in found}
-
-
-def _bars(axis: Axes, values: list[list[float]], j: int, count: int, model: str):
-    width = 0.84 / count
-    at = np.arange(len(values)) + (j - (count - 1) / 2) * width
-    height = np.array([100 * np.mean(v) if v else np.nan for v in values])
-    spread = np.array([100 * np.std(v, ddof=1) if len(v) > 1 else 0 for v in values])
-    axis.bar(at, height, 0.92 * width, color=COLORS[model])
-    if spread.any():
-        axis.errorbar(at, height, spread, fmt="none", ecolor="black", elinewidth=0.8)
-
-
-def _broken(knowledge: str) -> str:
-    """The name of a knowledge on short lines."""
-    words = graph_quality_.KNOWLEDGE[knowledge].split()
-    lines = [""]
-    for word in words:
-        if len(lines[-1]) + len(word) > 16:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return "\n".join(lines)
 
 
 # -- parameters ------------------------------------------------------------------------
@@ -352,61 +294,6 @@ def _direction(axis: Axes, record: dict, i: int) -> None:
     axis.imshow(image, cmap="RdBu_r", vmin=-span, vmax=span)
 
 
-# -- timing ----------------------------------------------------------------------------
-
-
-def timing(records: Iterable[dict]) -> Figure:
-    """Seconds and errors by size: ours in full lines, the paper's dashed."""
-    found = {(r["run"]["model"], r["n"]): r for r in needed("timing", records)}
-    models = [m for m in timing_.MODELS if any(key[0] == m for key in found)]
-    sizes = sorted({n for _, n in found})
-    printed = times()
-    figure = Figure(figsize=(9.5, 4.2), dpi=150, layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for model in models:
-        ours = [(n, found[model, n]) for n in sizes if (model, n) in found]
-        theirs = [(n, printed[model, n]) for n in sizes if (model, n) in printed]
-        for axis, mine, paper in (
-            (
-                left,
-                [r["seconds"]["fit"] for _, r in ours],
-                [seconds for _, (seconds, _) in theirs],
-            ),
-            (
-                right,
-                [100 * r["errors"][0] for _, r in ours],
-                [error for _, (_, error) in theirs],
-            ),
-        ):
-            color = COLORS[model]
-            axis.plot([n for n, _ in ours], mine, "o-", color=color, markersize=4)
-            axis.plot(
-                [n for n, _ in theirs],
-                paper,
-                "x--",
-                color=color,
-                markersize=5,
-                linewidth=0.9,
-            )
-    left.set_yscale("log")
-    left.set_title("seconds of one fit without its graph", fontsize=10)
-    right.set_title("clustering error, %", fontsize=10)
-    right.set_ylim(0, 100)
-    for axis in (left, right):
-        axis.set_xscale("log")
-        axis.set_xticks(sizes, [str(n) for n in sizes])
-        axis.set_xticks([], minor=True)
-        axis.set_xlabel("n", fontsize=9)
-        axis.grid(linewidth=0.4, alpha=0.6)
-        _plain(axis)
-    lines = [
-        Line2D([], [], color="black", marker="o", markersize=4),
-        Line2D([], [], color="black", marker="x", linestyle="--", linewidth=0.9),
-    ]
-    _legend(figure, models, dict(zip(("ours", "the paper"), lines, strict=True)))
-    return figure
-
-
 # -- shared ----------------------------------------------------------------------------
 
 
@@ -416,17 +303,16 @@ def _colors(models: Sequence[str]) -> dict[str, str]:
     return {model: COLORS.get(model) or more[model] for model in models}
 
 
-def _legend(figure: Figure, models: Sequence[str], more: dict | None = None) -> None:
+def _legend(figure: Figure, models: Sequence[str]) -> None:
     handles = [
         Line2D([], [], color=color, marker="s", linestyle="", markersize=8)
         for color in _colors(models).values()
     ]
-    labels = [*models, *(more or {})]
+    labels = list(models)
     # As many beside each other as fit, in inches: the sign, and letters.
     room = 0.55 + 0.075 * max(map(len, labels))
     beside = max(1, int(figure.get_figwidth() / room))
     lines = -(-len(labels) // beside)
-    handles += list((more or {}).values())
     figure.legend(
         handles,
         labels,

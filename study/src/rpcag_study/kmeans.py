@@ -15,7 +15,7 @@ def kmeans(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lloyd's method from plain k-means++ starts, all runs side by side.
 
-    scikit-learn's k-means++ is greedy (it tries several centres at every step), which
+    scikit-learn's k-means++ is greedy (it tries several centers at every step), which
     moves the errors of the study by up to five points and is not what the paper ran;
     and its thousands of small runs would take most of the study's time.
 
@@ -31,7 +31,7 @@ def kmeans(
 
 
 def _spread(X: np.ndarray, k: int, runs: int, rng) -> np.ndarray:
-    """Centres (runs x k x p): samples drawn by their squared distance to the others."""
+    """Centers (runs x k x p): samples drawn by their squared distance to the others."""
     n = len(X)
     squares = np.einsum("ij,ij->i", X, X)
     chosen = np.empty((runs, k), int)
@@ -41,25 +41,25 @@ def _spread(X: np.ndarray, k: int, runs: int, rng) -> np.ndarray:
             chosen[:, 0] = rng.integers(n, size=runs)
         else:
             total = np.cumsum(nearest, axis=1)
-            # Where all samples coincide with centres, any one will do.
+            # Where all samples coincide with centers, any one will do.
             target = rng.random(runs) * total[:, -1]
             found = (total < target[:, None]).sum(axis=1)
             chosen[:, j] = np.minimum(found, n - 1)
-        centre = X[chosen[:, j]]
-        distance = squares + squares[chosen[:, j], None] - 2 * centre @ X.T
+        center = X[chosen[:, j]]
+        distance = squares + squares[chosen[:, j], None] - 2 * center @ X.T
         np.minimum(nearest, np.maximum(distance, 0), out=nearest)
     return X[chosen]
 
 
-def _lloyd(X: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    runs, k, p = centres.shape
+def _lloyd(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    runs, k, p = centers.shape
     n = len(X)
     labels = np.full((runs, n), -1)
     inertia = np.zeros(runs)
     squares = np.einsum("ij,ij->i", X, X)
     active = np.arange(runs)
     for _ in range(MAX_ITER):
-        C = centres[active]
+        C = centers[active]
         scores = np.einsum("rkp,rkp->rk", C, C)[:, None, :]
         flat = X @ C.reshape(-1, p).T
         distances = scores - 2 * flat.reshape(n, len(active), k).swapaxes(0, 1)
@@ -69,7 +69,7 @@ def _lloyd(X: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         inertia[active] = least.sum(axis=1)
         moved = (new != labels[active]).any(axis=1)
         labels[active] = new
-        centres[active] = _means(X, new, least, k)
+        centers[active] = _means(X, new, least, k)
         active = active[moved]
         if not len(active):
             break
@@ -77,7 +77,7 @@ def _lloyd(X: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _means(X: np.ndarray, labels: np.ndarray, distances: np.ndarray, k: int):
-    """Centres of the clusters; an empty one moves to the sample farthest from its own.
+    """Centers of the clusters; an empty one moves to the sample farthest from its own.
 
     All clusters of all runs are the rows of one sparse matrix of memberships.
     """
@@ -88,13 +88,13 @@ def _means(X: np.ndarray, labels: np.ndarray, distances: np.ndarray, k: int):
         (np.ones(rows.size, X.dtype), (rows, columns)), shape=(runs * k, n)
     )
     count = np.bincount(rows, minlength=runs * k)
-    centres = (members @ X) / np.maximum(count, 1)[:, None]
+    centers = (members @ X) / np.maximum(count, 1)[:, None]
     for empty in np.flatnonzero(count == 0):
         run = empty // k
         farthest = int(distances[run].argmax())
-        centres[empty] = X[farthest]
+        centers[empty] = X[farthest]
         distances[run, farthest] = -np.inf
-    return centres.reshape(runs, k, -1)
+    return centers.reshape(runs, k, -1)
 
 
 def errors(

@@ -15,7 +15,7 @@ Graph = Literal["complete", "knn", "uniform", "robust"]
 Mask = Literal["zeros", "known"]
 GRAPHS = ("complete", "knn", "uniform", "robust")
 MASKS = ("zeros", "known")
-# Neighbours of the several graphs of MMMF and MHMF.
+# Neighbors of the several graphs of MMMF and MHMF.
 SEVERAL = (5, 10, 20)
 
 
@@ -29,16 +29,16 @@ class CorruptedData:
         self._graphs: dict = {}
 
     @cached_property
-    def standardised(self) -> np.ndarray:
+    def standardized(self) -> np.ndarray:
         """Zero mean and unit deviation per feature; lost entries are zeros before."""
-        return _standardise(self.seen)
+        return _standardize(self.seen)
 
     @cached_property
     def observed(self) -> np.ndarray:
         """The same from the entries that were kept, NaN where they were lost."""
         if self.mask is None:
-            return self.standardised
-        return _standardise(np.where(self.mask, self.seen, np.nan))
+            return self.standardized
+        return _standardize(np.where(self.mask, self.seen, np.nan))
 
     @cached_property
     def filled(self) -> np.ndarray:
@@ -59,7 +59,7 @@ class CorruptedData:
 
     @property
     def _rows(self) -> np.ndarray:
-        """What distances are measured on: grey values in [0, 1], or z-scores."""
+        """What distances are measured on: gray values in [0, 1], or z-scores."""
         if self.data.image_shape is not None:
             return self.seen
         return np.nan_to_num(self.observed, nan=0.0)
@@ -90,7 +90,7 @@ class ModelInput:
     """A sample as a model sees it: with a graph, and with or without the mask.
 
     With mask="zeros" lost entries are zeros that are data, as in the paper. With
-    mask="known" features are standardised by what was kept; models that know missing
+    mask="known" features are standardized by what was kept; models that know missing
     entries get NaN, the others the mean of the feature.
     """
 
@@ -114,21 +114,21 @@ class ModelInput:
 
     @property
     def X(self) -> np.ndarray:
-        """Standardised, without NaN."""
+        """Standardized, without NaN."""
         if self.mask == "zeros":
-            return self.sample.standardised
+            return self.sample.standardized
         return np.nan_to_num(self.sample.observed, nan=0.0)
 
     @property
     def X_with_nan(self) -> np.ndarray:
-        """Standardised; NaN where the mask is known."""
+        """Standardized; NaN where the mask is known."""
         if self.mask == "zeros":
-            return self.sample.standardised
+            return self.sample.standardized
         return self.sample.observed
 
     @property
     def feature_scales(self) -> tuple[np.ndarray, np.ndarray]:
-        """The mean and deviation that X was standardised by."""
+        """The mean and deviation that X was standardized by."""
         seen, mask = self.sample.seen, self.sample.mask
         if self.mask == "known" and mask is not None:
             seen = np.where(mask, seen, np.nan)
@@ -136,17 +136,17 @@ class ModelInput:
 
     @property
     def non_negative(self) -> np.ndarray:
-        """Samples of unit norm, not standardised, for NMF and GNMF."""
-        return _unit_rows(self.grey)
+        """Samples of unit norm, not standardized, for NMF and GNMF."""
+        return _unit_rows(self.gray)
 
     @property
-    def grey(self) -> np.ndarray:
-        """Not standardised, without NaN."""
+    def gray(self) -> np.ndarray:
+        """Not standardized, without NaN."""
         return self.sample.seen if self.mask == "zeros" else self.sample.filled
 
     @property
     def unit_rows(self) -> np.ndarray:
-        """Standardised samples of unit norm, for MMF."""
+        """Standardized samples of unit norm, for MMF."""
         return _unit_rows(self.X)
 
     @property
@@ -154,11 +154,11 @@ class ModelInput:
         return self.sample.graph(self.graph)
 
     def adjacencies(self, kind: str = "knn") -> list:
-        """Several graphs, of 5, 10 and 20 neighbours."""
+        """Several graphs, of 5, 10 and 20 neighbors."""
         return [self.sample.graph(f"{kind} {k}") for k in SEVERAL]
 
 
-def _standardise(X: np.ndarray) -> np.ndarray:
+def _standardize(X: np.ndarray) -> np.ndarray:
     mean, deviation = feature_scales(X)
     return (X - mean) / deviation
 
@@ -166,13 +166,13 @@ def _standardise(X: np.ndarray) -> np.ndarray:
 def feature_scales(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and deviation of every feature, of what is not NaN.
 
-    ddof 1, as the authors do; constant features are only centred.
+    ddof 1, as the authors do; constant features are only centered.
     """
     known = ~np.isnan(X)
     count = known.sum(axis=0)
     mean = np.where(known, X, 0.0).sum(axis=0) / np.maximum(count, 1)
-    centred = np.where(known, X - mean, 0.0)
-    deviation = np.sqrt((centred**2).sum(axis=0) / np.maximum(count - 1, 1))
+    centered = np.where(known, X - mean, 0.0)
+    deviation = np.sqrt((centered**2).sum(axis=0) / np.maximum(count - 1, 1))
     constant = deviation <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
     return mean, np.where(constant, 1.0, deviation)
 

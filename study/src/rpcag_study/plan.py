@@ -35,29 +35,20 @@ DEFAULT = ("robust", "known")
 SEEDS = {"oracle": (0,), "fair": (1, 2, 3, 4, 5), "fresh": (21, 22, 23, 24, 25)}
 # The default graph was settled by errors on these draws. As the fair protocol, but with
 # images that are in none of them: of sets that have such images, on columns that are
-# averaged over, with the robust graph and with 10 neighbours.
+# averaged over, with the robust graph and with 10 neighbors.
 SETTLED_ON = (11, 12, 13)
 FRESH = ("PIE", "COIL20", "MNIST", "USPS")
 
 
 @dataclass(frozen=True)
 class Named:
-    """Loads a set of the catalogue."""
+    """Loads a set of the catalog, without the samples of some seeds."""
 
     name: str
+    without: tuple[int, ...] = ()
 
     def __call__(self, seed: int) -> Data:
-        return load(self.name, seed=seed)
-
-
-@dataclass(frozen=True)
-class Fresh:
-    """Loads images of a set that had no say in the default graph."""
-
-    name: str
-
-    def __call__(self, seed: int) -> Data:
-        return load(self.name, seed=seed, without=SETTLED_ON)
+        return load(self.name, seed=seed, without=self.without)
 
 
 class Study:
@@ -115,8 +106,8 @@ class Study:
                 if protocol == "fresh":
                     if name not in FRESH:
                         continue
-                    load = Fresh(name)
-                data = _labelled(load(seed), name)
+                    load = Named(name, SETTLED_ON)
+                data = _labeled(load(seed), name)
                 for corruption in corruptions:
                     if not suits(corruption, data):
                         continue
@@ -199,7 +190,7 @@ def _new(kind: str, name: str, known: Iterable[str]) -> None:
         raise ValueError(f"there is a {kind} {name!r} already; give it another name")
 
 
-def _labelled(data: Any, name: str) -> Data:
+def _labeled(data: Any, name: str) -> Data:
     if not isinstance(data, Data):
         raise ValueError(
             f"the data set {name!r} must be loaded as a rpcag.datasets.Data, got "

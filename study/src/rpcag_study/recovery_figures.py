@@ -90,9 +90,9 @@ def _panels(rows: int, columns: int) -> Figure:
     )
 
 
-def _map(axis: Axes, E: np.ndarray, colours: str, span: tuple[float, float]):
+def _map(axis: Axes, E: np.ndarray, colors: str, span: tuple[float, float]):
     return axis.imshow(
-        E, origin="lower", aspect="auto", cmap=colours, vmin=span[0], vmax=span[1]
+        E, origin="lower", aspect="auto", cmap=colors, vmin=span[0], vmax=span[1]
     )
 
 

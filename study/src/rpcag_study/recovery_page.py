@@ -1,13 +1,13 @@
 """The page docs/recovery.md: low-rank recovery, in numbers and pictures of a store."""
 
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rpcag.plugins import (
-    write_text,
-)
+from rpcag.plugins import write_text
 from rpcag_study.experiments.task import of_experiment
 from rpcag_study.report_files import (
     EXPERIMENTS,
@@ -30,76 +30,13 @@ class Section:
     experiment: str
     title: str
     how: str
-    figures: tuple[tuple[str, str], ...]
-    draw: str = ""
+    figures: list[tuple[str, str]]
+    draw: str
 
 
-SECTIONS = (
-    Section(
-        "phase",
-        "Random low-rank matrices",
-        """\
-`rpcag reproduce phase --size 400`. X = L + S, where L is a product of Gaussian factors
-and S has ±1 at random places; the signs are random, or those of L (coherent). The
-paper names neither the size, nor the graph, nor γ. Here the graph connects each row of
-X to its 10 nearest rows; as the best case, the rows of the clean L. γ is 1/32, the
-least of the paper's grid, or `gamma="clustering"`. λ is 1/√n.
-
-A graph cannot be expected to help here. L = UΣV' is the solution if some Y, equal to
-λ sign(S) on the errors and at most λ elsewhere, has P_T(Y) = UV' + 2γΦL and
-‖Y − P_T(Y)‖₂ ≤ 1, where T is the tangent space at L. Without a graph the right-hand
-side is UV'. As ⟨UV', ΦL⟩ = tr(ΣU'ΦU) ≥ 0, the graph only lengthens it.""",
-        (
-            ("phase", "error of L by rank and share of errors, for every model"),
-            ("phase_difference", "error of RPCAG minus that of RPCA"),
-        ),
-    ),
-    Section(
-        "faces",
-        "Faces behind blocks",
-        """\
-`rpcag reproduce faces`. A black block covers 10 % of every image of CMU PIE. The
-low-rank matrix of each model is compared with the clean images, in gray values. *Mask
-unknown*: black is data. *Mask known*: RPCA, RPCAG and FRPCAG get the block as missing,
-the others the mean of the pixel. Fixed parameters are nine components per person,
-`lam="theory"`, `gamma="clustering"`, and "unit" for FRPCAG. RPCAGCV chooses γ by
-predicting hidden pixels.""",
-        (("faces", "clean, occluded and low-rank images of one person"),),
-        "faces are not in the store; `rpcag report --recovery` draws them where "
-        "`RPCAG_DATA` names the folder of the data",
-    ),
-    Section(
-        "directions",
-        "Principal directions",
-        """\
-`rpcag reproduce directions`. 300 images of 30 people, 20 % of each behind a block, the
-paper's complete graph, black as data. In the paper the second singular value of RPCAG
-is much smaller than the first. The uncentered columns show the same, but there the
-first direction is mostly the mean image, which a graph hardly penalizes. The other
-columns are centered: they show what differs between faces.""",
-        (
-            (
-                "directions",
-                "first two directions and the singular values of every model",
-            ),
-        ),
-    ),
-    Section(
-        "video",
-        "Videos",
-        """\
-`rpcag reproduce video`; [Video](video.md) describes the method. RPCAG has the defaults
-of `rpcag background`, and RPCA the same without a graph. *All entries*: moving pixels
-are data. *Paper*: the paper's λ, complete graph and γ. MOG2 and KNN are OpenCV's, in a
-second pass; *as it comes* is without our clean-up of masks. All methods share one rule
-from background to mask. Its constants were found on synthetic clips; its steps were
-designed on these six clips. Frames far from the clips had no part in either.""",
-        (("video", "where RPCA and RPCAG differ most, of every clip one frame"),),
-        "frames are not in the store; `rpcag reproduce video --store new.jsonl` keeps "
-        "them on the machine it runs on, where `rpcag report --recovery` then draws "
-        "them",
-    ),
-)
+def sections() -> list[Section]:
+    text = resources.files(__package__).joinpath("recovery_sections.toml")
+    return [Section(**s) for s in tomllib.loads(text.read_text("utf-8"))["section"]]
 
 
 def write_recovery(
@@ -111,9 +48,9 @@ def write_recovery(
     left as it is if it exists, and `tell` is called with the reason. If it does not
     exist, the page says what it takes to draw it.
     """
-    present = [s for s in SECTIONS if of_experiment(s.experiment, records)]
+    present = [s for s in sections() if of_experiment(s.experiment, records)]
     if not present:
-        wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in SECTIONS)
+        wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in sections())
         raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
     parts = [
         RECOVERY,
@@ -129,7 +66,7 @@ def write_recovery(
         yield picture
     for section in present:
         experiment = EXPERIMENTS[section.experiment]
-        parts += [f"## {section.title}", section.how]
+        parts += [f"## {section.title}", section.how.strip()]
         if hasattr(experiment, "outcome"):
             parts.append(experiment.outcome(records))
         for name, seen in section.figures:

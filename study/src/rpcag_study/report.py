@@ -22,24 +22,22 @@ from rpcag_study.table_cells import (
     over_seeds,
     ranks,
     spreads,
-    ties,
     trials,
     winners,
 )
-from rpcag_study.tables import Table, percent, signed
+from rpcag_study.tables import Table, best_cells, percent, signed
 
 Setup = tuple[str, str]  # graph and knowledge of the mask
 SETUP_NAMES: dict[Setup, str] = {
     ("complete", "zeros"): "the paper's graph, zeros as data",
-    ("knn", "zeros"): "10 nearest neighbours (masked distances), zeros as data",
-    ("knn", "known"): "10 nearest neighbours (masked distances), mask known",
+    ("knn", "zeros"): "10 nearest neighbors (masked distances), zeros as data",
+    ("knn", "known"): "10 nearest neighbors (masked distances), mask known",
     ("uniform", "zeros"): "uniform graph, zeros as data",
     ("uniform", "known"): "uniform graph, mask known",
     ("complete", "known"): "the paper's graph, mask known",
-    ("robust", "zeros"): "neighbours in the low-rank part of RPCA, zeros as data",
-    ("robust", "known"): "neighbours in the low-rank part of RPCA, mask known",
+    ("robust", "zeros"): "neighbors in the low-rank part of RPCA, zeros as data",
+    ("robust", "known"): "neighbors in the low-rank part of RPCA, mask known",
 }
-TIED = "tied, of these"
 OWN_GRAPH = "mask known, RPCAG with its robust graph"
 
 
@@ -126,7 +124,7 @@ class Report:
     def defaults(
         self, protocol: str = "fair"
     ) -> dict[tuple[str, str, str], dict[int, float]]:
-        """Errors by seed: RPCAG on the robust graph, the others on 10 neighbours."""
+        """Errors by seed: RPCAG on the robust graph, the others on 10 neighbors."""
         ours = fair(self.trials, *DEFAULT, protocol=protocol)
         others = fair(self.trials, "knn", "known", protocol=protocol)
         return {
@@ -222,24 +220,17 @@ class Report:
         models = [m for m in METHODS if any(m in c for c in counted.values())]
         models = ["RPCAG", *(m for m in models if m != "RPCAG"), *self.own_models]
         rows = [
-            [
-                name,
-                str(count.total() - count[TIED]),
-                *(str(count[m]) for m in (models[0], TIED, *models[1:])),
-            ]
+            [name, str(count.total()), *(str(count[model]) for model in models)]
             for name, count in counted.items()
         ]
         title = "columns in which a model has the lowest error (ties count for RPCAG)"
-        return Table(title, ["", "columns", models[0], TIED, *models[1:]], rows)
+        return Table(title, ["", "columns", *models], rows)
 
     def _wins(self, cells: Cell) -> Counter:
         """Of the columns that RPCAG has been run on."""
         columns = ranks(cells)
         best = winners(cells)
-        count = Counter(best[column] for column in columns)
-        if count:
-            count[TIED] = ties(cells)
-        return count
+        return Counter(best[column] for column in columns)
 
     # -- without labels ----------------------------------------------------------------
 
@@ -262,13 +253,9 @@ class Report:
                 if set(row[1:]) != {"-"}:
                     rows.append(row)
         header = ["model", *groups, *(f"{g}, no PIE" for g in groups)]
-        bold = set()
-        for j in range(1, len(header)):
-            numbers = [float(row[j]) if row[j] != "-" else np.inf for row in rows]
-            if numbers:
-                bold |= {(i, j) for i, v in enumerate(numbers) if v <= min(numbers)}
+        bold = best_cells(rows, range(1, len(header)))
         title = "fair protocol: mean error over the image sets, in %"
-        return Table(title, header, rows, frozenset(bold))
+        return Table(title, header, rows, bold)
 
     def _is_run(self, model: str, graph: str) -> bool:
         return any(

@@ -63,14 +63,14 @@ TITLES = {
 }
 # The file that lists the files of a report, and the pattern of their names.
 INDEX = "report.json"
-NAMES = r"[^./\\][^/\\]*\.(csv|md|tex|png)"
+NAMES = r"[^./\\][^/\\]*\.(csv|png)"
 DPI = 120
 # First lines of the pages that are written from a store.
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
 PAGE_TITLES = (REPRODUCTION, RECOVERY, "# Videos, by every method")
 # Those with other figures than one of their own name.
-FIGURES = {"phase": ("phase", "phase_difference")}
+FIGURES = {"phase": ("phase", "phase_difference"), "timing": (), "graph_quality": ()}
 PICTURE = "reproduction.png"
 CAPTION = "Printed error against ours: a point per data set, corruption and model."
 INTRODUCTION = (
@@ -262,7 +262,7 @@ def write(
     folder: Path,
     tell: Callable[[str], Any] = lambda text: None,
 ) -> list[Path]:
-    """Every table as CSV and LaTeX, and the figures: all files or none.
+    """Every table as CSV, and the figures: all files or none.
 
     `tell` is called for every figure that is left out, with the reason. INDEX lists the
     files. The files of an earlier report are replaced.
@@ -312,7 +312,6 @@ def _texts(report: Report, records: list[dict]) -> Iterator[tuple[str, str]]:
         yield "errors.csv", errors_csv(report)
     for name, table in (*_named(report), *_experiments(records)):
         yield f"{name}.csv", table.csv()
-        yield f"{name}.tex", table.latex()
 
 
 def _figures(

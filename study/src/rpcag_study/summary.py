@@ -21,7 +21,7 @@ from rpcag_study.table_cells import (
     over_seeds,
     ranks,
 )
-from rpcag_study.tables import Table, listed, percent, signed
+from rpcag_study.tables import Table, best_cells, listed, percent, signed
 
 BySeed = dict[tuple[str, str, str], dict[int, float]]
 Column = tuple[str, str]  # data set and corruption
@@ -137,7 +137,7 @@ def model_means(report: Report) -> Table:
         "parameters, missing entries known, mean of five draws; RPCAG uses its robust "
         "graph, the others 10 nearest neighbors."
     )
-    return Table(title, header, rows, _least(rows, range(2, 5)), note)
+    return Table(title, header, rows, best_cells(rows, range(2, 5)), note)
 
 
 @dataclass(frozen=True)
@@ -374,12 +374,3 @@ def certificates(report: Report) -> Table:
             rows.append([model, str(len(known)), str(reached), f"{max(known):.1e}"])
     header = ["model", "records with a gap", f"gap at most {GAP:g}", "largest gap"]
     return Table("Certified gap of the convex models", header, rows)
-
-
-def _least(rows: list[list[str]], columns: Sequence[int]) -> frozenset[tuple[int, int]]:
-    """Places of the least number of every column."""
-    least = set()
-    for j in columns:
-        numbers = {i: float(row[j]) for i, row in enumerate(rows) if row[j] != "-"}
-        least |= {(i, j) for i, n in numbers.items() if n == min(numbers.values())}
-    return frozenset(least)

@@ -214,11 +214,3 @@ def winners(cells: Cell) -> dict[tuple[str, str], str]:
         column: min(by, key=lambda name: (by[name], name != "RPCAG"))
         for column, by in _columns(cells).items()
     }
-
-
-def ties(cells: Cell, model: str = "RPCAG") -> int:
-    """Columns where a model shares the lowest error with another."""
-    return sum(
-        by.get(model) == min(by.values()) and list(by.values()).count(by[model]) > 1
-        for by in _columns(cells).values()
-    )

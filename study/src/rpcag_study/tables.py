@@ -1,13 +1,11 @@
-"""Tables in the terminal, as CSV, Markdown and LaTeX."""
+"""Tables in the terminal, as CSV and as Markdown."""
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rpcag.plugins import (
-    escaped,
-)
+from rpcag.plugins import escaped
 
 
 @dataclass(frozen=True)
@@ -34,29 +32,6 @@ class Table:
         csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue()
 
-    def latex(self) -> str:
-        columns = "l" + "r" * (len(self.header) - 1)
-        lines = [
-            r"\begin{tabular}{" + columns + "}",
-            r"\hline",
-            " & ".join(_escape(cell) for cell in self.header) + r" \\",
-            r"\hline",
-        ]
-        for i, row in enumerate(self.rows):
-            cells = [
-                rf"\textbf{{{_escape(c)}}}" if (i, j) in self.bold else _escape(c)
-                for j, c in enumerate(row)
-            ]
-            lines.append(" & ".join(cells) + r" \\")
-        lines += [r"\hline", r"\end{tabular}", ""]
-        return "\n".join([f"% {self.title}", *lines])
-
-
-def _escape(text: str) -> str:
-    for sign in "\\&%$#_{}":
-        text = text.replace(sign, "\\" + sign if sign != "\\" else r"\textbackslash ")
-    return text
-
 
 def percent(error: float | None) -> str:
     return "-" if error is None else f"{100 * error:.1f}"
@@ -64,6 +39,17 @@ def percent(error: float | None) -> str:
 
 def signed(points: float | None) -> str:
     return "-" if points is None else f"{points:+.1f}"
+
+
+def best_cells(
+    rows: Sequence[Sequence[str]], columns: Sequence[int], best: Callable = min
+) -> frozenset[tuple[int, int]]:
+    """Places of the least number of each column, or with max of the largest."""
+    places = set()
+    for j in columns:
+        numbers = {i: float(row[j]) for i, row in enumerate(rows) if row[j] != "-"}
+        places |= {(i, j) for i, n in numbers.items() if n == best(numbers.values())}
+    return frozenset(places)
 
 
 def listed(words: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 For every model these are the singular vectors and values of the low-rank matrix it
 finds, L or Q U^T, less its mean row: what varies between the faces. X has mean zero,
-but L need not. A graph hardly penalises what is the same in all rows (the null vector
-of the normalised Laplacian is the root of the degrees), so RPCAG keeps the median of
+but L need not. A graph hardly penalizes what is the same in all rows (the null vector
+of the normalized Laplacian is the root of the degrees), so RPCAG keeps the median of
 every pixel, which is not its mean, while it shrinks all else. Uncentred, this offset is
 its first direction, with a singular value far above the second.
 """
@@ -96,7 +96,7 @@ def measure(run: DirectionsRun, data: Data) -> dict:
         _fit(run, data, corruption, parameters)
         for corruption in (run.corruption, "none")
     )
-    (values, U), clean = _pair(centred(factors), centred(without))
+    (values, U), clean = _pair(centered(factors), centered(without))
     (raw, _), raw_clean = _pair(factors, without)
     return {
         "parameters": parameters,
@@ -118,7 +118,7 @@ def _fit(run: DirectionsRun, data: Data, corruption: str, parameters: dict) -> F
     return low_rank_factors(run.model, inputs, **parameters)
 
 
-def centred(factors: Factors) -> Factors:
+def centered(factors: Factors) -> Factors:
     Q, Ut = factors
     return Q - Q.mean(axis=0), Ut
 
@@ -159,16 +159,16 @@ def tables(records: Iterable[dict]) -> list[Table]:
         row = [record["run"]["model"]]
         row += [f"{values[i - 1]:.2f}" if i <= len(values) else "-" for i in shown]
         row += [f"{100 * share:.0f}" for share in record["clean"]]
-        uncentred = record["uncentred"]
+        uncentered = record["uncentred"]
         row.append(f"{100 * record['mean']:.0f}")
-        row += [f"{value:.2f}" for value in uncentred["second"]] or ["-"]
-        row.append(f"{100 * uncentred['clean'][0]:.0f}")
+        row += [f"{value:.2f}" for value in uncentered["second"]] or ["-"]
+        row.append(f"{100 * uncentered['clean'][0]:.0f}")
         rows.append(row)
     header = ["model", *(f"value {i}" for i in shown)]
     header += [f"direction {i}, % clean" for i in range(1, SHOWN + 1)]
-    header += ["mean row, % of L", "uncentred: value 2", "direction 1, % clean"]
+    header += ["mean row, % of L", "uncentered: value 2", "direction 1, % clean"]
     title = (
         "Singular values over the first, and % of the first two directions in the "
-        "plane of those found without blocks; of L less its mean row, and uncentred"
+        "plane of those found without blocks; of L less its mean row, and uncentered"
     )
     return [Table(title, header, rows)] if rows else []

@@ -1,8 +1,8 @@
 """Faces behind blocks: the low-rank image of every model against the clean image.
 
 Models get what they get in the clustering study, and their low-rank matrix is brought
-back to grey values by undoing that preparation; so all errors are in the same unit. The
-graph of 10 neighbours knows of the mask what the model does.
+back to gray values by undoing that preparation; so all errors are in the same unit. The
+graph of 10 neighbors knows of the mask what the model does.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from rpcag_study.grids import Grid, combinations
 from rpcag_study.model_input import MASKS, Mask, ModelInput
 from rpcag_study.models import LOW_RANK, ROWS, low_rank_factors
 from rpcag_study.runs import quietly
-from rpcag_study.tables import Table, percent
+from rpcag_study.tables import Table, best_cells, percent
 
 # Faces of one person under all lights lie near a space of nine dimensions (Basri and
 # Jacobs, 2003). Of every list the first value is the fixed one; lam is in units of
@@ -111,12 +111,12 @@ def grid_of(run: FacesRun, data: Data) -> Grid:
 
 
 def recovered(model: str, inputs: ModelInput, values: dict[str, Any]) -> np.ndarray:
-    """The low-rank images, in grey values."""
+    """The low-rank images, in gray values."""
     Q, Ut = low_rank_factors(model, inputs, **values)
     L = Q @ Ut
     given = ROWS.get(model, "X")
     if given != "X":  # rows that were brought to unit norm
-        rows = inputs.grey if given == "non_negative" else inputs.X
+        rows = inputs.gray if given == "non_negative" else inputs.X
         L = L * np.linalg.norm(rows, axis=1, keepdims=True)
     if given != "non_negative":
         mean, deviation = inputs.feature_scales
@@ -217,46 +217,9 @@ def tables(records: Iterable[dict]) -> list[Table]:
             "fixed parameters, at the best of some (the clean images choose), and of "
             "the pixels behind the block at fixed parameters"
         )
-        bold = _least(rows, range(1, len(header)))
+        bold = best_cells(rows, range(1, len(header)))
         made.append(Table(title, header, rows, bold))
-        made.append(_weights(subjects, chosen))
     return [table for table in made if table.rows]
-
-
-def _weights(subjects: int, chosen: dict[str, dict[str, list]]) -> Table:
-    """What the graph does at every weight of the sparse part, at its best gamma."""
-    rows = []
-    for lam in GRIDS["RPCA"]["lam"]:
-        row = [lam if isinstance(lam, str) else f"{lam:g}"]
-        for mask in MASKS:
-            rpca = _over_seeds(chosen[mask].get("RPCA", []), lam)
-            rpcag = _over_seeds(chosen[mask].get("RPCAG", []), lam)
-            if rpca and rpcag:
-                best = min(rpcag, key=lambda gamma: rpcag[gamma])
-                row += [percent(rpca[None]), percent(rpcag[best]), f"{best}"]
-            else:
-                row += ["-"] * 3
-        if set(row[1:]) != {"-"}:
-            rows.append(row)
-    rows.sort(key=lambda row: 1.0 if row[0] == "theory" else float(row[0]))
-    header = ["λ √max(n, p)"]
-    for mask in MASKS:
-        header += [f"{WHAT[mask]}: RPCA", "RPCAG", "at γ"]
-    title = (
-        f"Faces of {_people(subjects)}: relative error in % of the image by λ, of "
-        "RPCAG at the best γ (the clean images choose)"
-    )
-    return Table(title, header, rows)
-
-
-def _over_seeds(records: list[dict], lam: Any) -> dict[Any, float]:
-    """The mean error at a lam, by gamma (None for RPCA)."""
-    found = defaultdict(list)
-    for record in records:
-        for values, error, *_ in record["trials"]:
-            if values["lam"] == lam:
-                found[values.get("gamma")].append(error)
-    return {gamma: float(np.mean(errors)) for gamma, errors in found.items()}
 
 
 def _people(subjects: int) -> str:
@@ -274,11 +237,3 @@ def _cells(records: list[dict]) -> list[str]:
 
 def _mean(errors: list[float]) -> str:
     return percent(float(np.mean(errors)) if errors else None)
-
-
-def _least(rows: list[list[str]], columns: Iterable[int]) -> frozenset[tuple[int, int]]:
-    least = set()
-    for j in columns:
-        numbers = [float(row[j]) if row[j] != "-" else np.inf for row in rows]
-        least |= {(i, j) for i, v in enumerate(numbers) if v <= min(numbers) < np.inf}
-    return frozenset(least)

@@ -34,7 +34,7 @@ KNOWLEDGE = {
     "half": "half of the lost entries known",
     "unknown": "mask not known",
 }
-GRAPHS = {"complete": "the paper's graph", "knn": "10 nearest neighbours"}
+GRAPHS = {"complete": "the paper's graph", "knn": "10 nearest neighbors"}
 MODELS = ("NCuts", "LE", "GLPCA", "RGLPCA", "MMF", "RPCA", "RPCAG")
 QUICK: dict[str, Any] = {
     "knowledge": ["clean", "masked", "unknown"],
@@ -150,8 +150,8 @@ def inside(adjacency, y: np.ndarray) -> float:
 Errors = dict[tuple[str, str | None, str], list[float]]
 
 
-def errors_of(records: Iterable[dict], label: int = 0) -> Errors:
-    """By graph, knowledge and model, one per seed; label 0 is matching, 1 majority.
+def errors_of(records: Iterable[dict]) -> Errors:
+    """By graph, knowledge and model, one per seed, by matching.
 
     Models without a graph are under the graph "none" and the knowledge None.
     """
@@ -160,27 +160,21 @@ def errors_of(records: Iterable[dict], label: int = 0) -> Errors:
         for graph, by_model in record["errors"].items():
             for model, pair in by_model.items():
                 key = graph, record["run"]["knowledge"], model
-                found[key].append(pair[label])
+                found[key].append(pair[0])
     return dict(found)
 
 
 def tables(records: Iterable[dict]) -> list[Table]:
-    """One per graph and way to count: models by knowledge, mean and deviation."""
+    """One per graph: models by knowledge, mean and deviation."""
     records = of_experiment("graph-quality", records)
+    found = errors_of(records)
     made = []
-    for label, counted in enumerate(("matching", "majority")):
-        found = errors_of(records, label)
-        for graph, name in GRAPHS.items():
-            columns = [
-                k for k in KNOWLEDGE if any(key[:2] == (graph, k) for key in found)
-            ]
-            if columns:
-                title = f"{_what(records)}, {name}: clustering error in % ({counted})"
-                rows = list(_rows(found, graph, columns))
-                if not label:
-                    rows.append(_inside(records, graph, columns))
-                header = ["model", *(KNOWLEDGE[k] for k in columns)]
-                made.append(Table(title, header, rows))
+    for graph, name in GRAPHS.items():
+        columns = [k for k in KNOWLEDGE if any(key[:2] == (graph, k) for key in found)]
+        if columns:
+            title = f"{_what(records)}, {name}: clustering error in %"
+            rows = [*_rows(found, graph, columns), _inside(records, graph, columns)]
+            made.append(Table(title, ["model", *(KNOWLEDGE[k] for k in columns)], rows))
     return made
 
 

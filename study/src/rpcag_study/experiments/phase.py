@@ -4,13 +4,6 @@ L is a product of Gaussian factors, X = L + S with S = +-1 at random places, as 
 paper. It names neither the size, nor the graph, nor gamma. Here the graph is of 10
 nearest neighbors between the rows of X, or of the clean L as the best case, and gamma
 is the least of the paper's grid or that of gamma="clustering".
-
-What to expect. L is the answer if some Y, lam sign(S) on the errors and at most lam
-elsewhere, has P_T(Y) = U V^T + 2 gamma Phi L and ||Y - P_T(Y)||_2 <= 1, where
-L = U Sigma V^T and T is its tangent space, in which Phi L lies. As
-<U V^T, Phi L> = tr(Sigma U^T Phi U) >= 0, the right-hand side is never shorter than
-that of Robust PCA, whatever the graph: smoothness cannot be expected to widen the
-region of exact recovery, and narrows it the more the rougher L is on the graph.
 """
 
 import math

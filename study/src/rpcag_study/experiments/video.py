@@ -32,7 +32,7 @@ from rpcag_study.experiments.task import (
     check_models,
     of_experiment,
 )
-from rpcag_study.tables import Table
+from rpcag_study.tables import Table, best_cells
 
 CLIPS = ("hall", "bootstrap", "shoppingmall", "lobby", "highway", "pedestrians")
 PAPER_GAMMA = 10.0
@@ -114,7 +114,7 @@ def _opencv(name: str) -> Callable[..., FoundMasks]:
         wanted = set(masked.tolist())
 
         def second_pass(subtractor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            """Masks and backgrounds, and masks of the others by what was learnt."""
+            """Masks and backgrounds, and masks of the others by what was learned."""
             for frame in frames:
                 subtractor.apply(frame)
             masks, behind = [], []
@@ -332,12 +332,17 @@ def tables(records: Iterable[dict]) -> list[Table]:
         lambda r: (100 * r["precision"], 100 * r["recall"]), "{0[0]:.0f} / {0[1]:.0f}"
     )
     made = [
-        Table("F of the foreground", [*header, "mean"], f, bold=_best(f)),
+        Table(
+            "F of the foreground",
+            [*header, "mean"],
+            f,
+            bold=best_cells(f, range(1, len(header) + 1), max),
+        ),
         Table(
             "F on frames of the same videos, far from the clips",
             ["method", *beyond, "mean"],
             others,
-            bold=_best(others),
+            bold=best_cells(others, range(1, len(beyond) + 2), max),
         ),
         Table("Precision / recall in %", header, both),
         Table(
@@ -407,12 +412,3 @@ def outcome(records: Iterable[dict]) -> str:
 
 def _shown(mean: float | None) -> str:
     return "-" if mean is None else f"{mean:.3f}"
-
-
-def _best(rows: list[list[str]]) -> frozenset[tuple[int, int]]:
-    """Places of the largest number of every column."""
-    best = set()
-    for j in range(1, len(rows[0]) if rows else 0):
-        column = [float(r[j]) if r[j] != "-" else -1.0 for r in rows]
-        best |= {(i, j) for i, v in enumerate(column) if v == max(column) and v >= 0}
-    return frozenset(best)
