@@ -17,7 +17,6 @@ from sklearn.datasets import load_digits
 from rpcag.corruption import occlude_blocks
 
 HERE = Path(__file__).parent
-STORE = HERE.parent / "results" / "clustering.jsonl"
 sys.path.append(str(HERE.parent / "tests"))
 
 from browser import launch  # noqa: E402
@@ -79,13 +78,6 @@ def _explored(folder: Path, name: str) -> Path:
     return page
 
 
-def study(folder: Path) -> Path:
-    """The stored study."""
-    page = folder / "study.html"
-    rpcag("report", "--store", STORE, "--html", page, "--quiet")
-    return page
-
-
 def shoot(page, url: str, name: str, prepare=None) -> None:
     """One page, light and dark, wide and narrow."""
     for size, (width, height) in SIZES.items():
@@ -106,15 +98,6 @@ def shoot(page, url: str, name: str, prepare=None) -> None:
 def save(shot: Image.Image, path: Path) -> None:
     shot.convert("RGB").save(path, lossless=True, quality=100, method=6)
     print(path.relative_to(HERE.parent), path.stat().st_size)
-
-
-def shoot_part(page, url: str, part: str, path: Path) -> None:
-    page.set_viewport_size(dict(zip(("width", "height"), SIZES["wide"], strict=True)))
-    page.emulate_media(color_scheme="light")
-    page.goto(url)
-    page.wait_for_selector("html[data-ready=yes]")
-    page.wait_for_timeout(300)
-    save(Image.open(io.BytesIO(page.locator(part).screenshot())), path)
 
 
 def point_at_a_sample(page, size: str) -> None:
@@ -144,11 +127,6 @@ def main() -> None:
         folder = Path(name)
         shoot(page, digits(folder).as_uri(), "explore", point_at_a_sample)
         shoot(page, sensors(folder).as_uri(), "explore_table", choose_the_worst)
-        url = study(folder).as_uri()
-        shoot(page, url, "report")
-        for part in ("components", "parameters"):
-            path = HERE / "images" / f"report_{part}.webp"
-            shoot_part(page, url, f"#{part}", path)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def table_html(table: Table) -> str:
     rows = []
     for i, (name, *cells) in enumerate(table.rows):
         inside = "".join(
-            f"<td><b>{escape(c)}</b></td>"
+            f'<td class="best"><b>{escape(c)}</b></td>'
             if (i, j) in table.bold
             else f"<td>{escape(c)}</td>"
             for j, c in enumerate(cells, start=1)
