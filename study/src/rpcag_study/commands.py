@@ -66,6 +66,7 @@ LABELS = {
     "parameters": ("dataset", "images", "corruption", "rank", "errors"),
     "components": ("dataset", "graph", "mask", "model"),
     "directions": ("dataset", "model"),
+    "as-printed": ("dataset", "corruption", "graph"),
     "phase": ("n", "signs", "rank", "errors", "graph"),
     "faces": ("dataset", "subjects", "mask", "model"),
     "video": ("clip", "model"),
@@ -246,6 +247,7 @@ for _name, _title in {
     "graph-quality": "Errors on YALE with 35 % missing, by knowledge of the mask.",
     "parameters": "Errors of RPCAG over lam and gamma, on faces and random matrices.",
     "components": "Three components of three faces behind blocks, by every model.",
+    "as-printed": "RPCA and RPCAG by the printed algorithm, stopped by its own rule.",
     "directions": "First principal directions and singular values of occluded faces.",
 }.items():
     _add_experiment(_name, _title)

@@ -18,6 +18,7 @@ from rpcag.plugins import (
 )
 from rpcag_study.errors_csv import errors_csv
 from rpcag_study.experiments import (
+    as_printed,
     components,
     directions,
     faces,
@@ -42,6 +43,7 @@ from rpcag_study.table_cells import fits
 from rpcag_study.tables import Table
 
 EXPERIMENTS: dict[str, ModuleType] = {
+    "as_printed": as_printed,
     "components": components,
     "graph_quality": graph_quality,
     "parameters": parameters,
@@ -52,6 +54,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "video": video,
 }
 TITLES = {
+    "as_printed": "The printed algorithm as printed",
     "components": "Three components of three faces",
     "graph_quality": "Graphs that know less and less of the mask",
     "parameters": "Errors over lam and gamma",
@@ -70,7 +73,12 @@ REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
 PAGE_TITLES = (REPRODUCTION, RECOVERY, "# Videos, by every method")
 # Those with other figures than one of their own name.
-FIGURES = {"phase": ("phase", "phase_difference"), "timing": (), "graph_quality": ()}
+FIGURES = {
+    "phase": ("phase", "phase_difference"),
+    "timing": (),
+    "graph_quality": (),
+    "as_printed": (),
+}
 PICTURE = "reproduction.png"
 CAPTION = "Printed error against ours: a point per data set, corruption and model."
 INTRODUCTION = (
