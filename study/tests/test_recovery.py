@@ -118,7 +118,7 @@ def test_a_graph_only_lengthens_what_the_dual_must_reach():
 
 
 def test_tables_tell_what_is_stored(records):
-    counts, random, coherent = phase.tables(records)
+    (counts,) = phase.tables(records)
     assert len(counts.rows) == 2 * len(phase.SETUPS)
     values = [
         record["log10"]
@@ -127,16 +127,6 @@ def test_tables_tell_what_is_stored(records):
     ]
     (row,) = [row for row in counts.rows if row[:2] == ["RPCA", "coherent"]]
     assert row[2:4] == ["8", str(sum(value < phase.FOUND for value in values))]
-    at = [
-        max(record["log10"], phase.FOUND)
-        for record in records
-        if (record["run"]["rank"], record["run"]["errors"]) == (12, 30)
-        and record["run"]["signs"] == "random"
-        and record["run"]["gamma"] == "clustering"
-    ]
-    (row,) = [row for row in random.rows if row[0] == "30 %" and "clustering" in row[1]]
-    assert row[-1] == f"{np.mean(at):.2f}"
-    assert random.header == coherent.header == ["errors", "model", "rank 2", "rank 12"]
     assert "of 16 matrices of size 40." in phase.outcome(records)
 
 

@@ -455,7 +455,12 @@ def report(
         write,
         write_reproduction,
     )
-    from rpcag_study.summary import every_column, sentences
+    from rpcag_study.summary import (
+        every_column,
+        model_means,
+        sentences,
+        wins_and_losses,
+    )
 
     with mistakes():
         if not Store(store).exists():
@@ -499,7 +504,7 @@ def report(
         if found.trials and len(few.header) <= FEW + 1:
             tables = [few]
         elif found.trials:
-            tables = tables[:2]
+            tables = [model_means(found), wins_and_losses(found)]
         for table in tables:
             console().print(_rich(table))
         if found.trials:

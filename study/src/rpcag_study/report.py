@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from rpcag_study.corruptions import CORRUPTIONS, GROUPS, PATTERN
-from rpcag_study.grids import METHODS, PRINTED
+from rpcag_study.grids import METHODS
 from rpcag_study.plan import CONTROL, DATASETS, DEFAULT, IMAGES, SETUPS
 from rpcag_study.printed import clustering_errors
 from rpcag_study.table_cells import (
@@ -21,7 +21,6 @@ from rpcag_study.table_cells import (
     oracle,
     over_seeds,
     ranks,
-    spreads,
     trials,
     winners,
 )
@@ -115,12 +114,6 @@ class Report:
             for t in self.trials
         )
 
-    def spreads(self, graph: str, mask: str, protocol: str = "fair") -> Cell:
-        """Over seeds; the oracle's least errors have none."""
-        if protocol == "oracle":
-            return {}
-        return spreads(fair(self.trials, graph, mask, protocol=protocol))
-
     def defaults(
         self, protocol: str = "fair"
     ) -> dict[tuple[str, str, str], dict[int, float]]:
@@ -130,80 +123,6 @@ class Report:
         return {
             key: by_seed for key, by_seed in others.items() if key[2] != "RPCAG"
         } | {key: by_seed for key, by_seed in ours.items() if key[2] == "RPCAG"}
-
-    # -- beside the paper --------------------------------------------------------------
-
-    def beside(
-        self, dataset: str, cells: Cell, name: str, spread: Cell | None = None
-    ) -> Table:
-        """One data set: ours, and in brackets the printed number and the difference."""
-        columns = corruptions_of(cells, dataset)
-        models = _models(cells, dataset)
-        rows, bold = [], set()
-        for j, corruption in enumerate(columns):
-            best = min(
-                (cells.get((dataset, corruption, m), np.inf) for m in models),
-                default=np.inf,
-            )
-            bold |= {
-                (i, j + 1)
-                for i, m in enumerate(models)
-                if cells.get((dataset, corruption, m), np.inf) <= best + 1e-9
-            }
-        for model in models:
-            row = [model]
-            for corruption in columns:
-                key = dataset, corruption, model
-                row.append(self._beside(key, cells, spread or {}))
-            rows.append(row)
-        if dataset in DATASETS and "RPCAG" in models:
-            place = ranks(cells)
-            rows.append(
-                ["rank of RPCAG"] + [str(place.get((dataset, c), "-")) for c in columns]
-            )
-        deviation = " ± deviation over seeds" if spread else ""
-        title = (
-            f"{dataset}, {name}: clustering error{deviation} in %, in brackets the "
-            "paper's and ours minus it"
-        )
-        header = ["model", *(short(c) for c in columns)]
-        return Table(title, header, rows, frozenset(bold))
-
-    def _beside(self, key: tuple[str, str, str], cells: Cell, spread: Cell) -> str:
-        ours, theirs = cells.get(key), self.printed.get(key)
-        text = percent(ours)
-        if key in spread:
-            text += f" ± {percent(spread[key])}"
-        if theirs is not None:
-            apart = "" if ours is None else f", {signed(100 * (ours - theirs))}"
-            text += f" ({percent(theirs)}{apart})"
-        return text
-
-    def deviations(self, cells: Cell, name: str) -> Table:
-        """Ours minus the paper's, by model."""
-        rows = []
-        for model in PRINTED:
-            pairs = [
-                (cells[key], self.printed[key])
-                for key in cells
-                if key[2] == model and key in self.printed
-            ]
-            if not pairs:
-                continue
-            ours, theirs = 100 * np.array(pairs).T
-            apart = ours - theirs
-            correlation = np.corrcoef(ours, theirs)[0, 1] if len(pairs) > 2 else np.nan
-            rows.append(
-                [
-                    model,
-                    str(len(pairs)),
-                    signed(apart.mean()),
-                    f"{np.abs(apart).mean():.1f}",
-                    f"{correlation:.2f}",
-                ]
-            )
-        header = ["model", "columns", "mean", "mean size", "correlation"]
-        return Table(f"{name}: ours minus the paper's, points", header, rows)
 
     def wins(self) -> Table:
         """In how many columns each model has the lowest error."""
@@ -235,102 +154,50 @@ class Report:
     # -- without labels ----------------------------------------------------------------
 
     def means(self) -> Table:
-        """Mean error over the image sets, with and without PIE."""
-        groups = GROUPS | {
-            short(c): [c]
-            for c in corruptions_of(t.column for t in self.trials)
-            if c not in CORRUPTIONS and self._is_whole(c)
-        }
+        """Mean error over the image sets, by model, graph, mask and gamma."""
         rows = []
-        for (graph, mask), models, options in self._lines():
-            cells = self.fair(graph, mask, **options)
-            for model, name in models:
-                row = [name]
-                for datasets in (IMAGES, [d for d in IMAGES if d != "PIE"]):
-                    for corruptions in groups.values():
-                        columns = itertools.product(datasets, corruptions)
-                        row.append(percent(mean_over(cells, model, columns)))
-                if set(row[1:]) != {"-"}:
-                    rows.append(row)
-        header = ["model", *groups, *(f"{g}, no PIE" for g in groups)]
-        bold = best_cells(rows, range(1, len(header)))
+        for name, model, setup, options in self._forms():
+            cells = self.fair(*setup, **options)
+            columns = [itertools.product(IMAGES, c) for c in GROUPS.values()]
+            row = [percent(mean_over(cells, model, c)) for c in columns]
+            if set(row) != {"-"}:
+                rows.append([name, *row])
+        bold = best_cells(rows, range(1, len(GROUPS) + 1))
         title = "fair protocol: mean error over the image sets, in %"
-        return Table(title, header, rows, bold)
+        return Table(title, ["model", *GROUPS], rows, bold)
 
-    def _is_run(self, model: str, graph: str) -> bool:
-        return any(
-            (t.protocol, t.model, t.graph) == ("fair", model, graph)
-            for t in self.trials
-        )
-
-    def _is_whole(self, corruption: str) -> bool:
-        """Whether all image sets have been corrupted so."""
-        found = {t.dataset for t in self.trials if t.corruption == corruption}
-        return found >= set(IMAGES[1:])
-
-    def _lines(self):
+    def _forms(self) -> Iterator[tuple[str, str, Setup, dict]]:
+        """Names, models, setups and options of the lines of `means`."""
         known = ("knn", "known")
         for model in (*METHODS, *self.own_models):
-            name = f"{model}, same graph" if model == "RPCAG" else model
-            yield known, [(model, name)], {}
-            if model != "RPCAG" and self._is_run(model, DEFAULT[0]):
-                yield DEFAULT, [(model, f"{model}, graph of RPCAG")], {}
-            if model == "RPCAG":
-                yield DEFAULT, [(model, "RPCAG, robust graph")], {}
-                for gamma in (0.02, 0.125, 1.0):
-                    chosen = {"gamma": gamma, "components": "k"}
-                    label = [(model, f"RPCAG, gamma {gamma:g}")]
-                    yield known, label, {"chosen": chosen}
-                yield CONTROL["fair"], [(model, "RPCAG, uniform graph")], {}
-        zeros = [("RPCA", "RPCA, zeros as data"), ("RPCAG", "RPCAG, zeros as data")]
-        yield ("knn", "zeros"), zeros, {}
+            on_graph = model not in METHODS or METHODS[model].uses_graph
+            yield (f"{model}, 10 neighbors" if on_graph else model), model, known, {}
+            if on_graph:
+                yield f"{model}, robust graph", model, DEFAULT, {}
+        for gamma in (0.02, 0.125, 1.0):
+            chosen = {"chosen": {"gamma": gamma, "components": "k"}}
+            yield f"RPCAG, 10 neighbors, gamma {gamma:g}", "RPCAG", known, chosen
+        yield "RPCAG, uniform graph", "RPCAG", CONTROL["fair"], {}
+        for model in ("RPCA", "RPCAG"):
+            yield f"{model}, zeros as data", model, ("knn", "zeros"), {}
 
     def paired(self) -> Table:
         """RPCAG minus RPCA on the same seeds."""
+        setups = [s for s, _ in self.setups("fair") if s != DEFAULT]
+        found = {SETUP_NAMES[s]: fair(self.trials, *s) for s in setups}
         rows = []
-        found = {
-            SETUP_NAMES[s]: fair(self.trials, *s)
-            for s, _ in self.setups("fair")
-            if s != DEFAULT  # the last one
-        }
         for setup, cells in (found | {OWN_GRAPH: self.defaults()}).items():
-            apart: dict[str, dict[int, list[float]]] = defaultdict(
-                lambda: defaultdict(list)
-            )
+            apart: dict[str, list[float]] = defaultdict(list)
             for (dataset, corruption, model), by_seed in cells.items():
-                if model != "RPCAG":
-                    continue
                 other = cells.get((dataset, corruption, "RPCA"), {})
-                for seed in by_seed.keys() & other.keys():
-                    difference = 100 * (by_seed[seed] - other[seed])
-                    apart[dataset][seed].append(difference)
-                    apart["all"][seed].append(difference)
-            for name in [*self.datasets, "all"]:
-                if name in apart:
-                    rows.append([setup, name, *_paired(apart[name])])
-        header = [
-            *("", "data", "pairs", "mean", "over seeds", "over pairs", "RPCAG lower")
-        ]
-        title = "fair protocol: RPCAG minus RPCA, points, with standard deviations"
-        return Table(title, header, rows)
-
-
-def _paired(by_seed: dict[int, list[float]]) -> list[str]:
-    values = np.concatenate([np.array(v) for v in by_seed.values()])
-    seeds = [float(np.mean(v)) for v in by_seed.values()]
-
-    def deviation(numbers) -> str:
-        return f"{np.std(numbers, ddof=1):.1f}" if len(numbers) > 1 else "-"
-
-    return [
-        str(len(values)),
-        signed(float(values.mean())),
-        deviation(seeds),
-        deviation(values),
-        f"{100 * np.mean(values < 0):.0f} %",
-    ]
-
-
-def _models(cells: Cell, dataset: str) -> list[str]:
-    present = {model for name, _, model in cells if name == dataset}
-    return [m for m in METHODS if m in present] + sorted(present - set(METHODS))
+                for seed in by_seed.keys() & other.keys() if model == "RPCAG" else ():
+                    for name in (dataset, "all"):
+                        apart[name].append(100 * (by_seed[seed] - other[seed]))
+            for name in [n for n in (*self.datasets, "all") if n in apart]:
+                values = np.array(apart[name])
+                spread = f"{values.std(ddof=1):.1f}" if len(values) > 1 else "-"
+                lower = f"{100 * np.mean(values < 0):.0f} %"
+                mean = signed(float(values.mean()))
+                rows.append([setup, name, str(len(values)), mean, spread, lower])
+        header = ["", "data", "pairs", "mean", "standard deviation", "RPCAG lower"]
+        return Table("fair protocol: RPCAG minus RPCA, points", header, rows)

@@ -34,6 +34,7 @@ from rpcag_study.report import SETUP_NAMES, Report
 from rpcag_study.summary import (
     certificates,
     comparisons,
+    every_column,
     graph_control,
     model_means,
     sentences,
@@ -111,12 +112,10 @@ def screen(report: Report, records: list[dict]) -> Screen:
         Fold("RPCAG against the best other model", [comparisons(report)]),
         Fold("Columns in which each model is best", [report.wins()]),
         Fold("Mean errors without labels", [report.means()]),
-        Fold("Ours minus the paper's", list(_deviations(report))),
         Fold("What was run", [coverage(report), certificates(report)]),
     ]
     if len(report.datasets) <= 2:  # a store of one's own: all of it fits
-        every = [t for p in SETUPS for _, t in _every_column(report, p)]
-        made.insert(0, Fold("Every column", every))
+        made.insert(0, Fold("Every column", [every_column(report)]))
     for name, experiment in EXPERIMENTS.items():
         if of_experiment(name.replace("_", "-"), records):
             made.append(Fold(TITLES[name], list(experiment.tables(records))))
@@ -197,6 +196,7 @@ def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
 
 def _named(report: Report) -> Iterator[tuple[str, Table]]:
     summary = {
+        "every_column": every_column(report),
         "model_means": model_means(report),
         "wins_and_losses": wins_and_losses(report),
         "wins": report.wins(),
@@ -208,32 +208,6 @@ def _named(report: Report) -> Iterator[tuple[str, Table]]:
     for name, table in summary.items():
         if table.rows:
             yield name, table
-    for setup, table in zip(SETUPS["oracle"], _deviations(report), strict=False):
-        yield f"deviations_{'_'.join(setup)}", table
-    for protocol in SETUPS:
-        yield from _every_column(report, protocol)
-
-
-def _deviations(report: Report) -> Iterator[Table]:
-    for setup, cells in report.setups("oracle"):
-        table = report.deviations(cells, f"oracle, {SETUP_NAMES[setup]}")
-        if table.rows:
-            yield table
-
-
-def _every_column(report: Report, protocol: str) -> Iterator[tuple[str, Table]]:
-    """One table per setup and data set; clean data once per graph."""
-    graphs = set()
-    for setup, cells in report.setups(protocol):
-        if setup[0] in graphs:
-            cells = {key: error for key, error in cells.items() if key[1] != "none"}
-        graphs.add(setup[0])
-        for dataset in report.datasets:
-            if any(key[0] == dataset for key in cells):
-                name = f"{protocol}, {SETUP_NAMES[setup]}"
-                spread = report.spreads(*setup, protocol)
-                table = report.beside(dataset, cells, name, spread)
-                yield f"{protocol}_{'_'.join(setup)}_{dataset}", table
 
 
 def coverage(report: Report) -> Table:

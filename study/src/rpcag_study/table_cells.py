@@ -165,15 +165,6 @@ def mean_over(
     return float(np.mean(known)) if known and len(known) == len(found) else None
 
 
-def spreads(cells: dict[tuple[str, str, str], dict[int, float]]) -> Cell:
-    """The standard deviation over seeds, where there are several."""
-    return {
-        key: float(np.std(list(by.values()), ddof=1))
-        for key, by in cells.items()
-        if len(by) > 1
-    }
-
-
 def fits(trial: Trial, graph: str, mask: str) -> bool:
     """Whether a trial belongs to a setup: no graph suits all, clean data no mask."""
     if trial.graph not in (None, graph):

@@ -254,8 +254,6 @@ def tables(records: Iterable[dict]) -> list[Table]:
     made = []
     for n in sizes(found):
         made.append(_counts(n, found, records))
-        for signs in SIGNS:
-            made.append(_maps(n, signs, found))
     return [table for table in made if table.rows]
 
 
@@ -292,20 +290,3 @@ def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
         "more), and how rough L is on the graph (0 smooth, 1 as without neighbors)"
     )
     return Table(title, header, rows)
-
-
-def _maps(n: int, signs: str, found: dict[Setup, Cells]) -> Table:
-    """Errors by rank, for every share of errors and model."""
-    ranks, errors = sides(found, n, signs)
-    rows = []
-    for setup, cells_ in found.items():
-        E = grid(clipped(cells_), n, signs, ranks, errors)
-        for share, line in zip(errors, E, strict=True):
-            shown = ["found" if e <= FOUND else f"{e:.2f}" for e in line]
-            shown = ["-" if cell == "nan" else cell for cell in shown]
-            if set(shown) != {"-"}:
-                rows.append((share, [f"{share} %", name_of(setup), *shown]))
-    rows.sort(key=lambda pair: pair[0])
-    header = ["errors", "model", *(f"rank {rank}" for rank in ranks)]
-    title = f"Matrices of size {n}, {signs} signs: log10 of the relative error of L"
-    return Table(title, header, [row for _, row in rows])

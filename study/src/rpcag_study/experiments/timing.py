@@ -27,7 +27,6 @@ from rpcag_study.experiments.task import (
 from rpcag_study.grids import METHODS
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.printed import times
-from rpcag_study.report import SETUP_NAMES
 from rpcag_study.tables import Table, percent
 
 # Those the paper timed: all of its tables but k-means.
@@ -174,19 +173,12 @@ def tables(records: Iterable[dict]) -> list[Table]:
             ],
         ),
         Table(
-            f"Clustering error in % (matching; {_setup(found)}; parameters fixed "
-            "without labels), in brackets the paper's",
+            "Clustering error in %, parameters fixed without labels, in brackets the "
+            "paper's",
             header,
             rows(lambda r, p: _beside(percent(r["errors"][0]), p, 1)),
         ),
     ]
-
-
-def _setup(found: dict) -> str:
-    """The graphs of those that have one, and what is known of the mask."""
-    runs = [record["run"] for record in found.values()]
-    setups = {(run["graph"], run["mask"]) for run in runs if run["graph"]}
-    return " or ".join(sorted(SETUP_NAMES[s] for s in setups)) or "no graph"
 
 
 def _beside(ours: str, printed: tuple | None, which: int) -> str:
