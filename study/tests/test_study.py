@@ -18,8 +18,9 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.decomposition import FastICA
 
+from rpcag.datasets import Data
 from rpcag_study import CORRUPTIONS, DATASETS, Store, Study, missing, run
-from rpcag_study.datasets import Data, load
+from rpcag_study.datasets import load
 from rpcag_study.errors_csv import errors_csv
 from rpcag_study.grids import METHODS, PRINTED
 from rpcag_study.kmeans import _lloyd, _spread, errors, kmeans

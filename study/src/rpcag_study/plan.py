@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rpcag.datasets import Data
 from rpcag_study.corruptions import CORRUPTIONS, GROUPS, check_corruption, suits
-from rpcag_study.datasets import Data, load
+from rpcag_study.datasets import load
 from rpcag_study.grids import (
     METHODS,
     PRINTED,

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpcag_study.datasets import Data, load
+from rpcag.datasets import Data
+from rpcag_study.datasets import load
 from rpcag_study.grids import METHODS, Grid, Method
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import ModelInput
