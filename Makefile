@@ -55,6 +55,7 @@ study: install  ## the paper's evaluation on the real data; resumes, and takes h
 	$(BIN)/rpcag reproduce components --store $(STUDY)
 	$(BIN)/rpcag reproduce graph-quality --store $(STUDY)
 	$(BIN)/rpcag reproduce parameters --store $(STUDY)
+	$(BIN)/rpcag reproduce as-printed --store $(STUDY)
 	$(BIN)/rpcag reproduce clustering --store $(STUDY)
 	$(BIN)/rpcag report --store $(STUDY) --page docs/reproduction.md
 

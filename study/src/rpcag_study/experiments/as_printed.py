@@ -179,6 +179,7 @@ def least(records: Iterable[dict]) -> dict[tuple, dict[str, float]]:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Mean errors by stopping rule, and every column."""
+    records = list(records)
     found = least(records)
     stops = [*(f"{e:g}" for e in EPSILONS), OPTIMUM]
     printed = clustering_errors()
@@ -198,8 +199,9 @@ def tables(records: Iterable[dict]) -> list[Table]:
     header = ["paper", *(f"stopped at ε = {s}" for s in stops[:-1]), OPTIMUM]
     title = "The printed algorithm as printed: least clustering error over the grid, %"
     every = [[m, c, *map(percent, n)] for m, c, n in rows]
+    means_title, note = f"{title}, mean over columns", outcome(records)
     made = [
-        Table(f"{title}, mean over columns", ["model", "columns", *header], means),
+        Table(means_title, ["model", "columns", *header], means, note=note),
         Table(title, ["model", "column", *header], every),
     ]
     return [table for table in made if table.rows]
