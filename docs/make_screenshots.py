@@ -1,6 +1,6 @@
 """Pictures of the pages, for the documentation: ``python docs/make_screenshots.py``.
 
-Data come with scikit-learn, and from results/clustering.jsonl.
+Data come with scikit-learn.
 Needs Chromium, and the dependency group "dev".
 """
 

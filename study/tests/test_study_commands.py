@@ -227,6 +227,7 @@ def test_a_report_replaces_its_own_files_and_no_others(store, tmp_path):
     assert (folder / "notes.md").read_text() == "mine"
     index = folder / "report.json"
     listed = json.loads(index.read_text())["files"]
+    assert "numpy" in json.loads(index.read_text())["versions"]
     assert {path.name for path in folder.iterdir()} == {
         *listed,
         "report.json",

@@ -14,6 +14,7 @@ from rpcag.plugins import (
     explained,
     recorded,
     replace_files,
+    versions,
     write_text,
 )
 from rpcag_study.errors_csv import errors_csv
@@ -252,7 +253,8 @@ def write(
     names: list[str] = []
 
     def index(place: str, leftovers: list[str]) -> str:
-        found = {"rpcag_report": 1, "files": [place + name for name in names]}
+        files = [place + name for name in names]
+        found = {"rpcag_report": 1, "files": files, "versions": versions()}
         found |= {"leftovers": leftovers} if leftovers else {}
         return json.dumps(found, indent=1) + "\n"
 
