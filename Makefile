@@ -53,16 +53,17 @@ bench: $(VENV)-bench/peers  ## against other packages; resumes, and makes docs/b
 bench-models: install  ## every model of the paper's comparison on occluded faces
 	$(BIN)/python benchmarks/comparison.py
 
-STUDY := results/clustering.jsonl
+STUDY := study/results/clustering.jsonl.xz
 study: install  ## the paper's evaluation on the real data; resumes, and takes hours
 	$(BIN)/rpcag reproduce timing --store $(STUDY)
 	$(BIN)/rpcag reproduce components --store $(STUDY)
 	$(BIN)/rpcag reproduce graph-quality --store $(STUDY)
 	$(BIN)/rpcag reproduce parameters --store $(STUDY)
+	$(BIN)/rpcag reproduce as-printed --store $(STUDY)
 	$(BIN)/rpcag reproduce clustering --store $(STUDY)
 	$(BIN)/rpcag report --store $(STUDY) --page docs/reproduction.md
 
-RECOVERY := results/recovery.jsonl
+RECOVERY := study/results/recovery.jsonl.xz
 recovery: install  ## phase diagrams, faces, directions, videos; resumes, and makes docs/recovery.md
 	$(BIN)/rpcag reproduce phase --size 400 --store $(RECOVERY)
 	$(BIN)/rpcag reproduce faces --store $(RECOVERY)
@@ -92,6 +93,7 @@ first-steps: install  ## a new user's first five minutes, really run
 package: install  ## sdist and wheel, tried in a clean environment of every Python here
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m build --outdir dist study
 	.ci/package dist
 
 import-time: install  ## import rpcag beside scikit-learn's PCA
@@ -107,8 +109,8 @@ $(VENV)/demo: pyproject.toml $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[cli,plots]"
 	@touch $@
 
-$(VENV)/dev: pyproject.toml $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+$(VENV)/dev: pyproject.toml study/pyproject.toml $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --editable ./study --group dev
 	@touch $@ $(VENV)/demo
 
 $(VENV)/docs: $(VENV)/dev

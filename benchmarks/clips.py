@@ -25,8 +25,8 @@ from PIL import Image
 from scipy import ndimage
 from sklearn.datasets import load_sample_images
 
-from rpcag.datasets import load_video
-from rpcag.study.experiments.video import CLIPS
+from rpcag_study.datasets import load_video
+from rpcag_study.experiments.video import CLIPS
 
 HEIGHT, WIDTH, FRAMES = 120, 160, 200
 SCORED = 20  # every so many-th frame

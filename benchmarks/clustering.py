@@ -22,7 +22,6 @@ from sklearn.cluster import KMeans
 
 from rpcag import GLPCA, RGLPCA, NCuts
 from rpcag.clustering import cluster_embedding
-from rpcag.datasets import load
 from rpcag.graphs import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import factorise
@@ -30,12 +29,13 @@ from rpcag.metrics import clustering_error
 from rpcag.models import RobustGraph
 from rpcag.models.problem import Problem
 from rpcag.models.rpca import resolve_gamma, resolve_lam
-from rpcag.study.case import Case, Sample
-from rpcag.study.corruptions import CORRUPTIONS, GROUPS, suits
-from rpcag.study.experiments.task import quietly
-from rpcag.study.kmeans import errors
-from rpcag.study.methods import GAP, MAX_ITER, STEPS
-from rpcag.study.plan import AVERAGED, DATASETS, FRESH, IMAGES, SETTLED_ON
+from rpcag_study.corruptions import CORRUPTIONS, GROUPS, suits
+from rpcag_study.datasets import load
+from rpcag_study.kmeans import errors
+from rpcag_study.model_input import CorruptedData, ModelInput
+from rpcag_study.models import GAP, MAX_ITER, STEPS
+from rpcag_study.plan import AVERAGED, DATASETS, FRESH, IMAGES, SETTLED_ON
+from rpcag_study.runs import quietly
 
 FILE = Path(__file__).with_suffix(".json")
 # Some draws of each protocol, so that it takes minutes.
@@ -64,45 +64,45 @@ def measure(protocol, name, corruption, seed, mask):
     if not suits(corruption, data):
         return None
     with quietly():
-        case = Case(Sample(data, corruption, seed), "uniform", mask)
+        inputs = ModelInput(CorruptedData(data, corruption, seed), "uniform", mask)
         found = {}
-        A = RobustGraph()(case.X_with_nan)
-        parts = list(left_vectors(case.X_with_nan, A))
-        for candidate, Q in candidates(case, A, parts):
-            matching = errors(Q, case.y, case.n_classes, RUNS, STARTS, 0)[:, 0]
+        A = RobustGraph()(inputs.X_with_nan)
+        parts = list(left_vectors(inputs.X_with_nan, A))
+        for candidate, Q in candidates(inputs, A, parts):
+            matching = errors(Q, inputs.y, inputs.n_classes, RUNS, STARTS, 0)[:, 0]
             found[candidate] = round(100 * float(matching.mean()), 1)
-        found |= by_command(case, A, *parts[1][1:])
+        found |= by_command(inputs, A, *parts[1][1:])
     return found
 
 
-def by_command(case, A, P, s):
+def by_command(inputs, A, P, s):
     """Errors with the k-means of the command; means of three random states."""
-    k = case.n_classes
+    k = inputs.n_classes
     found = {}
-    for name, Q in ((COMMAND, P[:, :k] * s[:k]), *others(case, A, k)):
+    for name, Q in ((COMMAND, P[:, :k] * s[:k]), *others(inputs, A, k)):
         weighted = name == COMMAND
         if not weighted:
             plain = [
                 KMeans(k, n_init=10, random_state=i).fit_predict(Q) for i in STATES
             ]
-            found[f"{name}, scikit-learn"] = _mean_error(case, plain)
+            found[f"{name}, scikit-learn"] = _mean_error(inputs, plain)
         ours = [
             cluster_embedding(Q, k, adjacency=A, weighted=weighted, random_state=i)
             for i in STATES
         ]
         name = COMMAND if weighted else f"{COMMAND} --model {name.lower()}"
-        found[name] = _mean_error(case, ours)
+        found[name] = _mean_error(inputs, ours)
     return found
 
 
-def _mean_error(case, runs):
-    matching = [clustering_error(case.y, clusters) for clusters in runs]
+def _mean_error(inputs, runs):
+    matching = [clustering_error(inputs.y, clusters) for clusters in runs]
     return round(100 * float(np.mean(matching)), 1)
 
 
-def candidates(case, A, parts):
+def candidates(inputs, A, parts):
     """Names and embeddings; "unit rows" scales every sample to length one."""
-    views = dict(embeddings(case, A, parts))
+    views = dict(embeddings(inputs, A, parts))
     for name, Q in views.items():
         yield name, Q
         yield f"{name}, unit rows", unit_rows(Q)
@@ -113,9 +113,9 @@ def candidates(case, A, parts):
         yield f"{name}, unit rows each", np.hstack(parts)
 
 
-def embeddings(case, A, parts):
-    k = min(case.n_classes, *case.shape)
-    found = dict(others(case, A, k))
+def embeddings(inputs, A, parts):
+    k = min(inputs.n_classes, *inputs.shape)
+    found = dict(others(inputs, A, k))
     yield from found.items()
     N = found["NCuts"]
     for factor, P, s in parts:
@@ -124,17 +124,17 @@ def embeddings(case, A, parts):
         yield f"{name}, halfway", P[:, :k] * np.sqrt(s[:k])
         yield f"{name} beside NCuts", np.hstack([P[:, :k], N])
         if factor < 4:
-            B = RobustGraph()._join((case.X, None), P * np.sqrt(s))
+            B = RobustGraph()._join((inputs.X, None), P * np.sqrt(s))
             yield f"{name}, graph of L", smoothest(k, B)
             yield f"{name}, both graphs", smoothest(k, A, B)
 
 
-def others(case, A, k):
+def others(inputs, A, k):
     """Other models on the same graph; lost entries are at the mean of their feature."""
-    yield "NCuts", NCuts(k, graph=A).fit(case.X).embedding_
-    yield "GLPCA", GLPCA(k, graph=A).fit(case.X).embedding_
+    yield "NCuts", NCuts(k, graph=A).fit(inputs.X).embedding_
+    yield "GLPCA", GLPCA(k, graph=A).fit(inputs.X).embedding_
     rglpca = RGLPCA(k, graph=A, tol=1e-2, max_iter=STEPS)
-    yield "RGLPCA", rglpca.fit(case.X).embedding_
+    yield "RGLPCA", rglpca.fit(inputs.X).embedding_
 
 
 def left_vectors(X, adjacency):

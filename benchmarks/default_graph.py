@@ -19,10 +19,10 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from rpcag import RPCA, RPCAG
-from rpcag.datasets import load
 from rpcag.graphs import KNNGraph
-from rpcag.study.case import Case, Sample
-from rpcag.study.experiments.task import quietly
+from rpcag_study.datasets import load
+from rpcag_study.model_input import CorruptedData, ModelInput
+from rpcag_study.runs import quietly
 
 FILE = Path(__file__).with_suffix(".json")
 SETS = ("PIE", "ORL", "YALE", "COIL20", "MNIST", "USPS")
@@ -34,11 +34,11 @@ NEIGHBORS = (5, 7, 10)
 VIEWS = tuple(product((1.0, 0.5, 0.0), (False, True)))
 
 
-def graphs(case):
+def graphs(inputs):
     """Every candidate, by name."""
-    X, mask = case.sample.seen, case.sample.mask
+    X, mask = inputs.sample.seen, inputs.sample.mask
     found = {f"X, {k}": KNNGraph(k)(X, mask) for k in NEIGHBORS}
-    fit = RPCA(lam="theory", tol=1e-2).fit(case.X_with_nan)
+    fit = RPCA(lam="theory", tol=1e-2).fit(inputs.X_with_nan)
     Z, s = fit.embedding_.astype(float), fit.singular_values_
     for power, relative in VIEWS:
         h = Z * s ** (power - 1)
@@ -55,10 +55,12 @@ def graphs(case):
 def clusters(dataset, corruption, draw, again):
     """Labels by every graph, from one corruption of the images."""
     data = load(dataset, seed=draw)
-    case = Case(Sample(data, corruption, 1000 * again + draw), "knn", "known")
+    inputs = ModelInput(
+        CorruptedData(data, corruption, 1000 * again + draw), "knn", "known"
+    )
     found = {}
-    for name, adjacency in graphs(case).items():
-        fit = RPCAG(gamma="clustering", graph=adjacency).fit(case.X_with_nan)
+    for name, adjacency in graphs(inputs).items():
+        fit = RPCAG(gamma="clustering", graph=adjacency).fit(inputs.X_with_nan)
         # The first left singular vectors, one per class, not scaled: as in the study.
         k = data.n_classes
         Q = fit.embedding_[:, :k] / fit.singular_values_[:k]

@@ -27,10 +27,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from rpcag.datasets.files import cache_folder
 from rpcag.metrics import foreground_scores
 from rpcag.video import graph, masks
 from rpcag.video.background import BackgroundModel, scaled
+from rpcag_study.datasets.files import cache_folder
 
 FILE = Path(__file__).with_suffix(".json")
 TESTS = Path(__file__).parents[1] / "tests" / "test_video.py"

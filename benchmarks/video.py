@@ -23,8 +23,8 @@ import numpy as np
 from scipy import linalg, ndimage
 from threadpoolctl import threadpool_limits
 
-from rpcag.datasets import load_video
 from rpcag.video.writers import Writer
+from rpcag_study.datasets import load_video
 
 HEIGHT, WIDTH, FITTED = 120, 160, 1000
 

@@ -1,7 +1,7 @@
 """Pictures of the pages, for the documentation: ``python docs/make_screenshots.py``.
 
 ``python docs/make_screenshots.py repair`` makes only that of a repaired table.
-Data come with scikit-learn, are made up, or come from results/clustering.jsonl.
+Data come with scikit-learn or are made up.
 Needs Chromium, and the dependency group "dev".
 """
 
@@ -18,7 +18,6 @@ from sklearn.datasets import load_digits
 from rpcag.corruption import occlude_blocks
 
 HERE = Path(__file__).parent
-STORE = HERE.parent / "results" / "clustering.jsonl"
 sys.path.append(str(HERE.parent / "tests"))
 
 from browser import launch  # noqa: E402
@@ -91,13 +90,6 @@ def _explored(folder: Path, name: str) -> Path:
     return page
 
 
-def study(folder: Path) -> Path:
-    """The stored study."""
-    page = folder / "study.html"
-    rpcag("report", "--store", STORE, "--html", page, "--quiet")
-    return page
-
-
 def shoot(page, url: str, name: str, prepare=None) -> None:
     """One page, light and dark, wide and narrow."""
     for size, (width, height) in SIZES.items():
@@ -128,15 +120,6 @@ def shoot_top(page, url: str, path: Path) -> None:
     page.wait_for_selector("html[data-ready=yes]")
     page.wait_for_timeout(500)
     save(Image.open(io.BytesIO(page.screenshot())), path)
-
-
-def shoot_part(page, url: str, part: str, path: Path) -> None:
-    page.set_viewport_size(dict(zip(("width", "height"), SIZES["wide"], strict=True)))
-    page.emulate_media(color_scheme="light")
-    page.goto(url)
-    page.wait_for_selector("html[data-ready=yes]")
-    page.wait_for_timeout(300)
-    save(Image.open(io.BytesIO(page.locator(part).screenshot())), path)
 
 
 def point_at_a_sample(page, size: str) -> None:
@@ -170,11 +153,6 @@ def main() -> None:
             return
         shoot(page, digits(folder).as_uri(), "explore", point_at_a_sample)
         shoot(page, sensors(folder).as_uri(), "explore_table", choose_the_worst)
-        url = study(folder).as_uri()
-        shoot(page, url, "report")
-        for part in ("components", "parameters"):
-            path = HERE / "images" / f"report_{part}.webp"
-            shoot_part(page, url, f"#{part}", path)
 
 
 if __name__ == "__main__":

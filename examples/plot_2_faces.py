@@ -4,17 +4,17 @@ Faces behind blocks
 
 Mark blocks with NaN if you know where they are; unmarked blocks are not removed. The
 faces of the ORL database are for research only and not part of the package.
-:func:`rpcag.datasets.load` finds them in the folder ``RPCAG_DATA``. If this page was
-built without them, it has no pictures.
+:func:`rpcag_study.datasets.load`, of the package ``rpcag-study``, finds them in the
+folder ``RPCAG_DATA``. If this page was built without them, it has no pictures.
 """
 
 import numpy as np
 
 from rpcag import RPCAG, plots
 from rpcag.corruption import occlude_blocks
-from rpcag.datasets import list_datasets, load
 from rpcag.metrics import recovery_error
 from rpcag.models import RobustGraph
+from rpcag_study.datasets import list_datasets, load
 
 here = any(data.name == "ORL-28x23" and data.is_present for data in list_datasets())
 print("faces are here" if here else "no faces here: set RPCAG_DATA to their folder")

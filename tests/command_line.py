@@ -18,18 +18,18 @@ def call(*words) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def commands(group=None, path=("rpcag",)):
+def commands(group=None, path=("rpcag",), of=app):
     """All commands by the words that call them, and the groups above them."""
-    group = typer.main.get_command(app) if group is None else group
+    group = typer.main.get_command(of) if group is None else group
     yield path, group
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, (*path, name))
 
 
-def examples() -> list[str]:
+def examples(of=app) -> list[str]:
     """Every line of a help text that can be typed."""
     lines = []
-    for _, command in commands():
+    for _, command in commands(of=of):
         for line in (command.help or "").splitlines():
             line = line.strip().removeprefix("Example: ")
             if line.startswith("rpcag "):

@@ -23,7 +23,6 @@ from rpcag.files.reading import read_table
 from rpcag.files.sheets import read_sheet
 from rpcag.files.table import Reading
 from rpcag.page.explore import explore
-from rpcag.study.store import Store
 
 TIMES = 25  # each
 SAMPLES = list("abcdef")
@@ -53,11 +52,9 @@ def write_whole(folder: Path) -> dict:
     for format in ("csr", "csc", "coo", "bsr", "dia"):
         sparse.save_npz(folder / f"{format}.npz", S.asformat(format), compressed=False)
     decompositions.table(12, 4).save(folder / "result")
-    (folder / "store.jsonl").write_text('{"run":{"protocol":"x"},"error":0.5}\n' * 3)
     whole = {path.name: table for path in folder.iterdir() if path.is_file()}
     whole |= dict.fromkeys(["edges.csv", "s.mat", "csr.npz", "coo.npz"], graph)
     whole |= dict.fromkeys(["sheet.csv", "sheet.csv.gz"], sheet)
-    whole |= {"store.jsonl": lambda path: list(Store(path).read())}
     for name in ("result.json", "sparse.npy", "graph.npz"):
         whole[f"result/{name}"] = result
     return whole | _extras(folder)

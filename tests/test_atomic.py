@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 from rpcag import atomic
-from rpcag.atomic import write_atomically
-from rpcag.datasets.files import write_arrays
+from rpcag.atomic import write_atomically, write_text
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.matrices import FORMATS
 from rpcag.files.names import escaped, original
@@ -137,11 +136,11 @@ def test_permissions_are_those_that_open_gives(tmp_path, mask):
     before = os.umask(mask)
     try:
         (tmp_path / "plain").touch()
-        write_arrays(tmp_path / "new.npz", {"a": np.eye(2)})
-        kept = tmp_path / "kept.npz"
+        write_text(tmp_path / "new.txt", "new")
+        kept = tmp_path / "kept.txt"
         kept.touch()
         kept.chmod(0o640)
-        write_arrays(kept, {"a": np.eye(2)})
+        write_text(kept, "new")
         small(1.0).save(tmp_path / "r")
     finally:
         os.umask(before)
@@ -149,8 +148,8 @@ def test_permissions_are_those_that_open_gives(tmp_path, mask):
     def mode(name):
         return stat.S_IMODE((tmp_path / name).stat().st_mode)
 
-    assert mode("new.npz") == mode("plain") == 0o666 & ~mask
-    assert mode("kept.npz") == 0o640
+    assert mode("new.txt") == mode("plain") == 0o666 & ~mask
+    assert mode("kept.txt") == 0o640
     assert mode("r/low_rank.npy") == mode("r/result.json") == mode("plain")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import data_folder
+from fixtures import data_folder
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

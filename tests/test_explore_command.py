@@ -1,4 +1,4 @@
-"""``rpcag explore`` and ``rpcag report --html``, as a user types them."""
+"""``rpcag explore``, as a user types it."""
 
 import json
 import webbrowser
@@ -11,8 +11,6 @@ from typer.testing import CliRunner
 
 from decompositions import table
 from rpcag.commands import app
-from rpcag.study import Store
-from studies import records
 
 
 def call(*words):
@@ -90,22 +88,3 @@ def test_an_earlier_page_is_replaced_only_if_asked(here):
     assert result.exit_code == 2
     assert "page.html already exists; --force replaces it" in result.output
     assert call("explore", "result", "-o", "page.html", "--force").exit_code == 0
-
-
-def test_a_study_becomes_a_page(tmp_path):
-    store, page = tmp_path / "results.jsonl", tmp_path / "study.html"
-    with Store(store).appending() as writer:
-        for record in records():
-            writer.add(record)
-    for _ in range(2):  # a page of ours is replaced
-        result = call("report", "-s", store, "--html", page)
-        assert result.exit_code == 0, result.output
-        assert "".join(result.output.split()) == f"wrote{page}"
-    text = page.read_text()
-    assert "<b>20.0</b> <small>24.7</small>" in text
-    assert "oracle, the paper&#x27;s graph, zeros as data: 2 of 72 columns" in text
-    page.write_text("mine")
-    result = call("report", "-s", store, "--html", page)
-    assert result.exit_code == 2
-    assert "is a file of something else" in result.output
-    assert page.read_text() == "mine"

@@ -25,7 +25,7 @@ def test_files_are_below_the_command():
         for name in imports(path):
             parts = name.split(".")
             assert parts[0] not in ("typer", "rich", "matplotlib"), path.name
-            assert parts[:2] not in (["rpcag", "commands"], ["rpcag", "study"])
+            assert parts[:2] != ["rpcag", "commands"], path.name
 
 
 @pytest.mark.parametrize("module", sorted(BELOW))
@@ -45,3 +45,8 @@ def test_imports_point_down(layer):
                 assert parts[1] in allowed | BELOW, f"{path.name} imports {name}"
             if layer in BOTTOM:
                 assert parts[0] not in ("sklearn", "matplotlib", "typer", "rich")
+
+
+def test_the_library_knows_nothing_of_the_study():
+    for path in SOURCE.rglob("*.py"):
+        assert not any(n.split(".")[0] == "rpcag_study" for n in imports(path)), path

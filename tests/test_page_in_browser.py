@@ -9,14 +9,11 @@ from browser import launch, watch
 from decompositions import color_images, images, of, table
 from rpcag import RPCA
 from rpcag.page.explore import explore
-from rpcag.page.report import report_page
-from rpcag.study.report import Report
-from studies import records
 
 pytestmark = pytest.mark.browser
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
-PAGES = ("images", "table", "report")
+PAGES = ("images", "table")
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +42,6 @@ def folder(found, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for name, one in found.items():
         (folder / f"{name}.html").write_text(explore(one), encoding="utf-8")
-    stored = records()
-    (folder / "report.html").write_text(report_page(Report(stored), stored))
     return folder
 
 
@@ -412,86 +407,3 @@ def test_numbers_behind_a_chart_can_be_read(visit, found):
     assert rows.count() == len(found["images"].facts["history"])
     last = float(rows.last.locator("td").first.inner_text())
     assert last == pytest.approx(found["images"].facts["gap"], rel=1e-3)
-
-
-# -- the study -------------------------------------------------------------------------
-
-
-def _column(page, j):
-    cells = page.locator(f"[data-dataset=ORL]:visible tbody tr td:nth-child({j})")
-    return [float(text.split()[0]) for text in cells.all_inner_texts()]
-
-
-def test_tables_sort_both_ways(visit):
-    page = visit("report")
-    part = page.locator("[data-dataset=ORL]:visible")
-    before = _column(page, 2)
-    head = part.locator("thead th").nth(1)
-    head.get_by_role("button").click()
-    assert _column(page, 2) == sorted(before) != before
-    assert head.get_attribute("aria-sort") == "ascending"
-    head.get_by_role("button").click()
-    assert _column(page, 2) == sorted(before, reverse=True)
-
-
-def test_one_data_set_is_seen_at_a_time_and_colors_can_be_chosen(visit):
-    page = visit("report")
-    part = page.locator("[data-dataset=ORL]:visible")
-    cell = part.locator("tr.ours td").first
-    assert cell.inner_text() == "20.0 24.7"
-    colors = page.locator("select[data-colors]")
-    lower = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
-    colors.select_option("error")
-    error = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
-    colors.select_option("none")
-    plain = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
-    assert len({lower, error, plain}) == 3
-    page.locator("select[data-for=dataset]").select_option("YALE")
-    assert part.count() == 0
-    assert page.locator("[data-dataset=YALE]:visible").count() == 1
-    page.locator("select[data-for=setup]").select_option(index=1)
-    told = page.locator("[data-dataset=YALE]:visible").inner_text()
-    assert told == "YALE has not been run in this setup yet."
-
-
-def test_maps_tell_their_cells_to_pointer_and_keys(visit):
-    page = visit("report")
-    heat = page.locator("#parameters svg").first
-    heat.scroll_into_view_if_needed()
-    _drawn(page)  # scrolling hides the tooltip, and tells so a frame later
-    box = heat.bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 12)
-    told = _tooltip(page)
-    assert re.search(r"gamma\s+8\s", told)
-    assert re.search(r"error\s+16 %", told)
-    page.mouse.move(0, 0)
-    heat.focus()
-    _drawn(page)
-    page.keyboard.press("ArrowUp")
-    told = _tooltip(page)
-    assert re.search(r"gamma\s+0\s", told)
-    page.keyboard.press("ArrowUp")
-    assert _tooltip(page) != told
-
-
-def test_strips_of_a_video_have_a_slider(visit):
-    page = visit("report")
-    strip = page.locator("#video")
-    before = [_picture(page, "#video canvas", k) for k in range(2)]
-    strip.get_by_role("slider").focus()
-    page.keyboard.press("ArrowRight")
-    _drawn(page)
-    assert _picture(page, "#video canvas", 0) != before[0]
-    assert _picture(page, "#video canvas", 1) == before[1]
-
-
-def test_small_clouds_turn_together(visit):
-    page = visit("report")
-    clouds = page.locator("#components canvas")
-    assert clouds.count() == 2
-    before = [_picture(page, "#components canvas", k) for k in range(2)]
-    clouds.first.focus()
-    page.keyboard.press("ArrowLeft")
-    _drawn(page)
-    for k in range(2):
-        assert before[k] != _picture(page, "#components canvas", k)

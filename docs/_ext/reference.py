@@ -15,14 +15,18 @@ MODULES = {
     "rpcag.metrics": "Measure",
     "rpcag.datasets": "Load data",
     "rpcag.corruption": "Spoil data for experiments",
-    "rpcag.study": "Reproduce the paper",
-    "rpcag_study": "Reproduce the paper",  # if the study is installed
+    "rpcag_study": "Reproduce the paper",
+    "rpcag_study.datasets": "Data sets of the paper",
+    "rpcag.plugins": "Add commands",
     "rpcag.solvers": "Follow a fit",
 }
 # What a user meets, where that is not everything a module has.
 ONLY = {"rpcag.solvers": ["Progress"]}
-# What belongs to a section but is in another module: this graph needs a model.
-ALSO = {"rpcag.graphs": ("rpcag.models", ["RobustGraph"])}
+# What belongs to a section but is in another module.
+ALSO = {
+    "rpcag": ("rpcag.models", ["resolve_gamma", "resolve_lam"]),
+    "rpcag.graphs": ("rpcag.models", ["RobustGraph"]),
+}
 HEAD = """API reference
 =============
 

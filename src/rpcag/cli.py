@@ -26,6 +26,6 @@ def _run() -> None:
     os.environ.setdefault("MPLBACKEND", "agg")  # pictures are written, never shown
     if isinstance(sys.stdout, io.TextIOWrapper):  # names that it cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
-    from rpcag.commands import app
+    from rpcag.commands import with_installed
 
-    app(prog_name="rpcag")  # also for python -m rpcag
+    with_installed()(prog_name="rpcag")  # also for python -m rpcag

@@ -9,6 +9,8 @@ STARTS = 10
 # At 1, ties decide by chance; smaller values keep the scaled one more often.
 CLEARLY = 0.9
 
+__all__ = ["cluster_embedding", "normalized_cut"]
+
 
 def cluster_embedding(
     embedding, n_clusters: int, *, adjacency=None, weighted=True, random_state=0

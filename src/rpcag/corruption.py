@@ -11,6 +11,8 @@ import numpy as np
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.graphs.inputs import as_float, random_generator, shown, with_nan
 
+__all__ = ["add_sign_errors", "drop_entries", "occlude_blocks"]
+
 
 def occlude_blocks(
     X, image_shape, share=0.25, *, samples=1.0, value=0.0, random_state=None

@@ -8,6 +8,12 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from rpcag.graphs.inputs import refuse_masked
 
+__all__ = [
+    "ForegroundScores",
+    "clustering_error",
+    "foreground_scores",
+    "recovery_error",
+]
 KNOWN = "select the known entries: index all arrays with the same mask"
 
 

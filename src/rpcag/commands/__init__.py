@@ -13,17 +13,9 @@ from rpcag.commands import (
     explore,
     models,
     repair,
-    study,
 )
 from rpcag.commands.group import EPILOG, OneLineGroup
-
-app = typer.Typer(
-    help="Repair tables, separate videos, and split matrices by Robust PCA on graphs.",
-    epilog=EPILOG,
-    cls=OneLineGroup,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+from rpcag.commands.installed import add_installed
 
 
 def _version(wanted: bool) -> None:
@@ -32,8 +24,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     version: Annotated[
         bool,
         typer.Option(
@@ -54,13 +45,34 @@ def options(
     """
 
 
-app.command()(repair.repair)
-app.command()(decompose.decompose)
-app.command()(cluster.cluster)
-app.command()(explore.explore)
-app.command()(background.background)
-app.command()(demo.demo)
-app.command()(models.models)
-app.command()(study.datasets)
-app.command()(study.report)
-app.add_typer(study.reproduce, name="reproduce")
+def _make() -> typer.Typer:
+    app = typer.Typer(
+        help="Repair tables, separate videos, and split matrices by Robust PCA on "
+        "graphs.",
+        epilog=EPILOG,
+        cls=OneLineGroup,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for command in (
+        repair.repair,
+        decompose.decompose,
+        cluster.cluster,
+        explore.explore,
+        background.background,
+        demo.demo,
+        models.models,
+    ):
+        app.command()(command)
+    return app
+
+
+def with_installed() -> typer.Typer:
+    """The command with those that other installed packages add."""
+    app = _make()
+    add_installed(app)
+    return app
+
+
+app = _make()

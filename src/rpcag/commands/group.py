@@ -15,6 +15,10 @@ EPILOG = "Exit codes: " + "; ".join(
     f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
 )
 
+# Commands of a package of its own, and how to install it.
+INSTALL_STUDY = "pip install rpcag-study, or pip install ./study in a checkout"
+ELSEWHERE = dict.fromkeys(("datasets", "report", "reproduce"), INSTALL_STUDY)
+
 
 def _unheard() -> int:
     """The reader of a pipe has closed it, which is not an error."""
@@ -24,6 +28,12 @@ def _unheard() -> int:
 
 class OneLineGroup(TyperGroup):
     """Print usage errors and interrupts as one line."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name in ELSEWHERE and name not in self.commands:
+            raise fail(f"rpcag {name} needs another package: {ELSEWHERE[name]}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:

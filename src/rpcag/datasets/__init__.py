@@ -1,16 +1,7 @@
-"""The paper's data sets, and one's own in the same form."""
+"""Data sets in memory: samples with classes, folders of images, synthetic sensors."""
 
-from rpcag.datasets.catalog import Entry, list_datasets
 from rpcag.datasets.folder import load_folder
-from rpcag.datasets.loading import load, load_video
-from rpcag.datasets.records import Data, Video
+from rpcag.datasets.records import Data
+from rpcag.datasets.sensors import make_sensors
 
-__all__ = [
-    "Data",
-    "Entry",
-    "Video",
-    "list_datasets",
-    "load",
-    "load_folder",
-    "load_video",
-]
+__all__ = ["Data", "load_folder", "make_sensors"]

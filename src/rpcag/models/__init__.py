@@ -7,7 +7,7 @@ from rpcag.models.glpca import GLPCA, RGLPCA
 from rpcag.models.gnmf import GNMF
 from rpcag.models.mmf import MHMF, MMF, MMMF
 from rpcag.models.robust_graph import RobustGraph
-from rpcag.models.rpca import RPCA, RPCAG
+from rpcag.models.rpca import RPCA, RPCAG, resolve_gamma, resolve_lam
 from rpcag.models.spectral import LaplacianEigenmaps, NCuts
 from rpcag.models.table import list_models
 
@@ -43,4 +43,6 @@ __all__ = [
     "PoorFitWarning",
     "RobustGraph",
     "list_models",
+    "resolve_gamma",
+    "resolve_lam",
 ]

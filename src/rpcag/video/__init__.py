@@ -4,16 +4,27 @@
 and to files, and needs the extra ``rpcag[video]``.
 """
 
-from rpcag.video.background import BackgroundModel
+from rpcag.video.background import (
+    BackgroundModel,
+    fit_mask_rule,
+    noise_level,
+    scaled,
+)
 from rpcag.video.files import Options, separate_file
+from rpcag.video.masks import MaskRule, refined
 from rpcag.video.separation import Separation, separate
 from rpcag.video.sources import open_source
 
 __all__ = [
     "BackgroundModel",
+    "MaskRule",
     "Options",
     "Separation",
+    "fit_mask_rule",
+    "noise_level",
     "open_source",
+    "refined",
+    "scaled",
     "separate",
     "separate_file",
 ]

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 from rpcag.models import FRPCAG, RPCA, RPCAG
 from rpcag.models.problem import theory_lam
 from rpcag.solvers import Progress
-from rpcag.video.graph import FrameGraph
+from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
 from rpcag.video.masks import MaskEstimate, MaskRule
 from rpcag.video.motion import moving
 
@@ -244,3 +244,32 @@ def scaled(frames: np.ndarray) -> np.ndarray:
 
 def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
     return (slice(first, first + size) for first in range(0, n, size))
+
+
+def noise_level(frames: np.ndarray) -> float:
+    """Median standard deviation of the noise of a pixel, for values from 0 to 1."""
+    some = sample_columns(frames.shape[1:]).ravel()
+    rows = scaled(frames.reshape(len(frames), -1)[:, some])
+    return float(np.median(pixel_noise(rows)))
+
+
+def fit_mask_rule(frames: np.ndarray, background: np.ndarray) -> MaskRule:
+    """Fit the rule of `BackgroundModel.mask` to any other background of a video.
+
+    Parameters
+    ----------
+    frames : array of shape (n_frames, height, width) or (n_frames, height, width, 3)
+        Integers, or floats from 0 to 1.
+    background : array that broadcasts to the shape of frames
+        Values from 0 to 1.
+
+    Returns
+    -------
+    MaskRule
+        ``rule(scaled(frames), background)`` is True where something moves.
+    """
+    estimate = MaskEstimate(noise_level(frames))
+    background = np.broadcast_to(background, frames.shape)
+    for rows in blocks(len(frames)):
+        estimate.add(scaled(frames[rows]) - background[rows])
+    return estimate.rule()

@@ -51,11 +51,12 @@ class MaskRule:
     Parameters
     ----------
     threshold : float
-        Threshold of the root of |S|.
+        Least square root of the size of S, the frame minus its background, that counts
+        as motion.
     noise : float
-        Deviation of S where nothing moves.
+        Standard deviation of S where nothing moves.
     width : float, default=0
-        Width of the Gaussian that smooths the roots.
+        Width of the Gaussian that averages these square roots.
     """
 
     threshold: float

@@ -88,28 +88,3 @@ function numberColors(values, ends) {
   document.addEventListener("theme", color);
   return { of: (i) => all[i], bar: make("div", { class: "scale" }, names[0], bar, names[1]) };
 }
-
-// Several small clouds that turn together. data: clouds of {name, note, points, codes}.
-widgets.clouds = async (root, data) => {
-  const camera = makeCamera();
-  const grid = make("div", { class: "small-clouds" });
-  root.append(grid, make("p", { class: "hint" }, "Drag one to turn all; + and − zoom after a click."));
-  for (const one of data.clouds) {
-    const matrix = await unpack(one.points);
-    const canvas = make("canvas", {
-      tabindex: 0, role: "img", "aria-label": `${one.name}: ${one.note}. Arrow keys turn it.`,
-    });
-    grid.append(make("figure", { class: "cloud" },
-      make("figcaption", {}, make("b", {}, one.name), ` ${one.note}`), canvas));
-    cloud(canvas, {
-      matrix, axes: [0, 1, 2].slice(0, matrix.p), camera,
-      mark: (i) => ({ color: classColor(one.codes[i]), shape: classShape(one.codes[i]) }),
-      selected: () => null,
-      height: (width) => width,
-      frame: (axes) => frameCloud(matrix, axes),
-      hover: (i) => [`${data.class_name} ${one.codes[i] + 1}`],
-      pick: () => {},
-      name: (axis) => String(axis + 1),
-    });
-  }
-};

@@ -84,10 +84,3 @@ widgets.heat = (root, data) => {
     holder.replaceChildren(svg);
   });
 };
-
-// The scale of some maps.
-widgets.scale = (root, data) => {
-  const bar = make("i");
-  keepDrawn(root, () => { bar.style.background = gradient(sequential()); });
-  root.append(make("div", { class: "scale" }, `${data.name}: ${number(data.low)}`, bar, number(data.high)));
-};

@@ -2,7 +2,6 @@
 
 setUpTheme();
 document.querySelectorAll("table.sortable").forEach(sortable);
-document.querySelectorAll(".chooser").forEach(chooser);
 
 function sayTrouble(text) {
   const note = document.getElementById("trouble");

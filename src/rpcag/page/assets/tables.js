@@ -1,4 +1,4 @@
-// Tables that sort, and a choice of which to see.
+// Tables that sort.
 
 function sortable(table) {
   const heads = [...table.tHead.rows[0].cells];
@@ -24,25 +24,4 @@ function sortable(table) {
       table.tBodies[0].append(...rows.map(([, row]) => row));
     });
   });
-}
-
-// Of the children of a chooser with some data-of, those of the chosen values are shown.
-function chooser(root) {
-  const controls = root.querySelectorAll("select[data-for]");
-  const show = () => {
-    for (const select of controls)
-      for (const part of root.querySelectorAll(`[data-${select.dataset.for}]`))
-        part.classList.toggle(`not-${select.dataset.for}`,
-          part.dataset[select.dataset.for] !== select.value);
-    for (const part of root.querySelectorAll("[data-part]"))
-      part.hidden = [...part.classList].some((name) => name.startsWith("not-"));
-    const colors = root.querySelector("select[data-colors]");
-    if (colors) {
-      root.classList.remove("by-difference", "by-error");
-      if (colors.value) root.classList.add(colors.value);
-    }
-  };
-  root.querySelectorAll(".controls").forEach((part) => { part.hidden = false; });
-  root.querySelectorAll("select").forEach((select) => select.addEventListener("change", show));
-  show();
 }

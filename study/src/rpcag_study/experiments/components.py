@@ -1,0 +1,133 @@
+"""Three components of three classes of occluded faces, by every model."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import linalg
+
+from rpcag.datasets import Data
+from rpcag_study.experiments.task import (
+    ExperimentTask,
+    Recorded,
+    check_models,
+    embed,
+    faces,
+    fair_errors,
+    of_experiment,
+    rounded,
+)
+from rpcag_study.grids import METHODS, PRINTED
+from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
+from rpcag_study.report import SETUP_NAMES
+from rpcag_study.tables import Table, percent
+
+# Graph and knowledge of the mask; the first is what the paper did.
+SETUPS: tuple[tuple[Graph, Mask], ...] = (("complete", "zeros"), ("knn", "known"))
+SHOWN = 3
+QUICK: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class ComponentsRun(Recorded):
+    """One model at fixed parameters."""
+
+    experiment: ClassVar[str] = "components"
+
+    model: str
+    graph: Graph | None
+    mask: Mask
+    subjects: int = 3
+    images: int = 10  # of each
+    corruption: str = "occlusion20"
+    seed: int = 0
+    dataset: str = "PIE"
+
+
+def plan(
+    *,
+    models: Sequence[str] = PRINTED,
+    setups: Sequence[tuple[Graph, Mask]] = SETUPS,
+    subjects: int = 3,
+    images: int = 10,
+    seed: int = 0,
+    dataset: str = "PIE",
+    load: Callable[[ComponentsRun], Data] = faces,
+) -> list[ExperimentTask]:
+    """Every model with every graph; `load` makes other data from a run."""
+    of: dict[str, Any] = {
+        "subjects": subjects,
+        "images": images,
+        "seed": seed,
+        "dataset": dataset,
+    }
+    runs = [
+        ComponentsRun(model, graph if METHODS[model].uses_graph else None, mask, **of)
+        for graph, mask in setups
+        for model in check_models(models)
+    ]
+    return [ExperimentTask(run, load, measure) for run in dict.fromkeys(runs)]
+
+
+def measure(run: ComponentsRun, data: Data) -> dict:
+    """The first three components of every sample, its class, and the errors.
+
+    k-means has no components: it is seen along those of PCA, scaled by their singular
+    values, which is where X itself varies the most.
+    """
+    sample = CorruptedData(data, run.corruption, run.seed)
+    inputs = ModelInput(sample, run.graph or "uniform", run.mask)
+    values, Q = embed(run.model, inputs)
+    shown = Q
+    if run.model == "k-means":
+        P, s, _ = linalg.svd(Q - Q.mean(axis=0), full_matrices=False)
+        shown = P * s
+    shown = _filled(shown[:, :SHOWN])
+    digits = 4 - int(np.ceil(np.log10(max(np.abs(shown).max(), 1e-3))))
+    return {
+        "parameters": values,
+        "components": rounded(shown, digits),
+        "classes": inputs.y.tolist(),
+        "errors": fair_errors(Q, inputs, run.record()),
+    }
+
+
+def _filled(Q: np.ndarray) -> np.ndarray:
+    """Zeros where a model has fewer components."""
+    return np.pad(Q, ((0, 0), (0, SHOWN - Q.shape[1])))
+
+
+def by_setup(records: Iterable[dict]) -> dict[tuple[Graph, Mask], dict[str, dict]]:
+    """Records by graph and mask, then by model, in the order of the paper.
+
+    A model without a graph is in the setups of its mask.
+    """
+    records = of_experiment("components", records)
+    found: dict[tuple[Graph, Mask], dict[str, dict]] = {}
+    for setup in SETUPS:
+        members = {
+            record["run"]["model"]: record
+            for record in records
+            if record["run"]["graph"] in (None, setup[0])
+            and record["run"]["mask"] == setup[1]
+        }
+        if members:
+            found[setup] = {m: members[m] for m in METHODS if m in members}
+    return found
+
+
+def tables(records: Iterable[dict]) -> list[Table]:
+    """Clustering errors of three classes, by model and setup."""
+    setups = by_setup(records)
+    rows = []
+    for model in METHODS:
+        pairs = [found[model]["errors"] for found in setups.values() if model in found]
+        if pairs and len(pairs) == len(setups):
+            rows.append([model, *(" / ".join(map(percent, pair)) for pair in pairs)])
+    header = ["model", *(SETUP_NAMES[setup] for setup in setups)]
+    title = (
+        "Faces of few people behind blocks, parameters fixed without labels: "
+        "clustering error in % (matching / majority)"
+    )
+    return [Table(title, header, rows)] if rows else []

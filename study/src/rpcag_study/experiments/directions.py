@@ -1,0 +1,174 @@
+"""The first principal directions of occluded faces and their singular values.
+
+For every model these are the singular vectors and values of the low-rank matrix it
+finds, L or Q U^T, less its mean row: what varies between the faces. X has mean zero,
+but L need not. A graph hardly penalizes what is the same in all rows (the null vector
+of the normalized Laplacian is the root of the degrees), so RPCAG keeps the median of
+every pixel, which is not its mean, while it shrinks all else. Uncentered, this offset
+is its first direction, with a singular value far above the second.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import linalg
+
+from rpcag.datasets import Data
+from rpcag_study.experiments.task import (
+    ExperimentTask,
+    Recorded,
+    check_models,
+    faces,
+    fixed,
+    of_experiment,
+    rounded,
+)
+from rpcag_study.grids import METHODS
+from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
+from rpcag_study.models import LOW_RANK, Factors, low_rank_factors
+from rpcag_study.tables import Table
+
+# Those with parameters fixed in the study.
+MODELS = tuple(model for model in LOW_RANK if model in METHODS)
+SHOWN = 2
+VALUES = 20
+QUICK: dict[str, Any] = {"subjects": 10}
+
+
+@dataclass(frozen=True)
+class DirectionsRun(Recorded):
+    """One model at fixed parameters."""
+
+    experiment: ClassVar[str] = "directions"
+
+    model: str
+    graph: Graph | None = "complete"
+    mask: Mask = "zeros"
+    subjects: int = 30
+    images: int = 10  # of each
+    corruption: str = "occlusion20"
+    seed: int = 0
+    dataset: str = "PIE"
+
+
+def plan(
+    *,
+    models: Sequence[str] = MODELS,
+    graph: Graph = "complete",
+    mask: Mask = "zeros",
+    subjects: int = 30,
+    images: int = 10,
+    seed: int = 0,
+    dataset: str = "PIE",
+    load: Callable[[DirectionsRun], Data] = faces,
+) -> list[ExperimentTask]:
+    """Every model on one graph; `load` makes other images from a run."""
+    of: dict[str, Any] = {
+        "mask": mask,
+        "subjects": subjects,
+        "images": images,
+        "seed": seed,
+        "dataset": dataset,
+    }
+    return [
+        ExperimentTask(
+            DirectionsRun(model, graph if METHODS[model].uses_graph else None, **of),
+            load,
+            measure,
+        )
+        for model in check_models(models, MODELS)
+    ]
+
+
+def measure(run: DirectionsRun, data: Data) -> dict:
+    """Two directions, the singular values relative to the first, and what is clean.
+
+    "clean" is, for each direction, the share of its length that lies in the plane of
+    the two directions the same model finds without the blocks. "mean" is the share of
+    the squares of the low-rank matrix that is its mean row, and "uncentered" what the
+    second singular value is of the first, and what is clean, if it is kept.
+    """
+    grid = fixed(METHODS[run.model], data)
+    parameters = {name: value for name, (value,) in grid.items()}
+    factors, without = (
+        _fit(run, data, corruption, parameters)
+        for corruption in (run.corruption, "none")
+    )
+    (values, U), clean = _pair(centered(factors), centered(without))
+    (raw, _), raw_clean = _pair(factors, without)
+    return {
+        "parameters": parameters,
+        "image_shape": list(data.image_shape or ()),
+        "directions": rounded(U[:SHOWN], 4),
+        "singular_values": rounded(_relative(values)[:VALUES], 4),
+        "clean": rounded(clean, 3),
+        "mean": round(_share(np.sum(raw**2) - np.sum(values**2), np.sum(raw**2)), 4),
+        "uncentered": {
+            "second": rounded(_relative(raw)[1:2], 4),
+            "clean": rounded(raw_clean, 3),
+        },
+    }
+
+
+def _fit(run: DirectionsRun, data: Data, corruption: str, parameters: dict) -> Factors:
+    sample = CorruptedData(data, corruption, run.seed)
+    inputs = ModelInput(sample, run.graph or "uniform", run.mask)
+    return low_rank_factors(run.model, inputs, **parameters)
+
+
+def centered(factors: Factors) -> Factors:
+    Q, Ut = factors
+    return Q - Q.mean(axis=0), Ut
+
+
+def _pair(factors: Factors, without: Factors):
+    """What is principal in the first, and how much of it is in the second's plane."""
+    values, U = principal(factors)
+    plane = principal(without)[1][:SHOWN]
+    return (values, U), np.linalg.norm(U[:SHOWN] @ plane.T, axis=1)
+
+
+def _share(part: float, whole: float) -> float:
+    return max(0.0, float(part / whole)) if whole > 0 else 0.0
+
+
+def _relative(values: np.ndarray) -> np.ndarray:
+    return values / values[0] if len(values) and values[0] > 0 else values
+
+
+def principal(factors: Factors) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values and right singular vectors (in rows) of Q U^T."""
+    Q, Ut = factors
+    # Of Q U^T = P (R S^T) V^T only the small middle part has to be decomposed.
+    (_, R), (V, S) = linalg.qr(Q, mode="economic"), linalg.qr(Ut.T, mode="economic")
+    _, values, Wt = linalg.svd(R @ S.T, full_matrices=False)
+    U = Wt @ V.T
+    # A direction has no sign: its sum is positive, as of a face on dark ground.
+    return values, U * np.where(U.sum(axis=1) < 0, -1.0, 1.0)[:, None]
+
+
+def tables(records: Iterable[dict]) -> list[Table]:
+    """How fast singular values fall, and how clean the two directions are."""
+    records = of_experiment("directions", records)
+    shown = (2, 3, 5, 10)
+    rows = []
+    for record in sorted(records, key=lambda r: MODELS.index(r["run"]["model"])):
+        values = record["singular_values"]
+        row = [record["run"]["model"]]
+        row += [f"{values[i - 1]:.2f}" if i <= len(values) else "-" for i in shown]
+        row += [f"{100 * share:.0f}" for share in record["clean"]]
+        uncentered = record["uncentered"]
+        row.append(f"{100 * record['mean']:.0f}")
+        row += [f"{value:.2f}" for value in uncentered["second"]] or ["-"]
+        row.append(f"{100 * uncentered['clean'][0]:.0f}")
+        rows.append(row)
+    header = ["model", *(f"value {i}" for i in shown)]
+    header += [f"direction {i}, % clean" for i in range(1, SHOWN + 1)]
+    header += ["mean row, % of L", "uncentered: value 2", "direction 1, % clean"]
+    title = (
+        "Singular values over the first, and % of the first two directions in the "
+        "plane of those found without blocks; of L less its mean row, and uncentered"
+    )
+    return [Table(title, header, rows)] if rows else []

@@ -1,0 +1,215 @@
+"""Clustering error as graphs know less and less of where entries were lost.
+
+The models get zeros as data in every case; only the graph is told more or less.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rpcag.datasets import Data
+from rpcag.graphs import CompleteGraph, KNNGraph, inpaint_tv
+from rpcag_study.datasets import load as load_named
+from rpcag_study.experiments.task import (
+    ExperimentTask,
+    Recorded,
+    check_models,
+    embed,
+    fair_errors,
+    of_experiment,
+)
+from rpcag_study.grids import METHODS
+from rpcag_study.model_input import CorruptedData, ModelInput
+from rpcag_study.runs import seed_of
+from rpcag_study.tables import Table, percent
+
+# From the most to the least.
+KNOWLEDGE = {
+    "clean": "from the clean images",
+    "inpainted": "mask known: inpainted",
+    "masked": "mask known: distances skip what is lost",
+    "half": "half of the lost entries known",
+    "unknown": "mask not known",
+}
+GRAPHS = {"complete": "the paper's graph", "knn": "10 nearest neighbors"}
+MODELS = ("NCuts", "LE", "GLPCA", "RGLPCA", "MMF", "RPCA", "RPCAG")
+QUICK: dict[str, Any] = {
+    "knowledge": ["clean", "masked", "unknown"],
+    "models": ["NCuts", "GLPCA", "MMF", "RPCA", "RPCAG"],
+    "graphs": ["knn"],
+    "dataset": "YALE-32x32",
+    "seeds": [1],
+}
+
+
+@dataclass(frozen=True)
+class GraphQualityRun(Recorded):
+    """Some models on the graphs of one knowledge; None for those without a graph."""
+
+    experiment: ClassVar[str] = "graph-quality"
+
+    seed: int
+    knowledge: str | None
+    graphs: tuple[str, ...]
+    models: tuple[str, ...]
+    corruption: str = "missing35"
+    dataset: str = "YALE"
+
+
+def named(run: GraphQualityRun) -> Data:
+    return load_named(run.dataset, seed=run.seed)
+
+
+def plan(
+    *,
+    seeds: Sequence[int] = (1, 2, 3, 4, 5),
+    knowledge: Sequence[str] = tuple(KNOWLEDGE),
+    graphs: Sequence[str] = tuple(GRAPHS),
+    models: Sequence[str] = MODELS,
+    corruption: str = "missing35",
+    dataset: str = "YALE",
+    load: Callable[[GraphQualityRun], Data] = named,
+) -> list[ExperimentTask]:
+    """Every knowledge and seed; `load` makes other data from a run."""
+    for name in knowledge:
+        if name not in KNOWLEDGE:
+            raise ValueError(f"unknown {name!r}: choose from {', '.join(KNOWLEDGE)}")
+    models = check_models(models)
+    on_graphs = tuple(model for model in models if METHODS[model].uses_graph)
+    others = tuple(model for model in models if not METHODS[model].uses_graph)
+    runs = []
+    for seed in seeds:
+        of: dict[str, Any] = {"corruption": corruption, "dataset": dataset}
+        if others:
+            runs.append(GraphQualityRun(seed, None, (), others, **of))
+        runs += [
+            GraphQualityRun(seed, name, tuple(graphs), on_graphs, **of)
+            for name in knowledge
+            if on_graphs
+        ]
+    return [ExperimentTask(run, load, measure) for run in runs]
+
+
+class Told(CorruptedData):
+    """A corrupted sample whose graphs are built with some knowledge of the mask."""
+
+    def __init__(self, data: Data, corruption: str, seed: int, knowledge: str) -> None:
+        super().__init__(data, corruption, seed)
+        self.rows = self.seen
+        self.trusted: np.ndarray | None = None
+        if knowledge == "clean":
+            self.rows = data.X
+        elif knowledge == "inpainted":
+            self.rows = inpaint_tv(self.seen, data.image_shape, mask=self.mask)
+        elif knowledge == "masked":
+            self.trusted = self.mask
+        elif knowledge == "half" and self.mask is not None:
+            self.trusted = half_known(self.mask, seed)
+
+    def _build(self, kind: str):
+        builder = CompleteGraph() if kind == "complete" else KNNGraph(10)
+        return builder(self.rows, self.trusted)
+
+
+def half_known(mask: np.ndarray, seed: int) -> np.ndarray:
+    """Half of the lost entries of every row are known; the others pass for data."""
+    rng = np.random.default_rng(seed_of("half", seed))
+    trusted = mask.copy()
+    for row in trusted:
+        lost = rng.permutation(np.flatnonzero(~row))
+        row[lost[: len(lost) // 2]] = True
+    return trusted
+
+
+def measure(run: GraphQualityRun, data: Data) -> dict:
+    """Errors by graph and model, and the share of weight inside classes by graph."""
+    sample = Told(data, run.corruption, run.seed, run.knowledge or "unknown")
+    found: dict[str, dict] = {"parameters": {}, "errors": {}, "inside": {}}
+    for graph in run.graphs or ("none",):
+        inputs = ModelInput(sample, graph, "zeros")  # type: ignore[arg-type]
+        found["errors"][graph] = by_model = {}
+        for model in run.models:
+            found["parameters"][model], Q = embed(model, inputs)
+            of = data.name, run.seed, run.knowledge, model
+            by_model[model] = fair_errors(Q, inputs, *of)
+        if run.graphs:
+            found["inside"][graph] = round(inside(inputs.adjacency, inputs.y), 4)
+    return found
+
+
+def inside(adjacency, y: np.ndarray) -> float:
+    """Share of a graph's weight between samples of one class."""
+    members = np.equal.outer(np.unique(y), y).astype(float)
+    within = np.sum(members * (adjacency @ members.T).T)
+    return float(within / adjacency.sum())
+
+
+Errors = dict[tuple[str, str | None, str], list[float]]
+
+
+def errors_of(records: Iterable[dict]) -> Errors:
+    """By graph, knowledge and model, one per seed, by matching.
+
+    Models without a graph are under the graph "none" and the knowledge None.
+    """
+    found: Errors = defaultdict(list)
+    for record in of_experiment("graph-quality", records):
+        for graph, by_model in record["errors"].items():
+            for model, pair in by_model.items():
+                key = graph, record["run"]["knowledge"], model
+                found[key].append(pair[0])
+    return dict(found)
+
+
+def tables(records: Iterable[dict]) -> list[Table]:
+    """One per graph: models by knowledge, mean and deviation."""
+    records = of_experiment("graph-quality", records)
+    found = errors_of(records)
+    made = []
+    for graph, name in GRAPHS.items():
+        columns = [k for k in KNOWLEDGE if any(key[:2] == (graph, k) for key in found)]
+        if columns:
+            title = f"{_what(records)}, {name}: clustering error in %"
+            rows = [*_rows(found, graph, columns), _inside(records, graph, columns)]
+            made.append(Table(title, ["model", *(KNOWLEDGE[k] for k in columns)], rows))
+    return made
+
+
+def _rows(found: Errors, graph: str, columns: list[str]):
+    for model in METHODS:
+        cells = [
+            found.get((graph, k, model), found.get(("none", None, model)))
+            for k in columns
+        ]
+        if any(cells):
+            yield [model, *(_spread(cell) for cell in cells)]
+
+
+def _inside(records: list[dict], graph: str, columns: list[str]) -> list[str]:
+    row = ["weight inside classes, %"]
+    for knowledge in columns:
+        shares = [
+            record["inside"][graph]
+            for record in records
+            if record["run"]["knowledge"] == knowledge and graph in record["inside"]
+        ]
+        row.append(_spread(shares))
+    return row
+
+
+def _spread(values: list[float] | None) -> str:
+    if not values:
+        return "-"
+    mean = percent(float(np.mean(values)))
+    if len(values) == 1:
+        return mean
+    return f"{mean} ± {percent(float(np.std(values, ddof=1)))}"
+
+
+def _what(records: list[dict]) -> str:
+    run = records[0]["run"]
+    lost = run["corruption"].removeprefix("missing")
+    return f"{run['dataset']}, {lost} % of pixels missing"

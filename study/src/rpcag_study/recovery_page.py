@@ -1,0 +1,107 @@
+"""The page docs/recovery.md: low-rank recovery, in numbers and pictures of a store."""
+
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from rpcag.plugins import write_text
+from rpcag_study.experiments.task import of_experiment
+from rpcag_study.report_files import (
+    EXPERIMENTS,
+    RECOVERY,
+    check_pictures,
+    with_title,
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the page has of one experiment, if the store does.
+
+    The experiment is one of `EXPERIMENTS`: its ``tables(records)`` are shown, and its
+    ``outcome(records)``, a sentence, if it has one. Figures are functions of
+    `rpcag_study.figures`, with a caption; `draw` is what it takes to draw them where
+    the store alone is not enough.
+    """
+
+    experiment: str
+    title: str
+    how: str
+    figures: list[tuple[str, str]]
+    draw: str
+
+
+def sections() -> list[Section]:
+    text = resources.files(__package__).joinpath("recovery_sections.toml")
+    return [Section(**s) for s in tomllib.loads(text.read_text("utf-8"))["section"]]
+
+
+def write_recovery(
+    records: list[dict], path: Path, tell: Callable[[str], Any] = lambda text: None
+) -> Iterator[Path]:
+    """The page, and its pictures in the folder "images" beside it.
+
+    A picture that cannot be drawn, because faces and frames are not in the store, is
+    left as it is if it exists, and `tell` is called with the reason. If it does not
+    exist, the page says what it takes to draw it.
+    """
+    present = [s for s in sections() if of_experiment(s.experiment, records)]
+    if not present:
+        wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in sections())
+        raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
+    parts = [
+        RECOVERY,
+        "Does a graph help to recover a low-rank matrix? Written by `rpcag report "
+        "--recovery` from the stored results; [The study](study.md) says how to run "
+        "them again.",
+    ]
+    drawn = {name: _draw(name, records) for s in present for name, _ in s.figures}
+    figures = {_picture(path, n): f for n, f in drawn.items() if not isinstance(f, str)}
+    check_pictures(path, figures)
+    for picture, figure in figures.items():
+        _save(figure, picture)
+        yield picture
+    for section in present:
+        experiment = EXPERIMENTS[section.experiment]
+        parts += [f"## {section.title}", section.how.strip()]
+        if hasattr(experiment, "outcome"):
+            parts.append(experiment.outcome(records))
+        for name, seen in section.figures:
+            picture, missing = _picture(path, name), drawn[name]
+            if isinstance(missing, str):
+                kept = "is the one from before" if picture.exists() else "is missing"
+                tell(f"{picture} {kept}: {missing}")
+            if picture.exists():
+                parts.append(f"![{seen}](images/{picture.name})")
+            else:
+                parts.append(f"*(Not drawn: {seen}; {section.draw}.)*")
+        first, *others = experiment.tables(records)
+        parts.append(with_title(first))
+        if others:
+            parts.append("<details>\n<summary>More tables</summary>")
+            parts += [*map(with_title, others), "</details>"]
+    write_text(path, "\n\n".join(part for part in parts if part) + "\n")
+    yield path
+
+
+def _picture(page: Path, name: str) -> Path:
+    return page.parent / "images" / f"recovery_{name}.png"
+
+
+def _draw(name: str, records: list[dict]) -> Any:
+    """A figure, or the reason why there is none."""
+    from rpcag_study import figures
+
+    try:
+        return getattr(figures, name)(records)
+    except FileNotFoundError as error:
+        return str(error)
+
+
+def _save(figure: Any, path: Path) -> None:
+    from rpcag.plots import save
+
+    save(figure, path, dpi=100)

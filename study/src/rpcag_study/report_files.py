@@ -1,0 +1,346 @@
+"""The report of a store as files: a page on one screen, and every table and figure."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from rpcag.plugins import (
+    check_file,
+    check_folder,
+    explained,
+    recorded,
+    replace_files,
+    versions,
+    write_text,
+)
+from rpcag_study.errors_csv import errors_csv
+from rpcag_study.experiments import (
+    as_printed,
+    components,
+    directions,
+    faces,
+    graph_quality,
+    parameters,
+    phase,
+    timing,
+    video,
+)
+from rpcag_study.experiments.task import of_experiment
+from rpcag_study.plan import SETUPS
+from rpcag_study.report import SETUP_NAMES, Report
+from rpcag_study.summary import (
+    certificates,
+    comparisons,
+    every_column,
+    graph_control,
+    model_means,
+    sentences,
+    wins_and_losses,
+)
+from rpcag_study.table_cells import fits
+from rpcag_study.tables import Table
+
+EXPERIMENTS: dict[str, ModuleType] = {
+    "as_printed": as_printed,
+    "components": components,
+    "graph_quality": graph_quality,
+    "parameters": parameters,
+    "timing": timing,
+    "directions": directions,
+    "phase": phase,
+    "faces": faces,
+    "video": video,
+}
+TITLES = {
+    "as_printed": "The printed algorithm as printed",
+    "components": "Three components of three faces",
+    "graph_quality": "Graphs that know less and less of the mask",
+    "parameters": "Errors over lam and gamma",
+    "timing": "Time by number of samples",
+    "directions": "Principal directions of occluded faces",
+    "phase": "Recovery of random low-rank matrices",
+    "faces": "Recovery of occluded faces",
+    "video": "Moving objects in videos",
+}
+# The file that lists the files of a report, and the pattern of their names.
+INDEX = "report.json"
+NAMES = r"[^./\\][^/\\]*\.(csv|png)"
+DPI = 120
+# First lines of the pages that are written from a store.
+REPRODUCTION = "# What was reproduced, and what was not"
+RECOVERY = "# Low-rank recovery"
+PAGE_TITLES = (REPRODUCTION, RECOVERY, "# Videos, by every method")
+# Those with other figures than one of their own name.
+FIGURES = {
+    "phase": ("phase", "phase_difference"),
+    "timing": (),
+    "graph_quality": (),
+    "as_printed": (),
+}
+PICTURE = "reproduction.png"
+CAPTION = "Printed error against ours: a point per data set, corruption and model."
+INTRODUCTION = (
+    "Written by `rpcag report --page` from the stored results. [The study](study.md) "
+    "describes the protocols and how to run them again. "
+    "`rpcag report -o FOLDER` writes every table as CSV; `errors.csv` has every cell."
+)
+
+
+class Fold(NamedTuple):
+    """A part of the page that is closed until somebody opens it."""
+
+    title: str
+    tables: list[Table]
+
+
+class Screen(NamedTuple):
+    """What a page shows: sentences and two tables, a figure between, and folds."""
+
+    sentences: list[str]
+    tables: list[Table]
+    folds: list[Fold]
+
+
+def screen(report: Report, records: list[dict]) -> Screen:
+    """Everything a page has, whatever it is written in."""
+    tables = [model_means(report), wins_and_losses(report)]
+    made = [
+        Fold("RPCAG against RPCA", [graph_control(report), report.paired()]),
+        Fold("RPCAG against the best other model", [comparisons(report)]),
+        Fold("Columns in which each model is best", [report.wins()]),
+        Fold("Mean errors without labels", [report.means()]),
+        Fold("What was run", [coverage(report), certificates(report)]),
+    ]
+    if len(report.datasets) <= 2:  # a store of one's own: all of it fits
+        made.insert(0, Fold("Every column", [every_column(report)]))
+    for name, experiment in EXPERIMENTS.items():
+        if of_experiment(name.replace("_", "-"), records):
+            made.append(Fold(TITLES[name], list(experiment.tables(records))))
+    full = [Fold(f.title, [t for t in f.tables if t.rows]) for f in made]
+    return Screen(
+        sentences(report),
+        [table for table in tables if table.rows],
+        [fold for fold in full if fold.tables],
+    )
+
+
+def reproduction(report: Report, records: list[dict], picture: str | None) -> str:
+    """The page docs/reproduction.md."""
+    found = screen(report, records)
+    parts = [REPRODUCTION, *found.sentences, *map(with_title, found.tables[:1])]
+    if picture is not None:
+        parts.append(f"![{CAPTION}]({picture})")
+    parts += [*map(with_title, found.tables[1:]), INTRODUCTION]
+    for fold in found.folds:
+        parts += [
+            f"<details>\n<summary>{fold.title}</summary>",
+            *map(with_title, fold.tables),
+            "</details>",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def picture_of(page: Path) -> Path:
+    return page.parent / "images" / PICTURE
+
+
+def write_reproduction(report: Report, records: list[dict], page: Path) -> list[Path]:
+    """The page, and its figure in the folder "images" beside it."""
+    picture = picture_of(page)
+    if not report.trials:  # of other experiments only
+        write_text(page, reproduction(report, records, None))
+        return [page]
+    from rpcag.plots import save
+    from rpcag_study.figures import printed_against_ours
+
+    save(printed_against_ours(report), picture)
+    link = picture.relative_to(page.parent).as_posix()
+    write_text(page, reproduction(report, records, link))
+    return [page, picture]
+
+
+def with_title(table: Table) -> str:
+    if not table.rows:
+        return ""
+    title = f"**{table.title[0].upper()}{table.title[1:]}**"
+    parts = (title, table.markdown().strip(), table.note)
+    return "\n\n".join(part for part in parts if part)
+
+
+# -- tables ----------------------------------------------------------------------------
+
+
+def all_tables(report: Report, records: list[dict]) -> Iterator[Table]:
+    """The short ones first, then one per data set and protocol, then experiments."""
+    for _, table in (*_named(report), *_experiments(records)):
+        yield table
+
+
+def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
+    """Tables of the other experiments that are in the store."""
+    for name, experiment in EXPERIMENTS.items():
+        if of_experiment(name.replace("_", "-"), records):
+            try:
+                found = list(experiment.tables(records))
+            except (KeyError, TypeError, IndexError) as error:
+                raise ValueError(
+                    f"the store has records of {name} that are not whole ({error!r}); "
+                    "delete their lines"
+                ) from error
+            for number, table in enumerate(found):
+                yield f"{name}_{number + 1}", table
+
+
+def _named(report: Report) -> Iterator[tuple[str, Table]]:
+    summary = {
+        "every_column": every_column(report),
+        "model_means": model_means(report),
+        "wins_and_losses": wins_and_losses(report),
+        "wins": report.wins(),
+        "comparisons": comparisons(report),
+        "graph_control": graph_control(report),
+        "fair_means": report.means(),
+        "rpcag_minus_rpca": report.paired(),
+    }
+    for name, table in summary.items():
+        if table.rows:
+            yield name, table
+
+
+def coverage(report: Report) -> Table:
+    """How much of the study is there: columns, seeds, and embeddings clustered."""
+    rows = []
+    for protocol in SETUPS:
+        for setup, cells in report.setups(protocol):
+            members = [
+                trial
+                for trial in report.trials
+                if trial.protocol == protocol and fits(trial, *setup)
+            ]
+            columns = Counter(key[:2] for key in cells)
+            seeds = {trial.seed for trial in members}
+            rows.append(
+                [
+                    f"{protocol}, {SETUP_NAMES[setup]}",
+                    str(len(columns)),
+                    str(len({trial.model for trial in members})),
+                    str(len(seeds)),
+                    f"{len(members):,}",
+                ]
+            )
+    header = ["setup", "columns", "models", "seeds", "embeddings clustered"]
+    return Table("What was run", header, rows)
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def write(
+    report: Report,
+    records: list[dict],
+    folder: Path,
+    tell: Callable[[str], Any] = lambda text: None,
+) -> list[Path]:
+    """Every table as CSV, and the figures: all files or none.
+
+    `tell` is called for every figure that is left out, with the reason. INDEX lists the
+    files. The files of an earlier report are replaced.
+    """
+    names: list[str] = []
+
+    def index(place: str, leftovers: list[str]) -> str:
+        files = [place + name for name in names]
+        found = {"rpcag_report": 1, "files": files, "versions": versions()}
+        found |= {"leftovers": leftovers} if leftovers else {}
+        return json.dumps(found, indent=1) + "\n"
+
+    with replace_files(folder, INDEX) as new:
+        for name, text in _texts(report, records):
+            with explained(folder / name, new.stage / name):
+                (new.stage / name).write_text(text, encoding="utf-8", newline="\n")
+            names.append(name)
+        for name, figure in _figures(report, records, folder, tell):
+            with explained(folder / name, new.stage / name):
+                figure.savefig(new.stage / name, dpi=DPI)
+            names.append(name)
+        return new.commit(index, lambda: _replaceable(folder, names))
+
+
+def check_report(folder: Path) -> None:
+    """Check the folder for `write`, as far as possible before the names are known."""
+    _replaceable(folder, [])
+
+
+def _replaceable(folder: Path, names: Iterable[str]) -> set[str]:
+    def old(folder: Path) -> set[str]:
+        found = recorded(folder / INDEX, _names_in, NAMES)
+        return set() if found is None else {*found, INDEX}
+
+    ours = check_folder(folder, [*names, INDEX], old, "report", force=True)
+    return ours - {INDEX}
+
+
+def _names_in(index: dict[str, Any]) -> list[str]:
+    if index["rpcag_report"] != 1:
+        raise ValueError("not an index of this layout")
+    return index["files"]
+
+
+def _texts(report: Report, records: list[dict]) -> Iterator[tuple[str, str]]:
+    """Names and contents of all text files."""
+    if report.trials:
+        yield "errors.csv", errors_csv(report)
+    for name, table in (*_named(report), *_experiments(records)):
+        yield f"{name}.csv", table.csv()
+
+
+def _figures(
+    report: Report, records: list[dict], folder: Path, tell: Callable[[str], Any]
+) -> Iterator[tuple[str, Any]]:
+    """Names and figures for the results in the store."""
+    from rpcag_study import figures
+
+    drawn = {}
+    for experiment in EXPERIMENTS:
+        if of_experiment(experiment.replace("_", "-"), records):
+            for name in FIGURES.get(experiment, (experiment,)):
+                # Faces and frames are not in the store: no data, no picture.
+                try:
+                    drawn[name] = getattr(figures, name)(records)
+                except FileNotFoundError as error:
+                    tell(f"{folder / name}.png is not drawn: {error}")
+    if report.trials:
+        drawn["printed_against_ours"] = figures.printed_against_ours(report)
+    for name, figure in drawn.items():
+        yield f"{name}.png", figure
+
+
+def check_page(path: Path, option: str) -> None:
+    """Refuse to write a page over anything but an earlier one."""
+    if not path.name or path.is_dir():
+        raise ValueError(f"{option} must name a file such as page.md, got {path}")
+
+    def is_ours(path: Path) -> bool:
+        with path.open("rb") as file:
+            first = file.readline().decode(errors="replace").strip()
+        return not first or first in PAGE_TITLES
+
+    check_file(path, is_ours, "report", force=True, example="page.md")
+
+
+def check_pictures(page: Path, pictures: Iterable[Path]) -> None:
+    """Raise an error if a picture would replace a file that no earlier page shows."""
+    text = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
+    for picture in pictures:
+        link = f"]({picture.relative_to(page.parent).as_posix()})"
+        check_file(
+            picture, partial(_shows, text, link), "page", force=True, example="a.png"
+        )
+
+
+def _shows(page: str, link: str, picture: Path) -> bool:
+    return link in page

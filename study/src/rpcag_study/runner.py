@@ -1,0 +1,93 @@
+"""Do the runs of a plan that a store does not have yet."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import joblib
+
+from rpcag_study.runs import Task
+from rpcag_study.store import Store, key_of
+
+
+def missing(tasks: Iterable[Task], store: Store) -> list[Task]:
+    done = store.keys()
+    return [task for task in tasks if key_of(task.run.record()) not in done]
+
+
+def run(
+    tasks: Iterable[Task],
+    store: Store,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    watch: Callable[[dict], Any] | None = None,
+) -> list[dict]:
+    """Append a line per run, as they end; what failed is returned, to be tried again.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+    store : Store
+    jobs : int, default=1
+        Processes, each with one BLAS thread.
+    dask : str, optional
+        Address of a Dask scheduler that does the work instead.
+    watch : callable, optional
+        Called with every record.
+    """
+    failed = []
+    todo = missing(tasks, store)
+    with store.appending() as writer:
+        records = _here(todo, jobs) if dask is None else _on_dask(todo, dask)
+        for record in records:
+            if "error" in record:
+                failed.append(record)
+            else:
+                writer.add(record)
+            if watch is not None:
+                watch(record)
+    return failed
+
+
+def _here(tasks: list[Task], jobs: int) -> Iterator[dict]:
+    if jobs == 1:
+        yield from map(_attempt, tasks)
+        return
+    pool = joblib.Parallel(
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="n_jobs",
+    )
+    yield from pool(joblib.delayed(_attempt)(task) for task in tasks)
+
+
+def _on_dask(tasks: list[Task], address: str) -> Iterator[dict]:
+    from distributed import Client, as_completed
+
+    try:
+        # Not the default client: one that fails to connect would stay the default, and
+        # later computations of the caller would wait for it.
+        connected = Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            "dask must be the address of a scheduler that is running, such as "
+            f"tcp://host:8786, got {address!r} ({error})"
+        ) from error
+    with connected as client:
+        futures = [client.submit(_attempt, task, pure=False) for task in tasks]
+        for future in as_completed(futures, loop=client.loop):
+            yield future.result()
+
+
+def _attempt(task: Task) -> dict:
+    """The record of a run, or the reason why there is none."""
+    try:
+        return task()
+    except FileNotFoundError as error:  # data that are not here
+        return {"run": task.run.record(), "error": str(error)}
+    except Exception as error:
+        return {
+            "run": task.run.record(),
+            "error": f"{type(error).__name__}: {error}",
+        }
