@@ -8,6 +8,7 @@ import pytest
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.losses import L1
 from rpcag.models.problem import Problem
 from rpcag.solvers import admm, lowrank
 from rpcag.solvers.lowrank import HandOver
@@ -37,7 +38,7 @@ def exact(X, lam, gamma, tol):
 
 def factored(X, lam, gamma, tol, dtype=None, **options):
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Panel(X, lam, gamma, shifted, dtype)
+    panel = Panel(X, L1(lam), gamma, shifted, dtype)
     return lowrank(panel, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
 
 
@@ -77,7 +78,7 @@ def test_single_precision_starts_and_double_ends(rng, gamma):
     X = spoilt(rng, 130, 170)
     dtypes = []
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Panel(X, 0.06, gamma, shifted, np.float32)
+    panel = Panel(X, L1(0.06), gamma, shifted, np.float32)
     result = lowrank(
         panel,
         ratio=0.06,
@@ -193,7 +194,7 @@ def test_a_path_comes_back_to_factors(monkeypatch):
 def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
     X = spoilt(rng, 90, 130, rank=4, noise=0.0)
     lam = 1 / np.sqrt(130)
-    panel = Panel(X, lam)
+    panel = Panel(X, L1(lam))
     result = lowrank(panel, ratio=lam, tol=1e-3, max_iter=500)
     penalty = result.state.penalties[0]
     before, _ = panel.dual_piece(np.s_[:, :], penalty)

@@ -18,6 +18,7 @@ from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram
+from rpcag.losses import L1, Loss, part
 from rpcag.models.problem import (
     SAFE,
     clustering_gamma,
@@ -79,7 +80,7 @@ def fit(
     shifted = None
     if graph is not None and gamma > 0:
         shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)
-    panel = DaskPanel(X, lam, float(gamma), shifted)
+    panel = DaskPanel(X, L1(lam), float(gamma), shifted)
     result = lowrank(
         panel,
         ratio=lam / math.sqrt(size * spread),
@@ -251,12 +252,18 @@ class DaskPanel:
     is_rounded = False
 
     def __init__(
-        self, X: Any, lam: float, gamma: float, laplacian: ShiftedLaplacian | None
+        self, X: Any, loss: Loss, gamma: float, laplacian: ShiftedLaplacian | None
     ) -> None:
-        self.shape, self.dtype, self.lam = X.shape, X.dtype, lam
+        self.shape, self.dtype = X.shape, X.dtype
         self.chunks = X.chunks[1]
         blocks = X.to_delayed().ravel()
-        self.tiles = dask.persist(*[delayed(Panel)(block, lam) for block in blocks])
+        ends = np.cumsum([0, *self.chunks]).tolist()
+        self.tiles = dask.persist(
+            *[
+                delayed(Panel)(block, part(loss, (slice(None), slice(*columns))))
+                for block, columns in zip(blocks, pairwise(ends), strict=True)
+            ]
+        )
         self.graph: Any = None
         if laplacian is not None:
             # Once on every worker; the copy itself moves without it.
@@ -404,7 +411,7 @@ class DaskPanel:
 
     def objective(self) -> Objective:
         rank = delayed(_columns)(self.F)
-        loss = _sum([delayed(Panel.loss)(tile, self.F) for tile in self.tiles])
+        loss = _sum([delayed(Panel.distance)(tile, self.F) for tile in self.tiles])
         right = _sum([delayed(gram)(delayed(_first)(q, rank)) for q in self._basis()])
         rough = None
         if self.graph is not None:

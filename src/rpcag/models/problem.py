@@ -3,6 +3,7 @@
 import hashlib
 import math
 import os
+import pickle
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -15,12 +16,13 @@ from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.losses import L1, Loss, rescaled
 from rpcag.solvers import Progress, Result, State, admm, lowrank
 from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.lowrank import PRECISE, HandOver
 from rpcag.solvers.panel import Panel
 from rpcag.solvers.relief import Relief
-from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
+from rpcag.terms import DataTerm, GraphSmoothness, NuclearNorm
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
@@ -46,6 +48,9 @@ MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
 class Problem:
     """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
 
+    Another `loss` may be given instead of the l1 norm. Then lam is only the typical
+    size of an entry of the dual point, from which the first penalties are made.
+
     With c the typical size of an observed entry, L / c solves the problem of X / c with
     gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
     same in every unit of X. X itself is divided only if squares could overflow, by a
@@ -58,6 +63,7 @@ class Problem:
         lam: float,
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
+        loss: Loss | None = None,
     ) -> None:
         self.X = X
         self.scale = typical_size(thinned(X))
@@ -77,10 +83,15 @@ class Problem:
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
             self.centre = in_unit(centre, self.unit)
         self.laplacian = laplacian
+        self.loss: Loss
         self._set(lam, gamma)
+        if loss is not None:
+            self.loss = rescaled(loss, self.unit)
+        self.has_other_loss = loss is not None
 
     def _set(self, lam: float, gamma: float) -> None:
         self.lam = lam
+        self.loss = L1(float(lam))
         self.gamma = gamma * self.unit
         if not np.isfinite(self.gamma):
             raise ValueError(
@@ -179,21 +190,22 @@ class Problem:
         if start is not None and start.rank is not None and start.rank < low:
             start = None  # factors from scratch are faster than L from there
         goes_on: dict = {"start": start}
-        if min(self.X.shape) >= FACTORED and (start is None or start.factored):
+        factors = self.loss.entrywise and min(self.X.shape) >= FACTORED
+        if factors and (start is None or start.factored):
             dtype = self._precision(has_graph, options["tol"])
             if start is not None and options["tol"] < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
-            panel = Panel(self.X, self.lam, self.gamma, laplacian, dtype, centre)
+            panel = Panel(self.X, self.loss, self.gamma, laplacian, dtype, centre)
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
                 goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
-        terms: list = [L1Loss(self.X, self.lam)]
+        terms: list = [DataTerm(self.X, self.loss)]
         relief = None
         if laplacian is not None:
             terms.append(GraphSmoothness(laplacian, self.gamma))
-            if Relief.suits(laplacian):
-                relief = Relief(self.X, self.lam, self.gamma, laplacian)
+            if self.loss.entrywise and Relief.suits(laplacian):
+                relief = Relief(self.X, self.loss, self.gamma, laplacian)
         return admm(
             NuclearNorm(),
             terms,
@@ -228,6 +240,8 @@ class Problem:
         digest = hashlib.blake2b(digest_size=16)
         numbers = (self.X.shape, self.X.dtype.str, self.lam, self.gamma)
         digest.update(repr(numbers).encode())
+        if self.has_other_loss:
+            digest.update(pickle.dumps(self.loss))
         for row in self.X:
             digest.update(np.ascontiguousarray(row).data)
         if self.laplacian is not None and self.gamma > 0:

@@ -13,6 +13,7 @@ from rpcag.graphs.inputs import is_dask
 from rpcag.graphs.laplacian import check_kind, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.losses import L1
 from rpcag.models.checks import (
     check_auto_or_number,
     check_callback,
@@ -248,7 +249,7 @@ class RPCA(Decomposition):
                 self._directions.astype(dtype, copy=False),
                 self._spectrum.astype(dtype, copy=False) / scale,
             ),
-            self.lam_,
+            L1(self.lam_),
             curvature * float(scale),
             pull,
             penalty=PENALTY * self.lam_ * float(scale) / self._spread,
