@@ -18,7 +18,8 @@ from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram
-from rpcag.losses import L1, Loss, part
+from rpcag.losses import Loss, part
+from rpcag.models.data_loss import DataLoss
 from rpcag.models.problem import (
     SAFE,
     clustering_gamma,
@@ -60,6 +61,8 @@ def fit(
     sizes: tuple[float, float, float],
     lam: float | str,
     gamma: float | str,
+    stated: Any,
+    weight: np.ndarray | None,
     factors: tuple[float, float],
     graph: Any,
     tol: float,
@@ -69,7 +72,7 @@ def fit(
     """Decompose a Dask array that has all rows in every chunk.
 
     `sizes` is what `measure` returns. lam and gamma that are words are the `factors`
-    times the weights of the rules.
+    times the weights of the rules. `stated` is a `DataLoss` or None for the l1 norm.
     """
     size, spread, observed = sizes
     if isinstance(lam, str):
@@ -80,7 +83,9 @@ def fit(
     shifted = None
     if graph is not None and gamma > 0:
         shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)
-    panel = DaskPanel(X, L1(lam), float(gamma), shifted)
+    stated = stated or DataLoss(lam=lam)
+    loss = stated.build(weight)
+    panel = DaskPanel(X, loss, float(gamma), shifted)
     result = lowrank(
         panel,
         ratio=lam / math.sqrt(size * spread),
@@ -91,6 +96,8 @@ def fit(
     S = X - result.x
     if observed < 1:
         S = da.where(da.isnan(S), X.dtype.type(0), S)
+    if not stated.is_plain:
+        S = S.map_blocks(stated.sparse_part, weight, dtype=X.dtype)
     assert result.rank is not None
     return Split(
         result.x,
@@ -159,7 +166,7 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
             "pass X.compute()"
         )
     model = copy(model)  # without arrays as large as the data, and without names
-    for name in ("low_rank_", "sparse_", "_state", "callback"):
+    for name in ("low_rank_", "sparse_", "dual_", "_state", "callback"):
         model.__dict__[name] = None
     names = model.__dict__.pop("feature_names_in_", None)
     if hasattr(X, "to_dask_array"):

@@ -17,7 +17,7 @@ from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import L1, Loss, rescaled
-from rpcag.solvers import Progress, Result, State, admm, lowrank
+from rpcag.solvers import DualPoint, Progress, Result, State, admm, lowrank
 from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.lowrank import PRECISE, HandOver
 from rpcag.solvers.panel import Panel
@@ -174,6 +174,7 @@ class Problem:
             x=x,
             objective=objective,
             lower_bound=result.lower_bound * self.unit,
+            dual=self._dual_in_units(result.dual),
             history=tuple(self._in_units(p) for p in result.history),
         )
 
@@ -206,7 +207,7 @@ class Problem:
             terms.append(GraphSmoothness(laplacian, self.gamma))
             if self.loss.entrywise and Relief.suits(laplacian):
                 relief = Relief(self.X, self.loss, self.gamma, laplacian)
-        return admm(
+        result = admm(
             NuclearNorm(),
             terms,
             self.X.shape,
@@ -215,6 +216,9 @@ class Problem:
             **goes_on,
             **options,
         )
+        if "ledger" in goes_on:
+            result = replace(result, solver="factored, exact")
+        return result
 
     def _precision(self, has_graph: bool, tol: float) -> np.dtype:
         """Single where its rounding cannot matter.
@@ -253,6 +257,11 @@ class Problem:
             for part in parts:
                 digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
+
+    def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
+        if dual is None or dual.W is None:
+            return dual
+        return dual._replace(W=from_unit(dual.W, self.unit))
 
     def _in_units(self, progress: Progress) -> Progress:
         return progress._replace(

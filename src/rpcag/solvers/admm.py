@@ -16,10 +16,17 @@ from rpcag.solvers.checkpoint import (
     number,
     whole,
 )
-from rpcag.solvers.ledger import Ledger, objective_rounding
+from rpcag.solvers.ledger import Ledger, dual_scale, dual_value, objective_rounding
 from rpcag.solvers.relief import Relief
 from rpcag.solvers.residuals import balance, relative_residuals
-from rpcag.solvers.result import Distances, Progress, Result, State, Status
+from rpcag.solvers.result import (
+    Distances,
+    DualPoint,
+    Progress,
+    Result,
+    State,
+    Status,
+)
 
 RELAXATION = 1.7
 # First penalty of a copy, in units of `ratio`.
@@ -33,6 +40,8 @@ LOOKS = 30
 LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
+# Dual points are kept from this multiple of the wanted gap on.
+KEPT = 3.0
 # Contents of a checkpoint besides the pace and the arrays.
 SAVED = ("n_iter", "next_check", "next_look", "looks", "rho")
 
@@ -133,6 +142,7 @@ class _Solve:
         self.central, self.others = central, others
         self.ratio, self.tol, self.relief = ratio, tol, relief
         self.callback, self.checkpoint = callback, checkpoint
+        self.best: tuple[float, DualPoint | None] = -math.inf, None
 
     def begin(self, shape, dtype, start, ledger, done) -> None:
         if start is None:
@@ -224,6 +234,8 @@ class _Solve:
                     status = "converged"
                 elif max(self.residuals) <= rounding and self.ledger.is_stuck():
                     status = "stalled"
+                elif progress.gap <= KEPT * self.tol:
+                    self.dual_point()
             else:
                 progress = self.ledger.latest(
                     self.n_iter, self.residuals, self.central.rank
@@ -262,6 +274,8 @@ class _Solve:
             basis=self.central.basis,
             history=tuple(self.ledger.history),
             state=self.state(),
+            dual=self.dual_point(),
+            solver="exact",
         )
 
     def iterate(self) -> tuple[list[Distances], float]:
@@ -299,18 +313,44 @@ class _Solve:
         dual = linear, quadratic, norm
         enter = partial(self.ledger.enter, self.n_iter, objective)
         progress = enter(dual, self.residuals, central.rank)
+        self.certified = dual, False
         warm, relief = self.ledger.is_warm, self.relief
         if relief is None or not relief.is_due(self.n_iter, warm, norm):
             return progress
         if progress.gap > self.tol:
-            (_, W), (U, _), (r, _) = self.copies, self.multipliers, self.rho
-            dual = relief(
-                lambda at: np.multiply(U[:, at], r, dtype=np.float64),
-                lambda at: W[:, at],
-                accuracy,
-            )
+            dual = relief(*self._parts(), accuracy)
             progress = enter(dual, self.residuals, central.rank)
+            self.certified = dual, True
         return progress
+
+    def _parts(self) -> tuple[Any, Any]:
+        """Columns of the multiplier of the loss and of the graph's copy."""
+        (_, W), (U, _), (r, _) = self.copies, self.multipliers, self.rho
+        return (
+            lambda at: np.multiply(U[:, at], r, dtype=np.float64),
+            lambda at: W[:, at],
+        )
+
+    def dual_point(self) -> DualPoint | None:
+        """The best point that is known, of a loss and perhaps a graph."""
+        dual, is_relieved = self.certified
+        if dual_value(*dual) > self.best[0]:
+            self.best = dual_value(*dual), self._dual_point(is_relieved, dual)
+        return self.best[1]
+
+    def _dual_point(self, is_relieved: bool, dual) -> DualPoint | None:
+        scale = dual_scale(*dual)
+        if is_relieved:
+            assert self.relief is not None
+            D, W = self.relief.point(*self._parts())
+            return DualPoint(D * -scale, W * scale)
+        if len(self.others) > 2:
+            return None
+        D = np.zeros_like(self.L)
+        self.others[0].add_dual(self.copies[0], self.multipliers[0] * self.rho[0], D)
+        D *= -scale
+        graph = self.copies[1] * scale if len(self.others) == 2 else None
+        return DualPoint(D, graph)
 
     def rescale(self, distances: list[Distances], size: float) -> None:
         mean = len(self.L) * float(np.sum(self.L.mean(axis=0) ** 2))

@@ -16,10 +16,17 @@ from rpcag.solvers.checkpoint import (
     number,
     whole,
 )
-from rpcag.solvers.ledger import Ledger, objective_rounding
+from rpcag.solvers.ledger import Ledger, dual_scale, dual_value, objective_rounding
 from rpcag.solvers.panel import Objective
 from rpcag.solvers.residuals import balance, relative_residuals
-from rpcag.solvers.result import Distances, Progress, Result, State, Status
+from rpcag.solvers.result import (
+    Distances,
+    DualPoint,
+    Progress,
+    Result,
+    State,
+    Status,
+)
 
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
 # and digits: docs/notation.md.
@@ -46,6 +53,9 @@ RELAXATION = 1.7
 # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with c
 # the relaxation and a the angle between the tangent spaces: the smaller c wins.
 RELAXATION_STILL = 1.2
+# Dual points are kept from this multiple of the wanted gap on: the last one need not be
+# the best. Each is as large as X.
+KEPT = 3.0
 # Singular vectors that are followed beside those above the threshold: the next ones.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which a basis pays.
@@ -135,6 +145,8 @@ class _Solve:
         share = SHARE if panel.can_hand_over else 1.0
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
+        self.certified: tuple = ()  # the last dual point, how it was made
+        self.best: tuple[float, DualPoint | None] = -math.inf, None
         # A smaller gap takes longer.
         self.next_check = 10 + int(7.5 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
@@ -199,6 +211,8 @@ class _Solve:
                 elif progress.gap <= self.tol:
                     status = "converged"
                 else:
+                    if progress.gap <= KEPT * self.tol:
+                        self.point(at_the_end=False)
                     self.adapt(n_iter)
             else:
                 progress = self.ledger.latest(n_iter, self.residuals, self.ranks[-1])
@@ -216,6 +230,7 @@ class _Solve:
         if self.ledger.is_contradicted:
             status = "numerical_error"
         last = self.ledger.history[-1]
+        point = self.point(at_the_end=True)
         L, basis = self.panel.answer()
         return Result(
             x=L,
@@ -230,11 +245,27 @@ class _Solve:
             basis=basis,
             history=tuple(self.ledger.history),
             state=State(self.panel.arrays(), self.penalties, self.ratio, factored=True),
+            dual=point,
+            solver="factored",
         )
+
+    def point(self, at_the_end: bool) -> DualPoint | None:
+        """The best dual point that is known; between iterations only if it is near."""
+        dual, change, is_relieved = self.certified
+        value = dual_value(*dual)
+        if value <= self.best[0] or not self.panel.can_polish:
+            return self.best[1]
+        out = self.panel.E if at_the_end else np.empty_like(self.panel.E)
+        found = self.panel.dual_point(
+            self.penalties, dual_scale(*dual), change, is_relieved, out
+        )
+        self.best = value, found
+        return found
 
     def iterate(self, n_iter: int, measure: bool) -> list[Distances]:
         if self.has_graph and n_iter == DOUBLED and not self.ledger.is_warm:
             self.rescale([2.0, 1.0])
+        self.certified = ()  # may be as large as X
         total = sum(self.penalties)
         weights = tuple(r / total for r in self.penalties)
         self.threshold(weights, 1 / total, n_iter)
@@ -291,6 +322,7 @@ class _Solve:
     def certify(self, n_iter: int) -> Progress:
         accuracy = max(self.tol, 1e-12) / 50
         parts = self.panel.objective()
+        change = None
         if self.may_polish():
             change = self.panel.polish(self.penalties[0], self.tol / 10)
             dual = self.panel.dual(self.penalties, accuracy, change)
@@ -307,12 +339,14 @@ class _Solve:
         enter = partial(self.ledger.enter, n_iter, objective)
         rank = len(parts.left)
         progress = enter(dual, self.residuals, rank)
+        self.certified = dual, change, False
         warm, relief = self.ledger.is_warm, self.panel.relief
         if relief is None or not relief.is_due(n_iter, warm, dual.norm):
             return progress
         if progress.gap > self.tol:
             dual = self.panel.relieved(self.penalties, accuracy)
             progress = enter(dual, self.residuals, rank)
+            self.certified = dual, None, True
         return progress
 
     def adapt(self, n_iter: int) -> None:

@@ -18,7 +18,7 @@ from rpcag.solvers.checkpoint import array
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
 from rpcag.solvers.polish import NEAR, Factors, Tangent
 from rpcag.solvers.relief import Relief
-from rpcag.solvers.result import Distances, State
+from rpcag.solvers.result import Distances, DualPoint, State
 
 
 class Objective(NamedTuple):
@@ -379,14 +379,40 @@ class Panel:
     def relieved(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
         """A better point: see `rpcag.solvers.relief`."""
         assert self.relief is not None
+        return Dual(*self.relief(*self._parts(penalties), accuracy))
+
+    def dual_point(
+        self,
+        penalties: tuple[float, ...],
+        scale: float,
+        change: Change | None,
+        is_relieved: bool,
+        out: np.ndarray,
+    ) -> DualPoint:
+        """The point of the last certificate, times `scale`; D is written to `out`.
+
+        At the end of a solve `out` may be E, which is not needed any more.
+        """
+        if is_relieved:
+            assert self.relief is not None
+            D, W = self.relief.point(*self._parts(penalties))
+            return DualPoint(D * -scale, W * scale)
+        for rows in row_blocks(self.shape):
+            D, _ = self.dual_piece(np.s_[rows, :], penalties[0], change)
+            np.multiply(D, -scale, out=out[rows])
+        if self.graph is None:
+            return DualPoint(out, None)
+        H = self.graph.smooth.astype(self.dtype) * self.dtype.type(scale)
+        return DualPoint(out, product(H, self.R.T))
+
+    def _parts(self, penalties: tuple[float, ...]) -> tuple[Any, Any]:
+        """Columns of D_1 and of W."""
         assert self.graph is not None
         H, R = self.graph.smooth, self.R.astype(np.float64)
-        found = self.relief(
+        return (
             lambda at: self.dual_piece(np.s_[:, at], penalties[0])[0],
             lambda at: H @ R[at].T,
-            accuracy,
         )
-        return Dual(*found)
 
     def dual_piece(
         self, at: Any, penalty: float, change: Change | None = None

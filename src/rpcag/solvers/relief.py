@@ -79,6 +79,7 @@ class Relief:
         self, X: np.ndarray, loss: Loss, gamma: float, laplacian: ShiftedLaplacian
     ) -> None:
         self.X, self.loss, self.gamma = X, loss, gamma
+        self.step: tuple = ()  # what `point` needs of the last call
         self.laplacian = laplacian
 
     @staticmethod
@@ -106,7 +107,25 @@ class Relief:
     def __call__(self, D_1: At, W: At, accuracy: float) -> tuple[float, float, float]:
         """Linear, quadratic and norm of a better point, from any D_1 and W."""
         excess = self.excess(D_1)
-        return self.relieved(self.square(D_1, W, excess), accuracy)
+        found = self.relieved(self.square(D_1, W, excess), accuracy)
+        self.step = (excess, *self.step)
+        return found
+
+    def point(self, D_1: At, W: At) -> tuple[np.ndarray, np.ndarray]:
+        """D_1 and W of the point that the last call was about, given its arguments."""
+        excess, scale, U, c, V = self.step
+        shape, N, Phi = self.X.shape, self.null, self.laplacian.laplacian
+        better, smooth = np.empty(shape), np.empty(shape)
+        for at in column_blocks(shape, PIECE, most=shape[1]):
+            D = self._inside(D_1, at)
+            if excess is not None:
+                D = self._balanced(D, at, excess[:, at])
+            w = W(at).astype(np.float64)
+            w -= N @ (N.T @ w)
+            whole = D + 2 * self.gamma * np.asarray(Phi @ w)
+            w -= V @ (c[:, None] * (U.T @ whole)) / (2 * self.gamma)
+            better[:, at], smooth[:, at] = scale * D, scale * w
+        return better, smooth
 
     def excess(self, D_1: At) -> np.ndarray | None:
         """What of C is above one."""
@@ -189,6 +208,7 @@ class Relief:
         N = self.null
         KN = K @ N
         CC = N.T @ KN
+        scale = 1.0
         largest = max(np.linalg.eigvalsh(CC), default=0.0)
         if largest > (1 - MARGIN) ** 2:
             scale = (1 - MARGIN) / math.sqrt(largest)
@@ -204,6 +224,7 @@ class Relief:
         U -= N @ (N.T @ U)
         c = 1 - 1 / np.sqrt(g)  # J = U diag(c) U^T
         V = self.inverse @ U
+        self.step = scale, U, c, V
         Z = np.asarray(self.laplacian.laplacian @ V)  # J = Z diag(c) U^T; Z is near U
         KU = K @ U
         inner = c[:, None] * (U.T @ KU) * c
