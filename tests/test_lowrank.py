@@ -197,6 +197,7 @@ def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
     panel = Panel(X, L1(lam))
     result = lowrank(panel, ratio=lam, tol=1e-3, max_iter=500)
     penalty = result.state.penalties[0]
+    panel.reflect(penalty)
     before, _ = panel.dual_piece(np.s_[:, :], penalty)
     D, _ = panel.dual_piece(np.s_[:, :], penalty, panel.polish(penalty, 1e-9))
     U, _, Vt = np.linalg.svd(result.x, full_matrices=False)
