@@ -349,11 +349,11 @@ class RPCA(Decomposition):
 
     def _sparse_part(self, R):
         stated, weight = self._stated, self._weight
-        if stated is None:
-            return R
         if weight is not None and not weight.all():
             R[weight == 0] = 0  # they are missing, and have no S
             weight = np.where(weight > 0, weight, 1.0)
+        if stated is None:
+            return R
         return stated.sparse_part(R, weight).astype(R.dtype, copy=False)
 
     def _fit_dask(self, X, sample_weight=None):
