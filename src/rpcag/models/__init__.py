@@ -1,5 +1,6 @@
 """Scikit-learn estimators."""
 
+from rpcag.models.certify import Certificate, certify
 from rpcag.models.cv import RPCAGCV
 from rpcag.models.diagnosis import PoorFitWarning
 from rpcag.models.frpcag import FRPCAG
@@ -38,9 +39,11 @@ __all__ = [
     "RPCA",
     "RPCAG",
     "RPCAGCV",
+    "Certificate",
     "LaplacianEigenmaps",
     "NCuts",
     "PoorFitWarning",
     "RobustGraph",
+    "certify",
     "list_models",
 ]

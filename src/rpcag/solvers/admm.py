@@ -318,9 +318,10 @@ class _Solve:
         if relief is None or not relief.is_due(self.n_iter, warm, norm):
             return progress
         if progress.gap > self.tol:
-            dual = relief(*self._parts(), accuracy)
-            progress = enter(dual, self.residuals, central.rank)
-            self.certified = dual, True
+            better = relief(*self._parts(), accuracy)
+            progress = enter(better, self.residuals, central.rank)
+            if dual_value(*better) > dual_value(*dual):
+                self.certified = better, True
         return progress
 
     def _parts(self) -> tuple[Any, Any]:

@@ -344,9 +344,10 @@ class _Solve:
         if relief is None or not relief.is_due(n_iter, warm, dual.norm):
             return progress
         if progress.gap > self.tol:
-            dual = self.panel.relieved(self.penalties, accuracy)
-            progress = enter(dual, self.residuals, rank)
-            self.certified = dual, None, True
+            better = self.panel.relieved(self.penalties, accuracy)
+            progress = enter(better, self.residuals, rank)
+            if dual_value(*better) > dual_value(*dual):
+                self.certified = better, None, True
         return progress
 
     def adapt(self, n_iter: int) -> None:
