@@ -85,10 +85,11 @@ def estimate_noise(X: np.ndarray) -> Noise:
         if sigma > 0:
             lam, mu = noise_weights(shape, observed, sigma, excess)
             loss = Huber(L1(lam), mu)
-        tol = ACCURACY * sigma / spread if sigma > 0 else FINEST**0.5
+        tol = ACCURACY * sigma / spread if sigma > 0 else COARSEST
         tol = min(max(tol, FINEST), COARSEST)
         result = Problem(X, lam, loss=loss).solve(tol=tol, max_iter=200, start=state)
-        state, L = result.state, result.x
+        # L of Robust PCA has a high rank, which is a slow start.
+        state, L = result.state if sigma > 0 else None, result.x
         P, s, Vt = factorise(L, result.basis)
         rank = len(s)
         # The fit pulls at the free entries only, so L lacks mu over their share.
