@@ -1,6 +1,6 @@
 """Scikit-learn estimators."""
 
-from rpcag.models.certify import Certificate, certify
+from rpcag.models.certificate import Certificate, certify
 from rpcag.models.cv import RPCAGCV
 from rpcag.models.diagnosis import PoorFitWarning
 from rpcag.models.frpcag import FRPCAG

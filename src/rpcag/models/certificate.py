@@ -14,11 +14,12 @@ from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import spectral_norm
 from rpcag.linalg.threads import one_blas_thread_each, product
-from rpcag.losses import rescaled
+from rpcag.losses import nearest, rescaled
 from rpcag.models.data_loss import KINDS, DataLoss
-from rpcag.models.problem import FACTORED, Problem
+from rpcag.models.problem import FACTORED, Problem, thinned, typical_size
 from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.ledger import dual_scale, dual_value
+from rpcag.solvers.polish import NEAR, Tangent
 from rpcag.terms import DataTerm, GraphSmoothness
 
 # Penalty of the iterations in units of `ratio`: those with which solvers end.
@@ -27,6 +28,8 @@ LOSS_PENALTY, GRAPH_PENALTY = 3.0, 0.7
 SMALL = 1e-3
 # Directions of L are looked for in steps of so many; up to a share of the shorter side.
 FIRST_WIDTH, WIDEST = 32, 0.3
+# Entries that leave the dual ball are put on its boundary, and the others moved again.
+ROUNDS = 4
 # Norm of what they leave of L, relative to L, at which they are enough.
 ENOUGH = 1e-9
 
@@ -164,6 +167,8 @@ def certify(
         if dual is not None:
             found = judge.best(found, dual)
         if not judge.suffices(found[0], tol):
+            found = judge.best(found, judge.direct(tol), tol)
+        if not judge.suffices(found[0], tol):
             found = judge.best(found, judge.improved(tol, max_iter))
     bound = min(max(found[0], 0.0), judge.objective)
     gap = (judge.objective - bound) / judge.objective if judge.objective else 0.0
@@ -190,6 +195,7 @@ class _Judge:
         self.X, self.L, self.gamma, self.shifted = X, L, gamma, shifted
         self.stated, self.loss = stated, stated.build()
         self.P, self.s, self.Vt, left = _factors(L)
+        self.size = typical_size(thinned(X))
         self.data = DataTerm(X, self.loss)
         self.smooth = None if shifted is None else GraphSmoothness(shifted, gamma)
         # What the factors leave has a nuclear norm of at most sqrt(rank) its length.
@@ -201,7 +207,7 @@ class _Judge:
     def suffices(self, bound: float, tol: float) -> bool:
         return bound >= (1 - tol) * self.objective
 
-    def best(self, found, dual: DualPoint | None):
+    def best(self, found, dual: DualPoint | None, tol: float = 1e-5):
         """The better of a bound with its point and another point, made feasible."""
         if dual is None:
             return found
@@ -215,12 +221,55 @@ class _Judge:
             W = np.asarray(dual.W, dtype=np.float64)
             _, more, off = self.smooth.add_dual(W, W, total)
             quadratic, error = quadratic + more, error + off
-        norm = spectral_norm(total, 1e-6) + error
+        norm = spectral_norm(total, tol / 50) + error
         value = dual_value(linear, quadratic, norm)
         if value <= found[0]:
             return found
         scale = dual_scale(linear, quadratic, norm)
         return value, DualPoint(scale * D, None if W is None else scale * W)
+
+    def direct(self, tol: float) -> DualPoint | None:
+        """The dual point that L tells, of a loss that is a sum over entries.
+
+        A subgradient where X - L is not small; elsewhere what the tangent space of L
+        asks for: see `rpcag.solvers.polish`. W is L.
+        """
+        if not self.loss.entrywise or not len(self.s):
+            return None
+        X, single = self.X, np.float32
+        r = self._steepness(self.stated.multiplier(X.shape[1]), self.size)
+        D, mask = np.empty(X.shape, single), np.empty(X.shape, single)
+        for rows in row_blocks(X.shape):
+            R = np.nan_to_num(self.L[rows] - X[rows], nan=0.0)
+            piece = self.loss.project(R, r) * r
+            larger = piece * ((1 + NEAR) / r)
+            mask[rows] = self.loss.project(larger, r) == larger
+            if self.data.has_missing:
+                mask[rows][np.isnan(X[rows])] = 0
+            D[rows] = piece
+        left, right = self.P.astype(single), self.Vt.T.astype(single)
+        tangent = Tangent(left, right, mask)
+        asked = np.vstack([-right, np.zeros_like(left)])
+        if self.smooth is not None:  # 2 gamma Phi L = (2 gamma Phi P s) V^T
+            rough = self._rough(self.P * self.s).astype(single)
+            asked[: len(right)] -= right @ (rough.T @ left)
+            asked[len(right) :] -= rough - left @ (left.T @ rough)
+        for _ in range(ROUNDS):
+            wanted = asked - tangent.project(lambda rows: D[rows])
+            if np.linalg.norm(wanted) <= tol / 3:
+                break
+            change = tangent.factors(tangent.solve(wanted, tol / 10))
+            for rows in row_blocks(X.shape):
+                step = change.left[rows] @ change.right.T
+                step *= mask[rows]
+                step += D[rows]
+                D[rows] = nearest(self.loss, step.astype(np.float64))
+                mask[rows] *= D[rows] == step  # what was too large stays at its bound
+        return DualPoint(-D, None if self.smooth is None else self.L)
+
+    def _steepness(self, typical: float, size: float) -> float:
+        """The r with which `project` gives subgradients of residuals of this size."""
+        return typical / (SMALL * size)
 
     def improved(self, tol: float, max_iter: int) -> DualPoint | None:
         """The dual point of a few iterations that start at L."""
@@ -248,7 +297,7 @@ class _Judge:
         # r project(R, r) tends to a subgradient at R as r grows; residuals that are
         # small beside typical entries have a part of it only.
         R = np.nan_to_num(L - problem.X, nan=0.0)
-        r = problem.lam / (SMALL * size)
+        r = self._steepness(problem.lam, size)
         U = rescaled(self.loss, unit).project(R, r) * (r / penalties[0])
         H = self.P * (self.s / unit)
         if problem.loss.entrywise and min(L.shape) >= FACTORED:
