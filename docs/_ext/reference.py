@@ -18,7 +18,7 @@ MODULES = {
     "rpcag.solvers": "Progress of a fit",
 }
 # What a user meets, where that is not everything a module has.
-ONLY = {"rpcag.solvers": ["Progress"]}
+ONLY = {"rpcag.solvers": ["Progress", "DualPoint"]}
 # What belongs to a section but is in another module: this graph needs a model.
 ALSO = {"rpcag.graphs": ("rpcag.models", ["RobustGraph"])}
 HEAD = """API reference
