@@ -80,7 +80,7 @@ def optimum(problem, model, weight):
 
 def bound_of(model, X, Phi, weight=None):
     """The lower bound that `dual_` proves, from its definition."""
-    D, W = model.dual_
+    D, W, F = model.dual_
     D = np.where(np.isnan(X), 0, D)
     w = np.ones((len(X), 1)) if weight is None else weight[:, None]
     if model.loss == "rows":
@@ -94,6 +94,9 @@ def bound_of(model, X, Phi, weight=None):
     if W is not None:
         Y -= 2 * model.gamma_ * Phi @ W
         bound -= model.gamma_ * np.sum(W * (Phi @ W))
+    if F is not None:
+        Y -= 2 * model.gamma_features_ * F @ model.feature_laplacian_
+        bound -= model.gamma_features_ * np.sum(F.T * (model.feature_laplacian_ @ F.T))
     if model.mu_ is not None:
         bound -= model.mu_ / 2 * np.sum(D**2 / np.where(w > 0, w, 1.0))
     assert np.linalg.norm(Y, 2) <= 1 + 1e-9

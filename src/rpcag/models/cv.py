@@ -136,6 +136,9 @@ class RPCAGCV(RPCAG):
     # Options of `RPCAG`, not of this class.
     loss = "entries"
     noise = None
+    feature_graph = None
+    gamma_features = "auto"
+    image_shape = None
     warm_start = False
     checkpoint = None
     checkpoint_seconds = 60.0

@@ -22,7 +22,12 @@ from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.lowrank import PRECISE, HandOver
 from rpcag.solvers.panel import Panel
 from rpcag.solvers.relief import Relief
-from rpcag.terms import DataTerm, GraphSmoothness, NuclearNorm
+from rpcag.terms import (
+    DataTerm,
+    FeatureSmoothness,
+    GraphSmoothness,
+    NuclearNorm,
+)
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
@@ -49,7 +54,8 @@ class Problem:
     """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
 
     Another `loss` may be given instead of the l1 norm. Then lam is only the typical
-    size of an entry of the dual point, from which the first penalties are made.
+    size of an entry of the dual point, from which the first penalties are made. A graph
+    between features, with the Laplacian `features`, adds gamma_features tr(L Phi L^T).
 
     With c the typical size of an observed entry, L / c solves the problem of X / c with
     gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
@@ -64,6 +70,8 @@ class Problem:
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
         loss: Loss | None = None,
+        features: ShiftedLaplacian | None = None,
+        gamma_features: float = 0.0,
     ) -> None:
         self.X = X
         self.scale = typical_size(thinned(X))
@@ -83,6 +91,8 @@ class Problem:
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
             self.centre = in_unit(centre, self.unit)
         self.laplacian = laplacian
+        self.gamma_features = gamma_features * self.unit
+        self.features = features if self.gamma_features > 0 else None
         self.loss: Loss
         self._set(lam, gamma)
         if loss is not None:
@@ -125,7 +135,8 @@ class Problem:
             saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
         has_graph = self.gamma > 0 and self.laplacian is not None
         if start is not None and (
-            start.shape != self.X.shape or start.n_copies != 1 + has_graph
+            start.shape != self.X.shape
+            or start.n_copies != 1 + has_graph + (self.features is not None)
         ):
             start = None
         # Between the size of an entry and its distance from the feature's median. From
@@ -192,6 +203,7 @@ class Problem:
             start = None  # factors from scratch are faster than L from there
         goes_on: dict = {"start": start}
         factors = self.loss.entrywise and min(self.X.shape) >= FACTORED
+        factors = factors and self.features is None
         if factors and (start is None or start.factored):
             dtype = self._precision(has_graph, options["tol"])
             if start is not None and options["tol"] < PRECISE:
@@ -205,8 +217,11 @@ class Problem:
         relief = None
         if laplacian is not None:
             terms.append(GraphSmoothness(laplacian, self.gamma))
-            if self.loss.entrywise and Relief.suits(laplacian):
+            alone = self.loss.entrywise and self.features is None
+            if alone and Relief.suits(laplacian):
                 relief = Relief(self.X, self.loss, self.gamma, laplacian)
+        if self.features is not None:
+            terms.append(FeatureSmoothness(self.features, self.gamma_features))
         result = admm(
             NuclearNorm(),
             terms,
@@ -248,8 +263,14 @@ class Problem:
             digest.update(pickle.dumps(self.loss))
         for row in self.X:
             digest.update(np.ascontiguousarray(row).data)
-        if self.laplacian is not None and self.gamma > 0:
-            Phi = self.laplacian.laplacian
+        graphs = [self.laplacian] if self.gamma > 0 else []
+        if self.features is not None:
+            digest.update(repr(self.gamma_features).encode())
+            graphs.append(self.features)
+        for shifted in graphs:
+            if shifted is None:
+                continue
+            Phi = shifted.laplacian
             parts: tuple = (Phi,)
             if sparse.issparse(Phi):
                 Phi = sparse.csr_array(Phi)
@@ -259,9 +280,10 @@ class Problem:
         return digest.hexdigest()
 
     def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
-        if dual is None or dual.W is None:
-            return dual
-        return dual._replace(W=from_unit(dual.W, self.unit))
+        if dual is None:
+            return None
+        W, F = (None if A is None else from_unit(A, self.unit) for A in dual[1:])
+        return DualPoint(dual.D, W, F)
 
     def _in_units(self, progress: Progress) -> Progress:
         return progress._replace(

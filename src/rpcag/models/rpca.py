@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -32,6 +33,11 @@ from rpcag.models.data_loss import (
 )
 from rpcag.models.decomposition import Decomposition
 from rpcag.models.diagnosis import warn_if_poor, warn_if_tied
+from rpcag.models.feature_graph import (
+    build_feature_graph,
+    check_feature_graph,
+    choose_gamma_features,
+)
 from rpcag.models.graph import ModelGraph, as_builder, trial_adjacency
 from rpcag.models.hidden_entries import Spread, measure_spread
 from rpcag.models.parts import connected_rows, random_rows
@@ -282,20 +288,39 @@ class RPCA(Decomposition):
             scaled[~observed] = 0
         stated = self._stated or DataLoss(lam=self.lam_)
         multiplier = stated.multiplier(X.shape[1])
+        subspace, turn = self._subspace(dtype, scale)
+        pull = pull if turn is None else pull @ turn
         Z, unfinished = project(
             scaled,
             observed,
-            Subspace(
-                self._directions.astype(dtype, copy=False),
-                self._spectrum.astype(dtype, copy=False) / scale,
-            ),
+            subspace,
             rescaled(stated.build(), float(scale)),
             curvature * float(scale),
             pull,
             penalty=PENALTY * multiplier * float(scale) / self._spread,
         )
         self._warn_unfinished(unfinished)
+        Z = Z if turn is None else (Z @ turn.T).astype(Z.dtype)
         return Z[:, : self.n_components_] * scale
+
+    def _subspace(self, dtype, scale) -> tuple[Subspace, np.ndarray | None]:
+        """Directions and singular values, in units of `scale`.
+
+        A graph between features adds gamma z V Phi V^T z^T. Its matrix and diag(1/s)
+        are diagonal together in another basis; the second result turns to it.
+        """
+        V = self._directions.astype(dtype, copy=False)
+        s = self._spectrum.astype(dtype, copy=False) / scale
+        gamma = getattr(self, "gamma_features_", 0.0)
+        if gamma == 0 or not len(s):
+            return Subspace(V, s), None
+        wide = V.astype(np.float64)
+        rough = wide @ np.asarray(self.feature_laplacian_ @ wide.T)
+        quadratic = np.diag(1 / s.astype(np.float64))
+        quadratic += 2 * gamma * float(scale) * (rough + rough.T) / 2
+        values, turn = np.linalg.eigh(quadratic)
+        turned = (turn.T @ wide).astype(dtype)
+        return Subspace(turned, (1 / values).astype(dtype)), turn
 
     def _check_adjacency(self, X, adjacency):
         if adjacency is not None and not hasattr(self, "_graph"):
@@ -332,14 +357,19 @@ class RPCA(Decomposition):
         """The problem of the stated loss; sets `lam_` and what belongs to it."""
         self._name_loss(lam)
         stated, weight = self._stated or DataLoss(lam=lam), self._weight
+        second: dict[str, Any] = {
+            "features": getattr(self, "_features", None),
+            "gamma_features": getattr(self, "gamma_features_", 0.0),
+        }
         if stated.is_plain and weight is None:
-            return Problem(X, lam, gamma, shifted)
+            return Problem(X, lam, gamma, shifted, **second)
         if weight is not None and not weight.all():
             X = np.where(weight[:, None] > 0, X, X.dtype.type(np.nan))
             check_observed(X)
             weight = np.where(weight > 0, weight, 1.0)
         typical = stated.multiplier(X.shape[1])
-        return Problem(X, typical, gamma, shifted, loss=stated.build(weight))
+        loss = stated.build(weight)
+        return Problem(X, typical, gamma, shifted, loss=loss, **second)
 
     def _name_loss(self, lam: float) -> None:
         stated = self._stated or DataLoss(lam=lam)
@@ -361,6 +391,11 @@ class RPCA(Decomposition):
             raise ValueError(
                 f"loss={self.loss!r} needs whole samples in one place, got a Dask "
                 "array; use loss='entries', or pass X.compute()"
+            )
+        if getattr(self, "feature_graph", None) is not None:
+            raise ValueError(
+                "feature_graph needs X in memory, got a Dask array; use "
+                "feature_graph=None, or pass X.compute()"
             )
         if self.noise == "auto":
             raise ValueError(
@@ -545,6 +580,18 @@ class RPCAG(RPCA):
         `rpcag.graphs`, any function from X to an adjacency, a symmetric adjacency,
         dense or sparse, or a graph of NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+    feature_graph : None, "knn", "grid", builder or adjacency, default=None
+        A second graph, between features: L is also smooth between features that are
+        joined. "grid" joins each pixel to the four next to it; pass `image_shape`.
+        "knn" joins features that are alike in X. With it the exact solver is used,
+        which is slower on large data.
+    gamma_features : float or "auto", default="auto"
+        Weight of gamma_features tr(L Phi_f L^T). "auto" chooses the weight that
+        predicts hidden entries best, after `lam` and `gamma`, and 0 if the graph does
+        not help. A ``lam="auto"`` is then chosen again.
+    image_shape : tuple, optional
+        Height and width of the images that are the rows of X, and perhaps the number of
+        channels, for ``feature_graph="grid"``.
     scale : {None, "robust", "standard"}, default=None
         Center and scale every feature first, ignoring NaN: by the median and the
         quartiles ("robust"), or by the mean and the standard deviation ("standard").
@@ -601,6 +648,9 @@ class RPCAG(RPCA):
     rank_ : int
         Rank of L.
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features), or None
+    gamma_features_ : float
+        0 without a graph between features.
     lam_, gamma_ : float
     lam_rows_, noise_, mu_, dual_, solver_
         As in `RPCA`.
@@ -646,6 +696,9 @@ class RPCAG(RPCA):
         gamma="auto",
         graph="robust",
         laplacian="normalized",
+        feature_graph=None,
+        gamma_features="auto",
+        image_shape=None,
         scale=None,
         loss="entries",
         noise=None,
@@ -674,6 +727,9 @@ class RPCAG(RPCA):
         self.gamma = gamma
         self.graph = graph
         self.laplacian = laplacian
+        self.feature_graph = feature_graph
+        self.gamma_features = gamma_features
+        self.image_shape = image_shape
 
     def _fit(self, X, weight=None):
         self._state_loss(X, weight)
@@ -697,6 +753,7 @@ class RPCAG(RPCA):
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
         # Not saved if the graph was stopped: a later fit will have another graph.
         save = not (stopped or graph.stopped)
+        lam = self._choose_features(X, lam, gamma, shifted)
         result = self._solve(self._problem(X, lam, gamma, shifted), save)
         if graph.is_watched and result.status == "converged":
             monitor.forget()
@@ -708,11 +765,42 @@ class RPCAG(RPCA):
 
     def _fit_without_graph(self, X, lam: float, save: bool) -> None:
         """Robust PCA: no graph predicts hidden entries better, so none is built."""
+        lam = self._choose_features(X, lam, 0.0, None)
         result = self._solve(self._problem(X, lam), save)
         self.gamma_ = 0.0
         self._graph = self.adjacency_ = self.laplacian_ = None
         self._name(X, result)
         warn_if_tied(self, X)
+
+    def _choose_features(self, X, lam: float, gamma: float, shifted) -> float:
+        """Build the graph between features, if one is asked for, and weigh it.
+
+        Returns lam, which is chosen again with the graph if it was chosen before.
+        """
+        self._features: ShiftedLaplacian | None = None
+        self.feature_adjacency_ = self.feature_laplacian_ = None
+        self.gamma_features_ = 0.0
+        if self.feature_graph is None:
+            return lam
+        graph = build_feature_graph(self, X)
+        self.feature_adjacency_ = graph.adjacency
+        self.feature_laplacian_ = graph.laplacian
+        self._features = ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
+        if not isinstance(self.gamma_features, str):
+            self.gamma_features_ = float(self.gamma_features)
+            return lam
+
+        def state(Y, gamma_features: float, c: float, is_part: bool) -> Problem:
+            self.gamma_features_ = gamma_features
+            if is_part:
+                return self._problem(Y, c * lam)
+            return self._problem(Y, c * lam, gamma, shifted)
+
+        weight, self._weight = self._weight, None
+        free = self.weights_ is not None and self._lam_stated() == "auto"
+        self.gamma_features_, c = choose_gamma_features(X, self._features, state, free)
+        self._weight = weight
+        return c * lam
 
     def _builder(self, X) -> GraphBuilder | None:
         """What builds the graph; its options are checked even if none is built."""
@@ -791,6 +879,8 @@ def check_options(model) -> None:
         raise ValueError("lam must be positive, got 0: the best L would be zero")
     check_scale(model)
     check_loss(model)
+    if hasattr(model, "feature_graph"):
+        check_feature_graph(model)
     check_iterations(model)
     check_callback(model)
     check_checkpoint(model)

@@ -345,13 +345,14 @@ class _Solve:
             assert self.relief is not None
             D, W = self.relief.point(*self._parts())
             return DualPoint(D * -scale, W * scale)
-        if len(self.others) > 2:
-            return None
         D = np.zeros_like(self.L)
         self.others[0].add_dual(self.copies[0], self.multipliers[0] * self.rho[0], D)
         D *= -scale
-        graph = self.copies[1] * scale if len(self.others) == 2 else None
-        return DualPoint(D, graph)
+        graphs = {
+            term.axis: copy * scale
+            for term, copy in zip(self.others[1:], self.copies[1:], strict=True)
+        }
+        return DualPoint(D, graphs.get(0), graphs.get(1))
 
     def rescale(self, distances: list[Distances], size: float) -> None:
         mean = len(self.L) * float(np.sum(self.L.mean(axis=0) ** 2))

@@ -45,11 +45,14 @@ class DualPoint(NamedTuple):
 
         <D, X> - l*(D) - gamma tr(W^T Phi W).
 
-    For the l1 norm l*(D) is 0, with noise it is mu ||D||_F^2 / 2.
+    For the l1 norm l*(D) is 0, with noise it is mu ||D||_F^2 / 2. A graph between
+    features adds -2 gamma_f F Phi_f to the matrix and -gamma_f tr(F Phi_f F^T) to the
+    bound.
     """
 
     D: np.ndarray
-    W: np.ndarray | None  # None without a graph
+    W: np.ndarray | None  # None without a graph between samples
+    F: np.ndarray | None = None  # None without a graph between features
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimiser over P of
 
 from rpcag.terms.data import DataTerm, L1Loss
 from rpcag.terms.nuclear import NuclearNorm
-from rpcag.terms.smoothness import GraphSmoothness
+from rpcag.terms.smoothness import FeatureSmoothness, GraphSmoothness
 from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness
 
 __all__ = [
     "Constants",
     "DataTerm",
+    "FeatureSmoothness",
     "GraphSmoothness",
     "L1Loss",
     "NuclearNorm",
