@@ -20,6 +20,7 @@ from rpcag.models.problem import (
     theory_lam,
     typical_size,
 )
+from rpcag.tables import RobustImputer
 
 # The grid: lam relative to the theory's, gamma relative to that for clustering.
 LAMS = (1.0, 2**0.5, 2.0, 8**0.5, 4.0, 8.0)
@@ -152,6 +153,7 @@ METHODS = {
     "qolmat noisy": of_qolmat("ImputerRpcaNoisy"),
     "RPCA": low_rank(RPCA()),
     "RPCAG": low_rank(RPCAG()),
+    "RobustImputer": of_sklearn(RobustImputer()),
 }
 # Not run on the sets: they would take hours there.
 ONLY_TABLES = ("missForest", "missForest leaf 5", "qolmat noisy")

@@ -38,7 +38,7 @@ STEPS = (
     (("missForest", "missForest leaf 5"), False),
     (("qolmat PCP", "qolmat noisy"), False),
     (("qolmat PCP",), True),
-    (("RPCA", "RPCAG"), False),
+    (("RPCA", "RPCAG", "RobustImputer"), False),
     (("RPCA", "RPCAG"), True),
 )
 

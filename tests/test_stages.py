@@ -14,7 +14,7 @@ from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV
 from rpcag.commands import progress as bars
 from rpcag.graphs import KNNGraph
 from rpcag.models import RobustGraph
-from rpcag.models.weights import FEWEST
+from rpcag.models.trials import FEWEST
 from rpcag.solvers import Progress
 
 # Dense iterations, and with factors of L.

@@ -14,7 +14,8 @@ from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models import parts
 from rpcag.models.problem import Problem
-from rpcag.models.weights import PLAIN, Trials, choose
+from rpcag.models.trials import PLAIN, Trials
+from rpcag.models.weights import choose
 from rpcag.solvers import admm
 from rpcag.solvers.admm import iterates
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm

@@ -10,7 +10,8 @@ from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV
 from rpcag.graphs import CompleteGraph, KNNGraph
 from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.models import PoorFitWarning, RobustGraph, parts
+from rpcag.models import PoorFitWarning, RobustGraph, parts, weights
+from rpcag.models.hidden_entries import hide
 from rpcag.models.parts import (
     ENTRIES,
     FEATURES,
@@ -139,8 +140,33 @@ def test_errors_made_with_a_common_seed_are_not_just_those_that_are_hidden():
     spoilt_entries = np.random.default_rng(0).random(X.shape) < 0.15
     Z = np.where(spoilt_entries, np.nan, X)
     # Hidden are 15 % of what is left; with the same draws it would be nothing.
-    share = choose(Z).n_hidden / np.count_nonzero(~spoilt_entries)
+    share = hide(Z).sum() / np.count_nonzero(~spoilt_entries)
     assert 0.12 < share < 0.18
+
+
+def test_small_tables_are_judged_by_several_draws_that_do_not_overlap(rng):
+    X = load_wine().data
+    hidden = [hide(X, k) for k in range(weights.MOST_DRAWS)]
+    assert np.sum(hidden, axis=0).max() == 1
+    assert choose(X).n_hidden == np.sum(hidden[:5])  # these are enough
+    large = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 60))
+    large += rng.standard_normal(large.shape)
+    assert choose(large).n_hidden == hide(large).sum()
+
+
+def test_more_draws_choose_better_weights_for_small_tables(monkeypatch):
+    """The error of the chosen weights at entries that no draw has seen."""
+    X = StandardScaler().fit_transform(load_wine().data)
+    excess = []
+    for most in (1, weights.MOST_DRAWS):
+        monkeypatch.setattr(weights, "MOST_DRAWS", most)
+        errors = []
+        for seed in range(12):
+            gaps = np.random.default_rng((9, seed)).random(X.shape) < 0.3
+            L = RPCA().fit(np.where(gaps, np.nan, X)).low_rank_
+            errors.append(np.mean((L - X)[gaps] ** 2))
+        excess.append(np.mean(errors))
+    assert excess[1] < excess[0]
 
 
 def test_noise_explains_nothing(rng):
@@ -259,7 +285,11 @@ def test_hiding_leaves_something_in_every_row_and_column(rng):
     X[np.arange(30), np.arange(30) % 20] = rng.standard_normal(30)
     X[0], X[:, 0] = 1.0, 1.0
     choice = choose(X)
-    assert 0 < choice.n_hidden < 49
+    assert choice.n_hidden > 0
+    for draw in range(weights.MOST_DRAWS):
+        seen = ~np.isnan(X) & ~hide(X, draw)
+        assert seen.any(axis=0).all()
+        assert seen.any(axis=1).all()
     assert np.isfinite(choice.lam)
 
 

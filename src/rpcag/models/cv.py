@@ -13,7 +13,7 @@ from rpcag.models.graph import as_builder
 from rpcag.models.grid import Trial, search
 from rpcag.models.progress import Monitor, tell
 from rpcag.models.rpca import RPCAG, check_options, resolve_gamma, resolve_lam
-from rpcag.models.weights import Trials
+from rpcag.models.trials import Trials
 
 # The default grid, relative to the weights of the theory and for clustering.
 LAMS = (1.0, 2.0, 4.0, 8.0)

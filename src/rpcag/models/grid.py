@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from rpcag.models.weights import PLAIN, Cell, Trials
+from rpcag.models.trials import PLAIN, Cell, Trials
 
 # After a split, a cell is dropped if its mean squared error is above that of the best
 # one by more than DEVIATIONS standard errors of their difference, plus a SHARE of the

@@ -37,14 +37,16 @@ GROUPS = 10
 PIECE = 2**20
 
 
-def hide(X: np.ndarray, axes: tuple[int, ...] = (0, 1)) -> np.ndarray:
+def hide(X: np.ndarray, draw: int = 0, axes: tuple[int, ...] = (0, 1)) -> np.ndarray:
     """Draw the entries to hide, as a mask, with a fixed random seed.
 
-    Columns (axis 0) and rows (axis 1) that would lose all their entries keep them.
+    Columns (axis 0) and rows (axis 1) that would lose all their entries keep them. The
+    entries of different draws do not overlap, as long as these are fewer than seven.
     """
     observed = ~np.isnan(X)
     share = min(HIDDEN, ENOUGH / max(int(observed.sum()), 1))
-    hidden = (np.random.default_rng(SEED).random(X.shape) < share) & observed
+    places = np.random.default_rng(SEED).random(X.shape) - draw * share
+    hidden = (places >= 0) & (places < share) & observed
     for axis in axes:
         hidden &= (observed & ~hidden).any(axis=axis, keepdims=True)
     return hidden

@@ -51,6 +51,7 @@ from rpcag.models.problem import (
 from rpcag.models.progress import Monitor, tell
 from rpcag.models.scaling import center_and_scale
 from rpcag.models.table import About
+from rpcag.models.trials import Build
 from rpcag.models.weights import Choice, choose
 from rpcag.solvers import Progress, Result
 from rpcag.solvers.admm import PENALTY
@@ -823,6 +824,16 @@ class RPCAG(RPCA):
         builder = as_builder(self.graph)
         assert builder is not None
         return {"build": lambda Y, L: self._shifted(trial_adjacency(builder, Y, L), Y)}
+
+    def trial_graph(self, X) -> Build:
+        """What makes the Laplacian of all rows of X in which entries are hidden.
+
+        A graph that does not depend on the entries is that of the model.
+        """
+        builder = as_builder(self.graph)
+        if builder is None or builder.by_order:
+            return lambda Y, L: self._shifted(self.adjacency_, Y)
+        return self._trial_graph(X, None)["build"]
 
     def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
         return ShiftedLaplacian(laplacian(adjacency, self.laplacian), Y.shape[1])

@@ -52,11 +52,11 @@ def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     return center, scale
 
 
-def standardize(X: Any, center: np.ndarray, scale: np.ndarray) -> Any:
-    """(X - center) / scale, in the precision of X; also of a Dask array."""
+def standardize(X: Any, center: np.ndarray, scale: np.ndarray, dtype=None) -> Any:
+    """(X - center) / scale, in the precision of X or `dtype`; also of a Dask array."""
     if is_dask(X):
         return ((X - center) / scale).astype(X.dtype)
-    Z = np.empty(X.shape, X.dtype)
+    Z = np.empty(X.shape, dtype or X.dtype)
     with np.errstate(over="ignore"):
         for rows in row_blocks(X.shape):
             Z[rows] = (X[rows] - center) / scale

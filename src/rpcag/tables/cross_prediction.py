@@ -5,16 +5,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rpcag.graphs.laplacian import laplacian
-from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models import RPCAG
 from rpcag.models.hidden_entries import SEED
-from rpcag.models.weights import Trials
+from rpcag.models.problem import theory_lam
+from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 
 # Parts of the cells; each is predicted from the others. More parts take more time; with
-# fewer the fits see less of the table than the final one does.
-FOLDS = 5
+# fewer the fits see less of the table than the final one does, so that intervals are
+# too wide. Tables with more than LARGE cells have FEWER.
+FOLDS, FEWER, LARGE = 20, 10, 200_000
 # Longest run of cells that is hidden together, as a share of the rows.
 LONGEST = 0.05
 
@@ -28,22 +28,27 @@ def cross_predict(
 ) -> np.ndarray:
     """Predictions of the observed cells of X, with NaN where X is missing.
 
-    The cells of a fold are hidden and predicted with the weights and the graph of the
-    fitted model. The trials are those that choose weights: short and uncertified.
+    The cells of a fold are hidden and predicted with the weights of the fitted model.
+    Its graph is built anew without them: neighbors that were found with the help of a
+    cell predict it too well. The trials are those that choose weights: short and
+    uncertified.
     """
-    predicted = np.full(X.shape, np.nan)
-    observed = ~np.isnan(X)
-    for fold in range(FOLDS):
+    predicted = np.full(X.shape, np.nan, X.dtype)
+    observed, watch = ~np.isnan(X), Watch(callback)
+    build = model.trial_graph(X) if model.gamma_ > 0 else None
+    # lam in units of the theory's, which grows as more cells are hidden.
+    c = model.lam_ / theory_lam(X.shape, float(observed.mean()))
+    for fold in range(int(folds.max()) + 1):
         hidden = observed & (folds == fold)
         if not hidden.any() or (observed & ~hidden).sum() == 0:
             continue
-        trials = Trials(X, _builder(model), callback, hidden=hidden)
+        trials = Trials(X, build, watch, hidden)
         gamma = 0.0
         if model.gamma_ > 0:
             gamma = model.gamma_ / trials.gamma_unit * trials.graph_stiffness()
-        cell = (model.lam_ / trials.lam_unit, gamma)
-        trials.error(cell)
-        predicted[hidden] = trials.predictions[cell]
+        trials.error((c, gamma))
+        predicted[hidden] = trials.predictions[c, gamma]
+        del trials  # before the next one: each is several times as large as X
     return predicted
 
 
@@ -56,7 +61,8 @@ def draw_folds(missing: np.ndarray) -> np.ndarray:
     n, p = missing.shape
     length = _typical_run(missing)
     rng = np.random.default_rng(SEED)
-    blocks = rng.integers(FOLDS, size=(math.ceil(n / length) + 1, p))
+    n_folds = FOLDS if missing.size <= LARGE else FEWER
+    blocks = rng.integers(n_folds, size=(math.ceil(n / length) + 1, p), dtype=np.uint8)
     shift = rng.integers(length, size=p)
     rows = (np.arange(n)[:, None] + shift) // length
     return np.take_along_axis(blocks, rows, axis=0)
@@ -74,10 +80,3 @@ def _typical_run(missing: np.ndarray) -> int:
     ordered = np.sort(lengths)
     half = np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)
     return int(np.clip(ordered[half], 1, max(LONGEST * len(missing), 1)))
-
-
-def _builder(model: RPCAG):
-    if model.gamma_ == 0:
-        return None
-    Phi = laplacian(model.adjacency_, model.laplacian)
-    return lambda Y, L: ShiftedLaplacian(Phi, Y.shape[1])

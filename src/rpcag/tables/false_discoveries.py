@@ -1,26 +1,54 @@
 """The score from which cells are wrong, at a given false discovery rate."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 # Quantiles of the scores that tell how fast their distribution falls. The upper one
 # leaves room for 15 % of wrong cells.
 QUANTILES = (0.5, 0.85)
+HEIGHTS = tuple(-math.log(1 - q) for q in QUANTILES)
 # Scores of correct cells have survival functions exp(-(t / scale)^power). In real
 # tables the tails are heavier than the middle of the distribution suggests, so the
 # power is at most POWER: larger numbers flag more cells that are unusual but correct.
-POWER = 0.7
+POWER = 0.8
+# The power for the fewest correct cells that can be among unflagged ones. Intervals are
+# wider with a smaller number, which counts more wrong cells as correct.
+FEWEST_POWER = 1.0
 # Ratio of the ends of an interval of scores. Wider ones are too coarse to be ends of a
 # gap between correct and wrong cells; narrower ones hold too few cells.
 RATIO = 1.25
 # Standard deviations, and cells, by which the correct cells in an interval can
 # outnumber the cells that were counted there.
 DEVIATIONS, MORE = 2.0, 2.0
-ROUNDS = 20
+# The share of wrong cells is iterated from this one. From zero it would stay at zero if
+# many wrong cells raise the quantiles.
+SHARE, ROUNDS = 0.15, 40
 
 
-def score_threshold(scores: np.ndarray, alpha: float) -> float:
+class Threshold(NamedTuple):
+    """The score from which cells count as wrong, and how likely others are correct.
+
+    Attributes
+    ----------
+    score : float
+        Infinite if there is none.
+    edges, shares : ndarray
+        Ends of intervals of scores, and the shares of correct cells in them.
+    """
+
+    score: float
+    edges: np.ndarray
+    shares: np.ndarray
+
+    def correct(self, scores: np.ndarray) -> np.ndarray:
+        """Probability that cells with these scores are correct."""
+        places = np.searchsorted(self.edges, scores, side="right")
+        return np.concatenate([[1.0], self.shares, [0.0]])[places]
+
+
+def score_threshold(scores: np.ndarray, alpha: float) -> Threshold:
     """Smallest score t such that the cells above have a false discovery rate of alpha.
 
     Among n scores with a share of wrong ones, (1 - share) n (S(a) - S(b)) correct ones
@@ -28,32 +56,40 @@ def score_threshold(scores: np.ndarray, alpha: float) -> float:
     there on, by the same factor, so that a gap in the scores separates correct from
     wrong cells. The rate is the sum of these numbers above t over the number of scores
     above t. S is extrapolated from quantiles in the middle, where wrong cells are rare.
-    The share is iterated. Returns infinity if there is no such t.
+    The share is iterated.
     """
-    n, threshold, share = len(scores), math.inf, 0.0
-    if n == 0:
-        return threshold
+    n, share = len(scores), SHARE
     ordered = np.sort(scores)
-    heights = [-math.log(1 - q) for q in QUANTILES]
-    for _ in range(ROUNDS):
+    found = nothing = Threshold(math.inf, np.zeros(1), np.zeros(0))
+    for _ in range(ROUNDS if n else 0):
         middle, upper = np.quantile(ordered, [(1 - share) * q for q in QUANTILES])
         if not 0 < middle < upper:
-            return math.inf
-        power = math.log(heights[1] / heights[0]) / math.log(upper / middle)
-        n_steps = math.ceil(math.log(ordered[-1] / upper) / math.log(RATIO)) + 1
+            return nothing
+        n_steps = math.ceil(math.log(max(ordered[-1] / upper, 1)) / math.log(RATIO)) + 1
         edges = upper * RATIO ** np.arange(n_steps + 1)
-        survival = np.exp(-heights[1] * (edges / upper) ** min(power, POWER))
         counts = np.diff(np.searchsorted(ordered, edges))
-        expected = -(1 - share) * n * np.diff(survival)
+        power = math.log(HEIGHTS[1] / HEIGHTS[0]) / math.log(upper / middle)
+        n_correct = (1 - share) * n
+        expected = n_correct * _masses(edges / upper, min(power, POWER))
         most = counts + DEVIATIONS * np.sqrt(counts) + MORE
         lowered = np.minimum(most / np.maximum(expected, MORE), 1.0)
         correct = expected * np.minimum.accumulate(lowered)
         above = np.cumsum(counts[::-1])[::-1]
         rates = np.cumsum(correct[::-1])[::-1] / np.maximum(above, 1)
-        found = np.flatnonzero((rates <= alpha) & (above > 0))
-        threshold = float(edges[found[0]]) if len(found) else math.inf
-        n_wrong = int(above[found[0]]) if len(found) else 0
+        places = np.flatnonzero((rates <= alpha) & (above > 0))
+        score = float(edges[places[0]]) if len(places) else math.inf
+        fewest = n_correct * _masses(edges / upper, min(power, FEWEST_POWER))
+        found = Threshold(score, edges, np.minimum(fewest / np.maximum(counts, 1), 1))
+        n_wrong = int(above[places[0]]) if len(places) else 0
         if abs(n_wrong / n - share) < 1e-4:
             break
         share = n_wrong / n
-    return threshold
+    return found
+
+
+def _masses(edges: np.ndarray, power: float) -> np.ndarray:
+    """Shares of the correct scores between these edges, in units of the upper quantile.
+
+    S(t) = exp(-h t^power), with h its height at the quantile.
+    """
+    return -np.diff(np.exp(-HEIGHTS[1] * edges**power))

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -19,7 +20,7 @@ from rpcag.models import RPCAG, PoorFitWarning
 from rpcag.models.callers import user_stacklevel
 from rpcag.models.hidden_entries import SEED
 from rpcag.models.scaling import center_and_scale, restore, standardize
-from rpcag.tables.cross_prediction import FOLDS, cross_predict, draw_folds
+from rpcag.tables.cross_prediction import cross_predict, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.prediction_error import PredictionError
 
@@ -27,6 +28,8 @@ from rpcag.tables.prediction_error import PredictionError
 # nearly ALL of its cells, each of them at least OFTEN. A level is never a wrong cell:
 # rare classes are hard to predict, but not errors.
 LEVELS, ALL, OFTEN = 12, 0.8, 3
+# Other values in a column with one level, such as zeros, from which they can be wrong.
+FEW = 30
 # Columns with fewer known cells take the quantiles of intervals from all columns.
 FEWEST = 100
 # Share of the cells of a column that may be wrong. If more are found, the scale of its
@@ -35,6 +38,11 @@ MOST = 0.3
 # Errors count up to LIMIT times the 80 % quantile of the distances from the median when
 # predictions and medians are compared.
 LIMIT = 3.0
+# Parts of the features of new rows; each is predicted from the others.
+PARTS = 5
+# Cells from which single precision is used, for half of the memory. Observed cells are
+# returned as they came in any case.
+SINGLE = 1_000_000
 # Rows and columns from which a model is fitted; smaller tables get medians.
 SMALLEST = (5, 2)
 
@@ -48,6 +56,14 @@ class _Cells:
     scale: np.ndarray  # typical size of the error
     scores: np.ndarray  # |error| / scale; NaN at gaps
     wrong: np.ndarray
+
+
+class _Fit(NamedTuple):
+    """A model, and predictions of all observed cells by fits that did not see them."""
+
+    model: RPCAG
+    predicted: np.ndarray
+    plain: np.ndarray  # features that the median predicts as well
 
 
 class RobustImputer(TransformerMixin, BaseEstimator):
@@ -219,7 +235,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         constant are returned.
         """
         X, cells = self._examine(X, wrong=True)
-        Z = standardize(X[:, self._live], self._center, self._scale)
+        Z = self._scaled(X)
         return Z, cells.predicted
 
     def predict_interval(self, X=None, *, alpha=0.1):
@@ -251,7 +267,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         shown = missing | self._all_features(cells.wrong, False)
         bounds = []
         for share in (alpha / 2, 1 - alpha / 2):
-            quantiles = [_quantile(e, share) for e in self._calibration]
+            quantiles = [_quantile(*part, share) for part in self._calibration]
             Z = cells.low_rank + np.array(quantiles) * cells.scale
             bounds.append(np.where(shown, self._in_units(Z), np.nan))
         return bounds[0], bounds[1]
@@ -272,7 +288,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         X = self._read(X, reset=True)
         missing = self._missing = np.isnan(X)
         self._learn_features(X)
-        Z = standardize(X[:, self._live], self._center, self._scale)
+        Z = self._scaled(X)
         self.model_, cells = self._model(Z)
         self._cells = cells
         self.n_iter_ = 1 if self.model_ is None else self.model_.n_iter_
@@ -305,6 +321,12 @@ class RobustImputer(TransformerMixin, BaseEstimator):
             X[X == marker] = np.nan
         return X
 
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        """The features that are not constant, in robust deviations from the median."""
+        live = X if self._live.all() else X[:, self._live]
+        dtype = np.float32 if X.size > SINGLE else X.dtype
+        return standardize(live, self._center, self._scale, dtype)
+
     def _learn_features(self, X) -> None:
         n_observed = np.count_nonzero(~np.isnan(X), axis=0)
         empty = n_observed == 0
@@ -334,46 +356,60 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         if any(a < b for a, b in zip(Z.shape, SMALLEST, strict=True)):
             return self._medians(Z)
         folds = draw_folds(~observed)
-        model = self._fit_model(Z)
-        predicted = cross_predict(Z, model, folds=folds, callback=self._watch())
-        plain = _no_better(Z, predicted, observed)
-        predicted[:, plain] = 0
-        predicted[~observed] = np.nan
-        errors = Z - predicted
-        sizes = PredictionError(errors, predicted, observed)
-        scale = sizes.scale(predicted, sizes.row_factors(errors, predicted))
-        scores = np.abs(errors) / scale
         self._levels = [_levels_of(column[~np.isnan(column)]) for column in Z.T]
         suspect = observed & ~_is_level(Z, self._levels)
-        self.threshold_ = score_threshold(scores[suspect], self.alpha)
-        wrong = suspect & (scores >= self.threshold_)
+        # In a column of zeros with a few other values, zeros do not tell how well
+        # those are predicted. They are compared with each other, if they are enough.
+        ties = np.array([len(some) == 1 for some in self._levels])
+        suspect &= ~ties | (suspect.sum(axis=0) >= FEW)
+        none = np.zeros(Z.shape, bool)
+        fit = self._predict_all(Z, none, folds)
+        errors = Z - fit.predicted
+        counted = np.where(ties, suspect, observed)
+        sizes = PredictionError(errors, fit.predicted, counted)
+        scores = sizes.scores(errors, fit.predicted)
+        threshold = score_threshold(scores[suspect], self.alpha)
+        wrong = suspect & (scores >= threshold.score)
         wrong &= wrong.sum(axis=0) <= MOST * observed.sum(axis=0)
         if wrong.any():
             # Removes the bias of the l1 norm: wrong cells pull at their neighbors.
-            Z = np.where(wrong, np.nan, Z)
-            model = self._fit_model(Z)
-            again = cross_predict(Z, model, folds=folds, callback=self._watch())
-            known = observed & ~wrong
-            plain = _no_better(Z, again, known)
-            again[:, plain] = 0
-            predicted = np.where(known, again, predicted)
-            errors = np.where(known, Z - predicted, np.nan)
-            sizes = PredictionError(errors, predicted, known)
-        self._sizes, self._plain = sizes, plain
-        low_rank = self._low_rank(Z, model.low_rank_)
-        rows = sizes.row_factors(errors, predicted)
-        return model, _Cells(
-            predicted, low_rank, sizes.scale(low_rank, rows), scores, wrong
-        )
+            del fit, errors  # as large as the table
+            fit = self._predict_all(Z, wrong, folds)
+        self.threshold_ = threshold.score
+        # Others that may be wrong count in proportion, so that they do not widen the
+        # intervals.
+        self._weights = np.ones(Z.shape, np.float32)
+        self._weights[suspect] = threshold.correct(scores[suspect])
+        self._score_sizes = sizes
+        known = observed & ~wrong
+        errors = np.where(known, Z - fit.predicted, np.nan)
+        sizes = PredictionError(errors, fit.predicted, known)
+        self._sizes, self._plain = sizes, fit.plain
+        low_rank = self._low_rank(Z, fit.model.low_rank_)
+        rows = sizes.row_factors(errors, fit.predicted)
+        scale = sizes.scale(low_rank, rows)
+        return fit.model, _Cells(fit.predicted, low_rank, scale, scores, wrong)
+
+    def _predict_all(self, Z: np.ndarray, wrong: np.ndarray, folds: np.ndarray) -> _Fit:
+        """Fit the table without wrong cells, and predict all cells."""
+        observed = ~np.isnan(Z)
+        seen = np.where(wrong, np.nan, Z)
+        model = self._fit_model(seen)
+        predicted = cross_predict(seen, model, folds=folds, callback=self._watch())
+        predicted = np.where(wrong, model.low_rank_, predicted)
+        plain = _no_better(Z, predicted, observed & ~wrong)
+        predicted[:, plain] = 0
+        predicted[~observed] = np.nan
+        return _Fit(model, predicted, plain)
 
     def _medians(self, Z: np.ndarray) -> tuple[None, _Cells]:
         observed = ~np.isnan(Z)
         zeros = np.where(observed, 0.0, np.nan)
         self.threshold_ = np.inf
-        self._sizes = PredictionError(Z, zeros, observed)
+        self._sizes = self._score_sizes = PredictionError(Z, zeros, observed)
         self._plain = np.ones(Z.shape[1], bool)
-        rows = np.ones(len(Z))
-        scale = self._sizes.scale(np.zeros(Z.shape), rows)
+        self._weights = np.ones(Z.shape, np.float32)
+        scale = self._sizes.scale(np.zeros(Z.shape), np.ones(Z.shape))
         scores = np.abs(Z) / scale
         wrong = np.zeros(Z.shape, bool)
         return None, _Cells(zeros, np.zeros(Z.shape), scale, scores, wrong)
@@ -401,9 +437,15 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         errors = np.where(known, Z - cells.predicted, np.nan)
         rows = self._sizes.row_factors(errors, cells.predicted)
         ratios = errors / self._sizes.scale(cells.predicted, rows)
-        pooled = ratios[known]
-        columns = [r[k] for r, k in zip(ratios.T, known.T, strict=True)]
-        self._calibration = [r if len(r) >= FEWEST else pooled for r in columns]
+        del rows
+        is_few = np.count_nonzero(known, axis=0) < FEWEST
+        pooled_cells = known if is_few.any() else np.zeros_like(known)
+        pooled = ratios[pooled_cells], self._weights[pooled_cells]
+        self._calibration = [
+            pooled if few else (ratios[k, j], self._weights[k, j])
+            for j, (few, k) in enumerate(zip(is_few, known.T, strict=True))
+        ]
+        del self._weights, ratios
         left, total = np.full((2, X.shape[1]), np.nan)
         left[self._live] = self._scale * _root_mean_square(errors)
         median = np.where(known, Z, np.nan)  # Z is zero at the median
@@ -417,26 +459,26 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         """Predict the cells of new rows; wrong ones are found if they matter."""
         check_is_fitted(self, "statistics_")
         X = self._read(X, reset=False)
-        Z = standardize(X[:, self._live], self._center, self._scale)
+        Z = self._scaled(X)
         observed = ~np.isnan(Z)
         if self.model_ is None:
             zeros = np.zeros(Z.shape)
-            scale = self._sizes.scale(zeros, np.ones(len(Z)))
+            scale = self._sizes.scale(zeros, np.ones(Z.shape))
             scores = np.abs(Z) / scale
             return X, _Cells(zeros, zeros, scale, scores, np.zeros(Z.shape, bool))
         if not (self.repair if wrong is None else wrong) and observed.all():
             none = np.zeros(Z.shape, bool)
             return X, _Cells(Z, Z, np.ones(Z.shape), np.full(Z.shape, np.nan), none)
         # By feature: what is found in a row does not depend on the other rows.
-        folds = np.random.default_rng(SEED).permutation(Z.shape[1]) % FOLDS
+        folds = np.random.default_rng(SEED).permutation(Z.shape[1]) % PARTS
         predicted = np.full(Z.shape, np.nan)
-        for fold in range(FOLDS):
+        for fold in range(PARTS):
             hidden = observed & (folds == fold)
             seen = self._low_rank(Z, self._predict(np.where(hidden, np.nan, Z)))
             predicted[hidden] = seen[hidden]
         errors = Z - predicted
+        scores = self._score_sizes.scores(errors, predicted)
         rows = self._sizes.row_factors(errors, predicted)
-        scores = np.abs(errors) / self._sizes.scale(predicted, rows)
         found = observed & (scores >= self.threshold_) & ~_is_level(Z, self._levels)
         low_rank = self._low_rank(Z, self._predict(np.where(found, np.nan, Z)))
         scale = self._sizes.scale(low_rank, rows)
@@ -482,7 +524,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
             filled = np.clip(filled, *self._range)
         if self.round_integers:
             filled = np.where(self._has_integers, np.rint(filled), filled)
-        return np.where(changed, filled, X).astype(X.dtype)
+        return np.where(changed, filled, X).astype(X.dtype, copy=False)
 
     def _output(self, X, filled: np.ndarray) -> np.ndarray:
         filled = filled[:, self._kept]
@@ -492,7 +534,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     def _all_features(self, cells: np.ndarray, other) -> np.ndarray:
         """Cells of the features in the model, among those of all features."""
-        found = np.full((len(cells), len(self._live)), other)
+        if self._live.all():
+            return cells.copy()
+        found = np.full((len(cells), len(self._live)), other, cells.dtype)
         found[:, self._live] = cells
         return found
 
@@ -531,7 +575,7 @@ def _levels_of(values: np.ndarray) -> np.ndarray:
     found, counts = np.unique(values, return_counts=True)
     frequent = counts >= max(OFTEN, 0.003 * len(values))
     has_levels = frequent.sum() <= LEVELS and counts[frequent].sum() > ALL * len(values)
-    return found[frequent] if has_levels else found[:0]
+    return found[frequent] if has_levels else np.empty(0, found.dtype)
 
 
 def _is_level(Z: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
@@ -556,11 +600,13 @@ def _root_mean_square(errors: np.ndarray) -> np.ndarray:
     return np.sqrt(np.nansum(errors**2, axis=0) / counts)
 
 
-def _quantile(ratios: np.ndarray, share: float) -> float:
-    """Conformal quantile: one cell more than calibrated counts."""
-    n = len(ratios)
-    if n == 0:
+def _quantile(ratios: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """Conformal quantile: the cell itself counts as one that is beyond all others."""
+    if len(ratios) == 0:
         return 0.0
-    rank = share * (n + 1) if share > 0.5 else share * (n + 1) - 1
-    place = int(np.clip(np.ceil(rank) - (share > 0.5), 0, n - 1))
-    return float(np.partition(ratios, place)[place])
+    sign = 1.0 if share > 0.5 else -1.0
+    order = np.argsort(sign * ratios, kind="stable")
+    masses = np.cumsum(weights[order])
+    wanted = max(share, 1 - share) * (masses[-1] + 1)
+    place = min(int(np.searchsorted(masses, wanted)), len(ratios) - 1)
+    return float(ratios[order[place]])

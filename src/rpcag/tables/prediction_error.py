@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from rpcag.linalg.blocks import row_blocks
+
 # A scale is this quantile of the sizes of errors over that of a normal variable: up to
 # a fifth of the cells may be wrong.
 SPARED, NORMAL = 0.8, 1.2816
@@ -21,7 +23,8 @@ class PredictionError:
 
     s_j is piecewise linear in the prediction. r_i >= 1 is larger for rows that are
     predicted badly in most of their cells: in such rows a large error is not a wrong
-    cell.
+    cell. The factor of a cell comes from the other cells of its row, so that its size
+    does not depend on its own error, and is like that of a gap.
 
     Parameters
     ----------
@@ -38,33 +41,62 @@ class PredictionError:
         for e, value, known in zip(errors.T, predicted.T, counted.T, strict=True):
             self.knots.append(_local_scales(np.abs(e[known]), value[known]))
         ratios = np.where(counted, np.abs(errors) / self._by_column(predicted), np.nan)
-        ratios /= row_factors(ratios)[:, None]
+        ratios /= row_factors(ratios)
         self.column = np.array([_scale(r[~np.isnan(r)]) or 1.0 for r in ratios.T])
 
     def scale(self, predicted: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Typical error of cells with these predictions, in rows with these factors."""
-        return self._by_column(predicted) * self.column * rows[:, None]
+        found = self._by_column(predicted)
+        found *= self.column
+        found *= rows
+        return found
+
+    def scores(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Sizes of errors in units of what is typical for such cells."""
+        rows = self.row_factors(errors, predicted)
+        return np.abs(errors) / self.scale(predicted, rows)
 
     def row_factors(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """r_i of rows with these errors, NaN where they are not known."""
         return row_factors(np.abs(errors) / self._by_column(predicted))
 
     def _by_column(self, predicted: np.ndarray) -> np.ndarray:
-        found = np.empty(predicted.shape)
+        found = np.empty_like(predicted)
         for j, (centers, scales) in enumerate(self.knots):
             found[:, j] = np.interp(predicted[:, j], centers, scales)
         return found
 
 
 def row_factors(ratios: np.ndarray) -> np.ndarray:
-    """Median ratio of every row, shrunk towards 1, and at least 1."""
-    n_known = np.count_nonzero(~np.isnan(ratios), axis=1)
-    factors = np.ones(len(ratios))
-    some = n_known > 0
-    typical = np.nanmedian(ratios[some], axis=1) / HALF_NORMAL
-    shares = n_known[some] / (n_known[some] + ROW)
-    factors[some] = np.maximum(np.maximum(typical, LEAST) ** shares, 1.0)
-    return factors
+    """Median ratio of the other cells of the row, shrunk towards 1, and at least 1."""
+    found = np.empty_like(ratios)
+    for rows in row_blocks(ratios.shape):
+        typical, n_others = _median_of_others(ratios[rows])
+        shares = n_others / (n_others + ROW)
+        factors = np.maximum(typical / HALF_NORMAL, LEAST) ** shares
+        found[rows] = np.maximum(factors, 1.0)
+    return found
+
+
+def _median_of_others(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Median of the other known values of the row, for every cell, and their number.
+
+    Without the value of rank k, the t-th smallest of the others is the t-th smallest of
+    all if t < k, else the next one.
+    """
+    n_known = np.count_nonzero(~np.isnan(values), axis=1)[:, None]
+    order = np.argsort(values, axis=1, kind="stable")  # NaN last
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(values.shape[1])[None], axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    n_others = n_known - ~np.isnan(values)
+    halves = []
+    for place in ((n_others - 1) // 2, n_others // 2):
+        place = np.maximum(place, 0)
+        place = np.minimum(place + (place >= ranks), values.shape[1] - 1)
+        halves.append(np.take_along_axis(ordered, place, axis=1))
+    found = np.where(n_others > 0, (halves[0] + halves[1]) / 2, 0.0)
+    return found, n_others
 
 
 def _local_scales(sizes: np.ndarray, values: np.ndarray):
