@@ -21,6 +21,10 @@ SMALL = 300
 
 # Entries that are converted to double precision at a time.
 PIECE = 2**19
+# Share of the eigenpairs below which LAPACK's method for some of them (bisection) is
+# used. A larger share is slow: half of them take two to three times as long as all by
+# divide and conquer. A smaller one gives up its gain on matrices of very low rank.
+FEW = 1 / 8
 # Up to this size all eigenvalues are as cheap as one by Lanczos.
 LANCZOS_SIZE = 150
 
@@ -195,7 +199,7 @@ class SingularValueThreshold:
     def _by_gram(self, short, threshold: float, scratch) -> bool:
         K = gram(short, scratch)
         self.used = "gram"
-        squares, B = _above(K, threshold, self.values, short.size)
+        squares, B = _above(K, threshold, self.values)
         sigma = np.sqrt(np.maximum(squares, 0.0, dtype=np.float64))
         if len(sigma) and sigma[0] > GRAM_LIMITS[K.dtype] * threshold:
             self._trust_gram = False
@@ -223,17 +227,12 @@ def _svd(A: np.ndarray):
         )
 
 
-def _above(K: np.ndarray, threshold: float, last: np.ndarray | None, data: int):
-    """Eigenpairs of K above threshold^2, descending.
-
-    Divide and conquer is the fastest for many of them, but takes twice the memory of K
-    to work in, so it has to be small beside the data or beside nothing.
-    """
+def _above(K: np.ndarray, threshold: float, last: np.ndarray | None):
+    """Eigenpairs of K above threshold^2, descending."""
     size = K.shape[0]
     edge = threshold**2
-    many = last is None or len(last) >= size // 4
     K = K.T  # symmetric, and in the order in which LAPACK can overwrite it
-    if not (many and (size <= 500 or 4 * size**2 <= data)):
+    if last is not None and len(last) < FEW * size:
         squares, B = linalg.eigh(
             K, subset_by_value=(edge, np.inf), overwrite_a=True, check_finite=False
         )
