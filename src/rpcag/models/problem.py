@@ -187,22 +187,40 @@ class Problem:
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
-                goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
-        terms: list = [L1Loss(self.X, self.lam)]
-        relief = None
+                goes_on = {"ledger": end.ledger, "done": end.n_iter}
+                goes_on["start"] = None if start is None else end.state
+            del panel
+        smoothness, relief = [], None
         if laplacian is not None:
-            terms.append(GraphSmoothness(laplacian, self.gamma))
+            smoothness = [GraphSmoothness(laplacian, self.gamma)]
             if Relief.suits(laplacian):
                 relief = Relief(self.X, self.lam, self.gamma, laplacian)
+        start, rounded = goes_on["start"], None
+        tol = options["tol"]
+        is_fine = start is not None and start.arrays["copy 0"].dtype == np.float64
+        may_round = self._precision(has_graph, tol) == np.float32
+        may_round &= not (is_fine and tol < PRECISE)
+        if may_round and min(self.X.shape) >= FACTORED:
+            loss = L1Loss(self.X.astype(np.float32, copy=False), self.lam)
+            rounded = NuclearNorm(rough=True), [loss, *smoothness]
         return admm(
             NuclearNorm(),
-            terms,
+            [L1Loss(self.X, self.lam), *smoothness],
             self.X.shape,
             self.X.dtype,
+            first=self._filled() if start is None else None,
+            rounded=rounded,
             relief=relief,
             **goes_on,
             **options,
         )
+
+    def _filled(self) -> np.ndarray:
+        """X, with the medians of the features where it is missing."""
+        missing = np.isnan(self.X)
+        if not missing.any():
+            return self.X
+        return np.where(missing, typical_centre(self.X), self.X)
 
     def _precision(self, has_graph: bool, tol: float) -> np.dtype:
         """Single where its rounding cannot matter.
