@@ -451,3 +451,16 @@ def test_dask_says_what_it_cannot_do(options, message):
     X = da.from_array(np.ones((8, 6)), (8, 3))
     with pytest.raises(ValueError, match=message):
         RPCA(**options).fit(X)
+
+
+def test_a_warm_start_may_change_the_loss():
+    X, _ = spoiled(120, 150)
+    model = RPCA(lam="theory", warm_start=True).fit(X)
+    for options in (
+        {"noise": 0.1},
+        {"loss": "rows"},
+        {"loss": "both"},
+        {"noise": None},
+    ):
+        model.set_params(**options).fit(X)
+        assert model.status_ == "converged"

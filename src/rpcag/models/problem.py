@@ -201,9 +201,11 @@ class Problem:
         low = LOW * min(self.X.shape) if min(self.X.shape) >= LONG else 0
         if start is not None and start.rank is not None and start.rank < low:
             start = None  # factors from scratch are faster than L from there
-        goes_on: dict = {"start": start}
         factors = self.loss.entrywise and min(self.X.shape) >= FACTORED
         factors = factors and self.features is None
+        if start is not None and start.factored and not factors:
+            start = None  # of another loss
+        goes_on: dict = {"start": start}
         if factors and (start is None or start.factored):
             dtype = self._precision(has_graph, options["tol"])
             if start is not None and options["tol"] < PRECISE:
@@ -212,21 +214,33 @@ class Problem:
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
-                goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
-        terms: list = [DataTerm(self.X, self.loss)]
+                goes_on = {"ledger": end.ledger, "done": end.n_iter}
+                goes_on["start"] = None if start is None else end.state
+            del panel
+        others: list = []
         relief = None
         if laplacian is not None:
-            terms.append(GraphSmoothness(laplacian, self.gamma))
+            others.append(GraphSmoothness(laplacian, self.gamma))
             alone = self.loss.entrywise and self.features is None
             if alone and Relief.suits(laplacian):
                 relief = Relief(self.X, self.loss, self.gamma, laplacian)
         if self.features is not None:
-            terms.append(FeatureSmoothness(self.features, self.gamma_features))
+            others.append(FeatureSmoothness(self.features, self.gamma_features))
+        start, rounded = goes_on["start"], None
+        tol = options["tol"]
+        is_fine = start is not None and start.arrays["copy 0"].dtype == np.float64
+        may_round = self._precision(has_graph, tol) == np.float32
+        may_round &= not (is_fine and tol < PRECISE)
+        if may_round and min(self.X.shape) >= FACTORED:
+            loss = DataTerm(self.X.astype(np.float32, copy=False), self.loss)
+            rounded = NuclearNorm(rough=True), [loss, *others]
         result = admm(
             NuclearNorm(),
-            terms,
+            [DataTerm(self.X, self.loss), *others],
             self.X.shape,
             self.X.dtype,
+            first=self._filled() if start is None else None,
+            rounded=rounded,
             relief=relief,
             **goes_on,
             **options,
@@ -234,6 +248,13 @@ class Problem:
         if "ledger" in goes_on:
             result = replace(result, solver="factored, exact")
         return result
+
+    def _filled(self) -> np.ndarray:
+        """X, with the medians of the features where it is missing."""
+        missing = np.isnan(self.X)
+        if not missing.any():
+            return self.X
+        return np.where(missing, typical_centre(self.X), self.X)
 
     def _precision(self, has_graph: bool, tol: float) -> np.dtype:
         """Single where its rounding cannot matter.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,18 @@ RELAXATION = 1.7
 # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with c
 # the relaxation and a the angle between the tangent spaces: the smaller c wins.
 RELAXATION_STILL = 1.2
-# Dual points are kept from this multiple of the wanted gap on: the last one need not be
-# the best. Each is as large as X.
-KEPT = 3.0
+# The last dual point need not be the best. They are kept from this multiple of the
+# wanted gap on, because each is as large as X; always, if X is small.
+KEPT, SMALL = 3.0, 2**20
 # Singular vectors that are followed beside those above the threshold: the next ones.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which a basis pays.
 SHARE = 0.35
+# A rank above the share HIGH of the shorter side that still grows by the factor FAST in
+# each of GROWING iterations, after the first RAMPED ones, will pass SHARE: L is not of
+# low rank. With larger values more iterations are done in vain; with smaller ones
+# problems of low rank are given up whose rank overshoots at first.
+HIGH, FAST, GROWING, RAMPED = 0.15, 1.015, 3, 8
 # Single precision is left for that of X below this gap, and where the penalty has grown
 # so far that the rounding of V shows in its clipped part.
 PRECISE = 1e-4
@@ -211,7 +217,8 @@ class _Solve:
                 elif progress.gap <= self.tol:
                     status = "converged"
                 else:
-                    if progress.gap <= KEPT * self.tol:
+                    small = math.prod(self.panel.shape) <= SMALL
+                    if progress.gap <= KEPT * self.tol or small:
                         self.point(at_the_end=False)
                     self.adapt(n_iter)
             else:
@@ -292,6 +299,14 @@ class _Solve:
         last = self.ranks[-STILL:]
         return len(last) == STILL and len(set(last)) == 1
 
+    def is_rising(self) -> bool:
+        """Whether the rank is high and grows on."""
+        last = self.ranks[-GROWING - 1 :]
+        rises = len(self.ranks) > RAMPED and all(
+            b > FAST * a for a, b in pairwise(last)
+        )
+        return rises and last[-1] > HIGH * min(self.panel.shape)
+
     def threshold(self, weights, threshold: float, n_iter: int) -> None:
         """One power step; L is what exceeds the threshold, the rest guards."""
         panel = self.panel
@@ -306,7 +321,8 @@ class _Solve:
         sigma, rotation = np.sqrt(squares[nonzero]), rotation[:, nonzero]
         rank = int(np.count_nonzero(sigma > threshold))
         self.ranks.append(rank)
-        if rank + GUARDS_STILL > self.largest and panel.can_hand_over:
+        is_high = rank + GUARDS_STILL > self.largest or self.is_rising()
+        if is_high and panel.can_hand_over:
             self.hand_over(n_iter - 1)
         still = self.is_still()
         width = rank + (
