@@ -143,7 +143,8 @@ class RPCA(Decomposition):
     mu_ : float or None
         The noise costs ||N||_F^2 / (2 mu_).
     dual_ : DualPoint or None
-        The point that proves `lower_bound_`; None for Dask arrays
+        The point that proves `lower_bound_`; None for Dask arrays. Above a million
+        entries it is that of the last certificate, which may prove a little less
         (docs/certificate.md).
     solver_ : {"factored", "exact", "factored, exact"}
         Whether L was kept as factors, or its singular values were computed exactly.

@@ -53,9 +53,9 @@ LOOKS = 30
 LATE_LOOK = 100
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
-# The last dual point need not be the best. They are kept from this multiple of the
-# wanted gap on, because each is as large as X; always, if X is small.
-KEPT, SMALL = 3.0, 2**20
+# The last dual point need not be the best. The best is kept if X has so many entries at
+# the most, because it is as large as X.
+SMALL = 2**20
 # Contents of a checkpoint besides the pace and the arrays.
 SAVED = ("n_iter", "next_check", "next_look", "looks", "begun", "rho")
 
@@ -307,7 +307,7 @@ class _Solve:
                     status = "converged"
                 else:
                     status = self.judge()
-                    if progress.gap <= KEPT * self.tol or self.L.size <= SMALL:
+                    if self.L.size <= SMALL:
                         self.dual_point()
             else:
                 progress = self.ledger.latest(

@@ -54,9 +54,9 @@ RELAXATION = 1.7
 # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with c
 # the relaxation and a the angle between the tangent spaces: the smaller c wins.
 RELAXATION_STILL = 1.2
-# The last dual point need not be the best. They are kept from this multiple of the
-# wanted gap on, because each is as large as X; always, if X is small.
-KEPT, SMALL = 3.0, 2**20
+# The last dual point need not be the best. The best is kept if X has so many entries at
+# the most, because it is as large as X.
+SMALL = 2**20
 # Singular vectors that are followed beside those above the threshold: the next ones.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which a basis pays.
@@ -217,8 +217,7 @@ class _Solve:
                 elif progress.gap <= self.tol:
                     status = "converged"
                 else:
-                    small = math.prod(self.panel.shape) <= SMALL
-                    if progress.gap <= KEPT * self.tol or small:
+                    if math.prod(self.panel.shape) <= SMALL:
                         self.point(at_the_end=False)
                     self.adapt(n_iter)
             else:
