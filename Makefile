@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo install lint test test-quick test-oldest coverage fuzz bench bench-models study docs pictures first-steps package import-time recovery clean
+.PHONY: demo install lint test test-tenth test-quick test-oldest coverage fuzz bench bench-models study docs pictures first-steps package import-time recovery clean
 
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
@@ -13,6 +13,10 @@ test: install lint  ## set up, lint, type-check, run all tests
 
 test-quick: install  ## the tests that are not slow: two minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+TENTH := terms linalg graphs spectral files_text corruption page
+test-tenth: install  ## a tenth of the tests, in about ten seconds
+	$(BIN)/python -m pytest -q -m "not slow" $(TENTH:%=tests/test_%.py)
 
 coverage: install  ## lines of the package that no test runs; slower than the tests
 	$(BIN)/python -m coverage erase
@@ -73,11 +77,14 @@ docs: $(VENV)/docs  ## the site, in build/docs; runs the gallery, a warning is a
 	$(BIN)/python -c 'from rpcag.commands.page import markdown; print(markdown(), end="")' \
 		> docs/command.md.new
 	mv docs/command.md.new docs/command.md
+	$(BIN)/python docs/make_map.py
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs
 	$(BIN)/python docs/check_site.py build/docs
+	$(BIN)/python docs/measure_prose.py
 
 pictures: install  ## those of the pages, in docs/images
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/make_readme_pictures.py
 
 first-steps: install  ## a new user's first five minutes, really run
 	$(BIN)/python docs/make_first_steps.py

@@ -304,7 +304,7 @@ def _light(rng) -> tuple[np.ndarray, str]:
     if kind == "switched":
         first, last = np.sort(rng.integers(20, FRAMES - 20, 2))
         light[first:last] = rng.uniform(0.6, 0.85)
-    # A camera is not steady either: some per cent in the course of a video.
+    # A camera is not steady either: some percent in the course of a video.
     wander = ndimage.gaussian_filter1d(rng.standard_normal(FRAMES), 20)
     return light * (1 + rng.uniform(0, 0.02) * wander / wander.std()), kind
 

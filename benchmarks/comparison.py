@@ -18,7 +18,7 @@ from sklearn.decomposition import NMF, PCA
 from threadpoolctl import threadpool_limits
 
 import rpcag
-from problems import fastest, occluded_faces, standardise, svd_seconds
+from problems import fastest, occluded_faces, standardize, svd_seconds
 from rpcag.graphs import KNNGraph, KNNHypergraph
 from rpcag.metrics import clustering_error
 
@@ -28,10 +28,10 @@ SUBJECTS = 30
 def models():
     """Every model and the data it is given."""
     d = SUBJECTS
-    yield PCA(d), "standardised"
+    yield PCA(d), "standardized"
     yield NMF(d, init="nndsvda"), "unit norm"
     for row in rpcag.list_models():
-        data = "unit norm" if row.model in ("GNMF", "MMF") else "standardised"
+        data = "unit norm" if row.model in ("GNMF", "MMF") else "standardized"
         yield getattr(rpcag, row.model)(d), data
 
 
@@ -56,9 +56,9 @@ def main():
     records = []
     for per_subject in options.images:
         images, mask, person = occluded_faces(per_subject)
-        X = standardise(images)
+        X = standardize(images)
         norms = np.linalg.norm(images, axis=1, keepdims=True)
-        data = {"standardised": X, "unit norm": images / norms}
+        data = {"standardized": X, "unit norm": images / norms}
         unit = svd_seconds(X, 5)
         seconds, _ = fastest(lambda I=images, m=mask: KNNGraph()(I, m), 3)
         print(f"n = {len(X)}: SVD {unit:.3f} s, graph {seconds / unit:.2f} SVDs")

@@ -6,7 +6,7 @@ The same images are corrupted twice, independently, and clustered twice; how wel
 two clusterings agree (adjusted Rand index, mean over the image sets, blocks and lost
 pixels) needs no labels: a graph that follows what is left of a corruption, or chance,
 does not give the same clusters again. The default graph was not chosen by this: it
-shows what of that choice could have been made so (docs/notation.md).
+shows what of that choice could have been made so (docs/design_clustering.md).
 """
 
 import json

@@ -10,8 +10,8 @@ twenty times the share that is marked; its mean over the first clips of `clips.p
 the backgrounds of RPCAG and of RPCA, both as they come. A rule that masks the scenes of
 the package's tests as these ask for is never left for one that does not. The best end
 that does is taken, and the other clips confirm it. No score on a mask made by hand has
-a say; what the clips have in common with real ones was learnt by looking at those
-(docs/video.md).
+a say; what the clips have in common with real ones was learned by looking at those
+(docs/design_video.md).
 """
 
 import io

@@ -40,7 +40,7 @@ def load(file):
         return data["X"].astype(float), data["y"]
 
 
-def standardise(X):
+def standardize(X):
     deviation = X.std(axis=0, ddof=1)
     return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
 
@@ -60,9 +60,9 @@ def occluded_faces(per_subject, subjects=30, occluded=0.2):
 
 
 def faces(per_subject):
-    """Occluded faces, standardised, and the paper's graph."""
+    """Occluded faces, standardized, and the paper's graph."""
     images, mask, _ = occluded_faces(per_subject)
-    return standardise(images), laplacian(CompleteGraph()(images, mask))
+    return standardize(images), laplacian(CompleteGraph()(images, mask))
 
 
 def clean(name):
@@ -72,7 +72,7 @@ def clean(name):
     if name == "ORL":
         X = X[np.isin(y, [*range(9), 12, *range(20, 40)])]
     X /= max(1.0, X.max())
-    return standardise(X), laplacian(CompleteGraph()(X))
+    return standardize(X), laplacian(CompleteGraph()(X))
 
 
 def digits(n, seed=0):

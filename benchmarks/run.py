@@ -266,7 +266,7 @@ def shapes(records):
 
 
 def growth(records):
-    """Time and memory with the number of samples, on a nearest-neighbour graph."""
+    """Time and memory with the number of samples, on a nearest-neighbor graph."""
     for n in (2000, 8000, 16000, 64000):
 
         def one(n=n):
@@ -283,7 +283,7 @@ def _large(n):
     start = time.perf_counter()
     A = KNNGraph(10, approximate=n > 8000)(images)
     graph_seconds = time.perf_counter() - start
-    X = problems.standardise(images)
+    X = problems.standardize(images)
     del images
     lam = 1 / np.sqrt(n)
     gamma = clustering_gamma(X.shape, typical_size(X))

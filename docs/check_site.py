@@ -1,5 +1,6 @@
-"""Check a built site: links inside it, and that it fetches nothing from elsewhere."""
+"""Check a built site: its links, its search, and that it fetches nothing."""
 
+import json
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -7,6 +8,17 @@ from urllib.parse import unquote, urlsplit
 
 # What a browser fetches by itself, unlike the target of a link.
 FETCHED = {"script": "src", "img": "src", "source": "src", "iframe": "src"}
+# What readers look for; the search index has the stems of words.
+SEARCHED = {
+    "outlier": "outlier",
+    "impute": "imput",
+    "missing": "miss",
+    "repair": "repair",
+    "background": "background",
+    "cluster": "cluster",
+    "gap": "gap",
+    "GPU": "gpu",
+}
 
 
 class Page(HTMLParser):
@@ -64,7 +76,19 @@ def problems(site: Path) -> list[str]:
     return found
 
 
+def not_found(site: Path) -> list[str]:
+    """Words that the search of the site does not find, one line each."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    return [
+        f"the search does not find {word}"
+        for word, stem in SEARCHED.items()
+        if stem not in index["terms"]
+    ]
+
+
 if __name__ == "__main__":
-    found = problems(Path(sys.argv[1]))
+    site = Path(sys.argv[1])
+    found = problems(site) + not_found(site)
     print(*found, sep="\n", end="\n" if found else "")
-    sys.exit(f"{len(found)} broken links" if found else 0)
+    sys.exit(f"{len(found)} problems" if found else 0)

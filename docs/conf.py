@@ -105,7 +105,7 @@ def fit_into_site(app, docname, source):
 
 def with_toctrees(app, env, added, changed, removed):
     """Read these again whenever something changed: pages may have come or gone."""
-    return ["guide", "paper"] if added or removed else []
+    return ["guide", "paper", "reference"] if added or removed else []
 
 
 def setup(app):

@@ -1,11 +1,12 @@
 """Make first_steps.md: run a new user's first commands and write down what they say."""
 
+# ruff: noqa: E501  (text of the page)
+
 import csv
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,49 +15,54 @@ PAGE = Path(__file__).with_name("first_steps.md")
 LANDSCAPES = ("coast", "valley", "ridge")
 HOURS = np.arange(24)
 
-# What is said, and what is typed then. A command that is not there yet stays without
-# an answer.
+# A text, and the command that is run after it.
 STEPS = [
     (
-        "You have a table with holes, and some of its numbers are nonsense: a day of\n"
-        "temperatures from sixty sensors, of which some send -99.9 or 85 now and then.",
+        "You have a table with gaps and wrong numbers. It has a day of temperatures from\n"
+        "sixty sensors, some of which send -99.9 or 85 now and then.",
         "head -4 sensors.csv",
     ),
-    ("Take it apart.", "rpcag decompose sensors.csv -o result"),
     (
-        "It has a column of words that is no name, and asks what to do with it. These\n"
-        "are classes, so keep them as labels; the model does not look at them.",
+        "## Repair it\n\nThe repaired file keeps its format. The text columns are left alone.",
+        "rpcag repair sensors.csv -o repaired.csv",
+    ),
+    (
+        "The list of changed cells has the old value, the new one, and a 90 % interval.",
+        "head -4 repaired.cells.csv",
+    ),
+    (
+        "## Split it\n\n`decompose` returns the low-rank and the sparse part.",
+        "rpcag decompose sensors.csv -o result",
+    ),
+    (
+        "The column `landscape` is text, so the command asks what to do with it. Here it\n"
+        "holds classes, so keep it as labels. The model does not use them.",
         "rpcag decompose sensors.csv --labels landscape -o result",
     ),
     (
-        "The largest entries of the sparse part are the nonsense, each with the value\n"
-        "that would fit. *optimality* is about the computation: no other L has an\n"
-        "objective that is lower by more than this. *prediction* is about the data:\n"
-        "some entries were hidden, and this share of their spread was predicted. All\n"
-        "of that is in result.json, the matrices are in the other files.",
+        "| line | meaning |\n|---|---|\n"
+        "| largest in S | the largest errors, each with the value that fits |\n"
+        "| optimality | about the optimization: no other L has an objective that is lower by more than this |\n"
+        "| prediction | about the data: the share of the variation of hidden entries that was predicted |\n\n"
+        "The result is a folder:",
         "ls result",
     ),
     (
-        "Look at it: one file for the browser, which can be sent to a colleague.",
+        "## Look at it\n\nThe page is one file that you can send to a colleague.",
         "rpcag explore result -o page.html",
     ),
     (
-        "Group the sensors. The labels are only used to say how many groups there\n"
-        "are, and afterwards how well they were found. The note recommends other\n"
-        "weights for clusters that are harder to find than these.",
+        "## Cluster the rows\n\nLabels are used to count the clusters, and afterwards to\n"
+        "measure the error. The note recommends weights for clusters that are harder to\n"
+        "find than these.",
         "rpcag cluster result -o clusters.csv",
     ),
     ("", "head -4 clusters.csv"),
-    (
-        "For a spreadsheet, write text: the repaired table is low_rank.csv.",
-        "rpcag decompose sensors.csv --labels landscape -o tables --format csv --quiet",
-    ),
-    ("", "head -3 tables/low_rank.csv | cut -c 1-78"),
 ]
 
 
 def temperatures() -> tuple[np.ndarray, np.ndarray]:
-    """What the sixty sensors sent, NaN where nothing, and what was true."""
+    """Values that sixty sensors sent, with NaN for gaps, and the true values."""
     rng = np.random.default_rng(7)
     turn = HOURS / 24 * 2 * np.pi
     days = [
@@ -83,7 +89,7 @@ def write_sensors(path: Path) -> None:
 
 
 def run(line: str, folder: Path) -> str:
-    """What a shell shows; the command is the one of this Python."""
+    """Output of a shell command; `rpcag` is that of this Python."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         line,
@@ -98,27 +104,25 @@ def run(line: str, folder: Path) -> str:
 
 
 def transcript(folder: Path) -> str:
-    """All steps, and how well the answer fits what was true."""
+    """All steps, and how close the result is to the truth."""
     write_sensors(folder / "sensors.csv")
     commands = run("rpcag --help", folder)
     parts = []
-    start = time.perf_counter()
     for text, line in STEPS:
         words = line.split()
         is_known = words[0] != "rpcag" or f"│ {words[1]} " in commands
         shown = "\n".join([f"$ {line}", run(line, folder) if is_known else ""]).strip()
         parts.append("\n\n".join(filter(None, [text, f"```console\n{shown}\n```"])))
-    seconds = time.perf_counter() - start
     sent, truth = temperatures()
     found = np.load(folder / "result" / "low_rank.npy")
     gaps, nonsense = np.isnan(sent), np.abs(sent - truth) > 20
+    errors = np.abs(found - truth)
     parts.append(
-        f"The commands of this page took {seconds:.0f} seconds in all. The "
-        "temperatures are made up, so that the truth\nis known: half of the "
-        f"{gaps.sum()} gaps were filled to within "
-        f"{np.median(np.abs(found - truth)[gaps]):.1f} degrees, half of the "
-        f"{nonsense.sum()} wrong numbers\nwere replaced to within "
-        f"{np.median(np.abs(found - truth)[nonsense]):.1f} degrees."
+        "## How close is it?\n\n"
+        "The temperatures are synthetic, so the truth is known:\n\n"
+        "| cells of L | number | median error, degrees |\n|---|---|---|\n"
+        f"| gaps | {gaps.sum()} | {np.median(errors[gaps]):.1f} |\n"
+        f"| wrong values | {nonsense.sum()} | {np.median(errors[nonsense]):.1f} |"
     )
     return "\n\n".join(parts)
 
@@ -126,11 +130,10 @@ def transcript(folder: Path) -> str:
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         body = transcript(Path(name))
-    page = f"""# First steps
+    page = f"""# First steps on the command line
 
-The first minutes with `rpcag`, from an empty folder. Written by `make first-steps`,
-which types these commands and copies what they say; all options are in
-[the command](command.md). It is installed from a clone:
+This page shows the first minutes with `rpcag`, from an empty folder. `make first-steps` runs the commands and writes
+the page. [Commands](command.md) lists all options.
 
 ```console
 $ pip install ".[all]"
@@ -138,10 +141,13 @@ $ pip install ".[all]"
 
 {body}
 
-Then: `--scale` for columns in different units (automatic if they differ much),
-`--model rpca` for Robust PCA without a graph, `--gamma clustering` for more weight on
-the graph if you look for clusters, and the [README](../README.md) for the same in
-Python.
+## Next
+
+| you want to | read |
+|---|---|
+| repair your own table | [Repair a table](repair_table.md) |
+| find outliers | [Find wrong cells and odd rows](find_outliers.md) |
+| do the same in Python | [Get started](get_started.md) |
 """
     PAGE.write_text(page)
 

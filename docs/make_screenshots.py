@@ -1,6 +1,7 @@
 """Pictures of the pages, for the documentation: ``python docs/make_screenshots.py``.
 
-Data come with scikit-learn, and from results/clustering.jsonl.
+``python docs/make_screenshots.py repair`` makes only that of a repaired table.
+Data come with scikit-learn, are made up, or come from results/clustering.jsonl.
 Needs Chromium, and the dependency group "dev".
 """
 
@@ -73,6 +74,17 @@ def sensors(folder: Path) -> Path:
     return _explored(folder, "sensors")
 
 
+def repaired(folder: Path) -> Path:
+    """The sensors of ``rpcag demo --files``, repaired."""
+    page = folder / "repair.html"
+    rpcag("demo", "--files", folder / "files", "--quiet")
+    rpcag(
+        *("repair", folder / "files" / "sensors.csv", "-o", folder / "repaired.csv"),
+        *("--report", page, "--quiet"),
+    )
+    return page
+
+
 def _explored(folder: Path, name: str) -> Path:
     page = folder / f"{name}.html"
     rpcag("explore", folder / name, "-o", page, "--quiet")
@@ -106,6 +118,16 @@ def shoot(page, url: str, name: str, prepare=None) -> None:
 def save(shot: Image.Image, path: Path) -> None:
     shot.convert("RGB").save(path, lossless=True, quality=100, method=6)
     print(path.relative_to(HERE.parent), path.stat().st_size)
+
+
+def shoot_top(page, url: str, path: Path) -> None:
+    """The upper part of a page, wide and light."""
+    page.set_viewport_size({"width": 1280, "height": 1700})
+    page.emulate_media(color_scheme="light")
+    page.goto(url)
+    page.wait_for_selector("html[data-ready=yes]")
+    page.wait_for_timeout(500)
+    save(Image.open(io.BytesIO(page.screenshot())), path)
 
 
 def shoot_part(page, url: str, part: str, path: Path) -> None:
@@ -142,6 +164,10 @@ def choose_the_worst(page, size: str) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as name, launch() as page:
         folder = Path(name)
+        path = HERE / "images" / "repair_report.webp"
+        shoot_top(page, repaired(folder).as_uri(), path)
+        if "repair" in sys.argv[1:]:
+            return
         shoot(page, digits(folder).as_uri(), "explore", point_at_a_sample)
         shoot(page, sensors(folder).as_uri(), "explore_table", choose_the_worst)
         url = study(folder).as_uri()

@@ -2,9 +2,9 @@
 Digits behind blocks
 ====================
 
-The job of the paper, on the digits that come with scikit-learn: a quarter of every
-image is covered at a random place, and digits are to be told apart all the same. Where
-the blocks are is known, so covered pixels are missing: NaN.
+Restore and cluster digits of which a quarter is covered by a block. The places of the
+blocks are known, so covered pixels are NaN. This is the main experiment of the paper,
+on the digits of scikit-learn.
 """
 
 import numpy as np
@@ -21,9 +21,9 @@ images, labels = images[:600], labels[:600]
 occluded, seen = occlude_blocks(images, (8, 8), 0.25, value=np.nan, random_state=0)
 
 # %%
-# The default weights predict missing entries, which is what restoring needs. Nothing is
-# wrong with the pixels that are left, so neighbours are sought in the pixels as they
-# are; the default graph is for errors that are not marked.
+# The default weights are chosen to predict missing entries. The remaining pixels are
+# correct, so ``graph="knn"`` finds neighbors directly in the pixels. The default graph
+# is for errors that are not marked.
 
 model = RPCAG(graph="knn").fit(occluded)
 print(f"objective within {model.gap_:.2%} of the optimum (certified)")
@@ -41,12 +41,12 @@ plots.decomposition(
 )
 
 # %%
-# The low-rank part fills the blocks in. It is no photograph of what was there: an entry
-# is guessed from the images that look alike where they are seen.
+# The low-rank part fills the blocks. Each covered pixel is predicted from images that
+# are similar where they are visible.
 
 filled = np.abs(model.low_rank_ - images)[~seen].mean()
 mean = np.abs(np.nanmean(occluded, axis=0) - images)[~seen].mean()
-print(f"mean error behind the blocks, in grey levels of 16: {filled:.2f}")
+print(f"mean error behind the blocks, in gray levels of 16: {filled:.2f}")
 print(f"with the mean of every pixel: {mean:.2f}")
 
 # %%
@@ -70,6 +70,7 @@ print(f"clustering error with PCA:   {error(PCA(10).fit_transform(filled_in)):.0
 print(f"clustering error with RPCAG: {found:.0%}")
 
 # %%
-# The first component is nearly the same for all digits; the next two tell some apart.
+# The first component is nearly the same for all digits. The next two separate some of
+# them.
 
 plots.embedding(model, labels, first=1)

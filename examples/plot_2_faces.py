@@ -2,9 +2,10 @@
 Faces behind blocks
 ===================
 
-Faces of the ORL database, under research terms and therefore not part of the package.
-:func:`rpcag.datasets.load` finds them in the folder that the environment variable
-``RPCAG_DATA`` names. Where this page was built without them it has no pictures.
+Mark blocks with NaN if you know where they are; unmarked blocks are not removed. The
+faces of the ORL database are for research only and not part of the package.
+:func:`rpcag.datasets.load` finds them in the folder ``RPCAG_DATA``. If this page was
+built without them, it has no pictures.
 """
 
 import numpy as np
@@ -19,9 +20,8 @@ here = any(data.name == "ORL-28x23" and data.is_present for data in list_dataset
 print("faces are here" if here else "no faces here: set RPCAG_DATA to their folder")
 
 # %%
-# Ten images each of thirty people, a black block over a quarter of every image. First
-# the model is told where the blocks are: NaN. Then it is not, and black is a grey
-# level.
+# There are ten images of each of thirty people, with a black block over a quarter of
+# every image. The first model gets NaN at the blocks. The second gets black pixels.
 
 if here:
     faces = load("ORL-28x23")
@@ -40,16 +40,15 @@ if here:
     )
 
 # %%
-# Unknown blocks stay, and this is no failure of the solver, as the certificates say. A
-# quarter of the image is not a sparse error. A graph does not help: the robust graph is
-# built from the low-rank part of Robust PCA, and that still has such blocks. Two blocks
-# at the same place make images alike, so the graph joins blocks and not people. If you
-# can detect a corruption, mark it with NaN.
+# Unmarked blocks stay. The solver has not failed, as the certified gaps show: a quarter
+# of the image is not a sparse error. The graph does not help either, because images
+# with blocks at the same place look similar. If you can detect a corruption, mark it
+# with NaN.
 
 if here:
     same = faces.y[:, None] == faces.y
     print(f"{'':16} error   gap       weight within people")
-    print(f"{'as they come':16} {recovery_error(occluded, faces.X):.3f}")
+    print(f"{'occluded':16} {recovery_error(occluded, faces.X):.3f}")
     for name, model, X in (
         ("blocks known", known, np.where(seen, occluded, np.nan)),
         ("blocks unknown", unknown, occluded),

@@ -2,10 +2,10 @@
 A table of sensors, with dropouts
 =================================
 
-Sixty weather stations, an hour per column, two weeks. **The table is made up**
-(seeded), with the faults that real ones have: stations that fall silent for hours,
-values that spike, a thermometer stuck at one value. The graph is one's own: stations
-are joined to those nearby, whatever they measure.
+Restore the temperatures of sixty weather stations over two weeks, with a graph that
+joins nearby stations. **The table is synthetic**, with the faults of real ones:
+stations that are silent for hours, spikes, and a thermometer that is stuck at one
+value.
 """
 
 import matplotlib.pyplot as plt
@@ -21,17 +21,17 @@ places = rng.uniform(0, 100, (stations, 2))  # km
 height = 0.5 + 0.4 * np.sin(places[:, 0] / 25) * np.cos(places[:, 1] / 30)  # km
 time = np.arange(hours)
 day = np.sin(2 * np.pi * (time - 9) / 24)
-centres = rng.uniform(0, 100, (25, 2))  # of local weather, each with its own course
+centers = rng.uniform(0, 100, (25, 2))  # of local weather, each with its own course
 memory = np.exp(-np.arange(24) / 6)
 noise = rng.standard_normal((25, hours + 48))
 weather = np.array([np.convolve(line, memory)[24 : 24 + hours] for line in noise])
-reach = np.exp(-((places[:, None] - centres) ** 2).sum(axis=2) / (2 * 18**2))
+reach = np.exp(-((places[:, None] - centers) ** 2).sum(axis=2) / (2 * 18**2))
 truth = 15 - 6.5 * height[:, None] + np.outer(5 - 2 * height, day)
 truth += 1.2 * reach @ weather
 
 # %%
-# Now the faults. Silent hours are known, so they are NaN. Nobody knows the spikes and
-# the stuck thermometer. All instruments are a little noisy.
+# Add the faults. Silent hours are NaN. Spikes and the stuck thermometer are not marked.
+# All instruments are a little noisy.
 
 table = truth + 0.4 * rng.standard_normal(truth.shape)
 for station in range(stations):
@@ -45,10 +45,9 @@ silent[12, 264:], faulty[12, 264:] = False, True
 print(f"silent {silent.mean():.1%}, wrong {faulty.mean():.1%}")
 
 # %%
-# The models see the table less the level of each station. The default weights predict
-# single hidden entries, for which the other hours of a station are enough. To restore
-# whole days from the neighbors, set the weights: here 1.5 times lam="theory" and a
-# quarter of gamma="clustering".
+# The level of each station is subtracted first. The default weights are chosen to
+# predict single hidden entries, for which the other hours of a station are enough. To
+# restore whole days from the neighbors, set the weights yourself.
 
 level = np.nanmedian(table, axis=1, keepdims=True)
 graph = KNNGraph(5)(places)
@@ -60,7 +59,8 @@ print(f"rank {model.rank_}, certified gap {model.gap_:.1e}")
 plots.graph(graph, places)
 
 # %%
-# One station with silent hours and spikes; below, the thermometer that was stuck.
+# The upper plot has a station with silent hours and spikes. The lower plot has the
+# stuck thermometer.
 
 figure, axes = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained", sharex=True)
 for ax, station in zip(axes, (3, 12), strict=True):
@@ -72,8 +72,8 @@ axes[0].legend(ncols=3, fontsize=8, frameon=False)
 axes[1].set_xlabel("day")
 
 # %%
-# How good is it? Errors in degrees, beside those of the station's median and of the
-# five nearest rows (scikit-learn's ``KNNImputer``, which uses wrong entries as well).
+# The table compares the mean absolute errors in degrees with those of the station's
+# median and of scikit-learn's ``KNNImputer``.
 
 answers = {
     "median": np.broadcast_to(level, table.shape),
@@ -89,10 +89,9 @@ for name, answer in answers.items():
     print(f"{name:12} {error[silent].mean():6.2f} {wrong:6.2f} {stuck:6.2f}")
 
 # %%
-# The graph helps where a station has nothing of its own to go by, the stuck
-# thermometer, and costs a little elsewhere. As an alarm, the entries of the sparse part
-# beyond three degrees:
+# The graph helps most at the stuck thermometer, which has no good data of its own, and
+# costs a little elsewhere. Entries of the sparse part beyond three degrees can serve as
+# an alarm:
 
 found = np.abs(model.sparse_) > 3
-print(f"of the faults {found[faulty].mean():.0%} are found")
-print(f"of what is found {faulty[found].mean():.0%} are faults")
+print(f"recall {found[faulty].mean():.0%}, precision {faulty[found].mean():.0%}")

@@ -2,11 +2,10 @@
 Counts like those of single cells
 =================================
 
-A table of cells and genes, **made up** (seeded) in the manner of single-cell data: four
-kinds of cells, genes with a program for each kind, counts drawn at random with a depth
-that differs from cell to cell, half of the entries zero. One entry in twenty has counts
-that belong elsewhere, as when barcodes are swapped. The usual preparation comes first:
-equal depth, logarithm, centred genes.
+Cluster cells by their gene counts although one count in twenty is wrong. **The table is
+synthetic**: four kinds of cells, a random depth for each cell, and about half of the
+entries zero. The wrong counts belong to other cells, as when barcodes are swapped. The
+usual preparation comes first: equal depth, logarithm, centered genes.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +34,8 @@ X = np.log1p(counts / total * np.median(total))
 X -= np.median(X, axis=0)
 
 # %%
-# Three ways to three components, and k-means on them. RPCAG has its weights for
-# clustering.
+# Three models give three components each, which k-means clusters. RPCAG uses
+# weights for clustering.
 
 models = {"PCA": PCA(3), "RPCA": RPCA(3), "RPCAG": RPCAG(3, gamma="clustering")}
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
@@ -47,7 +46,7 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ax.set_title(f"{name}: clustering error {clustering_error(kind, found):.1%}")
 
 # %%
-# The sparse part points at the swapped entries: how many of the largest thousand are?
+# The largest entries of the sparse part are mostly swapped counts:
 
 largest = np.argsort(np.abs(models["RPCAG"].sparse_), axis=None)[-1000:]
 print(f"{swapped.flat[largest].mean():.0%} of the largest 1000 were swapped")

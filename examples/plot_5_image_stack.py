@@ -2,10 +2,10 @@
 A stack of images
 =================
 
-A camera that does not move, and things that do. The view is a photograph that comes
-with scikit-learn; the light that changes, the noise, and the things that pass (pieces
-of another photograph) **are put there by this script**. Rows are frames; a chain joins
-each frame to the frames before and after it.
+Separate the background of an image stack from moving objects. The view is a photograph
+of scikit-learn. **This script adds** changing light, noise, and objects that move
+through the view. Rows are frames, and a chain joins each frame to the frames before and
+after it. For videos, use :func:`rpcag.video.separate`.
 """
 
 import matplotlib.pyplot as plt
@@ -37,9 +37,9 @@ X = frames.reshape(n_frames, -1)
 print(f"{n_frames} frames of {height} x {width}, {moving.mean():.0%} is covered")
 
 # %%
-# The low-rank part is the view under its light, the sparse part what passes. Things
-# that pass cover many pixels at once, and weights that predict hidden pixels would keep
-# them in L. So lam is that of the theory; only gamma is chosen by prediction.
+# The low-rank part is the view in its light, and the sparse part has the objects. They
+# cover many pixels at once, so weights that predict hidden pixels would keep them in L.
+# Pass ``lam="theory"`` instead; gamma is chosen by prediction.
 
 model = RPCAG(lam="theory", graph="chain").fit(X)
 print(f"gamma {model.gamma_:.2g}: the frames before and after are not needed here")
@@ -62,8 +62,8 @@ for ax, name in zip(axes[:, 0], ("frame", "low-rank", "sparse"), strict=True):
     ax.set_ylabel(name)
 
 # %%
-# A threshold on the sparse part marks what moves. What has the grey of the wall behind
-# it cannot be told from it by a threshold, so not all is found.
+# A threshold on the sparse part marks moving objects. Pixels that have the same gray
+# level as the background behind them are missed.
 
 found = np.abs(model.sparse_).reshape(frames.shape) > 0.1
 scores = foreground_scores(found, moving)

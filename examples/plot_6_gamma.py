@@ -2,10 +2,10 @@
 Choosing gamma and lam without labels
 =====================================
 
-:class:`rpcag.RPCAGCV` hides a share of the entries, predicts them with every candidate,
-and takes the one that predicts best. No labels, no truth: only the data. Here the truth
-is known, so we can look whether that was wise: digits with one pixel in ten replaced by
-a random grey level, at places nobody knows.
+:class:`rpcag.RPCAGCV` hides some entries, predicts them with every candidate, and takes
+the candidate that predicts best. It needs no labels. Here the truth is known, so the
+choice can be checked: one pixel in ten of the digits is replaced by a random gray
+level.
 """
 
 import matplotlib.pyplot as plt
@@ -28,13 +28,13 @@ factors = search.lam_ / rules.lam_, search.gamma_ / rules.gamma_
 print("chosen: {:g} times lam='theory', {:g} times gamma='clustering'".format(*factors))
 
 # %%
-# The search, gamma from left to right, a line for each lam.
+# Errors along gamma, with a line for each lam:
 
 plots.gamma_path(search)
 
 # %%
-# And what it could not see: the distance to the digits before they were spoilt. The
-# dotted line is the data as they come.
+# The distance to the digits before they were spoiled, which the search does not use.
+# The dotted line is the error of the data.
 
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for lam in lams:

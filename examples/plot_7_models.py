@@ -2,9 +2,9 @@
 Every model on the same data
 ============================
 
-All models of the package share one interface, so that comparing them is a loop. Digits
-with one pixel in ten replaced by a random grey level, at places nobody knows; ten
-components each; k-means on the components, with samples scaled to unit length.
+Compare all models in a loop, because they share one interface. One pixel in ten of the
+digits is replaced by a random gray level. Each model gives ten components, and k-means
+clusters them after scaling samples to unit length.
 """
 
 import matplotlib.pyplot as plt
@@ -36,11 +36,10 @@ for row in rpcag.list_models():
     errors[row.model] = error(model)
 
 # %%
-# RPCA and RPCAG have weights for clustering, because their defaults predict missing
-# entries; all others have their defaults. Each has its default graph: neighbors in the
-# data, and for RPCAG those in the low-rank part of Robust PCA. One data set with one
-# kind of corruption is no ranking of models: the study compares them on eight, with
-# five draws each.
+# RPCA and RPCAG use weights for clustering; the other models use their defaults. Each
+# model has its default graph: neighbors in the data, or for RPCAG neighbors in the
+# low-rank part of Robust PCA. Do not take one data set as a ranking: the study compares
+# the models on eight sets.
 
 names = sorted(errors, key=errors.get, reverse=True)
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -52,7 +51,7 @@ for side in ("top", "right"):
     ax.spines[side].set_visible(False)
 
 # %%
-# What each of them minimises:
+# The objectives:
 
 for row in rpcag.list_models():
     print(f"{row.model:20} {row.problem}")

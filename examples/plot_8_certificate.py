@@ -2,9 +2,10 @@
 Watching a certificate
 ======================
 
-While it solves, a model knows two numbers: the objective of the best L so far, and a
-bound that no L whatever can undercut. The optimum lies between them, and the model
-stops when they are close enough. A callback sees both, and may stop earlier.
+Follow the duality gap of a fit, and stop early. The solver keeps the objective of the
+best L so far and a lower bound on every objective. The optimum lies between them, and
+the fit stops when they are close enough. This says nothing about how well the model
+fits the data; ``explained_`` does.
 """
 
 import numpy as np
@@ -23,9 +24,9 @@ print(f"gap       {model.gap_:.1e} after {model.n_iter_} iterations: {model.stat
 plots.convergence(model)
 
 # %%
-# For many uses a per cent is enough. The callback is called after every iteration with
-# a :class:`rpcag.solvers.Progress`; when it returns a true value the fit stops, and
-# what there is then is certified all the same.
+# Often a gap of one percent is enough. The callback is called after every iteration
+# with a :class:`rpcag.solvers.Progress`. If it returns a true value, the fit stops,
+# and its gap is still valid.
 
 
 def good_enough(progress):
@@ -38,8 +39,8 @@ print(
 )
 
 # %%
-# What does that gap mean for L? It bounds the objective, not the distance between the
-# matrices; but here, as often, the two go together.
+# The gap bounds the objective, not the distance between the matrices. Here both are
+# small.
 
 distance = np.linalg.norm(early.low_rank_ - model.low_rank_)
 print(

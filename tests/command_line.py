@@ -55,13 +55,13 @@ def write_files(folder) -> None:
     X, _, _ = sensors()
     names = [f"s{i}" for i in range(len(X))]
     lines = ["sensor," + ",".join(f"{h}:00" for h in range(24))]
-    labelled = ["kind," + lines[0]]
+    labeled = ["kind," + lines[0]]
     for i, (name, row) in enumerate(zip(names, X, strict=True)):
         cells = ",".join("" if np.isnan(x) else f"{x:.3f}" for x in row)
         lines.append(f"{name},{cells}")
-        labelled.append(f"{KINDS[i % 3]},{name},{cells}")
+        labeled.append(f"{KINDS[i % 3]},{name},{cells}")
     (folder / "sensors.csv").write_text("\n".join(lines) + "\n")
-    (folder / "kinds.csv").write_text("\n".join(labelled) + "\n")
+    (folder / "kinds.csv").write_text("\n".join(labeled) + "\n")
     edges = [f"s{i},s{i + 3}" for i in range(len(X) - 3)]
     (folder / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
     rng = np.random.default_rng(0)

@@ -57,7 +57,7 @@ def images(n: int = 40, **given) -> Decomposition:
     return of(X, RPCAG(gamma="clustering"), **given)
 
 
-def colour_images(n: int = 20) -> Decomposition:
+def color_images(n: int = 20) -> Decomposition:
     """The same with three channels: red, half as bright in green, no blue."""
     X = load_digits().data[:n]
     X = np.stack([X, X / 2, 0 * X], axis=2).reshape(n, -1)

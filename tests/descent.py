@@ -14,8 +14,8 @@ def random_graph(rng, n, share=0.4):
     return A + A.T
 
 
-def centred(rng, n, p):
-    """Centred data of about rank three, and a graph between them."""
+def centered(rng, n, p):
+    """Centered data of about rank three, and a graph between them."""
     X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, p))
     X += 0.3 * rng.standard_normal((n, p))
     return X - X.mean(axis=0), random_graph(rng, n)

@@ -532,7 +532,7 @@ def _check_transform(report, problem, model, X, goal, converged) -> None:
         if given is not None and report.model == "MMMF":
             difference[first != rows] = 0  # builders beside it take them for others
         if report.model in SPECTRAL:
-            # Documented: rows without neighbours are at the origin, and Nyström's
+            # Documented: rows without neighbors are at the origin, and Nyström's
             # formula divides by 1 - mu.
             difference[dense(model.adjacency_).sum(axis=1) == 0] = 0
             difference[:, np.abs(1 - model.eigenvalues_) < 1e-3] = 0

@@ -41,7 +41,7 @@ def small_problem(k: int) -> SmallProblem:
     A = A + A.T
     if k % 4 == 2:  # two parts without a path between them
         A[: n // 2, n // 2 :] = A[n // 2 :, : n // 2] = 0
-    if k % 4 == 3:  # a vertex without neighbours
+    if k % 4 == 3:  # a vertex without neighbors
         A[0] = A[:, 0] = 0
     if k % 8 == 5:  # features of very different size
         X *= np.logspace(-2, 2, p)

@@ -65,7 +65,7 @@ def test_all_videos_and_the_facts_are_written(clip, tmp_path):
     facts = json.loads((output / "facts.json").read_text())
     assert facts["certified_gap"] <= 1e-3
     assert facts["frames"] == facts["fitted_frames"] == 30
-    assert not facts["colour"]  # stored as if it had some
+    assert not facts["color"]  # stored as if it had some
     frames = {n: np.stack(list(open_source(output / f"{n}.mp4"))) for n in names}
     height, width = 32, 44
     for name in names[:3]:
@@ -91,7 +91,7 @@ def test_json_is_all_that_is_printed(clip, tmp_path):
 
 
 def test_the_papers_weights_can_be_asked_for(clip, tmp_path):
-    words = [clip, "-o", tmp_path, "--json", "--force", "--grey", "--gamma", "10"]
+    words = [clip, "-o", tmp_path, "--json", "--force", "--gray", "--gamma", "10"]
     facts = json.loads(command(*words, "--lam", "paper", "--all-entries").stdout)
     assert facts["gamma"] == 10
     assert facts["in_motion"] == 0
@@ -156,7 +156,7 @@ def test_masks_may_be_compressed(format, clip, tmp_path):
             (stored / f"{i}.jpg").write_bytes(b"".join(map(bytes, packets)))
     else:
         stored = write(tmp_path / "stored", white, format)
-    assert len(np.unique(np.stack(list(open_source(stored, grey=True))))) > 2
+    assert len(np.unique(np.stack(list(open_source(stored, gray=True))))) > 2
     words = [tmp_path / "video.npy", "--json", "--force", "-o", tmp_path / "o"]
     exact, coded = (
         json.loads(command(*words, "--truth", f).stdout)["scores"]["f"]
@@ -165,7 +165,7 @@ def test_masks_may_be_compressed(format, clip, tmp_path):
     assert coded == pytest.approx(exact, abs=0.02)
 
 
-def test_greys_of_cdnet_are_shadow_and_unknown(clip, tmp_path):
+def test_grays_of_cdnet_are_shadow_and_unknown(clip, tmp_path):
     """However much of the picture they are, as outside the region of interest."""
     with np.load(clip.with_suffix(".npz")) as archive:
         frames, index, masks = (archive[k] for k in ("frames", "mask_index", "masks"))
@@ -182,26 +182,26 @@ def test_greys_of_cdnet_are_shadow_and_unknown(clip, tmp_path):
         valid=~np.isin(truth, (85, 170)),
     )
     words = [tmp_path / "video.npy", "--json", "--force", "-o", tmp_path / "o"]
-    greys, known = (
+    grays, known = (
         json.loads(command(*words, "--truth", f).stdout)["scores"]
         for f in (path, path.with_suffix(".npz"))
     )
-    assert greys == known
-    assert greys["f"] > 0.9
+    assert grays == known
+    assert grays["f"] > 0.9
 
 
-def test_colours_and_sizes_are_as_asked(tmp_path, rng):
+def test_colors_and_sizes_are_as_asked(tmp_path, rng):
     frames, _ = scene(rng, n=20)
-    colours = np.stack([frames, frames // 2, 255 - frames], axis=3)
-    path = write(tmp_path / "colours", colours, "webm")
+    colors = np.stack([frames, frames // 2, 255 - frames], axis=3)
+    path = write(tmp_path / "colors", colors, "webm")
     words = [path, "-o", tmp_path, "--json", "--format", "webm"]
     facts = json.loads(command(*words, "--size", "24x16").stdout)
-    assert (facts["width"], facts["height"], facts["colour"]) == (24, 16, True)
+    assert (facts["width"], facts["height"], facts["color"]) == (24, 16, True)
     back = next(iter(open_source(tmp_path / "background.webm")))
-    expected = np.median(colours, axis=(0, 1, 2))
+    expected = np.median(colors, axis=(0, 1, 2))
     np.testing.assert_allclose(np.median(back, axis=(0, 1)), expected, atol=12)
-    grey = json.loads(command(*words, "--grey", "--force").stdout)
-    assert (grey["width"], grey["height"], grey["colour"]) == (44, 32, False)
+    gray = json.loads(command(*words, "--gray", "--force").stdout)
+    assert (gray["width"], gray["height"], gray["color"]) == (44, 32, False)
 
 
 def test_large_frames_are_made_smaller_unless_asked(tmp_path, rng, monkeypatch):
@@ -223,12 +223,12 @@ def test_frames_beyond_the_memory_go_through_the_model(clip, tmp_path, monkeypat
     assert facts["scores"]["f"] > 0.93
 
 
-def test_colours_take_memory_only_where_there_are_some(tmp_path, rng, monkeypatch):
+def test_colors_take_memory_only_where_there_are_some(tmp_path, rng, monkeypatch):
     monkeypatch.setattr("rpcag.video.files.BASE", 0)
-    grey = rng.integers(90, 110, (60, 24, 32)).astype(np.uint8)
-    memory = f"{70 * 24 * 32 * 10 * 4 / 1e6}MB"  # of seventy frames in grey
+    gray = rng.integers(90, 110, (60, 24, 32)).astype(np.uint8)
+    memory = f"{70 * 24 * 32 * 10 * 4 / 1e6}MB"  # of seventy frames in gray
     for channels, fitted in (([1, 1, 1], 60), ([1, 0, 1], 15)):
-        frames = np.where(channels, grey[..., None], 0).astype(np.uint8)
+        frames = np.where(channels, gray[..., None], 0).astype(np.uint8)
         np.save(tmp_path / "video.npy", frames)
         words = [
             tmp_path / "video.npy",
@@ -342,7 +342,7 @@ def test_videos_last_as_long_as_their_frames(ending, clip, tmp_path):
     import av
 
     path = tmp_path / f"steps.{ending}"
-    frames = list(open_source(clip, grey=True))[:12]
+    frames = list(open_source(clip, gray=True))[:12]
     times = [0, 100, 150, 500, 700, 800, 1200, 1300, 1500, 1600, 2000, 2200]
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=30)  # so it says, wrongly
@@ -472,7 +472,7 @@ def places(data, kind):
 
 def _cut_fragment(folder, clip):
     path = folder / "cut.mp4"
-    frames = np.stack(list(open_source(clip, grey=True)))
+    frames = np.stack(list(open_source(clip, gray=True)))
     data = fragmented(path, frames)
     start, end = places(data, b"mdat")[1]
     path.write_bytes(data[: (start + end) // 2])
@@ -549,7 +549,7 @@ def _objects(folder, clip):
         (_cut_archive, "cut.npz cannot be read as NumPy"),
         (_no_images, "has no images in it"),
         (_broken_image, "000001.png cannot be read as an image"),
-        (_mixed, "the first (16, 16): all must have one; --grey leaves colours out"),
+        (_mixed, "the first (16, 16): all must have one; --gray leaves colors out"),
         (_other_arrays, "arrays.npz has no array called frames, but X, y"),
         (_fortran, "f.npz stores its frames in the order of Fortran"),
         (_objects, "objects.npy must hold numbers, not Python objects"),
@@ -571,7 +571,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
 
 def test_fragments_are_cut_off_only_where_they_end_in_one(clip, tmp_path):
     path = tmp_path / "parts.mp4"
-    data = fragmented(path, np.stack(list(open_source(clip, grey=True))))
+    data = fragmented(path, np.stack(list(open_source(clip, gray=True))))
     assert len(list(open_source(path))) == 30
     path.write_bytes(data + b"\0\0\1\0camera")  # something of its maker's
     assert len(list(open_source(path))) == 30
@@ -585,8 +585,8 @@ def test_fragments_are_cut_off_only_where_they_end_in_one(clip, tmp_path):
 
 
 MASKS = np.zeros((30, 32, 44), bool)
-GREYS = np.random.default_rng(0).integers(0, 256, MASKS.shape).astype(np.uint8)
-FAINT = np.where(np.arange(44) < 4, 76, MASKS).astype(np.uint8)  # red, in grey
+GRAYS = np.random.default_rng(0).integers(0, 256, MASKS.shape).astype(np.uint8)
+FAINT = np.where(np.arange(44) < 4, 76, MASKS).astype(np.uint8)  # red, in gray
 NUMBERS = np.arange(30)
 
 
@@ -607,11 +607,11 @@ NUMBERS = np.arange(30)
             "truth.npz has masks of 20x20, but the frames are 44x32",
         ),
         (MASKS[:7], "must have a mask for every frame up to 29, got 7"),
-        ({"masks": GREYS, "mask_index": NUMBERS}, "0 and one other value; got more"),
-        (GREYS, "% of its pixels are other greys and 1"),
-        (GREYS / 255, "% of its pixels are other greys and 1"),
-        (GREYS * np.uint16(257), "% of its pixels are other greys and 1"),
-        (FAINT, "but 9.09 % of its pixels are other greys and 0 % are white"),
+        ({"masks": GRAYS, "mask_index": NUMBERS}, "0 and one other value; got more"),
+        (GRAYS, "% of its pixels are other grays and 1"),
+        (GRAYS / 255, "% of its pixels are other grays and 1"),
+        (GRAYS * np.uint16(257), "% of its pixels are other grays and 1"),
+        (FAINT, "but 9.09 % of its pixels are other grays and 0 % are white"),
         (b"no archive", "truth.npz cannot be read as NumPy: it is not an archive"),
     ],
 )

@@ -303,7 +303,7 @@ def test_new_rows_must_have_the_same_features():
         model.inverse_transform(np.ones((2, 50)))
 
 
-def test_new_rows_without_any_entry_are_zero_or_their_neighbours():
+def test_new_rows_without_any_entry_are_zero_or_their_neighbors():
     model = RPCA(lam="theory").fit(X)
     assert np.all(model.transform(np.full((1, 9), np.nan)) == 0)
 

@@ -86,10 +86,10 @@ def test_the_smoothness_is_the_weighted_sum_of_squared_differences(chain, rng):
 
 def test_values_gaps_and_errors_do_not_change_the_graph(rng):
     X = rng.standard_normal((12, 5))
-    spoilt = 100 * X
-    spoilt[3] = spoilt[7, 2] = np.nan
+    spoiled = 100 * X
+    spoiled[3] = spoiled[7, 2] = np.nan
     chain = Chain(2, period=6)
-    np.testing.assert_array_equal(chain(spoilt).toarray(), chain(X).toarray())
+    np.testing.assert_array_equal(chain(spoiled).toarray(), chain(X).toarray())
     reversed_rows = chain(X).toarray()[::-1, ::-1]
     np.testing.assert_array_equal(reversed_rows, chain(X).toarray())
 

@@ -255,9 +255,9 @@ def test_a_damaged_checkpoint_is_refused_in_words(tmp_path, name):
         refused(numbers, arrays | {key: array.astype(complex)})
         refused(numbers, arrays | {key: array.astype("S")})
         if array.size and array.dtype.kind == "f":
-            spoilt = array.copy()
-            spoilt.flat[-1] = np.nan
-            refused(numbers, arrays | {key: spoilt})
+            spoiled = array.copy()
+            spoiled.flat[-1] = np.nan
+            refused(numbers, arrays | {key: spoiled})
     refused([], arrays)
     refused("x", arrays)
     rewrite(path, numbers, arrays)

@@ -172,8 +172,8 @@ def test_the_answer_is_that_of_the_library(words, model, folder):
         np.testing.assert_array_equal(found.graph.toarray(), dense)
 
 
-def test_gross_errors_do_not_choose_the_neighbours(folder):
-    """A sample and its neighbours on the robust graph are of one kind."""
+def test_gross_errors_do_not_choose_the_neighbors(folder):
+    """A sample and its neighbors on the robust graph are of one kind."""
     X, _, _ = sensors()
     shares = {}
     for name, graph in (
@@ -477,7 +477,7 @@ def test_clusters_are_written_by_sample(folder):
     assert "3 clusters" in result.stdout
     assert not list(folder.glob("*.part"))
     # The data are easy once the errors are gone.
-    assert re.search(r" [0-2]\.\d % \(a class per cluster\)", result.stdout)
+    assert re.search(r" [0-2]\.\d % \(one class per cluster\)", result.stdout)
 
 
 def test_clusters_of_a_result_are_those_of_the_data(folder):
@@ -871,14 +871,16 @@ def test_first_steps_of_the_documentation(folder):
     steps.write_sensors(folder / "sensors.csv")
     page = (DOCS / "first_steps.md").read_text()
     known = {path[1] for path, _ in commands() if len(path) > 1}
-    codes = []
+    codes = {}
     for _, line in steps.STEPS:
         assert f"$ {line}\n" in page, "make first-steps writes it anew"
         words = shlex.split(line)
         if words[0] == "rpcag" and words[1] in known:
-            codes.append(call(*words[1:]).exit_code)
-    assert codes[0] == 2  # asks what the column of text is
-    assert not any(codes[1:])
+            codes[line] = call(*words[1:]).exit_code
+    asks = "rpcag decompose sensors.csv -o result"  # what the column of text is
+    assert codes.pop(asks) == 2
+    assert len(codes) >= 4
+    assert not any(codes.values())
     sent, truth = steps.temperatures()
     error = np.abs(Decomposition.load("result").low_rank - truth)
     assert np.median(error[np.isnan(sent)]) < 0.5

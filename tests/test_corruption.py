@@ -25,10 +25,10 @@ def X(rng):
 @pytest.mark.parametrize("name", CORRUPTIONS)
 def test_the_mask_tells_what_changed_and_the_input_does_not(X, name):
     before = X.copy()
-    spoilt, mask = CORRUPTIONS[name](X, random_state=0)
+    spoiled, mask = CORRUPTIONS[name](X, random_state=0)
     np.testing.assert_array_equal(X, before)
     assert mask.dtype == bool
-    np.testing.assert_array_equal(spoilt == X, mask)
+    np.testing.assert_array_equal(spoiled == X, mask)
     assert 0.15 < (~mask).mean() < 0.35
 
 
@@ -56,12 +56,12 @@ def test_only_a_share_of_the_samples_is_hit(X, name):
 
 @pytest.mark.parametrize("name", SAMPLE_WISE)
 def test_another_value_can_be_put(X, name):
-    spoilt, mask = CORRUPTIONS[name](X, value=np.nan, random_state=0)
-    np.testing.assert_array_equal(np.isnan(spoilt), ~mask)
+    spoiled, mask = CORRUPTIONS[name](X, value=np.nan, random_state=0)
+    np.testing.assert_array_equal(np.isnan(spoiled), ~mask)
     images = (255 * X).astype(np.uint8)
-    spoilt, mask = CORRUPTIONS[name](images, value=255, random_state=0)
-    assert spoilt.dtype == np.uint8
-    assert (spoilt[~mask] == 255).all()
+    spoiled, mask = CORRUPTIONS[name](images, value=255, random_state=0)
+    assert spoiled.dtype == np.uint8
+    assert (spoiled[~mask] == 255).all()
     for value in (0.5, np.nan, 300):
         with pytest.raises(ValueError, match=r"does not exist in an array of uint8"):
             CORRUPTIONS[name](images, value=value, random_state=0)
@@ -80,12 +80,12 @@ def test_blocks_are_where_they_always_were():
 
 def test_blocks_cover_all_channels(rng):
     images = rng.uniform(0.1, 1, (6, 10, 12, 3))
-    spoilt, mask = occlude_blocks(images.reshape(6, -1), (*SHAPE, 3), random_state=0)
-    grey = occlude_blocks(images[..., 0].reshape(6, -1), SHAPE, random_state=0)[1]
+    spoiled, mask = occlude_blocks(images.reshape(6, -1), (*SHAPE, 3), random_state=0)
+    gray = occlude_blocks(images[..., 0].reshape(6, -1), SHAPE, random_state=0)[1]
     np.testing.assert_array_equal(
-        mask.reshape(images.shape), grey.reshape(6, 10, 12, 1).repeat(3, axis=3)
+        mask.reshape(images.shape), gray.reshape(6, 10, 12, 1).repeat(3, axis=3)
     )
-    np.testing.assert_array_equal(spoilt == 0, ~mask)
+    np.testing.assert_array_equal(spoiled == 0, ~mask)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.004, 0.15, 0.35, 0.5, 1.0])
@@ -99,14 +99,14 @@ def test_every_entry_is_as_likely_to_be_lost():
     assert np.abs((~mask).mean(axis=0) - 0.25).max() < 0.04  # sd 0.007
 
 
-def test_colour_images_lose_whole_pixels(rng):
+def test_color_images_lose_whole_pixels(rng):
     X = rng.uniform(0.1, 1, (6, 360))
     _, mask = drop_entries(X, 0.25, image_shape=(*SHAPE, 3), random_state=0)
     pixels = mask.reshape(6, 120, 3)
     assert (pixels.all(axis=2) == pixels.any(axis=2)).all()
     assert ((~pixels[..., 0]).sum(axis=1) == 30).all()
-    grey = drop_entries(X, 0.25, image_shape=(10, 36), random_state=0)[1]
-    np.testing.assert_array_equal(grey, drop_entries(X, 0.25, random_state=0)[1])
+    gray = drop_entries(X, 0.25, image_shape=(10, 36), random_state=0)[1]
+    np.testing.assert_array_equal(gray, drop_entries(X, 0.25, random_state=0)[1])
 
 
 def test_sign_errors_have_the_size_and_signs_they_say(rng):
@@ -130,8 +130,8 @@ def test_sign_errors_of_one_seed_are_nested(rng):
 
 
 def test_sign_errors_spoil_zeros_and_whole_numbers_too():
-    spoilt, _ = add_sign_errors(np.zeros((2, 3), int), 1.0, size=0.5, signs="coherent")
-    np.testing.assert_array_equal(spoilt, np.full((2, 3), 0.5))
+    spoiled, _ = add_sign_errors(np.zeros((2, 3), int), 1.0, size=0.5, signs="coherent")
+    np.testing.assert_array_equal(spoiled, np.full((2, 3), 0.5))
 
 
 @pytest.mark.parametrize(

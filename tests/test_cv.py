@@ -69,11 +69,11 @@ def test_the_scores_are_those_of_a_model_that_never_saw_the_entries(gamma):
 def test_gross_errors_do_not_decide():
     X = clustered(0.7)
     rng = np.random.default_rng(1)
-    spoilt = X.copy()
-    spoilt[rng.random(X.shape) < 0.03] = 1e4
+    spoiled = X.copy()
+    spoiled[rng.random(X.shape) < 0.03] = 1e4
     options = {"lams": [0.3], "gammas": [0, 0.01, 0.1, 1], "graph": KNNGraph()(X)}
     clean = RPCAGCV(**options).fit(X)
-    dirty = RPCAGCV(**options).fit(spoilt)
+    dirty = RPCAGCV(**options).fit(spoiled)
     assert dirty.gamma_ == clean.gamma_
 
 

@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def labelled(folder, rng):
+def labeled(folder, rng):
     """Files of the right numbers of samples; features tell class and place in it."""
     for name in NAMES:
         classes, per_class = WHOLE[name]
@@ -145,7 +145,7 @@ def test_videos_that_do_not_fit_are_refused(changed, message):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_paper_has_that_many_of_every_class(labelled, name, seed):
+def test_the_paper_has_that_many_of_every_class(labeled, name, seed):
     data = load(name, seed=seed, verify=False)
     classes, per_class = PAPER[name]
     np.testing.assert_array_equal(data.y, np.repeat(np.arange(classes), per_class))
@@ -156,14 +156,14 @@ def test_the_paper_has_that_many_of_every_class(labelled, name, seed):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_seed_decides_where_there_is_a_choice(labelled, name):
+def test_the_seed_decides_where_there_is_a_choice(labeled, name):
     first, again, other = (load(name, seed=seed, verify=False) for seed in (5, 5, 6))
     np.testing.assert_array_equal(first.X, again.X)
     assert np.array_equal(first.X, other.X) == (PAPER[name] == WHOLE[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_is_all(labelled, name):
+def test_all_is_all(labeled, name):
     data = load(name.lower(), subset="all", verify=False)
     classes, per_class = WHOLE[name]
     assert data.name == name
@@ -171,7 +171,7 @@ def test_all_is_all(labelled, name):
     np.testing.assert_array_equal(source(data)[0], data.y)
 
 
-def test_seed_zero_is_the_composition_of_the_study(labelled):
+def test_seed_zero_is_the_composition_of_the_study(labeled):
     label, place = source(load("PIE", verify=False))
     assert label.max() == 29
     np.testing.assert_array_equal(place[:10], [0, 4, 8, 12, 16, 21, 25, 29, 33, 37])
@@ -182,7 +182,7 @@ def test_seed_zero_is_the_composition_of_the_study(labelled):
     np.testing.assert_array_equal(place[:10], np.arange(10))
 
 
-def test_other_seeds_draw_subjects_and_images(labelled):
+def test_other_seeds_draw_subjects_and_images(labeled):
     label, place = source(load("PIE", seed=1, verify=False))
     assert label.max() > 29
     by_subject = place.reshape(30, 10)
@@ -194,7 +194,7 @@ def test_other_seeds_draw_subjects_and_images(labelled):
 
 
 @pytest.mark.parametrize("name", ["PIE", "COIL20", "MNIST", "USPS"])
-def test_a_draw_without_the_samples_of_others(labelled, name):
+def test_a_draw_without_the_samples_of_others(labeled, name):
     def samples(seed, **options):
         found = source(load(name, seed=seed, verify=False, **options))
         return set(zip(*map(np.ndarray.tolist, found), strict=True))
@@ -207,7 +207,7 @@ def test_a_draw_without_the_samples_of_others(labelled, name):
     assert new == samples(3, without=(12, 11))
 
 
-def test_where_all_is_used_nothing_is_left(labelled):
+def test_where_all_is_used_nothing_is_left(labeled):
     for name, seeds in (("ORL", (11, 12, 13)), ("YALE", (3,)), ("BCI", (1, 2))):
         with pytest.raises(ValueError, match=r"without the samples of seeds .* wanted"):
             load(name, seed=1, without=np.array(seeds), verify=False)
@@ -216,7 +216,7 @@ def test_where_all_is_used_nothing_is_left(labelled):
 
 
 @pytest.mark.parametrize("per_class", [20, 40])
-def test_larger_parts_of_pie(labelled, per_class):
+def test_larger_parts_of_pie(labeled, per_class):
     label, place = source(load("PIE", per_class=per_class, verify=False))
     np.testing.assert_array_equal(label, np.repeat(np.arange(30), per_class))
     np.testing.assert_array_equal(
@@ -227,7 +227,7 @@ def test_larger_parts_of_pie(labelled, per_class):
 
 
 @pytest.mark.parametrize("per_class", [0, 43, -1])
-def test_no_class_has_that_many(labelled, per_class):
+def test_no_class_has_that_many(labeled, per_class):
     with pytest.raises(ValueError, match=f"between 1 and 42.*got {per_class}"):
         load("PIE", per_class=per_class, verify=False)
 
@@ -482,7 +482,7 @@ def test_orl_is_replaced_by_the_olivetti_faces(folder, monkeypatch, rng):
         load("ORL-28x23")
 
 
-def test_a_file_spares_the_download(labelled, asked):
+def test_a_file_spares_the_download(labeled, asked):
     assert load("MNIST", verify=False).X.shape == (300, 2)
     assert asked == []
 
@@ -526,14 +526,14 @@ def images(tmp_path, rng):
 
 def test_subfolders_are_the_classes(images):
     root, pixels = images
-    data = load_folder(root, colour=True)
+    data = load_folder(root, color=True)
     assert data.name == "faces"
     assert data.image_shape == (6, 4, 3)
     assert data.y.tolist() == [0, 0, 1]
     np.testing.assert_array_equal(data.X, pixels[::-1].reshape(3, -1) / 255)
 
 
-def test_grey_weighs_the_colours(images):
+def test_gray_weighs_the_colors(images):
     root, pixels = images
     data = load_folder(str(root))
     assert data.image_shape == (6, 4)
@@ -555,7 +555,7 @@ def test_images_of_other_sizes_need_one(images):
     Image.fromarray(pixels[0, :4]).save(root / "b" / "2.png")
     with pytest.raises(ValueError, match=r"2\.png is 4 x 4 pixels but 1\.png is 6 x 4"):
         load_folder(root)
-    data = load_folder(root, size=(3, 2), colour=True)
+    data = load_folder(root, size=(3, 2), color=True)
     assert data.image_shape == (3, 2, 3)
     means = pixels[::-1].reshape(3, 3, 2, 2, 2, 3).mean(axis=(2, 4))  # rounded twice
     np.testing.assert_allclose(

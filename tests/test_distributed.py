@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 
-def spoilt(n, p, missing=0.0, noise=0.3):
+def spoiled(n, p, missing=0.0, noise=0.3):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((n, 4)) @ rng.standard_normal((4, p)) / 2
     X += noise * rng.standard_normal(X.shape)
@@ -79,7 +79,7 @@ def client():
     ],
 )
 def test_dask_gives_the_answer_of_numpy(shape, missing, noise, smoothed):
-    X = spoilt(*shape, missing, noise)
+    X = spoiled(*shape, missing, noise)
     model = smooth(X) if smoothed else RPCA(lam=0.05, tol=1e-6)
     reference = model.fit(X)
     objective, L = reference.objective_, reference.low_rank_
@@ -98,7 +98,7 @@ def test_dask_gives_the_answer_of_numpy(shape, missing, noise, smoothed):
 
 
 def test_two_processes_hold_a_share_each_and_give_the_answer(client):
-    X = spoilt(120, 160)
+    X = spoiled(120, 160)
     with dask.config.set(scheduler="synchronous"):
         here = ten_iterations(X, (120, 40))
     shares = []
@@ -115,7 +115,7 @@ def test_two_processes_hold_a_share_each_and_give_the_answer(client):
     for widest, total in workers.values():
         assert widest <= 40
         assert total <= 0.8 * 160  # of the columns
-    exact = spoilt(120, 160, noise=0.0)
+    exact = spoiled(120, 160, noise=0.0)
     model = RPCA(lam=0.05, tol=1e-4)
     reference = model.fit(exact).objective_
     model.fit(da.from_array(exact, chunks=(120, 40)))
@@ -135,7 +135,7 @@ def _largest_tile_and_sum(dask_worker):
 
 @pytest.mark.kill
 def test_a_killed_worker_costs_time_not_the_answer(client):
-    X = spoilt(110, 130)
+    X = spoiled(110, 130)
     with dask.config.set(scheduler="synchronous"):
         here = ten_iterations(X, (110, 33))
     killed = []
@@ -153,7 +153,7 @@ def test_a_killed_worker_costs_time_not_the_answer(client):
 
 def test_other_chunks_zarr_and_integers_are_read(tmp_path):
     zarr = pytest.importorskip("zarr")
-    X = np.round(10 * spoilt(110, 120, noise=0.0)).astype(np.int64)
+    X = np.round(10 * spoiled(110, 120, noise=0.0)).astype(np.int64)
     reference = RPCA(lam="theory", tol=1e-5).fit(X.astype(float)).objective_
     path = str(tmp_path / "X.zarr")
     stored = zarr.open(path, mode="w", shape=X.shape, chunks=(30, 40), dtype="i8")
@@ -168,7 +168,7 @@ def test_parquet_is_read(tmp_path):
     pytest.importorskip("pyarrow")
     import pandas as pd
 
-    X = spoilt(110, 105, noise=0.0)
+    X = spoiled(110, 105, noise=0.0)
     columns = [f"x{i}" for i in range(105)]
     path = str(tmp_path / "X")
     frame = frames.from_pandas(pd.DataFrame(X, columns=columns), npartitions=3)
@@ -180,7 +180,7 @@ def test_parquet_is_read(tmp_path):
 
 
 def test_new_rows_are_transformed_as_after_numpy():
-    X = spoilt(120, 110)
+    X = spoiled(120, 110)
     options = {"n_components": 3, "tol": 1e-4}
     here = smooth(X, **options).fit(X)
     with dask.config.set(scheduler="synchronous"):
@@ -202,14 +202,14 @@ def test_new_rows_are_transformed_as_after_numpy():
     ],
 )
 def test_what_dask_cannot_do_is_refused(change, message):
-    X = da.from_array(spoilt(20, 30), chunks=(20, 10))
+    X = da.from_array(spoiled(20, 30), chunks=(20, 10))
     options = {"graph": np.ones((20, 20)) - np.eye(20), **change}
     with pytest.raises(ValueError, match=message):
         RPCAG(**options).fit(X)
 
 
 def test_bad_data_are_refused():
-    X = spoilt(20, 30)
+    X = spoiled(20, 30)
     X[2, 3] = np.inf
     with pytest.raises(ValueError, match="X contains infinity"):
         RPCA().fit(da.from_array(X))
@@ -220,4 +220,4 @@ def test_bad_data_are_refused():
     with pytest.raises(ValueError, match="real numbers"):
         RPCA().fit(da.zeros((5, 5), dtype=complex))
     with pytest.raises(ValueError, match="divide X"):
-        RPCA().fit(da.from_array(1e30 * spoilt(20, 30)))
+        RPCA().fit(da.from_array(1e30 * spoiled(20, 30)))

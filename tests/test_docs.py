@@ -3,7 +3,9 @@
 import contextlib
 import importlib.util
 import io
+import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,31 @@ def test_first_example_of_the_readme_has_ten_lines():
     assert len([line for line in first.splitlines() if line]) <= 11
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["README", "repair_table", "video", "explore"])
+def test_commands_of_the_page_run_in_an_empty_folder(name, tmp_path, monkeypatch):
+    pytest.importorskip("typer")
+    pytest.importorskip("av")
+    from typer.testing import CliRunner
+
+    from rpcag.commands import app
+
+    monkeypatch.chdir(tmp_path)
+    (page,) = (page for page in PAGES if page.stem == name)
+    lines = [
+        shlex.split(line, comments=True)
+        for language, text in blocks(page)
+        if language == "sh"
+        for line in text.splitlines()
+    ]
+    typed = [words[1:] for words in lines if words and words[0] == "rpcag"]
+    if name == "README":  # says so itself, before the first command that needs a file
+        assert typed[0] == ["demo", "--files", "."]
+    for words in typed:
+        done = CliRunner().invoke(app, words, catch_exceptions=False)
+        assert done.exit_code == 0, f"rpcag {' '.join(words)}: {done.output}"
+
+
 def anchors(page: Path) -> set[str]:
     """Of the headings, as a forge and MyST make them."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
@@ -145,14 +172,22 @@ def test_check_of_the_site_finds_what_is_broken(tmp_path):
         assert wrong in found
 
 
+def test_words_that_the_search_misses_are_named(tmp_path):
+    check = module_of_docs("check_site.py")
+    terms = {stem: 0 for stem in check.SEARCHED.values() if stem != "gpu"}
+    index = f"Search.setIndex({json.dumps({'terms': terms})})"
+    (tmp_path / "searchindex.js").write_text(index)
+    assert check.not_found(tmp_path) == ["the search does not find GPU"]
+
+
 def test_reference_lists_everything_public(tmp_path):
     pytest.importorskip("matplotlib")
     module_of_docs("_ext/reference.py").write_reference(tmp_path)
     listed = set(re.findall(r"^   (\w+)$", (tmp_path / "index.rst").read_text(), re.M))
     import rpcag
-    from rpcag import datasets, graphs, models
+    from rpcag import datasets, graphs, models, tables
 
-    everything = (rpcag, graphs, models, datasets)
+    everything = (rpcag, graphs, models, datasets, tables)
     wanted = {name for module in everything for name in module.__all__}
     wanted -= {"__version__", "MODELS"}
     assert wanted <= listed

@@ -91,7 +91,7 @@ def test_three_axes_are_images(kind, tmp_path):
     np.testing.assert_array_equal(table.X[1].reshape(2, 3), images[:, :, 1])
 
 
-def test_four_axes_are_colour_images(tmp_path):
+def test_four_axes_are_color_images(tmp_path):
     np.save(tmp_path / "t.npy", np.zeros((5, 2, 4, 3), dtype=np.uint8))
     table = read(tmp_path / "t.npy")
     assert (table.image_shape, table.X.shape) == ((2, 4, 3), (5, 24))
@@ -201,7 +201,7 @@ def test_folder_of_images(pictures):
     assert table.labels == ["anna", "anna", "ben", "ben"]
     assert table.image_shape == (4, 3)
     np.testing.assert_allclose(table.X[1], 100 / 255)
-    assert read(pictures, shape=(2, 2), colour=True).image_shape == (2, 2, 3)
+    assert read(pictures, shape=(2, 2), color=True).image_shape == (2, 2, 3)
     assert read(pictures / "anna").labels is None
 
 

@@ -20,7 +20,7 @@ def small(k):
     if k % 3 == 1:
         X[rng.random(X.shape) < 0.2] = np.nan
     rows, columns = random_graph(rng, n), random_graph(rng, p)
-    if k % 5 == 2:  # a sample and a feature without neighbours
+    if k % 5 == 2:  # a sample and a feature without neighbors
         rows[0] = rows[:, 0] = columns[1] = columns[:, 1] = 0
     kind = ["normalized", "combinatorial"][k % 2]
     return X, rows, columns, kind, GAMMAS[k % 4], GAMMAS[(k // 2) % 4]

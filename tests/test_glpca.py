@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from descent import centred as problem
+from descent import centered as problem
 from descent import descend, orthonormal, same_span
 from rpcag import GLPCA, RGLPCA
 from rpcag.graphs import KNNGraph, laplacian
@@ -56,7 +56,7 @@ def test_beta_and_gamma_say_the_same(rng):
     assert by_beta.gamma_ == pytest.approx(0.3 / 0.7 * top, rel=1e-8)
 
 
-def test_without_graph_it_is_pca_of_centred_data(rng):
+def test_without_graph_it_is_pca_of_centered_data(rng):
     X, A = problem(rng, 20, 8)
     pca = PCA(3).fit(X)
     for beta in (0.0, 1e-9):
@@ -174,7 +174,7 @@ def test_refined_eigenvectors_lead_to_the_same_answer(rng, monkeypatch):
     assert refined.objective_ == pytest.approx(afresh.objective_, rel=1e-8)
 
 
-def test_rglpca_minds_a_spoilt_sample_less(rng):
+def test_rglpca_minds_a_spoiled_sample_less(rng):
     L = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 30))
     X = L.copy()
     X[7] = 3 * rng.standard_normal(30)

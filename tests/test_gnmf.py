@@ -72,7 +72,7 @@ def test_multiplicative_updates_do_not_get_lower(digits, rng, gamma):
     assert ours.objective_ <= 1.01 * multiplicative(digits, A, gamma, Q, U, 500)
 
 
-def test_smoothness_moves_neighbours_together(digits):
+def test_smoothness_moves_neighbors_together(digits):
     A = KNNGraph(5)(digits)
     Phi = laplacian(A)
 

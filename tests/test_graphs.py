@@ -96,7 +96,7 @@ def test_distances_survive_an_outlier_and_a_shift():
     np.testing.assert_allclose(D, rms_distances(X)[1:, 1:], atol=1e-4)
 
 
-def test_rows_without_common_features_are_not_neighbours():
+def test_rows_without_common_features_are_not_neighbors():
     A = np.array([[1.0, np.nan], [np.nan, 1.0], [1.0, 1.0], [np.nan, np.nan]])
     D = rms_distances(A)
     assert D[0, 1] == np.inf
@@ -115,7 +115,7 @@ def test_complete_graph_is_the_formula():
     np.testing.assert_allclose(CompleteGraph()(X), expected, atol=1e-12)
 
 
-def test_neighbours_agree_with_scikit_learn():
+def test_neighbors_agree_with_scikit_learn():
     expected = kneighbors_graph(X, 4)
     expected = expected.maximum(expected.T).toarray()
     np.testing.assert_array_equal(dense(KNNGraph(4, weights="binary")(X)), expected)
@@ -144,7 +144,7 @@ def test_duplicates_do_not_divide_by_zero():
 
 
 @pytest.mark.slow
-def test_approximate_neighbours_are_nearly_the_exact_ones():
+def test_approximate_neighbors_are_nearly_the_exact_ones():
     pytest.importorskip("pynndescent", reason="needs the extra rpcag[ann]")
     points = RNG.standard_normal((600, 5))
     with warnings.catch_warnings():  # numba warns about things that are not ours
@@ -167,7 +167,7 @@ def test_missing_extra_is_named(monkeypatch):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_laplacian_agrees_with_scipy(kind, form):
     A = dense(KNNGraph(3)(X))
-    A[5] = A[:, 5] = 0  # a vertex without neighbours
+    A[5] = A[:, 5] = 0  # a vertex without neighbors
     Phi = dense(laplacian(form(A), kind))
     expected = scipy_laplacian(A, normed=kind == "normalized")
     np.testing.assert_allclose(Phi, expected, atol=1e-14)
@@ -185,7 +185,7 @@ def test_hypergraph_of_pairs_is_half_the_graph():
     )
 
 
-def test_hypergraph_of_neighbours():
+def test_hypergraph_of_neighbors():
     H = dense(KNNHypergraph(4)(X))
     assert np.all(H.sum(axis=0) == 5)
     assert np.all(np.diag(H) == 1)

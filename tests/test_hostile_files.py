@@ -579,7 +579,7 @@ def test_large_frames_are_refused_before_they_are_decoded(av, tmp_path):
     for name in ("v.mkv", "v.npz", "v.npy", "folder", "one.png"):
         path = tmp_path / name
         enough = 120_000 * sources.FRAME_BYTES  # FFmpeg counts what it pads, too
-        first = next(iter(sources.open_source(path, grey=True, memory=enough)))
+        first = next(iter(sources.open_source(path, gray=True, memory=enough)))
         assert first.shape == (200, 300)
         with pytest.raises(ValueError, match=r"60000 pixels|more than 30000 pixels"):
             next(iter(sources.open_source(path, memory=enough / 4)))
@@ -605,7 +605,7 @@ def test_a_video_reads_no_other_file(av, tmp_path):
         av.VideoFrame.from_ndarray(image, format="gray").to_image().save(
             tmp_path / name
         )
-    (frame,) = sources.open_source(tmp_path / "a%d.jpg", grey=True)
+    (frame,) = sources.open_source(tmp_path / "a%d.jpg", gray=True)
     assert frame.mean() > 190
 
 

@@ -140,7 +140,7 @@ def test_masked_entries_are_refused_by_the_name_of_the_argument(call, name):
         call()
 
 
-def test_spoilt_copies_keep_masked_entries_missing():
+def test_spoiled_copies_keep_masked_entries_missing():
     for spoil in (
         lambda M: drop_entries(M, 0.5, random_state=0),
         lambda M: occlude_blocks(M, (2, 3), random_state=0),

@@ -109,7 +109,7 @@ def chain(n):
 
 
 GRAPHS = {
-    "neighbours": lambda rng: KNNGraph(5)(rng.standard_normal((120, 3))),
+    "neighbors": lambda rng: KNNGraph(5)(rng.standard_normal((120, 3))),
     "chain": lambda rng: chain(120),
     "edgeless": lambda rng: sparse.csr_array((120, 120)),
 }

@@ -18,7 +18,7 @@ from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 solver = importlib.import_module("rpcag.solvers.lowrank")
 
 
-def spoilt(rng, n, p, rank=6, noise=0.05, missing=0.0):
+def spoiled(rng, n, p, rank=6, noise=0.05, missing=0.0):
     X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p)) / rank**0.5
     X += noise * rng.standard_normal((n, p))
     X[rng.random(X.shape) < 0.1] += 6 * rng.standard_normal()
@@ -50,7 +50,7 @@ def factored(X, lam, gamma, tol, dtype=None, **options):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_both_solvers_have_one_optimum(rng, monkeypatch, shape, gamma, missing):
     monkeypatch.setattr(solver, "HIGH", 1.0)  # also where its rank is not low
-    X = spoilt(rng, *shape, missing=missing)
+    X = spoiled(rng, *shape, missing=missing)
     lam = 0.7 / np.sqrt(max(shape))
     reference = exact(X, lam, gamma, 1e-6)
     result = factored(X, lam, gamma, 1e-5)
@@ -63,7 +63,7 @@ def test_both_solvers_have_one_optimum(rng, monkeypatch, shape, gamma, missing):
 
 
 def test_its_objective_is_that_of_its_answer(rng):
-    X, lam, gamma = spoilt(rng, 110, 140), 0.08, 0.1
+    X, lam, gamma = spoiled(rng, 110, 140), 0.08, 0.1
     result = factored(X, lam, gamma, 1e-4)
     L, Phi = result.x, graph_of(X)
     nuclear = np.linalg.svd(L, compute_uv=False).sum()
@@ -78,7 +78,7 @@ def test_its_objective_is_that_of_its_answer(rng):
 @pytest.mark.parametrize("gamma", [0.0, 0.1])
 @pytest.mark.slow
 def test_single_precision_starts_and_double_ends(rng, gamma):
-    X = spoilt(rng, 130, 170)
+    X = spoiled(rng, 130, 170)
     dtypes = []
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
     panel = Panel(X, L1(0.06), gamma, shifted, np.float32)
@@ -120,7 +120,7 @@ def test_exact_recovery_is_certified(rng):
 @pytest.mark.parametrize("changed", [{"gamma": 0.5}, {"lam": 0.1}, {"gamma": 0.0}])
 @pytest.mark.slow
 def test_a_warm_start_ends_at_the_same_optimum(rng, changed):
-    X = spoilt(rng, 120, 150)
+    X = spoiled(rng, 120, 150)
     first = {"lam": 0.07, "gamma": 0.05, "tol": 1e-6, "graph": KNNGraph(5)}
     cold = RPCAG(**{**first, **changed}).fit(X)
     warm = RPCAG(**first, warm_start=True).fit(X).set_params(**changed).fit(X)
@@ -138,7 +138,7 @@ def test_a_zero_answer_is_found(rng):
 
 
 def test_a_callback_stops_it_and_the_answer_is_certified(rng):
-    X = spoilt(rng, 120, 150)
+    X = spoiled(rng, 120, 150)
     result = factored(X, 0.07, 0.1, 1e-9, callback=lambda p: p.n_iter == 4)
     assert result.status == "stopped"
     assert result.n_iter == 4
@@ -165,7 +165,7 @@ def test_nothing_is_found_in_nothing(rng, missing, dtype):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_or_columns_of_very_different_size_converge(axis):
     rng = np.random.default_rng(3)
-    X = spoilt(rng, 260, 180, noise=0.3)
+    X = spoiled(rng, 260, 180, noise=0.3)
     shape = (260, 1) if axis == 0 else (1, 180)
     model = RPCA(lam="theory").fit(X * 10 ** rng.uniform(-3, 3, shape))
     assert model.status_ == "converged"
@@ -195,7 +195,7 @@ def test_a_path_comes_back_to_factors(monkeypatch):
 
 
 def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
-    X = spoilt(rng, 90, 130, rank=4, noise=0.0)
+    X = spoiled(rng, 90, 130, rank=4, noise=0.0)
     lam = 1 / np.sqrt(130)
     panel = Panel(X, L1(lam))
     result = lowrank(panel, ratio=lam, tol=1e-3, max_iter=500)
@@ -215,7 +215,7 @@ def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
 
 
 def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
-    X = spoilt(rng, 150, 180, rank=5, noise=0.0, missing=0.1)
+    X = spoiled(rng, 150, 180, rank=5, noise=0.0, missing=0.1)
     lam = 1 / np.sqrt(180)
     polished = factored(X, lam, 0.0, 1e-6)
     monkeypatch.setattr(Panel, "can_polish", False)
@@ -228,7 +228,7 @@ def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
-    X = spoilt(rng, 150, 220, missing=missing) + 60 * rng.random(220)
+    X = spoiled(rng, 150, 220, missing=missing) + 60 * rng.random(220)
     Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
     lam, gamma = 1 / np.sqrt(220), 0.02
     # A start is seen in the iterates; a relief would certify those of both sooner.
@@ -246,7 +246,7 @@ def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
 
 
 def test_a_doubled_penalty_saves_iterations(rng, monkeypatch):
-    X = spoilt(rng, 150, 220)
+    X = spoiled(rng, 150, 220)
     Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
 
     def solve():

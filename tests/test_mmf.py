@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from descent import centred as problem
+from descent import centered as problem
 from descent import descend, orthonormal, random_graph
 from rpcag import MHMF, MMF, MMMF
 from rpcag.graphs import KNNGraph, KNNHypergraph, hypergraph_laplacian, laplacian
@@ -47,7 +47,7 @@ def test_no_orthonormal_directions_are_better(rng, shape, kind, gamma):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_without_graph_it_is_pca_of_centred_data(rng, shape):
+def test_without_graph_it_is_pca_of_centered_data(rng, shape):
     X, A = problem(rng, *shape)
     pca = PCA(3).fit(X)
     model = MMF(3, gamma=0.0, graph=A).fit(X)

@@ -10,7 +10,7 @@ import pytest
 
 from decompositions import images, table
 from rpcag.page.document import embedded, write_page
-from rpcag.page.explore import colours, explore
+from rpcag.page.explore import colors, explore
 from rpcag.page.extract import extract, shrink, spread
 from rpcag.page.words import certificate, fit
 
@@ -181,8 +181,8 @@ def test_shrinking_takes_means_of_blocks():
     np.testing.assert_allclose(
         shrink(image, (5, 6), 2)[0], [3.5, 5.5, 7.5, 15.5, 17.5, 19.5]
     )
-    colour = np.repeat(image, 3, axis=1)
-    assert shrink(colour, (5, 6, 3), 2).shape == (1, 18)
+    color = np.repeat(image, 3, axis=1)
+    assert shrink(color, (5, 6, 3), 2).shape == (1, 18)
 
 
 def test_samples_are_evenly_drawn():
@@ -191,13 +191,13 @@ def test_samples_are_evenly_drawn():
 
 
 def test_labels_become_classes_or_a_scale():
-    assert colours(None, 3)["classes"] is None
-    assert colours(None, 3)["numbers"] == [0, 1, 2]  # their order
-    assert colours(["10", "9", "10"], 3)["classes"] == ["9", "10"]
-    assert colours(["b", "a", "b"], 3)["codes"] == [1, 0, 1]
+    assert colors(None, 3)["classes"] is None
+    assert colors(None, 3)["numbers"] == [0, 1, 2]  # their order
+    assert colors(["10", "9", "10"], 3)["classes"] == ["9", "10"]
+    assert colors(["b", "a", "b"], 3)["codes"] == [1, 0, 1]
     many = [str(i / 2) for i in range(40)]
-    assert colours(many, 40)["numbers"] == [float(label) for label in many]
-    assert colours([f"name {i}" for i in range(90)], 90) == colours(None, 90)
+    assert colors(many, 40)["numbers"] == [float(label) for label in many]
+    assert colors([f"name {i}" for i in range(90)], 90) == colors(None, 90)
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browser import launch, watch
-from decompositions import colour_images, images, of, table
+from decompositions import color_images, images, of, table
 from rpcag import RPCA
 from rpcag.page.explore import explore
 from rpcag.page.report import report_page
@@ -35,7 +35,7 @@ def found():
     return {
         "images": images(),
         "table": hostile,
-        "colour": colour_images(),
+        "color": color_images(),
         "growing": growing,
     }
 
@@ -199,26 +199,26 @@ def test_the_slider_moves_the_pictures_and_they_are_right(visit, found):
     np.testing.assert_allclose(after[..., 0], expected, atol=3)
     # Blue below zero, red above.
     sparse = found["images"].sparse[7].reshape(8, 8)
-    colours = _pixels(page, ".panels canvas", 2)
-    redder = colours[..., 0] - colours[..., 2]
+    colors = _pixels(page, ".panels canvas", 2)
+    redder = colors[..., 0] - colors[..., 2]
     strong = np.abs(sparse) > 0.3 * np.abs(sparse).max()
     assert strong.any()
     np.testing.assert_array_equal(np.sign(redder[strong]), np.sign(sparse[strong]))
 
 
-def test_missing_pixels_have_a_colour_of_their_own(visit, found):
+def test_missing_pixels_have_a_color_of_their_own(visit, found):
     page = visit("images")
     original = _pixels(page, ".panels canvas", 0)
-    coloured = np.ptp(original, axis=2) > 0
-    np.testing.assert_array_equal(coloured, found["images"].missing[0].reshape(8, 8))
+    colored = np.ptp(original, axis=2) > 0
+    np.testing.assert_array_equal(colored, found["images"].missing[0].reshape(8, 8))
 
 
-def test_colours_are_shown_as_they_are(visit, found):
-    page = visit("colour")
+def test_colors_are_shown_as_they_are(visit, found):
+    page = visit("color")
     page.get_by_role("slider").fill("4")
     _drawn(page)
     pixels = _pixels(page, ".panels canvas", 0)
-    one = found["colour"]
+    one = found["color"]
     low, high = np.quantile(one.low_rank, [0.001, 0.999])
     X = (one.low_rank + one.sparse)[4].reshape(8, 8, 3)
     expected = 255 * np.clip((X - low) / (high - low), 0, 1)
@@ -247,7 +247,7 @@ def test_rows_of_a_table_are_lines_with_names(visit, found):
 
 
 def test_deviations_are_read_from_zero(visit, found):
-    """Also of a sample that is below the centre in every feature."""
+    """Also of a sample that is below the center in every feature."""
     page = visit("growing")
     low = found["growing"].low_rank
     assert (low[0] < np.median(low, axis=0) - 0.1 * low.std(axis=0)).all()
@@ -353,20 +353,20 @@ def test_dark_by_wish_of_the_system_or_of_the_reader(visit, name):
     assert _ground(visit(name)) > 200
     page = visit(name, dark=True)
     assert _ground(page) < 60
-    page.get_by_role("button", name="Light colours").click()
+    page.get_by_role("button", name="Light colors").click()
     assert _ground(page) > 200
     page.wait_for_timeout(300)  # the browser keeps it a moment after the click
     page.reload()
     page.wait_for_selector("html[data-ready=yes]")
     assert _ground(page) > 200  # remembered
-    page.get_by_role("button", name="Dark colours").click()
+    page.get_by_role("button", name="Dark colors").click()
     assert _ground(page) < 60
 
 
 def test_pictures_follow_the_theme(visit):
     page = visit("images")
     light = _pixels(page, ".panels canvas", 2)
-    page.get_by_role("button", name="Dark colours").click()
+    page.get_by_role("button", name="Dark colors").click()
     _drawn(page)
     dark = _pixels(page, ".panels canvas", 2)
     assert light.mean() > dark.mean() + 50
@@ -434,16 +434,16 @@ def test_tables_sort_both_ways(visit):
     assert _column(page, 2) == sorted(before, reverse=True)
 
 
-def test_one_data_set_is_seen_at_a_time_and_colours_can_be_chosen(visit):
+def test_one_data_set_is_seen_at_a_time_and_colors_can_be_chosen(visit):
     page = visit("report")
     part = page.locator("[data-dataset=ORL]:visible")
     cell = part.locator("tr.ours td").first
     assert cell.inner_text() == "20.0 24.7"
-    colours = page.locator("select[data-colours]")
+    colors = page.locator("select[data-colors]")
     lower = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
-    colours.select_option("error")
+    colors.select_option("error")
     error = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
-    colours.select_option("none")
+    colors.select_option("none")
     plain = cell.evaluate("(cell) => getComputedStyle(cell).backgroundColor")
     assert len({lower, error, plain}) == 3
     page.locator("select[data-for=dataset]").select_option("YALE")

@@ -107,7 +107,7 @@ def test_every_sample_is_a_point(model):
     assert ax.get_legend() is None
 
 
-def test_every_class_has_its_colour_and_its_name(model):
+def test_every_class_has_its_color_and_its_name(model):
     labels = np.repeat(["a", "b", "c", "d"], 15)
     ax = plots.embedding(model.embedding_, labels, first=1)
     assert [part.get_label() for part in ax.collections] == ["a", "b", "c", "d"]
@@ -117,7 +117,7 @@ def test_every_class_has_its_colour_and_its_name(model):
     assert len(ax.get_legend().get_texts()) == 4
 
 
-def test_numbers_get_a_scale_of_colours(model):
+def test_numbers_get_a_scale_of_colors(model):
     values = np.linspace(5, 6, 60)
     ax = plots.embedding(model, values)
     (cloud,) = ax.collections
@@ -187,7 +187,7 @@ def test_degrees_are_counted():
     A[0, 1] = A[1, 0] = A[1, 2] = A[2, 1] = 1.0
     ax = plots.degrees(A, bins=2)
     assert [bar.get_height() for bar in ax.patches] == [1, 3]  # 0 | 1, 1 and 2
-    assert ax.get_ylabel() == "samples (1 without neighbours)"
+    assert ax.get_ylabel() == "samples (1 without neighbors)"
 
 
 # -- curves ----------------------------------------------------------------------------

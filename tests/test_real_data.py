@@ -20,7 +20,7 @@ def load(real_data, name):
     return X
 
 
-def standardise(X):
+def standardize(X):
     deviation = np.nanstd(X, axis=0, ddof=1)
     return (X - np.nanmean(X, axis=0)) / np.where(deviation > 0, deviation, 1)
 
@@ -32,13 +32,13 @@ def test_every_fit_reaches_a_certified_gap(real_data, name, gamma):
     images = load(real_data, name)
     A = CompleteGraph()(images)
     model = RPCAG(lam="theory", gamma=gamma, graph=A, max_iter=200)
-    model.fit(standardise(images))
+    model.fit(standardize(images))
     assert model.gap_ <= 1e-3
     assert model.status_ == "converged"
 
 
-def test_masked_distances_keep_the_neighbours_of_occluded_faces(real_data):
-    """With the mask known, neighbours are of one person about as often as before."""
+def test_masked_distances_keep_the_neighbors_of_occluded_faces(real_data):
+    """With the mask known, neighbors are of one person about as often as before."""
     from rpcag.corruption import occlude_blocks
 
     images = load(real_data, "orl_56x46")
@@ -61,8 +61,8 @@ def test_missing_pixels_of_faces_are_filled_in(real_data, weights):
     images = load(real_data, "orl_56x46")[:100]
     rng = np.random.default_rng(0)
     hidden = rng.random(images.shape) < 0.25
-    X = standardise(np.where(hidden, np.nan, images))
-    truth = standardise(images)
+    X = standardize(np.where(hidden, np.nan, images))
+    truth = standardize(images)
     L = RPCAG(**weights).fit(X).low_rank_
     error = np.abs(L - truth)[hidden].mean()
     mean = np.abs(truth)[hidden].mean()  # what filling in the mean would leave

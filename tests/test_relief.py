@@ -94,8 +94,8 @@ def test_a_heavy_graph_far_from_zero_proves_nothing_wrong(offset, c, gamma):
     Phi = 60 * np.eye(60) - 1
     lam = c / np.sqrt(60)
     found = Problem(X, lam, gamma, ShiftedLaplacian(Phi)).solve(tol=1e-3, max_iter=200)
-    centre = np.median(X, axis=0)
-    above = np.sqrt(60) * np.linalg.norm(centre) + lam * np.abs(X - centre).sum()
+    center = np.median(X, axis=0)
+    above = np.sqrt(60) * np.linalg.norm(center) + lam * np.abs(X - center).sum()
     assert found.lower_bound <= above
 
 

@@ -9,10 +9,10 @@ from rpcag.models import RobustGraph
 
 
 def table(rng, n=90, p=30, kinds=3, errors=0.04):
-    """Three kinds of samples, low-rank, with gross errors in favourite columns."""
+    """Three kinds of samples, low-rank, with gross errors in favorite columns."""
     kind = np.arange(n) % kinds
-    centres = 3 * rng.standard_normal((kinds, p))
-    L = centres[kind] * rng.uniform(0.7, 1.3, (n, 1))
+    centers = 3 * rng.standard_normal((kinds, p))
+    L = centers[kind] * rng.uniform(0.7, 1.3, (n, 1))
     wrong = rng.random((n, p)) < errors
     return L, np.where(wrong, 60.0, L + 0.05 * rng.standard_normal((n, p))), kind
 
@@ -23,7 +23,7 @@ def share_within(A, kind):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_neighbours_are_of_one_kind_in_spite_of_gross_errors(seed):
+def test_neighbors_are_of_one_kind_in_spite_of_gross_errors(seed):
     _, X, kind = table(np.random.default_rng(seed))
     assert share_within(RobustGraph()(X), kind) > 0.97
     assert share_within(KNNGraph()(X), kind) < 0.8
@@ -49,7 +49,7 @@ def test_new_rows_are_joined_to_their_kind(rng):
     assert np.mean(kind[:90][A.col] == kind[90:][A.row]) > 0.95
 
 
-def test_a_row_that_was_not_seen_at_all_has_no_neighbours(rng):
+def test_a_row_that_was_not_seen_at_all_has_no_neighbors(rng):
     _, X, _ = table(rng)
     X[3] = np.nan
     A = RobustGraph(5)(X)
@@ -57,7 +57,7 @@ def test_a_row_that_was_not_seen_at_all_has_no_neighbours(rng):
     assert (A.sum(axis=1) > 0).sum() == len(X) - 1
 
 
-def test_light_does_not_choose_the_neighbours_of_faces(rng):
+def test_light_does_not_choose_the_neighbors_of_faces(rng):
     """Kinds of faint shapes under strong light: most of the variance is the light."""
     kind = np.arange(120) % 6
     shapes = rng.standard_normal((6, 40))

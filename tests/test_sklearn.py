@@ -126,7 +126,7 @@ def test_transform_is_not_the_stored_answer(digits):
     assert 0 < moved < 0.2 * plain
 
 
-def test_transform_pulls_new_rows_towards_their_neighbours(digits):
+def test_transform_pulls_new_rows_toward_their_neighbors(digits):
     X = digits[0]
     smooth = RPCAG(lam="theory", gamma=5.0).fit(X[:100])
     edges = smooth._graph.builder.connect(X[100:])

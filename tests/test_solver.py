@@ -184,8 +184,8 @@ def test_overflow_is_an_error_not_a_nan():
         admm(NuclearNorm(), [loss], (4, 4), ratio=1.0, tol=1e-3, max_iter=50)
 
 
-def uncentred_video(rng):
-    """Frames of grey values around a still background, as in the paper's videos."""
+def uncentered_video(rng):
+    """Frames of gray values around a still background, as in the paper's videos."""
     still = np.clip(120 + 50 * rng.standard_normal(900), 0, 255)
     frames = np.tile(still, (150, 1)) + 3 * rng.standard_normal((150, 900))
     frames[40:60, 100:140] = 200
@@ -197,7 +197,7 @@ def uncentred_video(rng):
     ("gamma", "dtype"), [(0.1, np.float32), (0.1, np.float64), (10.0, np.float64)]
 )
 def test_data_with_a_large_mean_converge(rng, kind, gamma, dtype):
-    frames = uncentred_video(rng).astype(dtype)
+    frames = uncentered_video(rng).astype(dtype)
     model = RPCAG(lam="theory", gamma=gamma, laplacian=kind, tol=2e-3).fit(frames)
     assert model.status_ == "converged"
     L = model.low_rank_.astype(float)

@@ -89,7 +89,7 @@ def test_fewer_vectors_than_components(rng):
     np.testing.assert_allclose(laplacian(A) @ model.embedding_, 0, atol=1e-12)
 
 
-def test_samples_without_neighbours(rng):
+def test_samples_without_neighbors(rng):
     A = random_graph(rng, 20)
     A[3] = A[:, 3] = 0
     X = rng.standard_normal((20, 2))
@@ -183,7 +183,7 @@ def test_eigenvectors_are_refined_from_near_ones(rng):
     assert eigen.refine(A, rng.standard_normal((300, 7)), 6, -0.1) is None
 
 
-def test_a_long_chain_is_factorised():
+def test_a_long_chain_is_factorized():
     """Lanczos alone would need thousands of restarts here."""
     n = 4000
     A = sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1])

@@ -19,10 +19,10 @@ def test_every_public_model_is_listed():
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_says_what_is_minimised(name):
+def test_a_row_says_what_is_minimized(name):
     row = ROWS[name]
     assert " over " in row.problem
-    assert "minimise" not in row.problem
+    assert "minimize" not in row.problem
     assert row.constraints
     assert row.parameters.startswith("n_components")
     for parameter in row.parameters.split(", ")[1:]:

@@ -1,4 +1,4 @@
-"""Every term: its prox minimises, its conjugate is one, its dual point feasible."""
+"""Every term: its prox minimizes, its conjugate is one, its dual point feasible."""
 
 import numpy as np
 import pytest

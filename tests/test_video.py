@@ -17,7 +17,7 @@ from rpcag.video.background import (
     resolve_lam,
     weight_of_noise,
 )
-from rpcag.video.files import frames_that_fit, without_colour
+from rpcag.video.files import frames_that_fit, without_color
 from rpcag.video.graph import FrameGraph, pixel_noise
 from rpcag.video.masks import (
     MaskEstimate,
@@ -141,11 +141,11 @@ def test_who_stands_still_is_no_background(rng):
 
 
 @pytest.mark.slow
-def test_colours_are_kept(rng):
+def test_colors_are_kept(rng):
     frames, truth = scene(rng)
-    colours = np.stack([frames, frames // 2, 255 - frames], axis=3)
-    found = separate(colours)
-    assert found.background.shape == found.foreground.shape == colours.shape
+    colors = np.stack([frames, frames // 2, 255 - frames], axis=3)
+    found = separate(colors)
+    assert found.background.shape == found.foreground.shape == colors.shape
     assert foreground_scores(found.mask, truth).f > 0.93
 
 
@@ -278,11 +278,11 @@ def test_noise_and_light_are_no_motion(rng):
 def test_what_passes_is_in_motion(rng):
     frames, truth = scene(rng, n=60)
     found = moving(frames / 255, 2 / 255)
-    # A square of one colour is still inside: the edges that come and go are seen.
+    # A square of one color is still inside: the edges that come and go are seen.
     assert found[truth].mean() > 0.6
     assert found[:, :8].mean() < 0.01
-    colour = np.repeat(frames[..., None], 3, axis=3)
-    np.testing.assert_array_equal(moving(colour / 255, 2 / 255), found)
+    color = np.repeat(frames[..., None], 3, axis=3)
+    np.testing.assert_array_equal(moving(color / 255, 2 / 255), found)
 
 
 def test_too_few_still_entries_are_no_evidence(rng):
@@ -510,14 +510,14 @@ def test_values_survive_the_way_to_one_and_back(rng):
         np.testing.assert_array_equal(back, values)
 
 
-def test_grey_is_told_from_colour(rng):
+def test_gray_is_told_from_color(rng):
     frames, _ = scene(rng, n=3)
-    grey = np.repeat(frames[..., None], 3, axis=3)
-    assert without_colour(grey)
-    assert without_colour(grey / 255)
-    grey[1, 20, 20, 0] //= 2
-    assert not without_colour(grey)
-    assert not without_colour(grey / 255)
+    gray = np.repeat(frames[..., None], 3, axis=3)
+    assert without_color(gray)
+    assert without_color(gray / 255)
+    gray[1, 20, 20, 0] //= 2
+    assert not without_color(gray)
+    assert not without_color(gray / 255)
 
 
 def test_memory_is_a_budget():
@@ -532,19 +532,19 @@ def test_memory_is_a_budget():
 
 
 @pytest.mark.parametrize("format", ["mp4", "webm", "png"])
-@pytest.mark.parametrize("colour", [False, True])
-def test_what_is_written_can_be_read(format, colour, rng, tmp_path):
+@pytest.mark.parametrize("color", [False, True])
+def test_what_is_written_can_be_read(format, color, rng, tmp_path):
     pytest.importorskip("av", reason="needs the extra rpcag[video]")
     from rpcag.video.writers import Writer
 
     frames, _ = scene(rng, n=9, noise=0.0)
     frames = frames[:, :31, :43]  # odd sides
-    if colour:
+    if color:
         frames = np.stack([frames, frames // 2, frames // 3], axis=3)
     with Writer(tmp_path / "video", Fraction(30000, 1001), format) as writer:
         for frame in frames:
             writer.write(frame)
-    source = open_source(writer.path, grey=not colour)
+    source = open_source(writer.path, gray=not color)
     read = np.stack(list(source))
     assert len(read) == source.length or source.length is None
     if format == "png":
@@ -553,7 +553,7 @@ def test_what_is_written_can_be_read(format, colour, rng, tmp_path):
     assert source.rate == pytest.approx(Fraction(30000, 1001), rel=1e-3)
     assert read.shape[1:3] == (32, 44)
     apart = np.abs(read[:, :31, :43].astype(int) - frames)
-    assert apart.mean() < (6 if colour else 3)
+    assert apart.mean() < (6 if color else 3)
 
 
 def test_images_are_in_the_order_of_their_numbers(rng, tmp_path):
@@ -587,11 +587,11 @@ def test_videos_are_held_as_they_were_taken(degrees, tmp_path):
         picture = av.VideoFrame.from_ndarray(frame, format="gray")
         for packet in [*stream.encode(picture), *stream.encode(None)]:
             container.mux(packet)
-    (read,) = open_source(path, grey=True)
+    (read,) = open_source(path, gray=True)
     upright = np.rot90(frame, degrees // 90)
     assert read.shape == upright.shape
     assert np.abs(read.astype(int) - upright).mean() < 5
-    (small,) = open_source(path, size=(10, 20), grey=True)
+    (small,) = open_source(path, size=(10, 20), gray=True)
     assert small.shape == (10, 20)
 
 

@@ -23,7 +23,7 @@ from rpcag.models.parts import (
 from rpcag.models.weights import choose
 
 
-def spoilt(X, rng, *, gaps=0.2, errors=0.0):
+def spoiled(X, rng, *, gaps=0.2, errors=0.0):
     """Standardized, with gaps and gross errors; and where the gaps are."""
     Z = StandardScaler().fit_transform(X[:, X.std(axis=0) > 0])
     wrong = rng.random(Z.shape) < errors
@@ -40,7 +40,7 @@ def error(model, Z, hidden):
 @pytest.mark.parametrize("errors", [0.0, 0.05])
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_digits])
 def test_chosen_weights_fill_gaps_better_than_the_rules(load, errors, rng):
-    Z, X, hidden = spoilt(load().data[:400], rng, errors=errors)
+    Z, X, hidden = spoiled(load().data[:400], rng, errors=errors)
     found = error(RPCAG().fit(X), Z, hidden)
     without = error(RPCA().fit(X), Z, hidden)
     assert found < 0.97 * error(RPCA(lam="theory").fit(X), Z, hidden)
@@ -116,7 +116,7 @@ def test_a_graph_from_elsewhere_is_used_where_it_helps(rng):
 
 
 def test_the_winner_has_the_smallest_error_of_the_trials(rng):
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     model = RPCAG().fit(X)
     trials = model.weights_.trials
     best = np.argmin(trials["error"])
@@ -126,7 +126,7 @@ def test_the_winner_has_the_smallest_error_of_the_trials(rng):
 
 
 def test_the_same_data_get_the_same_weights_in_any_unit(rng):
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     one, two = RPCAG().fit(X), RPCAG().fit(64 * X)
     again = RPCAG().fit(X)
     assert (one.lam_, one.gamma_) == (again.lam_, again.gamma_)
@@ -137,10 +137,10 @@ def test_the_same_data_get_the_same_weights_in_any_unit(rng):
 
 def test_errors_made_with_a_common_seed_are_not_just_those_that_are_hidden():
     X = load_wine().data
-    spoilt_entries = np.random.default_rng(0).random(X.shape) < 0.15
-    Z = np.where(spoilt_entries, np.nan, X)
+    spoiled_entries = np.random.default_rng(0).random(X.shape) < 0.15
+    Z = np.where(spoiled_entries, np.nan, X)
     # Hidden are 15 % of what is left; with the same draws it would be nothing.
-    share = hide(Z).sum() / np.count_nonzero(~spoilt_entries)
+    share = hide(Z).sum() / np.count_nonzero(~spoiled_entries)
     assert 0.12 < share < 0.18
 
 
@@ -177,7 +177,7 @@ def test_noise_explains_nothing(rng):
 
 
 def test_one_weight_may_be_given(rng):
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     model = RPCAG(lam=0.2).fit(X)
     assert model.lam_ == 0.2
     assert set(model.weights_.trials["lam"]) == {0.2}
@@ -198,7 +198,7 @@ def test_one_weight_may_be_given(rng):
     ids=repr,
 )
 def test_weights_that_are_given_are_not_chosen(model, rng):
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     shape, observed = X.shape, np.mean(~np.isnan(X))
     model.fit(X)
     assert model.weights_ is None
@@ -210,7 +210,7 @@ def test_weights_that_are_given_are_not_chosen(model, rng):
 
 @pytest.mark.parametrize("weights", [{}, {"gamma": 0.05}, {"lam": "theory"}], ids=repr)
 def test_a_model_forgets_the_choice_of_an_earlier_fit(weights, rng):
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     model = RPCAG(**weights, graph="knn").fit(X)
     assert model.weights_ is not None
     model.set_params(lam=0.2, gamma=0.05).fit(X)
@@ -260,7 +260,7 @@ def test_a_given_lam_means_the_same_for_some_of_the_rows(rng, monkeypatch):
 
 def test_only_the_weight_that_is_given_is_tried(rng):
     """The L from which the graph is built has another lam or gamma."""
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     build, free = graph_of_rows(7), choose(X)
     useless = choose(X, lam=0.002, gamma=None, build=build)
     assert min(useless.trials["error"]) > 1.2 * min(free.trials["error"])
@@ -294,7 +294,7 @@ def test_hiding_leaves_something_in_every_row_and_column(rng):
 
 
 def test_a_callback_sees_the_choice_and_can_end_it(rng):
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     stages = []
 
     def callback(progress):
@@ -318,7 +318,7 @@ def test_other_words_are_refused():
 @pytest.mark.slow
 def test_weights_are_chosen_on_dask_too(rng):
     da = pytest.importorskip("dask.array")
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     near = RPCA().fit(X)
     far = RPCA().fit(da.from_array(X, chunks=(len(X), 5)))
     assert far.lam_ == pytest.approx(near.lam_)
@@ -341,7 +341,7 @@ def test_weights_are_chosen_on_dask_too(rng):
 )
 def test_every_pair_of_words_and_numbers_means_the_same_on_dask(weights, rng):
     da = pytest.importorskip("dask.array")
-    _, X, _ = spoilt(load_wine().data, rng)
+    _, X, _ = spoiled(load_wine().data, rng)
     A = KNNGraph(5)(X)
     near = RPCAG(**weights, graph=A, tol=0.1).fit(X)
     far = RPCAG(**weights, graph=A, tol=0.1).fit(da.from_array(X, chunks=(len(X), 5)))

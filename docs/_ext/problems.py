@@ -4,11 +4,11 @@ INDENT = "    "
 
 
 def show_problem(app, what, name, obj, options, lines: list[str]) -> None:
-    """The paragraph that says what is minimised becomes a block of its own.
+    """The paragraph that says what is minimized becomes a block of its own.
 
     In a terminal ``||L||_*`` reads well; to reStructuredText its bars are markup.
     """
-    start = next((i for i, line in enumerate(lines) if line.startswith("minimise ")), 0)
+    start = next((i for i, line in enumerate(lines) if line.startswith("minimize ")), 0)
     if start == 0:
         return
     end = lines.index("", start) if "" in lines[start:] else len(lines)

@@ -6,16 +6,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 MODULES = {
-    "rpcag": "Models",
-    "rpcag.graphs": "Graphs",
-    "rpcag.corruption": "Corruption",
-    "rpcag.metrics": "Metrics",
-    "rpcag.clustering": "Clusters",
-    "rpcag.plots": "Plots",
-    "rpcag.video": "Video",
-    "rpcag.datasets": "Data sets",
-    "rpcag.study": "The study",
-    "rpcag.solvers": "Progress of a fit",
+    "rpcag.tables": "Repair tables, find outliers",
+    "rpcag": "Reduce dimensions, split a matrix",
+    "rpcag.graphs": "Build graphs",
+    "rpcag.clustering": "Cluster",
+    "rpcag.video": "Separate videos",
+    "rpcag.plots": "Plot",
+    "rpcag.metrics": "Measure",
+    "rpcag.datasets": "Load data",
+    "rpcag.corruption": "Spoil data for experiments",
+    "rpcag.study": "Reproduce the paper",
+    "rpcag_study": "Reproduce the paper",  # if the study is installed
+    "rpcag.solvers": "Follow a fit",
 }
 # What a user meets, where that is not everything a module has.
 ONLY = {"rpcag.solvers": ["Progress", "DualPoint"]}
@@ -24,8 +26,9 @@ ALSO = {"rpcag.graphs": ("rpcag.models", ["RobustGraph"])}
 HEAD = """API reference
 =============
 
-Every public class and function. The estimators also have what scikit-learn gives to all
-of its own: ``get_params``, ``set_params``, ``set_output``, ``get_feature_names_out``.
+Every public class and function, grouped by task. The estimators also have the methods
+of every scikit-learn estimator: ``get_params``, ``set_params``, ``set_output`` and
+``get_feature_names_out``.
 """
 SECTION = """
 {title}

@@ -1,4 +1,4 @@
-"""Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix, certified."""
+"""Robust PCA on graphs: split a matrix into a low-rank and a sparse part."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

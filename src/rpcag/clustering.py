@@ -13,13 +13,12 @@ CLEARLY = 0.9
 def cluster_embedding(
     embedding, n_clusters: int, *, adjacency=None, weighted=True, random_state=0
 ) -> np.ndarray:
-    """k-means on an embedding whose samples have unit length.
+    """Cluster an embedding by k-means, after scaling samples to unit length.
 
-    Where k orthogonal directions separate k clusters, the direction of a sample is its
-    cluster, and its length says how well the model fits it (Ng, Jordan, Weiss, "On
-    Spectral Clustering", NIPS 2001). Clusters along fewer directions differ in length.
-    If there are fewer components than clusters, lengths are kept. With a graph, they
-    are also kept if the clusters then cut clearly less of it.
+    If k orthogonal directions separate k clusters, the direction of a sample tells its
+    cluster (Ng, Jordan, Weiss, "On Spectral Clustering", NIPS 2001). Samples are not
+    scaled if there are fewer components than clusters. With a graph, they are also not
+    scaled if the clusters then cut clearly less of it.
 
     Parameters
     ----------

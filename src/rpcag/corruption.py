@@ -1,7 +1,7 @@
-"""Spoil data as the paper does.
+"""Spoil data for experiments, as in the paper.
 
-Every function returns the spoilt copy and a mask that is True where an entry is still
-as it was, so that models and graphs can be told what they may trust.
+Every function returns a spoiled copy, and a mask that is True where an entry is
+unchanged.
 """
 
 from numbers import Real
@@ -23,18 +23,18 @@ def occlude_blocks(
     image_shape : tuple of int
         (height, width) or (height, width, channels); a block covers all channels.
     share : float, default=0.25
-        Of the image's area that the block covers.
+        Share of the area of the image that the block covers.
     samples : float, default=1.0
-        Share of the images that are hit, drawn at random. The others stay whole.
+        Share of the images that are covered, drawn at random.
     value : float, default=0.0
-        What is seen instead.
+        Value of covered pixels. NaN marks them as missing.
     random_state : int, RandomState or None
 
     Returns
     -------
     occluded : ndarray of the shape of X
     mask : ndarray of bool
-        True where a pixel is still seen.
+        True where a pixel is visible.
 
     Examples
     --------
@@ -67,28 +67,27 @@ def occlude_blocks(
 def drop_entries(
     X, share=0.25, *, samples=1.0, value=0.0, image_shape=None, random_state=None
 ):
-    """Lose entries of every sample, each as likely as the others.
+    """Remove random entries of every sample.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
     share : float, default=0.25
-        Of a sample's entries that are lost: exactly ``round(share * n_features)``,
-        drawn without replacement.
+        Share of the entries to remove: exactly ``round(share * n_features)`` of every
+        sample.
     samples : float, default=1.0
-        Share of the samples that are hit, drawn at random. The others stay whole.
+        Share of the samples that lose entries, drawn at random.
     value : float, default=0.0
-        What is put instead; NaN marks the entries as missing.
+        Value of removed entries. NaN marks them as missing.
     image_shape : tuple of int, optional
-        (height, width, channels) of colour images, to lose whole pixels: then exactly
-        ``round(share * height * width)`` of an image.
+        (height, width, channels) of color images, to remove whole pixels.
     random_state : int, RandomState or None
 
     Returns
     -------
     dropped : ndarray of the shape of X
     mask : ndarray of bool
-        True where an entry is still there.
+        True where an entry is unchanged.
 
     Examples
     --------
@@ -115,29 +114,29 @@ def drop_entries(
 
 
 def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None):
-    """Add errors of one size and either sign: the S of X = L + S where L is known.
+    """Add errors of one size and random sign, the S of X = L + S.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The matrix to spoil: in the paper's experiment the low-rank L itself.
+        The matrix to spoil, such as a low-rank L.
     share : float, default=0.1
-        Probability of an error, the same at every entry and independent of the others
-        (a Bernoulli support), so that this share is met on average only.
+        Probability of an error, independently for every entry. The share is met on
+        average only.
     size : float, default=1.0
-        What is added, up to its sign.
+        Absolute value of the errors.
     signs : {"random", "coherent"}, default="random"
-        Either sign with probability one half, or the sign of the entry of X (that of a
-        zero is +): each error is then in line with what it spoils, the harder case.
+        "random": either sign with probability one half. "coherent": the sign of the
+        entry of X, which is the harder case; that of a zero is +.
     random_state : int, RandomState or None
-        One state has nested errors: those of a smaller share are among those of a
-        larger one, with the same signs.
+        With the same state, the errors of a smaller share are a subset of those of a
+        larger one.
 
     Returns
     -------
-    spoilt : ndarray of the shape of X
+    spoiled : ndarray of the shape of X
     mask : ndarray of bool
-        True where nothing was added.
+        True where an entry is unchanged.
 
     Notes
     -----

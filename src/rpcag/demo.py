@@ -59,7 +59,7 @@ def run(share: float = 0.25, random_state: int = 0) -> Demo:
     )
     scaler = StandardScaler().fit(occluded)
     X = scaler.transform(occluded)
-    filled = np.nan_to_num(X)  # the mean of a standardised pixel
+    filled = np.nan_to_num(X)  # the mean of a standardized pixel
 
     graph = KNNGraph()(occluded)  # of the pixels as they are, all on one scale
     rpcag = RPCAG(N_CLASSES, gamma="clustering", graph=graph)

@@ -1,4 +1,4 @@
-"""How good an answer is, where the truth is known."""
+"""Errors and scores of results for which the truth is known."""
 
 from typing import NamedTuple
 
@@ -12,16 +12,16 @@ KNOWN = "select the known entries: index all arrays with the same mask"
 
 
 def clustering_error(y_true, y_pred, *, label="matching") -> float:
-    """Share of samples that are not of their cluster's label.
+    """Share of samples whose class is not the label of their cluster.
 
     Parameters
     ----------
     y_true, y_pred : array of shape (n_samples,)
         Classes and clusters.
     label : {"matching", "majority"}, default="matching"
-        A cluster's label is its class in the best one-to-one matching of clusters and
-        classes (Hungarian method), or the class most of its samples have (then the
-        error is one minus the purity).
+        "matching": clusters and classes are matched one to one, by the Hungarian
+        method. "majority": the label of a cluster is its most common class, so that the
+        error is one minus the purity.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def recovery_error(L, truth) -> float:
     Parameters
     ----------
     L, truth : arrays of one shape
-        The low-rank matrix that was found, and the one data were made from.
+        The estimated and the true low-rank matrix.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def recovery_error(L, truth) -> float:
     _check_same_shape(L=L, truth=truth)
     size = np.linalg.norm(truth)
     if size == 0:
-        raise ValueError("truth is zero, so that no error is relative to it")
+        raise ValueError("truth is zero, so a relative error is not defined")
     return float(np.linalg.norm(L - truth) / size)
 
 
 class ForegroundScores(NamedTuple):
-    """How well the foreground was found: all between 0 and 1, the higher the better."""
+    """Precision, recall and F of a foreground mask, between 0 and 1."""
 
     precision: float
     recall: float
@@ -71,24 +71,22 @@ class ForegroundScores(NamedTuple):
 
 
 def foreground_scores(mask, truth, valid=None) -> ForegroundScores:
-    """Precision, recall and their harmonic mean f over the pixels of all frames.
+    """Precision, recall and their harmonic mean F over the pixels of all frames.
 
-    Pixels are pooled before dividing, so that a frame counts by its foreground and one
-    without any does no harm.
+    Pixels of all frames are pooled, so frames with more foreground count more.
 
     Parameters
     ----------
     mask, truth : boolean arrays of one shape
-        True on the foreground that was found, and on the true one.
+        True on the estimated and on the true foreground.
     valid : boolean array of the same shape, optional
-        False where the truth is unknown: these pixels are left out.
+        False where the truth is unknown; these pixels do not count.
 
     Returns
     -------
     ForegroundScores
-        Named tuple of precision, recall, f. Where there is no foreground and none was
-        found, all are 1: nothing is wrong. Otherwise 0 / 0 counts as 0: the precision
-        if nothing was found, the recall if there was nothing to find.
+        Named tuple of precision, recall and f. All are 1 if both masks are empty.
+        Otherwise 0 / 0 counts as 0.
 
     Examples
     --------

@@ -10,7 +10,7 @@ _told = False
 
 
 def listen() -> None:
-    """Who ends a command politely is as good as Ctrl-C."""
+    """Handle SIGTERM like Ctrl-C."""
     global _told
     _told = False
     signal.signal(signal.SIGTERM, _stop)

@@ -18,7 +18,7 @@ from rpcag.commands import (
 from rpcag.commands.group import EPILOG, OneLineGroup
 
 app = typer.Typer(
-    help="Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.",
+    help="Repair tables, separate videos, and split matrices by Robust PCA on graphs.",
     epilog=EPILOG,
     cls=OneLineGroup,
     no_args_is_help=True,
@@ -37,11 +37,14 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Tell it and exit."
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:
-    """Robust PCA on graphs: low-rank, smooth and sparse parts of a matrix.
+    """Repair tables, separate videos, and split matrices by Robust PCA on graphs.
 
     Examples:
     rpcag repair sensors.csv -o repaired.csv

@@ -36,17 +36,16 @@ def background(
     video: Annotated[
         Path,
         typer.Argument(
-            metavar="VIDEO", help="A file FFmpeg reads, a folder of images, or a .npz."
+            metavar="VIDEO", help="A video file, a folder of images, or a .npz file."
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the videos.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
     model: Annotated[
         str,
         typer.Option(
             metavar="rpca|rpcag|frpcag",
-            help="Robust PCA, on a graph between frames, or fast on two graphs.",
+            help="rpca: Robust PCA. rpcag: with a graph between frames. frpcag: two "
+            "graphs, no SVD.",
         ),
     ] = "rpcag",
     gamma: Annotated[
@@ -68,50 +67,55 @@ def background(
         bool,
         typer.Option(
             "--all-entries",
-            help="Also what is in motion is data; else it is missing to the model.",
+            help="Treat moving pixels as data. By default they are masked out.",
         ),
     ] = False,
     size: Annotated[
         str | None,
         typer.Option(
             metavar="WIDTHxHEIGHT|full",
-            help="Of the frames; not said, at most as many pixels as 320x240.",
+            help="Size of the frames. By default, large frames are reduced to the "
+            "area of 320x240.",
         ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Take every so many-th frame.")] = 1,
+    every: Annotated[int, typer.Option(min=1, help="Use every n-th frame.")] = 1,
     frames: Annotated[
-        str | None, typer.Option(metavar="A:B", help="From A up to B, without B.")
+        str | None, typer.Option(metavar="A:B", help="Use frames A to B - 1.")
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(help="True masks to score by: .npz, folder of images or video."),
+        typer.Option(help="True masks for scores: .npz, folder of images or video."),
     ] = None,
     format: Annotated[
         str,
-        typer.Option(metavar="mp4|webm|png", help="H.264, VP9, or lossless images."),
+        typer.Option(
+            metavar="mp4|webm|png", help="H.264 video, VP9 video, or lossless images."
+        ),
     ] = "mp4",
     memory: Annotated[
         str,
         typer.Option(
             metavar="SIZE",
-            help="Budget, e.g. 800MB or 1.5GB: of videos that are longer a spread of "
-            "frames is fitted.",
+            help="Memory limit, such as 800MB. Longer videos are fitted to evenly "
+            "spaced frames.",
         ),
     ] = "1.5GB",
-    grey: Annotated[bool, typer.Option("--grey", help="Leave colours out.")] = False,
-    tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-3,
+    gray: Annotated[bool, typer.Option("--gray", help="Ignore colors.")] = False,
+    tol: Annotated[
+        float, typer.Option(help="Stop at this certified duality gap.")
+    ] = 1e-3,
     max_iter: Annotated[
-        int, typer.Option(min=1, help="Iterations at the most.")
+        int, typer.Option(min=1, help="Maximum number of iterations.")
     ] = 1000,
     force: Force = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Split a video of a fixed camera into background and what moves.
+    """Separate the background of a video from moving objects.
 
-    Writes background, foreground, mask and a side-by-side view as videos that browsers
-    play, and facts.json: parameters, certified gap, rank, scores. Memory does not grow
-    with the length of the video.
+    The camera must not move. Writes background, foreground, mask and a side-by-side
+    view as videos, and facts.json with parameters, certified gap, rank and scores.
+    Memory does not grow with the length of the video.
 
     Examples:
     rpcag background street.mp4 -o street
@@ -133,7 +137,7 @@ def background(
             start=start,
             stop=stop,
             every=every,
-            grey=grey,
+            gray=gray,
             memory=_bytes(memory),
             format=format.lower(),
             truth=truth,
@@ -196,9 +200,9 @@ def _tell(facts: dict[str, Any], output: Path) -> None:
     table.add_column(justify="right")
     size = f"{facts['width']} x {facts['height']}"
     rows = {
-        "size": f"{size}, {'colour' if facts['colour'] else 'grey'}",
+        "size": f"{size}, {'color' if facts['color'] else 'gray'}",
         "model": facts["model"],
-        "frames it was fitted on": str(facts["fitted_frames"]),
+        "frames fitted": str(facts["fitted_frames"]),
         "rank of the background": str(facts["rank"]),
         "certified gap": f"{facts['certified_gap']:.1e}",
         "moving pixels": f"{100 * facts['foreground_share']:.1f} %",

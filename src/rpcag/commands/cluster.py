@@ -39,9 +39,9 @@ WEIGHTS: dict[str, dict[str, str]] = {
 OF_DATA = (
     *("model", "lam", "gamma", "gamma_features", "graph", "tol", "max_iter"),
     *("scale", "variable", "labels", "names", "drop", "missing", "transpose"),
-    *("shape", "colour", "delimiter", "decimal", "header"),
+    *("shape", "color", "delimiter", "decimal", "header"),
 )
-FLAGS = ("transpose", "colour")
+FLAGS = ("transpose", "color")
 
 
 def cluster(
@@ -49,13 +49,13 @@ def cluster(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", min=1, help="Number of clusters. Default: the number of classes."
+            "-k", min=1, help="Number of clusters. Default: the number of labels."
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Clusters by sample, .csv or .tsv."
+            "--output", "-o", metavar="FILE", help="File to write, .csv or .tsv."
         ),
     ] = None,
     model: Annotated[
@@ -63,7 +63,7 @@ def cluster(
         typer.Option(
             "--model",
             metavar="NAME",
-            help="Any of rpcag models. Default: rpcag.",
+            help="Any model that rpcag models lists. Default: rpcag.",
             rich_help_panel=o.MODEL,
         ),
     ] = None,
@@ -86,17 +86,17 @@ def cluster(
     missing: o.Missing = None,
     transpose: o.Transpose = False,
     shape: o.Shape = None,
-    colour: o.Colour = False,
+    color: o.Color = False,
     delimiter: o.Delimiter = None,
     decimal: o.Decimal = None,
     header: o.Header = None,
 ) -> None:
-    """Cluster the samples of a table with missing values and gross errors.
+    """Cluster samples with missing values and outliers.
 
     Runs k-means on the first k components of a model. By default this is rpcag with
     --gamma clustering. Samples of the embedding are scaled to unit length. INPUT may be
-    the folder of an earlier rpcag decompose; use --gamma clustering there if you want
-    clusters. If labels are given, also reports the clustering error.
+    the folder of an earlier rpcag decompose --gamma clustering. If labels are given,
+    also reports the clustering error.
 
     Examples:
     rpcag cluster sensors.csv -k 3 -o clusters.csv
@@ -267,8 +267,8 @@ def _summary(facts: dict[str, Any], input: Path) -> RichTable:
     if "classes" in facts:
         matching, majority = facts["error_matching"], facts["error_majority"]
         table.add_row("classes", str(facts["classes"]))
-        table.add_row("error", f"{100 * matching:.1f} % (a class per cluster)")
-        table.add_row("", f"{100 * majority:.1f} % (the cluster's commonest class)")
+        table.add_row("error", f"{100 * matching:.1f} % (one class per cluster)")
+        table.add_row("", f"{100 * majority:.1f} % (majority class of each cluster)")
     if "output" in facts:
         table.add_row("written to", escape(facts["output"]))
     return table

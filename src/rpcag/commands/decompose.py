@@ -28,7 +28,10 @@ from rpcag.graphs.inputs import percent
 from rpcag.page.words import prediction
 
 FormatOption = Annotated[
-    str, typer.Option("--format", metavar="|".join(FORMATS), help="Of the matrices.")
+    str,
+    typer.Option(
+        "--format", metavar="|".join(FORMATS), help="File format of the matrices."
+    ),
 ]
 
 
@@ -36,16 +39,14 @@ def decompose(
     input: o.Input,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", metavar="RESULT", help="Folder for the result; new."
-        ),
+        typer.Option("--output", "-o", metavar="RESULT", help="Folder to write."),
     ],
     model: Annotated[
         str,
         typer.Option(
             "--model",
             metavar="rpca|rpcag|frpcag",
-            help="Robust PCA, on a graph, or fast on two graphs.",
+            help="rpca: Robust PCA. rpcag: with a graph. frpcag: two graphs, no SVD.",
             rich_help_panel=o.MODEL,
         ),
     ] = "rpcag",
@@ -77,16 +78,17 @@ def decompose(
     missing: o.Missing = None,
     transpose: o.Transpose = False,
     shape: o.Shape = None,
-    colour: o.Colour = False,
+    color: o.Color = False,
     delimiter: o.Delimiter = None,
     decimal: o.Decimal = None,
     header: o.Header = None,
 ) -> None:
-    """Split a table with gaps and gross errors into a low-rank and a sparse part.
+    """Split data with gaps and outliers into a low-rank and a sparse part.
 
-    Writes a folder: low_rank, sparse, components and embedding, and result.json with
-    the parameters, the certified gap, how well hidden entries are predicted, names and
-    versions. rpcag explore shows it.
+    Writes a folder with low_rank, sparse, components, embedding, and result.json, which
+    has the parameters, the certified gap, and how well hidden entries are predicted.
+    View it with rpcag explore. To fill gaps and replace outliers of a table, use rpcag
+    repair instead.
 
     Examples:
     rpcag decompose sensors.csv -o result

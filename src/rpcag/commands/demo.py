@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the pictures.")
+        Path, typer.Option("--output", "-o", help="Folder to write.")
     ] = Path("demo"),
     files: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write a table, sensors.csv, and a video, street.mp4, into this "
-            "folder instead, to try the other commands on.",
+            help="Write sensors.csv and street.mp4 instead, to try the other commands.",
         ),
     ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Restore scikit-learn's digits behind blocks, and cluster them.
+    """Run a demo on scikit-learn's digits, or write example files.
 
-    With --files, write example data for the other commands instead: a table of 40
-    sensors with gaps and wrong values, and a short video.
+    The demo restores and clusters digits that are partly covered. With --files, it
+    writes example data instead: a table of 40 sensors with gaps and wrong values, and a
+    short video.
 
     Examples:
     rpcag demo -o pictures

@@ -14,25 +14,27 @@ def explore(
     result: Annotated[
         Path,
         typer.Argument(
-            metavar="RESULT", show_default=False, help="What rpcag decompose wrote."
+            metavar="RESULT",
+            show_default=False,
+            help="Folder that rpcag decompose wrote.",
         ),
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="PAGE", help="The page; new."),
+        typer.Option("--output", "-o", metavar="PAGE", help="HTML file to write."),
     ],
     force: o.Force = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
     show: Annotated[
-        bool, typer.Option("--open", help="Show the page in the browser.")
+        bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
 ) -> None:
-    """A page to look at a decomposition: one HTML file that needs nothing else.
+    """Write an HTML page that shows a decomposition.
 
-    Samples as original, low-rank and sparse; the embedding to turn and zoom; singular
-    values, convergence, the graph, and parameters. At the top: how far the objective
-    can be from the optimum, and how well hidden entries are predicted.
+    The page shows the original, the low-rank and the sparse part of each sample, the
+    embedding, singular values, convergence, the graph, and parameters. It is one file
+    that needs no server and loads nothing.
 
     Examples:
     rpcag explore result -o page.html

@@ -1,4 +1,4 @@
-"""How all subcommands end when they are called wrongly or stopped: in one line."""
+"""Usage errors and interrupts of all subcommands are one line."""
 
 import os
 import sys
@@ -17,13 +17,13 @@ EPILOG = "Exit codes: " + "; ".join(
 
 
 def _unheard() -> int:
-    """Nobody reads on, which is no mistake."""
+    """The reader of a pipe has closed it, which is not an error."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     return DONE
 
 
 class OneLineGroup(TyperGroup):
-    """Usage errors are one line with the way to the help; Ctrl-C is one line too."""
+    """Print usage errors and interrupts as one line."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

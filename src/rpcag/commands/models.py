@@ -11,7 +11,7 @@ from rpcag.commands.output import console, print_json
 
 
 def models(json: Json = False) -> None:
-    """List every model: what it minimises, with which graphs, and how.
+    """List all models with their objectives, graphs and solvers.
 
     Examples:
     rpcag models

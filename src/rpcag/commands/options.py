@@ -7,26 +7,24 @@ import typer
 
 from rpcag.files.table import Reading
 
-READING = "How to read INPUT, where it does not tell by itself"
-MODEL = "The model"
+READING = "Reading the input"
+MODEL = "Model"
 
 Input = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
         show_default=False,
-        help="Samples in rows: .csv, .tsv, .txt, .parquet, .npy, .npz, .mat, .h5 or a "
-        "folder of images.",
+        help="Data with samples in rows: .csv, .tsv, .txt, .parquet, .npy, .npz, .mat, "
+        ".h5 or a folder of images.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the files of an earlier run.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
 
 def reading_option(*names: str, help: str, **options):
@@ -35,13 +33,11 @@ def reading_option(*names: str, help: str, **options):
 
 Variable = Annotated[
     str | None,
-    reading_option(
-        "--variable", metavar="NAME", help="The array, of a file with several."
-    ),
+    reading_option("--variable", metavar="NAME", help="Name of the array in the file."),
 ]
 Labels = Annotated[
     str | None,
-    reading_option("--labels", metavar="COLUMN", help="Column or array of classes."),
+    reading_option("--labels", metavar="COLUMN", help="Column or array of labels."),
 ]
 Names = Annotated[
     str | None,
@@ -52,7 +48,7 @@ Names = Annotated[
 Drop = Annotated[
     list[str] | None,
     reading_option(
-        "--drop", metavar="COLUMN", help="Column to leave out; may be given again."
+        "--drop", metavar="COLUMN", help="Column to leave out. Can be repeated."
     ),
 ]
 Missing = Annotated[
@@ -60,33 +56,39 @@ Missing = Annotated[
     reading_option(
         "--missing",
         metavar="VALUE",
-        help="Value that means missing, beside NA, NaN, null, ? ...; e.g. -999, inf.",
+        help="Value that means missing, such as -999, besides NA, NaN, null, ? and "
+        "others. Can be repeated.",
     ),
 ]
-Transpose = Annotated[bool, reading_option("--transpose", help="Samples are columns.")]
+Transpose = Annotated[
+    bool, reading_option("--transpose", help="Samples are in columns.")
+]
 Shape = Annotated[
     str | None,
     reading_option(
         "--shape",
         metavar="HEIGHTxWIDTH",
-        help="Rows are images of this shape; of a folder, bring all to it.",
+        help="Shape of the images in the rows. Images of a folder are resized to it.",
     ),
 ]
-Colour = Annotated[
-    bool, reading_option("--colour", help="Keep the colours of a folder of images.")
-]
+Color = Annotated[bool, reading_option("--color", help="Keep the colors of images.")]
 Delimiter = Annotated[
     str | None,
     reading_option(
-        "--delimiter", metavar="CHARACTER", help="Between fields; or tab, space."
+        "--delimiter",
+        metavar="CHARACTER",
+        help="Character between fields; also: tab, space.",
     ),
 ]
 Decimal = Annotated[
-    str | None, reading_option("--decimal", metavar="CHARACTER", help="Point or comma.")
+    str | None,
+    reading_option("--decimal", metavar="CHARACTER", help="Decimal point or comma."),
 ]
 Header = Annotated[
     bool | None,
-    reading_option("--header/--no-header", help="Whether the first line has names."),
+    reading_option(
+        "--header/--no-header", help="Whether the first line has column names."
+    ),
 ]
 
 
@@ -109,13 +111,17 @@ Gamma = Annotated[
         "--gamma",
         metavar="NUMBER|auto|clustering|cv",
         help="Weight of the smoothness. auto chooses it by predicting hidden "
-        "entries; clustering is larger, for embeddings that are clustered; cv "
+        "entries; clustering is larger, for embeddings that you cluster; cv "
         "searches a grid.",
     ),
 ]
 GammaFeatures = Annotated[
     str | None,
-    _model("--gamma-features", metavar="NUMBER", help="Of frpcag, between features."),
+    _model(
+        "--gamma-features",
+        metavar="NUMBER",
+        help="Weight of the smoothness between features (frpcag).",
+    ),
 ]
 Graph = Annotated[
     str | None,
@@ -123,28 +129,29 @@ Graph = Annotated[
         "--graph",
         metavar="robust|knn|complete|chain|FILE",
         help="Graph between samples. Default: robust, nearest neighbors after Robust "
-        "PCA has removed the errors. chain: each sample and those before and after it, "
-        "for samples in time order. FILE is an adjacency (.npz, .npy, .mat, .csv) or a "
-        "list of edges (.csv, .tsv, .txt).",
+        "PCA has removed the errors. chain: for samples in time order. FILE: an "
+        "adjacency matrix (.npz, .npy, .mat, .csv) or a list of edges (.csv, .tsv, "
+        ".txt).",
     ),
 ]
 Components = Annotated[
     int | None,
-    _model("--components", min=1, help="Columns of the embedding at the most."),
+    _model("--components", min=1, help="Maximum number of components."),
 ]
 Tol = Annotated[
-    float | None, _model("--tol", min=0, help="Certified gap at which to stop.")
+    float | None, _model("--tol", min=0, help="Stop at this certified duality gap.")
 ]
-MaxIter = Annotated[int | None, _model("--max-iter", min=1, help="Iterations.")]
+MaxIter = Annotated[
+    int | None, _model("--max-iter", min=1, help="Maximum number of iterations.")
+]
 Scale = Annotated[
     str | None,
     _model(
         "--scale",
         metavar="auto|robust|standard|none",
-        help="Center and scale every feature first: robust by median and quartiles, "
-        "standard by mean and deviation. L and S are in the units of INPUT. Default: "
-        "auto, which is robust if scales differ by a factor of more than 30, and none "
-        "otherwise or for images.",
+        help="Center and scale every feature first: robust by clipped mean and "
+        "quantiles, standard by mean and deviation. Results are in the units of INPUT. "
+        "Default: auto, which is robust if scales differ by a factor of more than 30.",
     ),
 ]
 
@@ -177,7 +184,7 @@ def parse_number(option: str, text: str | None, *words: str) -> float | str | No
 
 def reading_of(values: dict) -> Reading:
     """From all the options of a command, by name."""
-    same = ["variable", "labels", "names", "transpose", "colour"]
+    same = ["variable", "labels", "names", "transpose", "color"]
     same += ["delimiter", "decimal", "header"]
     return Reading(
         **{name: values[name] for name in same},

@@ -1,4 +1,4 @@
-"""What the subcommands print with, and how they end.
+"""Output and exit codes of the subcommands.
 
 Results go to standard output, everything else (bars, notes, errors) to standard error,
 so that ``--json`` can be piped.
@@ -18,11 +18,10 @@ from rpcag.graphs.inputs import reason
 
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
-    DONE: "done",
-    INCOMPLETE: "not all of it could be done; what was is written, and one line "
-    "says what is missing",
-    MISTAKE: "a mistake in the command or in its input; nothing was written",
-    INTERRUPTED: "stopped by Ctrl-C or SIGTERM; nothing is left half-written",
+    DONE: "success",
+    INCOMPLETE: "incomplete: results were written, and one line says what is missing",
+    MISTAKE: "an error in the command or its input; nothing was written",
+    INTERRUPTED: "stopped by Ctrl-C or SIGTERM; no file is half-written",
 }
 
 
@@ -43,13 +42,13 @@ def say(text: str) -> None:
 
 
 def fail(message: str, code: int = MISTAKE) -> typer.Exit:
-    """One line on standard error, and the exit to raise."""
+    """Print one line on standard error and return the exception to raise."""
     errors().print(f"rpcag: {one_line(message)}", style="red")
     return typer.Exit(code)
 
 
 def note(message: str) -> None:
-    """Something to know, on standard error."""
+    """Print a note on standard error."""
     errors().print(f"note: {one_line(message)}", style="yellow")
 
 
@@ -58,7 +57,7 @@ def one_line(message: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """For scripts: one JSON value on standard output."""
+    """Print a JSON value on standard output."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     all_characters = encoding.lower().replace("-", "").startswith("utf")
     print(json.dumps(value, indent=1, ensure_ascii=not all_characters))
@@ -66,7 +65,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def mistakes() -> Iterator[None]:
-    """Errors that a user can mend are one line, not a traceback."""
+    """Print errors that a user can fix as one line, without a traceback."""
     try:
         yield
     except typer.Exit:  # a RuntimeError, and said already

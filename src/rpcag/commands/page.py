@@ -9,90 +9,87 @@ import typer.main
 
 from rpcag.commands.output import EXIT_CODES
 
-INTRODUCTION = """# The command
+INTRODUCTION = """# Commands
 
-Made from the code by `make docs`; `rpcag COMMAND --help` says the same.
-`pip install ".[all]"` in a clone brings all of it, `rpcag --install-completion` completion in your
-shell, and `python -m rpcag` is the same command. A first walk: [first steps](first_steps.md).
+`rpcag COMMAND --help` shows the same text as this page, which `make docs` makes from the code. Install
+with `pip install ".[all]"` in a clone. `python -m rpcag` is the same command. Start with
+[first steps](first_steps.md).
 
-Results go to standard output; bars, notes and errors to standard error. `--json` prints
-the outcome for scripts, `--quiet` nothing. A mistake is one line that says what to do.
+Results go to standard output. Progress bars, notes and errors go to standard error. Errors are one
+line that says what to do. `rpcag --install-completion` installs completion in your shell.
 """
 
-FORMATS = """## What is read
+FORMATS = """## Input files
 
-Samples are rows; `--transpose` where they are columns.
+Samples are rows. Pass `--transpose` if they are columns.
 
-| INPUT | missing | names and classes | needs |
+| INPUT | missing values | names and labels | needs |
 | --- | --- | --- | --- |
-| `.csv`, `.tsv`, `.txt`, `.dat` | empty, `NA`, `NaN`, `null`, `None`, `?`, `-`, `.`, `#N/A`, in any case | header; first column of text without doubles, or one without a header, is the sample's name; `--labels`, `--names`, `--drop` for others | |
-| `.parquet` | null, NaN | the same; the index of a pandas frame | `rpcag[files]` |
-| `.npy`, `.npz` | NaN | `--variable`, `--labels`, `--names` choose arrays; three axes are images; `image_shape` is understood; `scipy.sparse.save_npz` too | |
-| `.mat` | NaN | the same; cell arrays of strings are names | `rpcag[files]` for version 7.3 |
-| `.h5`, `.hdf5` | NaN, `_FillValue`, `missing_value` | the same, by path | `rpcag[files]` |
-| a folder of images | | subfolders are the classes; `--shape`, `--colour` | `rpcag[plots]` |
+| `.csv`, `.tsv`, `.txt`, `.dat` | empty, `NA`, `NaN`, `null`, `None`, `?`, `-`, `.`, `#N/A`, in any case | header; a first column of unique text, or one without a header, has the sample names; otherwise `--labels`, `--names`, `--drop` | |
+| `.parquet` | null, NaN | as above; also the index of a pandas frame | `rpcag[files]` |
+| `.npy`, `.npz` | NaN | `--variable`, `--labels`, `--names` choose arrays; three axes are images; `image_shape` is used; also `scipy.sparse.save_npz` | |
+| `.mat` | NaN | as above; cell arrays of strings are names | `rpcag[files]` for version 7.3 |
+| `.h5`, `.hdf5` | NaN, `_FillValue`, `missing_value` | as above, by path | `rpcag[files]` |
+| a folder of images | | subfolders are the labels; `--shape`, `--color` | `rpcag[plots]` |
 
 `--missing VALUE` adds a value that means missing, such as `-999` or `inf`.
 
-Text may have any of comma, semicolon, tab, bar or space between its fields, decimal commas
-(then without commas between fields), quotes, a byte order mark, UTF-16 or Windows-1252. If the
-first line is `sep=;`, as Excel writes it, it sets the delimiter. Ambiguous files are errors that
-name the line or column and the option to use: lines of unequal length, a word among numbers, a
-first line that may be a header or data, a column of numbers with units, currency or percent
-signs, or thousands separators.
-Large files are read several times as fast if `rpcag[files]` is installed, which brings pyarrow.
-If a file is read as Windows-1252, the command prints a note. Save the file as UTF-8 if names
-look wrong.
+**Text files** may use commas, semicolons, tabs, bars or spaces between fields, decimal commas, quotes, a
+byte order mark, UTF-16 or Windows-1252. A first line `sep=;` sets the delimiter. With `rpcag[files]`,
+large files are read several times as fast.
 
-Only INPUT itself is read. HDF5 datasets and videos that refer to other files are errors. So are
-arrays and images that do not fit into memory; the size is checked before they are loaded.
+**Ambiguous files** are errors that name the line or column and the option to use. Examples are lines of
+unequal length, a word among numbers, and numbers with units or thousands separators.
 
-A graph (`--graph FILE`) is an adjacency, as `.npz` of `scipy.sparse.save_npz`, `.npy`, `.mat`
-or text, or a list of edges, a line each: two samples, by name or by number from 0, and
-a weight, 1 if there is none. Without `--graph` every model that has one gets the robust graph;
-in Python only `RPCAG` and `RPCAGCV` do so by themselves, the others need `graph="robust"`.
+**Other files** are never opened: HDF5 datasets and videos that refer to other files are errors. Arrays
+and images that do not fit into memory are refused before they are loaded.
 
-## What is written
+## Graph files
 
-`rpcag decompose INPUT -o RESULT` writes these files into a folder. If it fails, it writes none of them.
+`--graph FILE` reads an adjacency matrix (`.npz` of `scipy.sparse.save_npz`, `.npy`, `.mat` or text) or a
+list of edges. Each line of a list has two samples, by name or by number from 0, and a weight (default
+1).
 
-| | |
+Without `--graph`, every model that has a graph uses the robust graph. In Python only `RPCAG` and
+`RPCAGCV` do so by default; pass `graph="robust"` to the others.
+
+## Output files
+
+If a command fails, it writes no files. `rpcag decompose INPUT -o RESULT` writes a folder:
+
+| file | content |
 | --- | --- |
 | `low_rank`, `sparse` | L and S; INPUT = L + S where it is observed |
-| `embedding`, `components` | L = embedding times components, up to `--components`; of scaled features, times the scale plus the center in `result.json` |
-| `missing.npy` | true where INPUT has no value, if there are such |
-| `graph.npz` | the adjacency, if the model has a graph |
-| `result.json` | parameters as given and as used, objective, lower bound of the optimum, certified gap, share of hidden entries predicted and its standard error, rank, history, names, versions, SHA-256 of INPUT |
+| `embedding`, `components` | L = embedding times components, up to `--components`; for scaled features, times the scale plus the center in `result.json` |
+| `missing.npy` | true where INPUT has no value, if there are such entries |
+| `graph.npz` | the adjacency matrix, if the model has a graph |
+| `result.json` | parameters as given and as used, objective, lower bound, certified gap, share of hidden entries predicted and its standard error, rank, history, names, versions, SHA-256 of INPUT |
 
-The first four are `.npy`, or in the `--format` asked for: `csv`, `tsv` and `parquet` with names,
-`mat`, `h5`. In Python: `rpcag.files.decomposition.Decomposition.load("RESULT")`.
+The first four are `.npy`, or have the `--format` that you pass: `csv`, `tsv` and `parquet` with names,
+`mat`, `h5`. Read the folder with `rpcag.files.decomposition.Decomposition.load("RESULT")`.
 
-`rpcag repair TABLE -o REPAIRED` writes these files. If it fails, it writes none of them.
+`rpcag repair TABLE -o REPAIRED` writes files:
 
-| | |
+| file | content |
 | --- | --- |
 | `REPAIRED` | the table in the format of TABLE; all cells that are not listed below are unchanged to the byte |
-| `REPAIRED.cells.csv` | every changed cell: row (from 1, below the header), column, old value, new value, lower and upper bound, score, and why: `gap` or `error`. For `-o clean.csv` it is `clean.cells.csv` |
+| `REPAIRED.cells.csv` | every changed cell: row (from 1, below the header), column, old value, new value, lower and upper bound, score, and the reason, `gap` or `error`. For `-o clean.csv` it is `clean.cells.csv` |
 | `--report PAGE` | an HTML page |
 
-New values have as many decimals as their column. Excel workbooks keep formats, formulas and
-charts: only the values of changed cells are set. Columns with formulas are left alone; Excel
-computes them again when it opens the workbook. `.xlsx` needs `rpcag[excel]`, `.parquet` needs
-`rpcag[files]`.
+New values have as many decimals as their column. Excel workbooks keep formats, formulas and charts;
+columns with formulas are left alone. `.xlsx` needs `rpcag[excel]`, `.parquet` needs `rpcag[files]`.
 
-In `.csv` and `.tsv` files, text that begins with `=`, `+`, `-`, `@`, a tab or a line break gets a
-leading single quote. Otherwise spreadsheets would run it as a formula. Numbers are never
-changed. When rpcag reads such a file, it removes the quote.
+**Formulas in text.** In `.csv` and `.tsv` files, text that begins with `=`, `+`, `-`, `@`, a tab or a line
+break gets a leading single quote. So spreadsheets do not run it. Numbers are never changed. rpcag
+removes the quote when it reads such a file.
 
-`--force` replaces only the files of an earlier run of the same command; `rpcag repair --force`
-replaces any file but its input. Other files in the folder
-stay. The earlier files are listed in `result.json` (`facts.json` for `rpcag background`,
-`report.json` for `rpcag report`). The command stops and changes nothing if this list is damaged,
-or if it would overwrite a file that is not in the list. `rpcag decompose` also stops if the
-folder holds other files and no list.
+**Existing files.** `--force` replaces only the files of an earlier run of the same command, which
+`result.json` lists (`facts.json` for `rpcag background`). `rpcag repair --force` replaces any file except
+its input. Other files in the folder stay. If the list is damaged, or a file is not in it, the command
+stops and changes nothing.
 
-If a run is killed while it replaces a result, the folder holds either the old result or the new
-one. A hidden folder named `.rpcag-` and 16 hexadecimal digits may remain. The next run that
+**Killed runs.** If a run is killed while it replaces a result, the folder holds either the old result or
+the new one. A hidden folder named `.rpcag-` and 16 hexadecimal digits may remain. The next run that
 writes there removes it, except on Windows.
 """
 

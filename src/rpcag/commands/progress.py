@@ -1,4 +1,4 @@
-"""A bar that fills as the certified gap falls to the wanted one."""
+"""A progress bar that follows the certified gap."""
 
 import math
 import time
@@ -118,7 +118,7 @@ class GapBar:
 
 
 def duration(seconds: float) -> str:
-    """In words, no finer than anyone wants.
+    """Format seconds in words.
 
     >>> duration(0.2), duration(75), duration(7260)
     ('1 s', '1 min 15 s', '2 h 1 min')

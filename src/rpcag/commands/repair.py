@@ -97,7 +97,7 @@ def repair(
             "--keep",
             "--drop",
             metavar="COLUMN",
-            help="Column to leave alone, such as an identifier; may be given again.",
+            help="Column to leave alone, such as an identifier. Can be repeated.",
         ),
     ] = None,
     missing: o.Missing = None,
@@ -120,13 +120,12 @@ def repair(
 ) -> None:
     """Fill the gaps of a table and replace its wrong values.
 
-    Writes the same file again: format, header, column order, text, timestamps and
-    number format stay as they are, and unchanged cells are equal to the byte. Beside
-    it, REPAIRED.cells.csv lists every changed cell with an interval.
+    The repaired file keeps its format, header, column order, text, timestamps and
+    number format, and unchanged cells are equal to the byte. REPAIRED.cells.csv lists
+    every changed cell with a 90 % interval.
 
     Text, booleans, indexes, timestamps, formulas and constant columns are left alone.
-    Timestamps order the rows: each is predicted with the help of those before and
-    after it.
+    Timestamps order the rows, so that neighbors in time help to predict each row.
 
     Examples:
     rpcag repair sensors.csv -o repaired.csv

@@ -64,15 +64,15 @@ COIL20 = (
 MNIST = "MNIST (LeCun, Cortes, Burges); commonly listed as CC BY-SA 3.0"
 USPS = (
     "USPS zip codes (LeCun et al. 1990; book site of Hastie, Tibshirani, Friedman); "
-    "no explicit licence"
+    "no explicit license"
 )
 MFEAT = "UCI Machine Learning Repository, Multiple Features; CC BY 4.0"
 BCI = (
     "olivier.chapelle.cc/ssl-book/benchmarks.html (Chapelle, Schoelkopf, Zien 2006; "
-    "data of T. N. Lal et al. 2004); research benchmark, no explicit licence"
+    "data of T. N. Lal et al. 2004); research benchmark, no explicit license"
 )
 I2R = (
-    "I2R background modelling (L. Li, W. Huang, I. Gu, Q. Tian, IEEE TIP 2004), "
+    "I2R background modeling (L. Li, W. Huang, I. Gu, Q. Tian, IEEE TIP 2004), "
     "formerly perception.i2r.a-star.edu.sg/bk_model; research use, cite the paper"
 )
 CDNET = (

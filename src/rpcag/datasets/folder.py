@@ -14,7 +14,7 @@ from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
 
 
-def load_folder(path, *, size=None, colour: bool = False) -> Data:
+def load_folder(path, *, size=None, color: bool = False) -> Data:
     """A folder of images as a data set; its subfolders, if any, are the classes.
 
     Parameters
@@ -25,8 +25,8 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
     size : tuple of int, optional
         (height, width) to bring all images to, by averaging over areas. Without it they
         must have one size.
-    colour : bool, default=False
-        Whether to keep red, green and blue instead of turning images grey.
+    color : bool, default=False
+        Whether to keep red, green and blue instead of turning images gray.
 
     Returns
     -------
@@ -48,12 +48,12 @@ def load_folder(path, *, size=None, colour: bool = False) -> Data:
         with readable(file, "an image"), _opened(Image, file, formats) as image:
             if first is None:
                 sides = size or image.size
-                p = math.prod(sides) * (3 if colour else 1)
+                p = math.prod(sides) * (3 if color else 1)
                 check_fits(8 * len(images) * p, f"{folder}, {len(images)} images,")
                 X = np.empty((len(images), p))
             # Three copies: decoded, rotated upright, and in gray or color.
             check_fits(12 * math.prod(image.size), _size_of(image))
-            array = _pixels(ImageOps.exif_transpose(image), size, colour, Image)
+            array = _pixels(ImageOps.exif_transpose(image), size, color, Image)
         first = array.shape if first is None else first
         if array.shape != first:
             raise ValueError(
@@ -146,14 +146,14 @@ def _images(folder: Path, suffixes: set[str]) -> list[Path]:
     )
 
 
-def _pixels(image, size, colour, Image) -> np.ndarray:
+def _pixels(image, size, color, Image) -> np.ndarray:
     # Pillow cuts deeper pixels off at 255 instead of scaling them.
     if image.mode.startswith("I") or image.mode == "F":
         raise ValueError(
             f"pixels of more than 8 bits (mode {image.mode}) are not read here; "
             f"read them yourself and build a Data"
         )
-    image = image.convert("RGB" if colour else "L")
+    image = image.convert("RGB" if color else "L")
     if size is not None and image.size != size[::-1]:
         image = image.resize(size[::-1], Image.Resampling.BOX)
     return np.asarray(image)

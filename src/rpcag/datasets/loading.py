@@ -52,7 +52,7 @@ def load(
     -------
     Data
         Rows sorted by class, classes numbered from 0. Images lie in [0, 1]; tables
-        are as they were published, so features may need to be standardised.
+        are as they were published, so features may need to be standardized.
 
     Notes
     -----

@@ -103,7 +103,7 @@ def _classes(y, n: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Video:
-    """Grey frames of a fixed camera, some with the foreground marked by hand.
+    """Gray frames of a fixed camera, some with the foreground marked by hand.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Variable:
 def read_arrays(path: Path, reading: Reading) -> Table:
     """The one matrix in the file, or the one that --variable names.
 
-    An array of three axes is a stack of images, of four one of colour images.
+    An array of three axes is a stack of images, of four one of color images.
     """
     for option in ("drop", "delimiter", "decimal", "header"):
         if getattr(reading, option) not in (None, ()):

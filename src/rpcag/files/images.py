@@ -15,7 +15,7 @@ def read_images(path: Path, reading: Reading) -> Table:
     if size is not None and len(size) != 2:
         raise ValueError("--shape of a folder of images must be HEIGHTxWIDTH")
     try:
-        data = load_folder(path, size=size, colour=reading.colour)
+        data = load_folder(path, size=size, color=reading.color)
     except ValueError as error:
         said = str(error).replace("size=(height, width)", "--shape HEIGHTxWIDTH")
         raise ValueError(said) from error

@@ -56,8 +56,8 @@ class Reading:
         Whether samples are columns.
     shape : tuple of int, optional
         (height, width) of images stored as rows; of a folder, to bring all images to.
-    colour : bool
-        Whether images of a folder keep their colours.
+    color : bool
+        Whether images of a folder keep their colors.
     delimiter, decimal : str, optional
         Of text; guessed if not given.
     header : bool, optional
@@ -71,7 +71,7 @@ class Reading:
     missing: tuple[str, ...] = ()
     transpose: bool = False
     shape: tuple[int, ...] | None = None
-    colour: bool = False
+    color: bool = False
     delimiter: str | None = None
     decimal: str | None = None
     header: bool | None = None

@@ -67,7 +67,7 @@ class GraphBuilder(BaseEstimator):
 
         A new row is connected by the rule that connected the others. If it equals a
         row of the graph it is taken for that row (the first such one) and has its
-        neighbours.
+        neighbors.
 
         Returns
         -------

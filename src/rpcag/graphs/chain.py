@@ -18,7 +18,7 @@ class Chain(GraphBuilder):
     depths or wavelengths. The values do not matter, so gross errors and missing values
     cannot mislead the graph. If times are missing, insert rows of NaN for them.
 
-    Rows i and j are joined with weight
+    Rows i and j are joined with weight ::
 
         1 / |i - j|    if |i - j| <= steps
         1              if |i - j| = period

@@ -23,7 +23,7 @@ def check_graph(
     Parameters
     ----------
     graph : array or sparse array of shape (n, n), or a graph of another library
-        Edge weights. The diagonal is ignored: a vertex is not its own neighbour.
+        Edge weights. The diagonal is ignored: a vertex is not its own neighbor.
         Graphs of NetworkX, igraph and PyGSP, and data frames, are understood; edges
         without an attribute ``weight`` have weight one.
     n_vertices : int, optional

@@ -7,7 +7,7 @@ from rpcag.graphs.distances import distance_blocks
 
 
 class CompleteGraph(GraphBuilder):
-    """Every pair of samples, weighted by exp(-(Omega_ij - omega_min)^2 / sigma2).
+    """Join every pair of samples, with weight exp(-(Omega_ij - omega_min)^2 / sigma2).
 
     Omega are the RMS distances over the features both rows observe, omega_min is the
     smallest between two different rows (Section "Normalized Graph Laplacian" of the
@@ -16,8 +16,8 @@ class CompleteGraph(GraphBuilder):
     Parameters
     ----------
     sigma2 : float, default=0.05
-        The paper's value, for features of order one: with grey values up to 255
-        nearly every weight would vanish, so scale images to [0, 1] or standardise.
+        Width of the kernel, for features of order one. Scale images to [0, 1] or
+        standardize the features first; otherwise nearly all weights vanish.
     image_shape : tuple of int, optional
         Rows are images of this shape, and missing pixels are inpainted by total
         variation before the distances (the paper's case of random missing values).

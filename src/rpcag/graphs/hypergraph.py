@@ -24,10 +24,10 @@ class NewVertices(NamedTuple):
 
 
 class KNNHypergraph(BaseEstimator):
-    """One edge per sample, which joins it and its nearest neighbours.
+    """Hypergraph with one edge per sample, which joins it and its nearest neighbors.
 
-    Called with X it returns the incidence H, with H[i, e] = 1 if sample i belongs to
-    the edge around sample e; fitted it also connects rows that were not there.
+    Called with X, it returns the incidence matrix H, with H[i, e] = 1 if sample i
+    belongs to the edge around sample e. If fitted, it also connects new rows.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class KNNHypergraph(BaseEstimator):
         Rows are images of this shape, and missing pixels are inpainted by total
         variation before the distances. Without it distances skip what is missing.
     approximate : bool, default=False
-        Find neighbours by descent in a neighbour graph (the extra ``rpcag[ann]``).
+        Find neighbors by descent in a neighbor graph (the extra ``rpcag[ann]``).
     random_state : int, RandomState or None, default=0
-        Of the approximate search.
+        Random state of the approximate search.
 
     Examples
     --------
@@ -84,14 +84,14 @@ class KNNHypergraph(BaseEstimator):
         ).fit(X, mask=mask)
         neighbors = self._graph.nearest_
         n = neighbors.shape[0]
-        # Column e holds the neighbours of e, and e itself.
+        # Column e holds the neighbors of e, and e itself.
         self.incidence_ = sparse.csr_array(neighbors.T + sparse.eye_array(n))
         return self
 
     def connect(self, X, mask=None) -> NewVertices:
         """How new rows join: with an edge of their own, and the edges that reach them.
 
-        An edge reaches as far as the last neighbour of its sample. A row that equals
+        An edge reaches as far as the last neighbor of its sample. A row that equals
         one of the hypergraph is taken for that row (the first such one).
         """
         check_is_fitted(self, "incidence_")

@@ -10,7 +10,7 @@ from rpcag.graphs.distances import observed
 def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarray:
     """Fill the missing pixels of images by total variation, all images at once.
 
-    Every image u minimises sum_ij ||grad u_ij||_2 subject to u = x on the observed
+    Every image u minimizes sum_ij ||grad u_ij||_2 subject to u = x on the observed
     pixels: these are trusted, only the others move. Solved by the primal-dual method
     of Chambolle and Pock; the prox of the constraint puts the observed pixels back.
 

@@ -16,8 +16,7 @@ KINDS = ("normalized", "combinatorial")
 def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     """Laplacian Phi of a graph: I - D^-1/2 A D^-1/2, or D - A.
 
-    Vertices without neighbours have a zero row and column in both: nothing ties them
-    to anything, and nothing is divided by zero.
+    Vertices without neighbors have a zero row and column in both.
 
     Parameters
     ----------

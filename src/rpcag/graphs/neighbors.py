@@ -1,4 +1,4 @@
-"""Graphs of nearest neighbours."""
+"""Graphs of nearest neighbors."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -24,35 +24,34 @@ class Reach(NamedTuple):
     """Of new rows in a graph."""
 
     doubles: np.ndarray  # the row of the graph that a row equals, or -1
-    nearest: sparse.csr_array  # nearest neighbours of the others, as ones
-    reached: sparse.csr_array  # whose neighbours these others are, as ones
+    nearest: sparse.csr_array  # nearest neighbors of the others, as ones
+    reached: sparse.csr_array  # whose neighbors these others are, as ones
 
 
 class KNNGraph(GraphBuilder):
-    """Every sample and its nearest neighbours, in either direction.
+    """Join every sample to its nearest neighbors.
 
-    Distances are root mean squares over the features both rows observe, so missing
-    entries make no row look far from its like.
+    Two samples are joined if either is among the neighbors of the other. Distances are
+    root mean squares over the features that both rows observe.
 
     Parameters
     ----------
     n_neighbors : int, default=10
     weights : {"heat", "binary", "correlation"}, default="heat"
-        exp(-d_ij^2 / (width_i width_j)), or 1, or the correlation of two rows where it
-        is positive.
+        "heat": exp(-d_ij^2 / (width_i width_j)). "binary": 1. "correlation": the
+        correlation of the two rows if it is positive.
     width : {"local", "mean"} or float, default="local"
-        Of the heat kernel: the distance of every row to its last neighbour (the graph
-        tunes itself to the density of the data), the mean distance to neighbours, or a
-        number.
+        Width of the heat kernel. "local": the distance of each row to its last
+        neighbor, which adapts to the density of the data. "mean": the mean distance to
+        neighbors.
     image_shape : tuple of int, optional
-        Rows are images of this shape, and missing pixels are inpainted by total
-        variation before the distances.
+        Shape of the images in the rows. Missing pixels are then inpainted by total
+        variation before distances are computed.
     approximate : bool, default=False
-        Find neighbours by descent in a neighbour graph (the extra ``rpcag[ann]``):
-        nearly all of the right ones, in time that grows little faster than the number
-        of rows. Needs complete rows, or images to inpaint.
+        Find approximate neighbors, in time that grows little faster than the number of
+        rows. Needs the extra ``rpcag[ann]``, and complete rows or images to inpaint.
     random_state : int, RandomState or None, default=0
-        Of the approximate search.
+        Random state of the approximate search.
 
     Examples
     --------
@@ -81,9 +80,9 @@ class KNNGraph(GraphBuilder):
         self.random_state = random_state
 
     def neighbors(self, X, mask=None):
-        """Indices and RMS distances of the neighbours of every row, nearest first.
+        """Indices and RMS distances of the neighbors of every row, nearest first.
 
-        Neighbours at an infinite distance (no common feature) are none.
+        Neighbors at an infinite distance (no common feature) are none.
         """
         X = check_rows(X)
         self._check(X)
@@ -93,7 +92,7 @@ class KNNGraph(GraphBuilder):
         return self._search(self._prepare(X, mask), k)
 
     def reach(self, X, mask=None) -> Reach:
-        """Nearest neighbours of new rows in the graph, and whose neighbours they are.
+        """Nearest neighbors of new rows in the graph, and whose neighbors they are.
 
         A row that equals one of the graph is taken for that row.
         """
@@ -127,7 +126,7 @@ class KNNGraph(GraphBuilder):
         near = np.isfinite(distances)
         self.nearest_ = _ones(np.nonzero(near)[0], neighbors[near], (n, n))
         self._width = self._widths(distances)
-        # Rows that coincide with all their neighbours get the others' mean width.
+        # Rows that coincide with all their neighbors get the others' mean width.
         zero = self._width <= 0
         self._mean_width = 1.0 if zero.all() else float(self._width[~zero].mean())
         self._width[zero] = self._mean_width
@@ -156,7 +155,7 @@ class KNNGraph(GraphBuilder):
             raise ValueError(INCOMPLETE)
 
     def _search(self, rows, k):
-        """Indices and RMS distances of k neighbours of every row, nearest first."""
+        """Indices and RMS distances of k neighbors of every row, nearest first."""
         X, M = rows
         if M is None:
             # RMS distances are Euclidean ones in another unit.
@@ -194,7 +193,7 @@ class KNNGraph(GraphBuilder):
             random_state=random_generator(self.random_state),
         )
         neighbors, distances = search.neighbor_graph
-        # The row itself is among its neighbours, mostly first: move it last, drop it.
+        # The row itself is among its neighbors, mostly first: move it last, drop it.
         self_last = np.argsort(neighbors == np.arange(len(X))[:, None], kind="stable")
         neighbors = np.take_along_axis(neighbors, self_last, axis=1)[:, :k]
         distances = np.take_along_axis(distances, self_last, axis=1)[:, :k]
@@ -206,7 +205,7 @@ class KNNGraph(GraphBuilder):
             width = np.full(len(distances), finite.mean() if finite.size else 1.0)
         elif self.width == "local":
             masked = np.where(np.isfinite(distances), distances, 0.0)
-            width = masked.max(axis=1)  # the last neighbour there is
+            width = masked.max(axis=1)  # the last neighbor there is
         else:
             width = np.full(len(distances), float(self.width))
         return width
@@ -243,7 +242,7 @@ class KNNGraph(GraphBuilder):
         return sparse.csr_array(sparse.vstack(parts))
 
     def _reached(self, distances):
-        """Where a row of the graph would take a new one for a neighbour.
+        """Where a row of the graph would take a new one for a neighbor.
 
         If it is no farther than its last one.
         """

@@ -21,10 +21,10 @@ SMALL = 300
 DENSE = 3000
 # Beyond this one LAPACK would take minutes and gigabytes: Lanczos must converge.
 DIRECT = 10_000
-# Restarts granted to Lanczos. Measured on neighbour graphs of 5000 to 50000 vertices:
+# Restarts granted to Lanczos. Measured on neighbor graphs of 5000 to 50000 vertices:
 # in many dimensions (digits) ten or fewer suffice, 10 to 50 times faster than a
-# factorisation, which fills; in one or two dimensions it may need thousands, and
-# there a factorisation is cheap.
+# factorization, which fills; in one or two dimensions it may need thousands, and
+# there a factorization is cheap.
 RESTARTS = 100
 # Of `refine`: degree of the polynomials, and residual relative to the spectrum's width.
 DEGREE = 8

@@ -33,7 +33,7 @@ class ShiftedLaplacian:
 
     Three ways, chosen once: the explicit inverse (small or dense graphs), a sparse
     factor (graphs with a thin profile, such as chains of video frames), conjugate
-    gradients (everything else: factors of nearest-neighbour graphs fill memory).
+    gradients (everything else: factors of nearest-neighbor graphs fill memory).
     All eigenvalues of the inverse lie in (0, 1], so an inverse computed in double
     precision loses nothing when it is applied in single.
     """

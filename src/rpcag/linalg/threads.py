@@ -2,7 +2,7 @@
 
 The threads of a BLAS wait for each other by spinning. Beside other work on the same
 cores, or between two copies of the library (NumPy's and SciPy's), that makes two
-threads many times slower than one: docs/notation.md. Python's threads wait asleep.
+threads many times slower than one: docs/design_solver.md. Python's threads wait asleep.
 """
 
 import contextlib
@@ -112,7 +112,7 @@ def in_shares(
     work: float,
     most: int | None = None,
 ) -> list:
-    """`function` of every share of the pieces: neighbours, one share per thread.
+    """`function` of every share of the pieces: neighbors, one share per thread.
 
     `work` is the number of multiplications in all of them: few are done here. There are
     no more than `most` shares.

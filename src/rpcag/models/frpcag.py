@@ -36,7 +36,7 @@ STIFFEST = 1e100
 class FRPCAG(Decomposition):
     """Fast Robust PCA on graphs: smooth between samples and features, plus sparse.
 
-    minimise ||M o (X - L)||_1 + gamma_samples tr(L^T Phi_1 L)
+    minimize ||M o (X - L)||_1 + gamma_samples tr(L^T Phi_1 L)
     + gamma_features tr(L Phi_2 L^T) over L,   S = X - L
 
     Phi_1 and Phi_2 are Laplacians of a graph between the rows and one between the
@@ -49,8 +49,8 @@ class FRPCAG(Decomposition):
     Parameters
     ----------
     n_components : int, optional
-        Columns of the embedding at the most; by default the numerical rank of L. The
-        matrix L itself is not cut.
+        Maximum number of components of the embedding. By default the numerical rank of
+        L. L itself is not cut.
     gamma_samples, gamma_features : float, "auto" or "unit", default="auto"
         Weights of the smoothness. "auto" hides some of the entries and chooses the
         weights that predict them best. "unit" is one over the typical size of an entry
@@ -64,8 +64,8 @@ class FRPCAG(Decomposition):
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Of both graphs.
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by the median and the
-        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Center and scale every feature first, ignoring NaN: by a clipped mean and
+        quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
@@ -84,7 +84,7 @@ class FRPCAG(Decomposition):
     center_, scale_ : ndarray of shape (n_features,) or None
         Center and scale of every feature, None if `scale` is None. The objective, its
         bound, the graph, `embedding_` and `components_` are those of
-        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
+        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -115,7 +115,7 @@ class FRPCAG(Decomposition):
         gradient).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -323,7 +323,7 @@ class FRPCAG(Decomposition):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows, robust to gross errors and missing entries in them.
 
-        Every row x is split into l, smooth between the features and towards its
+        Every row x is split into l, smooth between the features and toward its
         neighbors among the rows of `fit`, and a sparse rest: the model of `fit` with
         all other rows fixed. The embedding is l in the directions of `components_`.
         Let m be one where x is observed, else zero. Then ||m o l||_1 <= 2 ||m o x||_1,

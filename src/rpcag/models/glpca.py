@@ -17,10 +17,10 @@ from rpcag.solvers.glpca import glpca, rglpca
 class GLPCA(FactorModel):
     """Graph-Laplacian PCA: principal components that are smooth on a graph.
 
-    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
+    minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
 
     A closed form: Q holds the eigenvectors of the `n_components` largest eigenvalues of
-    X X^T - gamma Phi, and U = X^T Q. X is not centred.
+    X X^T - gamma Phi, and U = X^T Q. X is not centered.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class GLPCA(FactorModel):
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given:
         gamma = beta / (1 - beta) * (largest eigenvalue of X X^T) / (that of Phi).
-        0 is PCA (of centred data); towards 1 Q becomes the lowest eigenvectors of Phi.
+        0 is PCA (of centered data); toward 1 Q becomes the lowest eigenvectors of Phi.
     gamma : float, optional
         Weight of the smoothness, in the unit of X squared, instead of `beta`.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
@@ -37,7 +37,7 @@ class GLPCA(FactorModel):
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     drop_constant : bool, default=False
         Add the largest eigenvalue of Phi times 11^T / n to Phi, as its authors do: it
-        keeps the constant vector out of Q. Right for centred data and the
+        keeps the constant vector out of Q. Right for centered data and the
         combinatorial Laplacian, whose lowest eigenvector it is.
 
     Attributes
@@ -56,7 +56,7 @@ class GLPCA(FactorModel):
         1: closed form.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -202,11 +202,11 @@ class GLPCA(FactorModel):
 class RGLPCA(GLPCA):
     """Robust graph-Laplacian PCA: a norm per sample instead of squares.
 
-    minimise ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
+    minimize ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
 
-    The l2,1 norm adds the Euclidean norms of the rows, so a spoilt sample counts once,
+    The l2,1 norm adds the Euclidean norms of the rows, so a spoiled sample counts once,
     not squared. Solved by an augmented Lagrangian from the answer of `GLPCA`, and never
-    worse than it under this norm; the problem is not convex. X is not centred.
+    worse than it under this norm; the problem is not convex. X is not centered.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class RGLPCA(GLPCA):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -259,7 +259,7 @@ class RGLPCA(GLPCA):
     >>> import numpy as np
     >>> from rpcag import RGLPCA
     >>> X = np.outer(np.arange(1.0, 21.0), [1.0, 2.0, 2.0])
-    >>> X[3] = [100.0, 0.0, 0.0]  # one spoilt sample
+    >>> X[3] = [100.0, 0.0, 0.0]  # one spoiled sample
     >>> model = RGLPCA(1, gamma=0.0).fit(X)
     >>> (model.components_[0] / np.linalg.norm(model.components_[0])).round(3)
     array([0.333, 0.667, 0.667])

@@ -1,4 +1,4 @@
-"""Graph-regularised non-negative matrix factorisation."""
+"""Graph-regularized non-negative matrix factorization."""
 
 from numbers import Real
 from typing import Any
@@ -15,9 +15,9 @@ from rpcag.solvers.gnmf import gnmf, nonnegative_rows
 
 
 class GNMF(FactorModel):
-    """Non-negative matrix factorisation with components that are smooth on a graph.
+    """Non-negative matrix factorization with components that are smooth on a graph.
 
-    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q >= 0,   U >= 0,
+    minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q >= 0,   U >= 0,
     ||u_k|| = 1
 
     The columns of U have unit norm: without that, shrinking Q and stretching U would
@@ -31,7 +31,7 @@ class GNMF(FactorModel):
         At most min(n_samples, n_features).
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is non-negative matrix
-        factorisation.
+        factorization.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
@@ -58,7 +58,7 @@ class GNMF(FactorModel):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Manifold matrix factorisation, on one graph, several graphs or hypergraphs."""
+"""Manifold matrix factorization, on one graph, several graphs or hypergraphs."""
 
 from dataclasses import replace
 from numbers import Real
@@ -21,19 +21,19 @@ from rpcag.solvers.mmf import mmf, mmmf
 
 
 class MMF(FactorModel):
-    """Manifold matrix factorisation: orthonormal directions, smooth components.
+    """Manifold matrix factorization: orthonormal directions, smooth components.
 
-    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
+    minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
 
     A closed form: U holds the eigenvectors of the `n_components` largest eigenvalues of
-    X^T (I + gamma Phi)^-1 X, and Q = (I + gamma Phi)^-1 X U. X is not centred.
+    X^T (I + gamma Phi)^-1 X, and Q = (I + gamma Phi)^-1 X U. X is not centered.
 
     Parameters
     ----------
     n_components : int, default=2
         At most min(n_samples, n_features).
     gamma : float, default=1.0
-        Weight of the smoothness; it has no unit. 0 is PCA (of centred data).
+        Weight of the smoothness; it has no unit. 0 is PCA (of centered data).
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
@@ -54,7 +54,7 @@ class MMF(FactorModel):
         1: closed form.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -124,13 +124,13 @@ class MMF(FactorModel):
 
 
 class MMMF(MMF):
-    """Multiple manifold matrix factorisation: a mixture of graphs, weights learnt.
+    """Multiple manifold matrix factorization: a mixture of graphs, weights learned.
 
-    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
+    minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
     + beta ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,   1^T alpha = 1
 
     Q and U by the closed form of `MMF`, then alpha by a projection onto the simplex, in
-    turn; the objective decreases with every alternation. X is not centred.
+    turn; the objective decreases with every alternation. X is not centered.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class MMMF(MMF):
         roughness tr(Q^T Phi_g Q) under equal weights.
     graphs : "auto" or list, default="auto"
         Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
-        neighbours, heat kernel, and with 10 by correlation.
+        neighbors, heat kernel, and with 10 by correlation.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     tol : float, default=1e-6
         Relative decrease of the objective at which to stop.
@@ -169,7 +169,7 @@ class MMMF(MMF):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -316,13 +316,13 @@ class MMMF(MMF):
 
 
 class MHMF(MMMF):
-    """Multiple hypergraph matrix factorisation: a mixture of hypergraphs.
+    """Multiple hypergraph matrix factorization: a mixture of hypergraphs.
 
-    minimise ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
+    minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
     + beta ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,   1^T alpha = 1
 
     As `MMMF`, with Laplacians Phi_g = I - Dv^-1/2 H We De^-1 H^T Dv^-1/2 of
-    hypergraphs, whose edges join any number of samples. X is not centred.
+    hypergraphs, whose edges join any number of samples. X is not centered.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class MHMF(MMMF):
     graphs : "auto" or list, default="auto"
         Hypergraphs: builders ``rpcag.graphs.KNNHypergraph``, or incidence arrays of
         shape (n_samples, n_edges), dense or sparse. "auto" is ``KNNHypergraph`` with 5,
-        10 and 20 neighbours.
+        10 and 20 neighbors.
     tol : float, default=1e-6
         Relative decrease of the objective at which to stop.
     max_iter : int, default=100
@@ -359,7 +359,7 @@ class MHMF(MMMF):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------

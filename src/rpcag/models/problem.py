@@ -51,7 +51,7 @@ MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
 
 
 class Problem:
-    """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
+    """Minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
 
     Another `loss` may be given instead of the l1 norm. Then lam is only the typical
     size of an entry of the dual point, from which the first penalties are made. A graph
@@ -341,7 +341,7 @@ def observed_share(X: np.ndarray) -> float:
 def typical_size(X: np.ndarray) -> float:
     """Median size of the entries that are neither missing nor zero, as a deviation.
 
-    0.6745 is the median of |x| for a standard normal x, so standardised data have a
+    0.6745 is the median of |x| for a standard normal x, so standardized data have a
     size of about one. Unlike a mean it does not move with gross errors.
     """
     sizes = np.abs(X[(X != 0) & ~np.isnan(X)])

@@ -23,17 +23,17 @@ SHORT = 1e-3
 
 
 class RobustGraph(GraphBuilder):
-    """Nearest neighbours in the low-rank part of Robust PCA.
+    """Nearest neighbors in the low-rank part of Robust PCA.
 
-    Two samples with a gross error in the same feature are near each other in X, and a
-    graph between such samples smooths the wrong ones together. Robust PCA takes the
-    errors off first, and needs no graph for it; what it costs is one more fit. New rows
-    are projected on the low-rank part likewise before they are connected.
+    Two samples with a gross error in the same feature are near each other in X, so a
+    graph built from X would join them. Robust PCA removes the errors first, at the cost
+    of one more fit. New rows are projected onto the low-rank part before they are
+    connected.
 
-    With L = P diag(s) V^T, a row is seen as h = P diag(s)^1/2: its square is what the
-    row has of the nuclear norm, and directions with most of the variance, such as light
-    in faces, do not choose the neighbours alone. Distances are relative to ||h||, as
-    Euclidean ones between the pairs (h / ||h||, log ||h||) are.
+    With L = P diag(s) V^T, a row is represented by h = P diag(s)^1/2. So directions
+    with most of the variance, such as light in faces, do not dominate the distances.
+    Distances are Euclidean between the pairs (h / ||h||, log ||h||), that is, relative
+    to ||h||.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _with_nan(rows) -> np.ndarray:
 
 
 def _seen(rows, values: np.ndarray) -> np.ndarray:
-    """Nothing for rows that have no observed entry: they have no neighbours."""
+    """Nothing for rows that have no observed entry: they have no neighbors."""
     _, mask = rows
     if mask is None or mask.any(axis=1).all():
         return values

@@ -68,7 +68,7 @@ CLUSTERING_LAM = 2.0
 class RPCA(Decomposition):
     """Robust PCA: a low-rank matrix plus a sparse one.
 
-    minimise ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
+    minimize ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
 
     M is one where X is observed and zero where it is NaN. `gap_` bounds how far the
     objective at L is above the optimum of this problem. `explained_` and `score` tell
@@ -77,8 +77,8 @@ class RPCA(Decomposition):
     Parameters
     ----------
     n_components : int, optional
-        Columns of the embedding at the most; by default the rank that was found. The
-        low-rank matrix itself is not cut.
+        Maximum number of components of the embedding. By default the rank of L. L
+        itself is not cut.
     lam : float, "auto" or "theory", default="auto"
         Weight of the sparse part. Smaller values move more of X into it. "auto" hides
         some of the entries and chooses the weight that predicts them best. "theory" is
@@ -86,8 +86,8 @@ class RPCA(Decomposition):
         entries that are observed. It suits data that are exactly low-rank except for
         gross errors.
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by the median and the
-        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Center and scale every feature first, ignoring NaN: by a clipped mean and
+        quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     loss : {"entries", "rows", "both"}, default="entries"
@@ -113,11 +113,11 @@ class RPCA(Decomposition):
         stops the fit. While weights are chosen its ``stage`` is "weights"; a true value
         there ends the choice, and the best weights so far are used.
     checkpoint : path, optional
-        A file to which the state is saved every so often. A fit that was killed goes on
-        from there to the same answer; a fit that converged removes it. The choice of
-        weights is not saved but repeated.
+        A file to which the state is saved at regular intervals. A fit that was killed
+        continues from it to the same answer. A fit that converged removes it. The
+        choice of weights is not saved but repeated.
     checkpoint_seconds : float, default=60
-        How often.
+        Seconds between two saves.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class RPCA(Decomposition):
     center_, scale_ : ndarray of shape (n_features,) or None
         Center and scale of every feature, None if `scale` is None. The objective, its
         bound, the graph, `embedding_` and `components_` are those of
-        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
+        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -168,7 +168,7 @@ class RPCA(Decomposition):
         ``primal_residual``, ``dual_residual``, ``rank``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -245,10 +245,10 @@ class RPCA(Decomposition):
     def transform(self, X, *, adjacency=None):
         """Embedding of new rows, robust to gross errors and missing entries in them.
 
-        Every row x is split into z V in the learned subspace, smooth towards its
+        Every row x is split into z V in the learned subspace, smooth toward its
         neighbors among the rows the model was fitted on, and a sparse rest:
 
-            minimise  loss of m o (x - z V) + z diag(1/s) z^T / 2
+            minimize  loss of m o (x - z V) + z diag(1/s) z^T / 2
                       + gamma (smoothness of z on the edges to the fitted rows)
 
         The second term is what the nuclear norm asks of one row (see
@@ -535,14 +535,14 @@ class RPCA(Decomposition):
         return choice, stopped
 
     def _ties(self, X, adjacency):
-        """Curvature and pull of the smoothness towards the fitted rows: none."""
+        """Curvature and pull of the smoothness toward the fitted rows: none."""
         return np.zeros(len(X)), np.zeros((len(X), self.rank_))
 
 
 class RPCAG(RPCA):
     """Robust PCA on graphs: low-rank and smooth between alike samples, plus sparse.
 
-    minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
+    minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
 
     Phi is the Laplacian of a graph between the rows of X, M is one where X is observed
     and zero where it is NaN. The problem is convex, and `gap_` bounds how far the
@@ -555,8 +555,8 @@ class RPCAG(RPCA):
     Parameters
     ----------
     n_components : int, optional
-        Columns of the embedding at the most; by default the rank that was found. The
-        low-rank matrix itself is not cut.
+        Maximum number of components of the embedding. By default the rank of L. L
+        itself is not cut.
     lam : float, "auto" or "theory", default="auto"
         Weight of the sparse part. Smaller values move more of X into it. "auto" hides
         some of the entries and chooses the weight that predicts them best. "theory" is
@@ -573,9 +573,9 @@ class RPCAG(RPCA):
         entries that are observed. With it, ``lam="auto"`` is twice the weight of the
         theory.
     graph : "robust", "knn", "complete", "chain", builder or adjacency, default="robust"
-        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbours in
+        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbors in
         the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
-        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbours in X, for clean
+        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean
         data and errors that are marked by NaN. "complete" is the graph of the paper,
         `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
         the rows before and after it, for rows in time order. Any builder of
@@ -595,8 +595,8 @@ class RPCAG(RPCA):
         Height and width of the images that are the rows of X, and perhaps the number of
         channels, for ``feature_graph="grid"``.
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by the median and the
-        quartiles ("robust"), or by the mean and the standard deviation ("standard").
+        Center and scale every feature first, ignoring NaN: by a clipped mean and
+        quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     loss : {"entries", "rows", "both"}, default="entries"
@@ -631,7 +631,7 @@ class RPCAG(RPCA):
         saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and is not repeated once
         it has finished.
     checkpoint_seconds : float, default=60
-        How often.
+        Seconds between two saves.
 
     Attributes
     ----------
@@ -640,7 +640,7 @@ class RPCAG(RPCA):
     center_, scale_ : ndarray of shape (n_features,) or None
         Center and scale of every feature, None if `scale` is None. The objective, its
         bound, the graph, `embedding_` and `components_` are those of
-        (X - center_) / scale_. `low_rank_` and `sparse_` are in the unit of X.
+        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -671,7 +671,7 @@ class RPCAG(RPCA):
         ``primal_residual``, ``dual_residual``, ``rank``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------

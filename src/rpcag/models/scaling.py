@@ -10,6 +10,14 @@ from rpcag.linalg.blocks import column_blocks, row_blocks
 KINDS = ("robust", "standard")
 # The quartiles of a normal distribution are this many deviations apart.
 NORMAL = 1.349
+# Robust centers are means of entries that are clipped at CLIPPED quartile deviations
+# from the median. Larger values let gross errors move the center; with smaller ones it
+# is the median, which predicts skewed features with a larger squared error.
+CLIPPED = 2.5
+# Robust scales are the TAIL quantile of the distances from the median over that of a
+# normal variable, so that features with heavy tails do not dominate; at least one, and
+# at most HEAVY quartile deviations, because it may be the size of gross errors.
+TAIL, TAIL_NORMAL, HEAVY = 95, 1.96, 2.5
 # Spread of a feature, in rounding errors of its center, up to which it is constant. A
 # smaller number would turn rounding errors into a feature of unit variance.
 ROUNDING = 10
@@ -26,9 +34,12 @@ PIECE = 2**20
 def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Center and scale of every feature, ignoring NaN.
 
-    "robust": the median, and the distance of the quartiles over that of a standard
-    normal variable. Up to a quarter of the entries of a feature can be gross errors.
-    If the quartiles coincide, the scale is the standard deviation.
+    "robust": the mean of the entries, clipped at 2.5 quartile deviations from the
+    median, and the deviation by the 95 % quantile of the distances from the median,
+    between one and 2.5 quartile deviations. A quartile deviation is the distance of the
+    quartiles over that of a normal variable. Up to a quarter of the entries of a
+    feature can be gross errors. If the quartiles coincide, these are the median and the
+    standard deviation.
 
     "standard": the mean and the standard deviation.
 
@@ -40,8 +51,8 @@ def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     >>> from rpcag.models.scaling import center_and_scale
     >>> X = np.array([[1.0], [2.0], [3.0], [4.0], [999.0]])
     >>> center, scale = center_and_scale(X, "robust")
-    >>> center, scale.round(2)
-    (array([3.]), array([1.48]))
+    >>> center.round(2), scale.round(2)
+    (array([3.34]), array([3.71]))
     """
     center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     for columns in column_blocks(X.shape, PIECE, PIECE):
@@ -123,7 +134,14 @@ def _measure(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
         middle, spread = np.nanmean(Y, axis=0), deviation
     else:
         low, middle, high = np.nanpercentile(Y, [25, 50, 75], axis=0)
-        spread = np.where(high > low, (high - low) / NORMAL, deviation)
+        quartile = (high - low) / NORMAL
+        distances = Y - middle
+        tail = np.nanpercentile(np.abs(distances), TAIL, axis=0) / TAIL_NORMAL
+        spread = np.where(
+            quartile > 0, np.clip(tail, quartile, HEAVY * quartile), deviation
+        )
+        limit = CLIPPED * quartile
+        middle += np.nanmean(np.clip(distances, -limit, limit), axis=0)
     rounding = ROUNDING * float(np.finfo(X.dtype).eps) * np.abs(middle)
     varies = (spread > rounding) & (np.nanmax(Y, axis=0) > np.nanmin(Y, axis=0))
     with np.errstate(over="ignore"):

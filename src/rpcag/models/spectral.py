@@ -1,4 +1,4 @@
-"""Models of the graph alone: normalised cuts and Laplacian eigenmaps."""
+"""Models of the graph alone: normalized cuts and Laplacian eigenmaps."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,12 +13,12 @@ from rpcag.solvers.spectral import smoothest
 
 
 class NCuts(Embedding):
-    """Normalised cuts: the smoothest orthonormal vectors on a graph.
+    """Normalized cuts: the smoothest orthonormal vectors on a graph.
 
-    minimise tr(Q^T Phi Q) over Q,   Q^T Q = I
+    minimize tr(Q^T Phi Q) over Q,   Q^T Q = I
 
-    Phi is the normalised Laplacian: Q holds its eigenvectors of the smallest
-    eigenvalues. Clusters of the rows of Q are normalised cuts of the graph.
+    Phi is the normalized Laplacian: Q holds its eigenvectors of the smallest
+    eigenvalues. Clusters of the rows of Q are normalized cuts of the graph.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class NCuts(Embedding):
         1: solved as an eigenproblem.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -178,10 +178,10 @@ class NCuts(Embedding):
 class LaplacianEigenmaps(NCuts):
     """Laplacian eigenmaps: the smoothest coordinates on a graph.
 
-    minimise tr(Q^T (D - A) Q) over Q,   Q^T D Q = I
+    minimize tr(Q^T (D - A) Q) over Q,   Q^T D Q = I
 
-    Q = D^-1/2 V for the eigenvectors V of the normalised Laplacian of the smallest
-    eigenvalues. Samples without neighbours, which the problem does not see, are at the
+    Q = D^-1/2 V for the eigenvectors V of the normalized Laplacian of the smallest
+    eigenvalues. Samples without neighbors, which the problem does not see, are at the
     origin.
 
     Parameters
@@ -199,13 +199,13 @@ class LaplacianEigenmaps(NCuts):
     eigenvalues_ : ndarray of shape (n_components,)
         Of (D - A) q = mu D q, ascending.
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The Laplacian is the normalised one.
+        The Laplacian is the normalized one.
     objective_ : float
     n_iter_ : int
         1: solved as an eigenproblem.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has names.
+        Names of the columns of X, if it has any.
 
     References
     ----------

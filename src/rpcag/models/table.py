@@ -46,7 +46,7 @@ class ModelRow:
 def describe(model: type) -> ModelRow:
     """The model's row, from its docstring, its options and what it says of itself.
 
-    Docstrings open with a line and then the problem: what is minimised, "over" what,
+    Docstrings open with a line and then the problem: what is minimized, "over" what,
     and the constraints.
     """
     about: About = model._about  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def describe(model: type) -> ModelRow:
     graphs = " and ".join(GRAPHS[name] for name in GRAPHS if name in options)
     return ModelRow(
         model=model.__name__,
-        problem=f"{minimised.removeprefix('minimise ')} over {variables}",
+        problem=f"{minimised.removeprefix('minimize ')} over {variables}",
         constraints=", ".join(constraints),
         parameters=", ".join(name for name in PARAMETERS if name in options),
         graph=about.graph or graphs or "no",
@@ -94,13 +94,14 @@ def markdown() -> str:
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return f"""# The models
 
-Made from the code by `make docs`; `rpcag models` and `rpcag.list_models()` show the
-same. Samples are rows: X ≈ Q Uᵀ, `embedding_` is Q (or the scaled left singular vectors
-of L), `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples, M is
-zero where X is missing. PCA, NMF and k-means, the other three of the comparison, are
-scikit-learn's own.
+This table lists the objective of every model. `rpcag models` and `rpcag.list_models()`
+show the same. `make docs` makes the page from the code.
 
 {table}
+
+Samples are rows, and X ≈ Q Uᵀ. `embedding_` is Q, or the scaled left singular vectors
+of L, and `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples. M is
+zero where X is missing. For PCA, NMF and k-means, use scikit-learn.
 """
 
 

@@ -258,7 +258,7 @@ def draw_video(page: Page, records: list[dict]) -> list[str]:
             "panels": {"frame": [[0, ..., 255], ...], "RPCA": ..., "RPCAG": ...},
         }
 
-    Every panel is a list of frames, each of height * width grey values from 0 to 255.
+    Every panel is a list of frames, each of height * width gray values from 0 to 255.
     """
     parts = []
     for record in records:
@@ -276,7 +276,7 @@ def draw_video(page: Page, records: list[dict]) -> list[str]:
 def strips(
     page: Page, panels: dict[str, np.ndarray], shape: Iterable[int], names: list[str]
 ) -> str:
-    """Rows of grey images from 0 to 255 beside each other, with one slider."""
+    """Rows of gray images from 0 to 255 beside each other, with one slider."""
     return page.widget(
         "viewer",
         group=None,

@@ -23,7 +23,7 @@ from rpcag.page.words import certificate, count, fit, share
 
 # Components one can choose from.
 COMPONENTS = 8
-# Labels that colour and shape tell apart; more than these, if numbers, are a scale.
+# Labels that color and shape tell apart; more than these, if numbers, are a scale.
 CLASSES = 28
 LEGEND = 60
 VALUES = 200  # singular values drawn
@@ -124,7 +124,7 @@ def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     )
     told = list(kept.notes)
     if images:
-        told.append("Values beyond the ends of a scale have the colours of its ends.")
+        told.append("Values beyond the ends of a scale have the colors of its ends.")
     notes = [hint(" ".join(told))] if told else []
     return [viewer, *notes, *_components(page, found)]
 
@@ -164,16 +164,16 @@ def _matrices(kept: Extract) -> dict[str, pack.Packed]:
 
 
 def _scales(kept: Extract) -> dict[str, Any]:
-    """Centre and spread of every feature, and whether they differ too much to share."""
+    """Center and spread of every feature, and whether they differ too much to share."""
     L = kept.low_rank
-    centre, spread = np.median(L, axis=0), L.std(axis=0)
+    center, spread = np.median(L, axis=0), L.std(axis=0)
     flat = spread <= 1e-9 * np.abs(L).max(initial=0.0)
     usual = float(np.median(spread[~flat])) if (~flat).any() else 1.0
-    own = bool(centre.std() > 3 * usual) or (
+    own = bool(center.std() > 3 * usual) or (
         bool((~flat).any()) and float(spread.max() / spread[~flat].min()) > 20
     )
     spread = np.where(flat, usual, spread)
-    return {"centre": _floats(centre), "spread": _floats(spread), "own_scales": own}
+    return {"center": _floats(center), "spread": _floats(spread), "own_scales": own}
 
 
 # -- embedding -------------------------------------------------------------------------
@@ -196,12 +196,12 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
         names=[found.samples[i] for i in kept.rows],
         axis_names=names,
         describes=f"{count(len(Z), 'sample')} along {' and '.join(names[:3])}.",
-        **colours(labels, len(Z)),
+        **colors(labels, len(Z)),
     )
     parts = [cloud]
     total = found.embedding.shape[1]
     if total > COMPONENTS:
-        parts.append(hint(f"Of {total:,} components the first {COMPONENTS} are here."))
+        parts.append(hint(f"The first {COMPONENTS} of {total:,} components are shown."))
     return parts + _weights(page, found)
 
 
@@ -229,7 +229,7 @@ def _weights(page: Page, found: Decomposition) -> list[str]:
     return [chart]
 
 
-def colours(labels: list[str] | None, count: int) -> dict[str, Any]:
+def colors(labels: list[str] | None, count: int) -> dict[str, Any]:
     """Classes and codes of labels, or numbers for a scale: the labels or the order."""
     order = {"numbers": list(range(count)), "ends": ["first sample", "last"]}
     nothing: dict[str, Any] = {"classes": None, "codes": None, **order}
@@ -284,7 +284,7 @@ def _history(found: Decomposition) -> list[list]:
 def _objective(page: Page, found: Decomposition) -> list[str]:
     history = _history(found)
     if not history:
-        return [empty("No certificates were recorded on the way.")]
+        return [empty("No certificates were recorded.")]
     steps, objective, bound, _ = history
     values = np.array([objective, bound])
     far = values.min() > 0 and values.max() > 30 * values.min()
@@ -296,7 +296,7 @@ def _objective(page: Page, found: Decomposition) -> list[str]:
             {"name": "lower bound", "x": steps, "y": bound},
         ],
         x_name="iteration",
-        y_name="objective, and what no answer can be below",
+        y_name="objective and its lower bound",
         y_scale="log" if far else "linear",
         describes=f"The objective ends at {objective[-1]:.6g}, its lower bound at "
         f"{bound[-1]:.6g}.",
@@ -307,7 +307,7 @@ def _objective(page: Page, found: Decomposition) -> list[str]:
 def _gap(page: Page, found: Decomposition) -> list[str]:
     history = _history(found)
     if not history:
-        return [empty("No certificates were recorded on the way.")]
+        return [empty("No certificates were recorded.")]
     steps, _, _, gap = history
     if max(gap) <= 0:
         return [empty("The gap is zero to the last digit.")]
@@ -322,7 +322,7 @@ def _gap(page: Page, found: Decomposition) -> list[str]:
         "figure",
         series=series,
         x_name="iteration",
-        y_name="relative distance of the two, at most",
+        y_name="certified relative gap",
         y_scale="log",
         describes=f"The certified gap ends at {gap[-1]:.2g}.",
     )

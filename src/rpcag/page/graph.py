@@ -24,13 +24,13 @@ def graph_parts(page: Page, graph) -> list[str]:
     pieces = csgraph.connected_components(graph, directed=False)[0] - alone
     told = (
         f"{count(len(weights), 'edge')} between {count(len(degrees), 'sample')}, "
-        f"{degrees.mean():.1f} neighbours on average; in "
+        f"{degrees.mean():.1f} neighbors on average; in "
         f"{'one piece' if pieces == 1 else f'{pieces:,} pieces'}"
     )
     if alone:
-        told += f", and {count(alone, 'sample')} without neighbours"
+        told += f", and {count(alone, 'sample')} without neighbors"
     charts = [
-        _histogram(page, degrees, "neighbours", "samples"),
+        _histogram(page, degrees, "neighbors", "samples"),
         _histogram(page, weights, "weight of an edge", "edges"),
     ]
     return [hint(told + "."), '<div class="charts">', *charts, "</div>"]

@@ -26,7 +26,7 @@ def signed(A: np.ndarray, *, by_column: bool = False) -> Packed:
     """With signs, in steps that are finer near zero; zero stays zero.
 
     A code c in -127..127 stands for unit (c / 127)^3, so a value of any size down to
-    a millionth of the largest is told with a few per cent of itself or better.
+    a millionth of the largest is told with a few percent of itself or better.
     """
     low, high = _ends(A, by_column)
     unit = np.maximum(np.abs(low), np.abs(high))

@@ -119,14 +119,14 @@ def _beside(report: Report) -> list[str]:
         '<div class="controls" hidden>'
         + _select("protocol and graph", "setup", names)
         + _select("data", "dataset", {name: name for name in report.datasets})
-        + '<label>colour <select data-colours="yes">'
+        + '<label>color <select data-colors="yes">'
         '<option value="by-difference">difference to the paper</option>'
         '<option value="by-error">error</option>'
         '<option value="">none</option></select></label></div>'
     )
     legend = (
         '<p class="hint"><span class="swatch lower"></span>lower than the paper’s, '
-        '<span class="swatch higher"></span>higher; full colour at 20 points. The '
+        '<span class="swatch higher"></span>higher; full color at 20 points. The '
         "paper chose parameters by the labels, and so does the oracle; the fair "
         "protocol does not, so its errors are the higher ones.</p>"
     )

@@ -1,4 +1,4 @@
-"""Tables of a study as HTML that sorts, with colours."""
+"""Tables of a study as HTML that sorts, with colors."""
 
 import re
 
@@ -9,7 +9,7 @@ from rpcag.study.results import Cell, ranks
 from rpcag.study.tables import Table, percent, signed
 
 OURS = "RPCAG"
-# Points of difference to the paper that get the full colour.
+# Points of difference to the paper that get the full color.
 FULL = 20.0
 # Names of rows longer than this are broken into lines.
 LONG = 22
@@ -61,7 +61,7 @@ def _cell(text: str, best: bool) -> str:
 
 
 def beside_html(report: Report, dataset: str, cells: Cell, spread: Cell) -> str:
-    """One data set: our errors, and small the printed ones, coloured by either."""
+    """One data set: our errors, and small the printed ones, colored by either."""
     columns = corruptions_of(cells, dataset)
     models = {model for name, _, model in cells if name == dataset}
     order = [m for m in METHODS if m in models] + sorted(models - set(METHODS))

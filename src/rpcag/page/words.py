@@ -97,7 +97,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 
 def share(part: float) -> str:
-    """A share in per cent, that is not rounded to none or all."""
+    """A share in percent that is not rounded to none or all."""
     percent = 100 * part
     if 0 < percent < 0.1:
         return "less than 0.1 %"

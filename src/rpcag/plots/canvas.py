@@ -1,4 +1,4 @@
-"""What all pictures share: axes to draw on, colours, files."""
+"""What all pictures share: axes to draw on, colors, files."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from rpcag.atomic import write_atomically
 
-GREYS = mpl.colormaps["gray"].with_extremes(bad="#c8553d")
+GRAYS = mpl.colormaps["gray"].with_extremes(bad="#c8553d")
 SIGNED = mpl.colormaps["RdBu_r"].with_extremes(bad="#dddddd")
 BLUE, RED = "#1f5a99", "#c8553d"
 SMALL = 8

@@ -10,7 +10,7 @@ from rpcag.plots.canvas import BLUE, RED, SMALL, many_axes, one_axes, plain
 def singular_values(
     source, *, label: str | None = None, log: bool = False, ax: Axes | None = None
 ) -> Axes:
-    """Singular values in descending order.
+    """Plot singular values in descending order.
 
     Call it again on the same axes, each time with a `label`, to compare models.
 
@@ -48,7 +48,7 @@ def singular_values(
 
 
 def convergence(source, *, axes=None) -> np.ndarray:
-    """Objective and lower bound, and below them the gap, iteration by iteration.
+    """Plot objective and lower bound, and the gap, against iterations.
 
     The optimum of the problem lies in the shaded band.
 
@@ -174,9 +174,9 @@ def _path(axes: np.ndarray, results: dict, errors: np.ndarray, lam, gammas) -> N
     error = errors[chosen]
     spread = np.nan_to_num(results["std_test_score"][chosen])
     (line,) = axes[0].plot(places, error, "o-", markersize=4, label=f"lam {lam:.3g}")
-    colour = line.get_color()
+    color = line.get_color()
     axes[0].fill_between(
-        places, error - spread, error + spread, color=colour, alpha=0.15, linewidth=0
+        places, error - spread, error + spread, color=color, alpha=0.15, linewidth=0
     )
     ranks = results["mean_rank"][chosen]
-    axes[1].plot(places, ranks, "o-", markersize=4, color=colour)
+    axes[1].plot(places, ranks, "o-", markersize=4, color=color)

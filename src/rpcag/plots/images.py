@@ -1,4 +1,4 @@
-"""The data beside its low-rank and its sparse part."""
+"""Plots of the data with its low-rank and sparse parts."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.graphs.inputs import with_nan
-from rpcag.plots.canvas import GREYS, SIGNED, SMALL, many_axes
+from rpcag.plots.canvas import GRAYS, SIGNED, SMALL, many_axes
 
 
 def decomposition(
@@ -18,23 +18,21 @@ def decomposition(
     samples: int | Sequence[int] | None = None,
     axes=None,
 ) -> np.ndarray:
-    """The data, its low-rank and its sparse part below one another; gaps stand out.
+    """Plot the data, its low-rank part and its sparse part.
 
     Parameters
     ----------
     source : fitted model, or dict of str to array of shape (n_samples, n_features)
-        Of a model: its data, `low_rank_` and `sparse_`. Of a dict: every array under
-        its name. What is called "sparse" is drawn with signs around white, all else in
-        the grey scale of what is called "low-rank", or of the first: gross errors in
-        the data must not make all else dark.
+        A model shows its data, `low_rank_` and `sparse_`. A dict shows every array
+        under its name. The array "sparse" is drawn with signs, in red and blue. The
+        others share the gray scale of "low-rank", or of the first array.
     image_shape : tuple of int, optional
-        Rows are images of this shape, and one is drawn beside the other. Without it
-        every part is one picture, samples downwards.
+        Shape of the images in the rows. Without it, every part is drawn as one matrix.
     X : array of shape (n_samples, n_features), optional
-        The data of the model, to show what was missing; otherwise L + S.
+        The data of the model, to show missing entries. Default: L + S.
     samples : int or sequence of int, optional
-        Which rows to draw, or how many at even distances; by default up to ten images,
-        or all rows of a matrix.
+        Rows to draw, or the number of evenly spaced rows. Default: up to ten images, or
+        all rows of a matrix.
     axes : array of axes, optional
         Of shape (parts, images), or (1, parts) without an `image_shape`.
 
@@ -121,15 +119,15 @@ def _rows(samples, n: int, default: int) -> np.ndarray:
 
 
 def _draw(ax: Axes, picture, name: str, parts, **options) -> None:
-    """In the common grey scale, or with signs if it is called sparse."""
+    """In the common gray scale, or with signs if it is called sparse."""
     if name == "sparse":
         high = _largest(np.abs(parts[name])) or 1.0
-        low, colours = -high, SIGNED
+        low, colors = -high, SIGNED
     else:
         scale = parts.get("low-rank", next(iter(parts.values())))
-        low, high, colours = -_largest(-scale), _largest(scale), GREYS
+        low, high, colors = -_largest(-scale), _largest(scale), GRAYS
     ax.imshow(
-        np.ma.masked_invalid(picture), cmap=colours, vmin=low, vmax=high, **options
+        np.ma.masked_invalid(picture), cmap=colors, vmin=low, vmax=high, **options
     )
     ax.tick_params(labelsize=SMALL)
 

@@ -21,17 +21,16 @@ def phase(
     Parameters
     ----------
     values : array of shape (n_ranks, n_errors)
-        Logarithms of errors; NaN where nothing was measured, which is left white.
+        Logarithms of errors. NaN is left white.
     ranks, errors : sequences
-        What the rows and the columns of `values` stand for. As in Candès et al. the
-        rank is on the horizontal axis and the errors are on the vertical one.
+        Ranks of the rows and shares of errors of the columns of `values`. The rank is
+        on the horizontal axis.
     span : tuple of float, optional
-        Values of the darkest and the lightest colour; by default the least and the
-        largest value.
+        Values of the darkest and the lightest color. Default: the range of the values.
     recovered : float, optional
         A line is drawn around the cells at or below this value.
     label : str
-        Name of the scale of colours.
+        Label of the color scale.
     ax : matplotlib axes, optional
     """
     V = np.asarray(values, dtype=float)

@@ -21,16 +21,16 @@ def embedding(
     dimensions: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Scatter of two or three successive components, coloured by class or value.
+    """Scatter plot of two or three components, colored by class or value.
 
     Parameters
     ----------
     source : fitted model, or array of shape (n_samples, n_components)
         A model's `embedding_`, or points.
     labels : array of shape (n_samples,), optional
-        Classes, or real numbers, which get a scale of colours.
+        Classes, or real numbers, which are shown on a color scale.
     first : int, default=0
-        The component on the horizontal axis.
+        Component on the horizontal axis, from 0.
     dimensions : {2, 3}, optional
         By default those of `ax`, or 2.
     ax : matplotlib axes, optional
@@ -120,13 +120,13 @@ def degrees(source, *, bins: int = 30, ax: Axes | None = None) -> Axes:
     ax.hist(d, bins=bins, range=(0, d.max(initial=0.0) or 1.0), color=BLUE)
     plain(ax)
     lonely = int(np.sum(d == 0))
-    alone = f" ({lonely} without neighbours)" if lonely else ""
+    alone = f" ({lonely} without neighbors)" if lonely else ""
     ax.set(xlabel="degree", ylabel=f"samples{alone}", xlim=(0, None))
     return ax
 
 
 def scatter(ax: Axes, Z: np.ndarray, labels, size: float = 7, **style) -> None:
-    """Points in two or three dimensions, coloured by class or value."""
+    """Points in two or three dimensions, colored by class or value."""
     options: dict[str, Any] = {**style, "s": size, "linewidths": 0}
     if labels is None:
         ax.scatter(*Z.T, color=BLUE, **options)
@@ -143,10 +143,10 @@ def scatter(ax: Axes, Z: np.ndarray, labels, size: float = 7, **style) -> None:
         ax.figure.colorbar(points, ax=ax, shrink=0.8)
         return
     few = len(classes) <= 10
-    colours = mpl.colormaps["tab10" if few else "turbo"]
+    colors = mpl.colormaps["tab10" if few else "turbo"]
     for k, name in enumerate(classes):
-        colour = colours(k if few else k / (len(classes) - 1))
-        ax.scatter(*Z[labels == name].T, color=colour, label=str(name), **options)
+        color = colors(k if few else k / (len(classes) - 1))
+        ax.scatter(*Z[labels == name].T, color=color, label=str(name), **options)
     if len(classes) <= 20:
         ax.legend(fontsize=7, markerscale=2, frameon=False, loc="best", ncols=2)
 

@@ -78,7 +78,7 @@ def admm(
     checkpoint: Checkpoint | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Result:
-    """Minimise g(L) + sum_i f_i(L) over L, to a proven relative duality gap `tol`.
+    """Minimize g(L) + sum_i f_i(L) over L, to a proven relative duality gap `tol`.
 
     Every f_i gets a copy P_i of L with penalty r_i and scaled multiplier U_i. Given L
     the copies do not meet, so there are two blocks. With R = sum_i r_i:

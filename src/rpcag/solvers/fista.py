@@ -90,7 +90,7 @@ def fista(
     max_iter: int,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Result:
-    """Minimise ||M o (X - L)||_1 + h(L) over L, to a proven relative duality gap `tol`.
+    """Minimize ||M o (X - L)||_1 + h(L) over L, to a proven relative duality gap `tol`.
 
     Proximal gradient steps with momentum, which is dropped whenever the step and the
     momentum point in opposite directions (O'Donoghue and Candès):
@@ -228,7 +228,7 @@ def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentu
         v += g
         v *= -step
         v += z
-        # prox: v moves towards x by at most the step; where x is missing it stays.
+        # prox: v moves toward x by at most the step; where x is missing it stays.
         np.subtract(v, x, out=old)
         if has_missing:
             np.copyto(old, 0, where=np.isnan(old))
@@ -359,9 +359,9 @@ def fista_rows(
     tol: float = 1e-6,
     max_iter: int = 20_000,
 ) -> tuple[np.ndarray, int]:
-    """Rows l next to fixed neighbours, each by itself and stopped by itself.
+    """Rows l next to fixed neighbors, each by itself and stopped by itself.
 
-    minimise ||m o (x - l)||_1 + curvature ||l||^2 - 2 l pull^T + b l Phi l^T
+    minimize ||m o (x - l)||_1 + curvature ||l||^2 - 2 l pull^T + b l Phi l^T
 
     with Phi the Laplacian between the columns and `top` its largest eigenvalue. A row
     has converged if its gradient step, divided by the step length, is below `tol`. That

@@ -37,7 +37,7 @@ REFINED, GUARD = 400, 10
 def glpca(
     X: np.ndarray, Phi: Laplacian, gamma: float, d: int, constant: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) subject to Q^T Q = I.
+    """Minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) subject to Q^T Q = I.
 
     Given Q the best U is X^T Q, and the objective is ||X||^2 - tr(Q^T G Q) with
     G = X X^T - gamma Phi: Q holds the eigenvectors of the d largest eigenvalues of G.
@@ -123,7 +123,7 @@ def rglpca(
     tol: float,
     max_iter: int,
 ) -> RobustFactors:
-    """Minimise ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) subject to Q^T Q = I.
+    """Minimize ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) subject to Q^T Q = I.
 
     ADMM on P = Q U^T, with the norm on P, penalty mu and scaled multiplier C:
 

@@ -1,4 +1,4 @@
-"""Graph-regularised non-negative factors, one column at a time."""
+"""Graph-regularized non-negative factors, one column at a time."""
 
 from typing import NamedTuple
 
@@ -38,20 +38,20 @@ def gnmf(
     max_iter: int,
     null: NullSpace | None = None,
 ) -> NonNegativeFactors:
-    """Minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q), Q, U >= 0, ||u_k|| = 1.
+    """Minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q), Q, U >= 0, ||u_k|| = 1.
 
-    Without the unit norms the problem has no minimiser: Q / c, c U lowers the
-    smoothness for nothing. They are kept by minimising the scale-free
+    Without the unit norms the problem has no minimizer: Q / c, c U lowers the
+    smoothness for nothing. They are kept by minimizing the scale-free
 
         F = ||X - Q U^T||_F^2 + gamma sum_k ||u_k||^2 s_k,   s_k = q_k^T Phi q_k
 
-    and moving norms from u_k to q_k. Columns are minimised over one by one:
+    and moving norms from u_k to q_k. Columns are minimized over one by one:
 
         u_k = max(0, R_k^T q_k) / (||q_k||^2 + gamma s_k)
         q_k = max(0, q_k - g / (||u_k||^2 + 2 gamma Phi_ii))
 
     with R_k = X - sum_{j != k} q_j u_j^T and g half the gradient of F in q_k.
-    The first is exact; the second minimises a bound that touches F at q_k, since
+    The first is exact; the second minimizes a bound that touches F at q_k, since
     Phi <= 2 diag(Phi). So F never increases. A projected Newton step (`_leap`) goes
     before the second where there is a graph: 5 to 20 times fewer iterations.
     (Multiplicative updates have looser bounds: after 300 of them the objective on 1200

@@ -30,7 +30,7 @@ from rpcag.solvers.result import (
 )
 
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
-# and digits: docs/notation.md.
+# and digits: docs/design_solver.md.
 WITH_GRAPH = (0.5, 0.7)
 # After so many iterations the first of them is doubled: a small penalty finds the rank
 # sooner, a larger one the rest.
@@ -98,7 +98,7 @@ def lowrank(
     callback: Callable[[Progress], bool | None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
-    """Minimise ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L).
+    """Minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L).
 
     The ADMM of `rpcag.solvers.admm.admm`, with three changes. The singular value step
     is inexact: one power step from the last singular vectors, A -> U U^T A with U an

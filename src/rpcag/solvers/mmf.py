@@ -1,4 +1,4 @@
-"""Manifold matrix factorisation: the closed form, and its mixtures of graphs."""
+"""Manifold matrix factorization: the closed form, and its mixtures of graphs."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
 def mmf(
     X: np.ndarray, Phi: Laplacian, gamma: float, d: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) subject to U^T U = I.
+    """Minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) subject to U^T U = I.
 
     With B = (I + gamma Phi)^-1 the best Q for a given U is B X U, and the objective is
     ||X||^2 - tr(U^T X^T B X U): U holds the eigenvectors of the d largest eigenvalues

@@ -122,7 +122,7 @@ class Panel:
         self.Y = self.E @ self.Q
 
     def zero(self, penalty: float) -> None:
-        """All rows of V at zero, or at the centre."""
+        """All rows of V at zero, or at the center."""
         self.V = np.zeros(self.shape, self.dtype)
         if self._centre is not None:
             self.V += self._centre.astype(self.dtype)

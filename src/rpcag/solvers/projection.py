@@ -33,14 +33,14 @@ def project(
 ) -> tuple[np.ndarray, int]:
     """Coordinates z of new rows x in the subspace, robust to gross errors in x.
 
-    Every row minimises, independently of the others,
+    Every row minimizes, independently of the others,
 
         l(m o (z V - x)) + z diag(1/s) z^T / 2 + curvature ||z||^2 / 2 - z pull^T
 
     The quadratic diag(1/s) is the nuclear norm seen by one row: ||L||_* is the least
     value of tr(L C^-1 L^T)/2 + tr(C)/2 over C, at C = (L^T L)^1/2. So the rows of the
     fitted model satisfy the same optimality condition, and a training row joined to
-    its neighbours gets its own coordinates back. ADMM on P = z V: since V V^T = I the
+    its neighbors gets its own coordinates back. ADMM on P = z V: since V V^T = I the
     z-step is diagonal. Each row stops at its own duality gap, relative to its loss at
     zero, so that no row's answer depends on the others in the batch. Returns the
     coordinates and the number of rows that have not converged.

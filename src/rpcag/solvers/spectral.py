@@ -11,9 +11,9 @@ from rpcag.linalg.shifted import Laplacian
 def smoothest(
     Phi: Laplacian, root: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise tr(Q^T Phi Q) subject to Q^T Q = I: the k lowest eigenpairs of Phi.
+    """Minimize tr(Q^T Phi Q) subject to Q^T Q = I: the k lowest eigenpairs of Phi.
 
-    Phi is a normalised Laplacian, `root` the square roots of the degrees. Phi acts on
+    Phi is a normalized Laplacian, `root` the square roots of the degrees. Phi acts on
     every connected component by itself, and vanishes on D^1/2 1 of each; so the null
     space is written down, exactly and in a fixed basis, and only what lies above it is
     computed, each component for itself. The first vector is D^1/2 1 of the whole graph.
@@ -69,7 +69,7 @@ def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
     units = []
     for part in parts:
         norm = np.linalg.norm(root[part])
-        # A vertex without neighbours is a component of its own.
+        # A vertex without neighbors is a component of its own.
         units.append(root[part] / norm if norm > 0 else np.ones(1))
     total = np.linalg.norm(masses)
     for part, unit, mass in zip(parts, units, masses, strict=True):

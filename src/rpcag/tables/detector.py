@@ -25,7 +25,7 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
 
         min(sqrt(z^2 + e^2), 10),
 
-    where z is the distance of a cell from the median of its feature and e that from its
+    where z is the distance of a cell from the center of its feature and e that from its
     prediction by `RobustImputer`, both in robust deviations of the feature. So a row is
     unusual if its values are far from the center, or do not fit to each other.
 

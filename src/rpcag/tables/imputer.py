@@ -229,7 +229,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         return self._all_features(cells.wrong, False)
 
     def predict_cells(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Cells of new rows in robust deviations from the median, and predictions.
+        """Cells of new rows, robustly centered and scaled, and predictions.
 
         Every cell is predicted from other cells of its row. Only features that are not
         constant are returned.
@@ -322,7 +322,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         return X
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        """The features that are not constant, in robust deviations from the median."""
+        """The features that are not constant, robustly centered and scaled."""
         live = X if self._live.all() else X[:, self._live]
         dtype = np.float32 if X.size > SINGLE else X.dtype
         return standardize(live, self._center, self._scale, dtype)
@@ -346,6 +346,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         low, high = np.nanmin(X[:, some], axis=0), np.nanmax(X[:, some], axis=0)
         self._live[some] = high > low
         self._center, self._scale = center_and_scale(X[:, self._live], "robust")
+        self._middle = (self.statistics_[self._live] - self._center) / self._scale
         self.indicator_ = None
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(X)
@@ -397,22 +398,26 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         model = self._fit_model(seen)
         predicted = cross_predict(seen, model, folds=folds, callback=self._watch())
         predicted = np.where(wrong, model.low_rank_, predicted)
-        plain = _no_better(Z, predicted, observed & ~wrong)
-        predicted[:, plain] = 0
+        plain = _no_better(Z, predicted, self._middle, observed & ~wrong)
+        predicted[:, plain] = self._middle[plain]
         predicted[~observed] = np.nan
         return _Fit(model, predicted, plain)
 
     def _medians(self, Z: np.ndarray) -> tuple[None, _Cells]:
-        observed = ~np.isnan(Z)
-        zeros = np.where(observed, 0.0, np.nan)
-        self.threshold_ = np.inf
-        self._sizes = self._score_sizes = PredictionError(Z, zeros, observed)
+        """Medians instead of a model, for a table that is too small for one."""
+        predicted = np.broadcast_to(self._middle, Z.shape)
+        errors, observed = Z - predicted, ~np.isnan(Z)
+        self._sizes = self._score_sizes = PredictionError(errors, predicted, observed)
+        self._levels, self.threshold_ = [], np.inf
         self._plain = np.ones(Z.shape[1], bool)
         self._weights = np.ones(Z.shape, np.float32)
-        scale = self._sizes.scale(np.zeros(Z.shape), np.ones(Z.shape))
-        scores = np.abs(Z) / scale
-        wrong = np.zeros(Z.shape, bool)
-        return None, _Cells(zeros, np.zeros(Z.shape), scale, scores, wrong)
+        return None, self._of_medians(Z)
+
+    def _of_medians(self, Z: np.ndarray) -> _Cells:
+        middle = np.broadcast_to(self._middle, Z.shape).astype(Z.dtype)
+        scale = self._sizes.scale(middle, np.ones(Z.shape))
+        scores = np.abs(Z - middle) / scale
+        return _Cells(middle, middle, scale, scores, np.zeros(Z.shape, bool))
 
     def _fit_model(self, Z: np.ndarray) -> RPCAG:
         model = RPCAG(
@@ -448,7 +453,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         del self._weights, ratios
         left, total = np.full((2, X.shape[1]), np.nan)
         left[self._live] = self._scale * _root_mean_square(errors)
-        median = np.where(known, Z, np.nan)  # Z is zero at the median
+        median = np.where(known, Z - self._middle, np.nan)
         total[self._live] = self._scale * _root_mean_square(median)
         self.prediction_error_, self.median_error_ = left, total
         self.explained_ = 1 - (left / total) ** 2
@@ -462,10 +467,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Z = self._scaled(X)
         observed = ~np.isnan(Z)
         if self.model_ is None:
-            zeros = np.zeros(Z.shape)
-            scale = self._sizes.scale(zeros, np.ones(Z.shape))
-            scores = np.abs(Z) / scale
-            return X, _Cells(zeros, zeros, scale, scores, np.zeros(Z.shape, bool))
+            return X, self._of_medians(Z)
         if not (self.repair if wrong is None else wrong) and observed.all():
             none = np.zeros(Z.shape, bool)
             return X, _Cells(Z, Z, np.ones(Z.shape), np.full(Z.shape, np.nan), none)
@@ -495,7 +497,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     def _low_rank(self, Z: np.ndarray, L: np.ndarray) -> np.ndarray:
         """L, and the median of features that it predicts no better."""
-        return np.where(self._plain, 0.0, L).astype(Z.dtype)
+        return np.where(self._plain, self._middle, L).astype(Z.dtype)
 
     # ---- output ----
 
@@ -557,10 +559,10 @@ def check_share(name: str, value) -> None:
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
 
 
-def _no_better(Z, predicted, known) -> np.ndarray:
-    """Features that are predicted no better than by their median, which is zero."""
+def _no_better(Z, predicted, middle, known) -> np.ndarray:
+    """Features that are predicted no better than by their median."""
     left = np.where(known, Z - predicted, np.nan)
-    total = np.where(known, Z, np.nan)
+    total = np.where(known, Z - middle, np.nan)
     # Truncated like the criterion of the weights: gross errors count little.
     limit = LIMIT * np.maximum(np.nanquantile(np.abs(total), 0.8, axis=0), 1e-12)
     squares = [

@@ -68,7 +68,7 @@ class PredictionError:
 
 
 def row_factors(ratios: np.ndarray) -> np.ndarray:
-    """Median ratio of the other cells of the row, shrunk towards 1, and at least 1."""
+    """Median ratio of the other cells of the row, shrunk toward 1, and at least 1."""
     found = np.empty_like(ratios)
     for rows in row_blocks(ratios.shape):
         typical, n_others = _median_of_others(ratios[rows])

@@ -1,6 +1,6 @@
 """The terms of the objectives: value, proximity operator, convex conjugate.
 
-A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimiser over P of
+A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimizer over P of
 ``f(P) + ||P - Y||^2 / (2 step)``, and what a duality-gap certificate needs of it:
 
 - norms that can be the central term have ``dual_norm(Y)``: f* is the indicator of

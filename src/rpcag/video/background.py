@@ -1,4 +1,4 @@
-"""A model of the background of a fixed camera, for the frames it saw and for others."""
+"""A model of the background of a fixed camera."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from rpcag.video.motion import moving
 
 MODELS = ("rpcag", "rpca", "frpcag")
 BLOCK = 32  # frames at a time, where all at once is not needed
-# How far the background of a frame may be from the mean of those of its neighbours, in
+# How far the background of a frame may be from the mean of those of its neighbors, in
 # deviations of the noise. Without a nuclear norm, within the noise, or it is followed.
 REACH = {"rpcag": 4.0, "frpcag": 0.25}
 
@@ -29,7 +29,7 @@ def check_model(name: str) -> str:
 
 
 def weight_of_noise(shape: tuple[int, int]) -> float:
-    """The lam at which noise alone has no background.
+    """Return the lam at which noise alone gives no background.
 
     Noise is in every entry, so the multiplier is lam times a matrix of signs. As long
     as its spectral norm, about lam (sqrt(n) + sqrt(p)), is below one, L = 0 is optimal.
@@ -49,7 +49,7 @@ def resolve_lam(lam: float | str, shape: tuple[int, int]) -> float:
 
 
 def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
-    """Refuse what the model would not look at."""
+    """Raise an error for weights that the model does not use."""
     if model == "frpcag" and lam != "auto":
         raise ValueError(f"lam of frpcag is one, got {lam}; gamma weighs against it")
     if isinstance(gamma, str) and gamma != "auto":
@@ -62,11 +62,11 @@ def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
 
 
 def automatic_gamma(weight: float, reach: float) -> float:
-    """The gamma that lets backgrounds depart from their neighbours by no more.
+    """Return the gamma that bounds the distance of a background from its neighbors.
 
     Where S is not zero, optimality reads weight sign(S) = 2 gamma Phi L + N with N a
     subgradient of the nuclear norm, small in any one entry. With degrees of about one
-    (Phi L) is a frame's background minus the mean of its neighbours', so that is at
+    (Phi L) is a frame's background minus the mean of its neighbors', so that is at
     most weight / (2 gamma).
     """
     return weight / (2 * reach)
@@ -78,30 +78,29 @@ class BackgroundModel:
     Parameters
     ----------
     model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
-        `rpcag.RPCAG`, without its graph `rpcag.RPCA`, or `rpcag.FRPCAG` with a second
-        graph between pixels that touch.
+        `rpcag.RPCAG`, `rpcag.RPCA` (no graph), or `rpcag.FRPCAG` with a second graph
+        between neighboring pixels.
     gamma : float or "auto", default="auto"
         Weight of the smoothness between frames, for values between 0 and 1. "auto"
-        follows the noise of the video, see `automatic_gamma`.
+        depends on the noise of the video.
     lam : float, "auto" or "paper", default="auto"
-        Weight of the sparse part; "auto" is `weight_of_noise`, "paper" the paper's
-        1 / sqrt(max(n, p)).
+        Weight of the sparse part. "auto" is 1 / (sqrt(n) + sqrt(p)), at which noise
+        alone gives no background. "paper" is 1 / sqrt(max(n, p)).
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
-        "frames" is `rpcag.video.graph.FrameGraph`.
+        "frames" joins frames with the same light.
     skip_motion : bool, default=True
-        Whether entries that are in motion, see `rpcag.video.motion`, are missing to the
-        model: they are no background.
+        Whether to mask moving entries out of the fit.
     tol, max_iter, callback
-        As of the model.
+        As in `rpcag.RPCAG`.
 
     Attributes
     ----------
     estimator_ : RPCAG, RPCA or FRPCAG
-        As fitted, to values between 0 and 1.
+        The fitted model of values between 0 and 1.
     rule_ : MaskRule
     noise_ : float
     moving_ : float
-        Share of the entries that were left out.
+        Share of the entries that were masked out.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class BackgroundModel:
         return self
 
     def background(self, frames: np.ndarray) -> np.ndarray:
-        """Of frames that need not be those of `fit`, between 0 and 1."""
+        """Return the background of any frames, with values between 0 and 1."""
         if not hasattr(self, "estimator_"):
             raise NotFittedError("this BackgroundModel has seen no frames: call fit")
         X = self._rows(frames)
@@ -156,11 +155,11 @@ class BackgroundModel:
         return self._images(Z @ self.estimator_.components_)
 
     def fitted_background(self, frames: Any) -> np.ndarray:
-        """Of the frames of `fit` with these numbers."""
+        """Return the background of the frames of `fit` with these numbers."""
         return self._images(self.estimator_.low_rank_[frames])
 
     def mask(self, frames: np.ndarray, background: np.ndarray) -> np.ndarray:
-        """True on what moves; see `rpcag.video.masks`."""
+        """Return a mask that is True where something moves."""
         return self.rule_(scaled(frames), background)
 
     def _estimator(self, shape: tuple[int, int]):
@@ -190,7 +189,7 @@ class BackgroundModel:
         return FRPCAG(**weights, feature_graph=pixels, **options)
 
     def _still(self, X: np.ndarray) -> np.ndarray:
-        """X without what is in motion."""
+        """X with NaN at moving entries."""
         self.moving_ = 0.0
         if not self.skip_motion:
             return X
@@ -203,7 +202,7 @@ class BackgroundModel:
         return still.reshape(X.shape)
 
     def _rule(self, X: np.ndarray) -> MaskRule:
-        """From at most some hundred of the frames."""
+        """Estimate the mask rule from at most a few hundred frames."""
         estimate = MaskEstimate(self.noise_, self._graph.step_)
         some = np.arange(0, len(X), max(1, len(X) // 256))
         for rows in blocks(len(some)):
@@ -228,7 +227,7 @@ class BackgroundModel:
 
 
 def scaled(frames: np.ndarray) -> np.ndarray:
-    """Between 0 and 1 in single precision; floats are left as they are."""
+    """Scale to values between 0 and 1 in single precision; floats are kept."""
     if frames.dtype.kind in "ui":
         return np.multiply(frames, 1 / np.iinfo(frames.dtype).max, dtype=np.float32)
     return frames.astype(np.float32)

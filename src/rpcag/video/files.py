@@ -1,4 +1,4 @@
-"""Split a video of any length into files, within a budget of memory."""
+"""Separate a video of any length into files, with limited memory."""
 
 import json
 import math
@@ -32,7 +32,7 @@ from rpcag.video.sources import (
     FRAME_BYTES,
     Selection,
     Size,
-    as_grey,
+    as_gray,
     check_size,
     open_source,
 )
@@ -51,7 +51,7 @@ BASE = 300e6
 FEWEST, MOST = 20, 1000
 # Pixels of a frame when no size is given: beyond, details cost more than they tell.
 PIXELS = 320 * 240
-# Between red, green and blue of what was grey: two steps of the encoded colours.
+# Between red, green and blue of what was gray: two steps of the encoded colors.
 TINT = 6.5 / 255
 
 Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
@@ -59,7 +59,7 @@ Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
 
 @dataclass(frozen=True)
 class Options:
-    """How to separate; see `separate_file`."""
+    """Options of `separate_file`."""
 
     model: str = "rpcag"
     gamma: float | str = "auto"
@@ -71,7 +71,7 @@ class Options:
     start: int = 0
     stop: int | None = None
     every: int = 1
-    grey: bool = False
+    gray: bool = False
     memory: float = 1.5e9
     format: str = "mp4"
     truth: Path | None = None
@@ -107,27 +107,27 @@ class _Clock:
 def separate_file(
     video, folder, options: Options | None = None, *, watch: Watch | None = None
 ) -> dict[str, Any]:
-    """Write background, foreground, mask and side-by-side videos, and their facts.
+    """Write background, foreground, mask and side-by-side videos, and facts.json.
 
-    The video is gone through twice. A spread of its frames that fits the budget is kept
-    in the first pass and fitted; in the second pass all frames go to the files, those
-    that were not fitted through `transform`. So memory does not grow with the length.
+    The video is read twice, so memory does not grow with its length. The model is
+    fitted to evenly spaced frames that fit into the memory limit. Then all frames are
+    written; those that were not fitted are projected onto the model.
 
     Parameters
     ----------
     video : str or Path
         See `rpcag.video.open_source`.
     folder : str or Path
-        All files appear there at the end, or none of them.
+        Folder to write. After an error it has no new files.
     options : Options, optional
     watch : callable, optional
-        Called with the stage ("reading", "fitting", "separating"), how much of it is
-        done, and how much there is if that is known.
+        Called with the stage ("reading", "fitting", "separating"), the amount that is
+        done, and the total amount if it is known.
 
     Returns
     -------
     dict
-        What is in ``facts.json``: parameters, certified gap, rank, scores, versions.
+        Content of ``facts.json``: parameters, certified gap, rank, scores, versions.
     """
     options = options or Options()
     watch = watch or (lambda stage, done, total: None)
@@ -209,7 +209,7 @@ def _index(facts: dict[str, Any], place: str, leftovers: list[str]) -> str:
 
 
 def _names(format: str) -> dict[str, str]:
-    """Of the files or folders that are written."""
+    """Return the names of the files or folders to write."""
     return {n: n if format == "png" else f"{n}.{format}" for n in PARTS}
 
 
@@ -220,7 +220,7 @@ def _selection(video, options: Options) -> Selection:
     else:
         size = _fitting_size(video, options, keep=size == "full")
     source = open_source(
-        video, size=size, grey=options.grey, memory=_frame_budget(options)
+        video, size=size, gray=options.gray, memory=_frame_budget(options)
     )
     return Selection(source, options.start, options.stop, options.every)
 
@@ -235,7 +235,7 @@ def _frame_budget(options: Options) -> float:
 
 
 def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
-    """Of the first frame, or so much less that it has no more than PIXELS."""
+    """Return the size of the first frame, reduced to at most PIXELS pixels."""
     first = next(iter(open_source(video, memory=_frame_budget(options))), None)
     if keep or first is None or first.shape[0] * first.shape[1] <= PIXELS:
         return None
@@ -246,7 +246,7 @@ def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
 
 
 def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
-    """The spread, and the source: in grey if there are no colours in it."""
+    """Return the frames to fit, and the source, in gray if it has no colors."""
     source = _selection(video, options)
 
     def reading(n: int) -> None:
@@ -257,22 +257,22 @@ def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
         raise ValueError(_too_few(source, 0))
     check_sides(3 * first.shape[1], first.shape[0], options.format)
     most = frames_that_fit(options.memory, first.size, options.model)
-    # Until it is known whether there are colours, as many as without: bytes are small.
+    # Until it is known whether there are colors, as many as without: bytes are small.
     pixels = first.shape[0] * first.shape[1]
     chosen = spread(
         source, frames_that_fit(options.memory, pixels, options.model), reading
     )
     if chosen.length < 2:
         raise ValueError(_too_few(source, chosen.length))
-    if chosen.frames.ndim == 4 and without_colour(chosen.frames):
-        # Most grey videos are stored as if they had colours: three times the work.
-        grey = np.stack([as_grey(frame) for frame in chosen.frames])
-        return replace(chosen, frames=grey), replace(source, grey=True)
+    if chosen.frames.ndim == 4 and without_color(chosen.frames):
+        # Most gray videos are stored as if they had colors: three times the work.
+        gray = np.stack([as_gray(frame) for frame in chosen.frames])
+        return replace(chosen, frames=gray), replace(source, gray=True)
     return chosen.thinned(most), source
 
 
-def without_colour(frames: np.ndarray) -> bool:
-    """Whether red, green and blue are the same, up to what encoders change."""
+def without_color(frames: np.ndarray) -> bool:
+    """Whether red, green and blue are equal, up to changes by encoders."""
     return all(np.ptp(scaled(f[::4, ::4]), axis=2).max() <= TINT for f in frames)
 
 
@@ -285,7 +285,7 @@ def _too_few(source: Selection, n: int) -> str:
 
 
 def frames_that_fit(memory: float, pixels: int, model: str) -> int:
-    """Frames of so many values that can be fitted in so many bytes."""
+    """Return the number of frames that can be fitted with this much memory."""
     each = 4 * pixels * COPIES[model]
     count = int((memory - BASE) / each)
     if count < FEWEST:
@@ -361,17 +361,17 @@ def _write(
 
 def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
     white = np.where(mask, np.uint8(255), np.uint8(0))
-    colour = frame.ndim == 3
+    color = frame.ndim == 3
     writers["background"].write(back)
-    writers["foreground"].write(np.where(mask[..., None] if colour else mask, frame, 0))
+    writers["foreground"].write(np.where(mask[..., None] if color else mask, frame, 0))
     writers["mask"].write(white)
-    if colour:
+    if color:
         white = np.repeat(white[..., None], 3, axis=2)
     writers["side_by_side"].write(np.concatenate([frame, back, white], axis=1))
 
 
 def _batches(source: Selection, size: int) -> Iterator[np.ndarray]:
-    """So many frames at a time: no more than were fitted, or they set the memory."""
+    """Yield batches of at most as many frames as were fitted, to limit memory."""
     batch: list[np.ndarray] = []
     for frame in source:
         batch.append(frame)
@@ -398,14 +398,14 @@ def _facts(
     truth: Truth | None,
 ) -> dict[str, Any]:
     fit = model.estimator_
-    height, width, *colours = model.shape_
+    height, width, *colors = model.shape_
     facts: dict[str, Any] = {
         "video": source.name,
         "frames": chosen.length,
         "fitted_frames": len(chosen.frames),
         "width": width,
         "height": height,
-        "colour": bool(colours),
+        "color": bool(colors),
         "frames_per_second_of_video": float(source.rate),
         "model": type(fit).__name__,
         "lam": _number(getattr(fit, "lam_", None)),

@@ -12,26 +12,26 @@ PARTS = 10  # of equal length, one after another
 SLACK = 2.0
 
 
-def grey_step(X: np.ndarray) -> float:
-    """By how much values differ at least, such as 1 / 255; rows are frames."""
+def gray_step(X: np.ndarray) -> float:
+    """Return the smallest difference of two values, such as 1 / 255."""
     steps = np.abs(np.diff(X, axis=0))
     steps = steps[steps > 0]
     return float(np.quantile(steps, 0.01)) if steps.size else 1 / 255
 
 
 def pixel_noise(X: np.ndarray) -> np.ndarray:
-    """Deviation of the noise in every column, from rows that follow each other.
+    """Estimate the deviation of the noise in every column from successive rows.
 
     The median of |x - x'| is 0.6745 sqrt(2) deviations for normal noise; what moves
     through a pixel in less than half of the steps does not change it. Noise is at least
-    the step from one grey to the next.
+    the step from one gray to the next.
     """
     steps = np.median(np.abs(np.diff(X, axis=0)), axis=0)
-    return np.maximum(steps / (0.6745 * np.sqrt(2)), grey_step(X))
+    return np.maximum(steps / (0.6745 * np.sqrt(2)), gray_step(X))
 
 
 def sample_columns(shape: tuple[int, ...]) -> np.ndarray:
-    """As many pixels of every cell of a picture, the same every time.
+    """Choose equally many pixels of every cell of a picture, always the same.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def sample_columns(shape: tuple[int, ...]) -> np.ndarray:
 
 
 class FrameGraph:
-    """Every frame and those with the most similar background, from all over the video.
+    """Join every frame to frames with the most similar background in the whole video.
 
     In a cell of the picture, one of sixteen, the distance of two frames is the mean of
     the smaller half of their differences, in units of each pixel's noise, over a sample
@@ -72,7 +72,7 @@ class FrameGraph:
     ----------
     adjacency_ : csr_array of shape (n_frames, n_frames)
     noise_, step_ : float
-        Median deviation of the noise of a pixel, and from one grey to the next.
+        Median deviation of the noise of a pixel, and from one gray to the next.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -82,7 +82,7 @@ class FrameGraph:
         self._columns = sample_columns(self.shape).ravel()
         sample = X[:, self._columns]
         noise = pixel_noise(sample)
-        self.noise_, self.step_ = float(np.median(noise)), grey_step(sample)
+        self.noise_, self.step_ = float(np.median(noise)), gray_step(sample)
         self._noise = noise
         self._rows = self._features(X)
         W = self._nearest(self._rows, own=True)
@@ -91,14 +91,14 @@ class FrameGraph:
         return self
 
     def connect(self, X: np.ndarray) -> sparse.csr_array:
-        """Weights between new frames and those of the graph."""
+        """Return weights between new frames and those of the graph."""
         return self._nearest(self._features(X))
 
     def _features(self, X: np.ndarray) -> np.ndarray:
         return (X[:, self._columns] / self._noise).astype(np.float32)
 
     def _distances(self, y: np.ndarray) -> np.ndarray:
-        """Of a row to all of the graph."""
+        """Return the distances of a row to all rows of the graph."""
         apart = np.abs(self._rows - y).reshape(len(self._rows), -1, PIXELS)
         half = PIXELS // 2
         cells = np.partition(apart, half - 1, axis=2)[:, :, :half].mean(axis=2)
@@ -106,7 +106,7 @@ class FrameGraph:
         return np.partition(cells, last, axis=1)[:, last]
 
     def _nearest(self, Y: np.ndarray, *, own: bool = False) -> sparse.csr_array:
-        """Weights of the nearest row of every part, for rows of Y."""
+        """Return weights of the nearest row of every part, for rows of Y."""
         n = len(self._rows)
         parts = np.array_split(np.arange(n), min(PARTS, n))
         neighbors = np.empty((len(Y), len(parts)), int)

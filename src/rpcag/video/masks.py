@@ -1,24 +1,23 @@
-"""From a frame and its background to a mask of what moves.
+"""Compute the mask of moving objects from a frame and its background.
 
-1. Of every pixel the root of |S| (over colours, of its root mean square): it makes
-   noise and objects alike in spread. Where there is much noise it is averaged with a
-   Gaussian, of a tenth of a pixel for every grey level of noise.
-2. One threshold for the video: Otsu's, the value that splits these roots into the two
-   classes of least variance, but at least FLOOR deviations (from the median absolute
-   deviation) above their median, so that noise alone gives an empty mask.
-3. An edge ends where it has lost most of its height: a pixel counts only if it has EDGE
-   of the largest root near it. Else what stands out much grows by a pixel.
-4. What is only lit differently is taken out: where the frame is, around a pixel, gain
-   times background plus offset, and the texture of the background is seen in both;
-   and where it is darker by a gain that changes but slowly, and shows the texture that
-   the background has. These are shadows and reflections.
-5. Clean-up: what a disk cannot pass is closed, holes are filled, also those open to one
-   side of the picture, and small regions dropped, as are those along whose outline the
-   background steps and the frame does not: somebody who was there most of the time has
-   left.
+1. Residual: the root of |S| of every pixel, over colors that of its root mean square.
+   The root makes the spread of noise and objects similar. If there is much noise, it is
+   smoothed with a Gaussian, of a tenth of a pixel for every gray level of noise.
+2. Threshold: one for the video. It is Otsu's, which splits the roots into the two
+   classes of least variance, but at least FLOOR robust deviations above their median,
+   so that noise alone gives an empty mask.
+3. Edges: a pixel counts only if its root is at least EDGE of the largest one near it.
+   Otherwise large residuals would dilate the mask by one pixel.
+4. Light: regions that are only lit differently, such as shadows and reflections, are
+   removed. There the frame is a gain times the background plus an offset, and both show
+   the texture; or it is darker by a gain that changes slowly, and shows the texture.
+5. Shape: gaps are closed with a disk, holes are filled, also those open to one side of
+   the picture, and small regions are dropped. So are regions along whose outline the
+   background has a step and the frame has none: an object that was there most of the
+   time has left.
 
-Pixels are those of a frame of 160 x 120; lengths grow with the root of the area. The
-constants are the end of a search on made-up videos (docs/video.md).
+Lengths are in pixels of a frame of 160 x 120 and grow with the root of the area. The
+constants come from a search on synthetic videos (docs/design_video.md).
 """
 
 import math
@@ -28,7 +27,7 @@ import numpy as np
 from scipy import ndimage
 
 REFERENCE = 160 * 120
-AVERAGE, WIDEST = 0.1, 1.5  # pixels by grey level of noise, and at the most
+AVERAGE, WIDEST = 0.1, 1.5  # pixels by gray level of noise, and at the most
 FLOOR = 4.0
 EDGE, NEAR = 0.55, 3.0  # of the root, so 0.3 of |S|; pixels
 WINDOW = 2.5  # width of a Gaussian, in pixels
@@ -47,16 +46,16 @@ ROOT_MEDIAN, ROOT_SPREAD = 0.8213, 0.3766  # of its root, the latter as of a dev
 
 @dataclass(frozen=True)
 class MaskRule:
-    """Masks of frames from their backgrounds, both in units of the brightest value.
+    """Compute masks from frames and backgrounds with values between 0 and 1.
 
     Parameters
     ----------
     threshold : float
-        Of the root of |S|.
+        Threshold of the root of |S|.
     noise : float
         Deviation of S where nothing moves.
     width : float, default=0
-        Of the Gaussian that averages the roots.
+        Width of the Gaussian that smooths the roots.
     """
 
     threshold: float
@@ -69,14 +68,14 @@ class MaskRule:
 
 
 class MaskEstimate:
-    """The rule for a video, from frames that come in parts.
+    """Estimate the rule of a video from frames that come in parts.
 
     Parameters
     ----------
     noise : float
-        Deviation of the noise of the video; how wide to average follows from it.
+        Deviation of the noise of the video. It sets the width of the Gaussian.
     step : float
-        From one grey to the next: noise in S is taken for at least that.
+        Step from one gray level to the next. Noise in S is at least that.
     """
 
     def __init__(self, noise: float = 0.0, step: float = 1 / 255) -> None:
@@ -144,7 +143,7 @@ def refined(
     found: np.ndarray, frames: np.ndarray, background: np.ndarray, noise: float
 ) -> np.ndarray:
     """Steps 4 and 5."""
-    frames, background = _grey(frames), _grey(background)
+    frames, background = _gray(frames), _gray(background)
     found = found & ~lit_differently(frames, background, noise)
     cleaned = np.stack([clean(mask) for mask in found])
     return without_ghosts(cleaned, frames, background)
@@ -161,7 +160,7 @@ def lit_differently(
     gain in a window: it is taken from a small one, without offset, as E(xb) / E(b^2),
     which leaves E(x^2) - gain E(xb): noise, and what the gain changes there. Of noise
     that window holds a dozen values, whose variance is mostly within half of its mean;
-    but compression makes it uneven. Inside a thing of one colour as little is left; so
+    but compression makes it uneven. Inside a thing of one color as little is left; so
     if the background has a texture, half of it must be seen, and else the outline of
     the thing stays, and is filled.
     """
@@ -238,7 +237,7 @@ def _filled(mask: np.ndarray) -> np.ndarray:
     return fill[holes]
 
 
-def _grey(images: np.ndarray) -> np.ndarray:
+def _gray(images: np.ndarray) -> np.ndarray:
     return images if images.ndim == 3 else images.mean(axis=3)
 
 

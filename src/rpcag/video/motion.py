@@ -53,7 +53,7 @@ def moving(frames: np.ndarray, noise: float) -> np.ndarray:
 
 
 def least_still(n: int, p: int) -> float:
-    """The share of a pixel's entries, or a frame's, that must be left to tell it.
+    """Return the share of entries of a pixel, or a frame, that must remain.
 
     The nuclear norm pulls every entry of a background of rank one by about
     1 / sqrt(n p). What is left holds against it with at most its share times lam, where

@@ -42,5 +42,5 @@ def opened(path: Path, most: int | None) -> Iterator[Any]:
 
 
 def url(path: Path) -> str:
-    """For FFmpeg, to which a:b.mp4 is the place b.mp4 of a protocol called a."""
+    """URL for FFmpeg, which would take "a:" in a:b.mp4 for a protocol."""
     return f"file:{path}"

@@ -20,11 +20,11 @@ class Separation:
     ----------
     background : array of the shape and type of the frames
     mask : bool array of shape (n_frames, height, width)
-        True on what moves.
+        True where something moves.
     foreground : array of the shape and type of the frames
         The frames on the mask, zero elsewhere.
     model : BackgroundModel
-        As fitted; ``model.estimator_`` has the certificate.
+        The fitted model; ``model.estimator_.gap_`` is its certified gap.
     """
 
     background: np.ndarray
@@ -54,24 +54,24 @@ def separate(
     max_iter: int = 1000,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Separation:
-    """Background, foreground and mask of the frames of a fixed camera.
+    """Separate frames of a fixed camera into background, foreground and mask.
 
     Parameters
     ----------
     frames : array of shape (n, height, width) or (n, height, width, 3)
-        uint8 (white is 255), uint16 (65535), or numbers with a point between 0 and 1;
-        also a list or generator of such frames.
+        uint8 (white is 255), uint16 (white is 65535), or floats between 0 and 1. A list
+        or generator of such frames works as well.
     model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
     gamma, lam : float or "auto", default="auto"
         Weights of the smoothness between frames and of the sparse part, for values
         between 0 and 1; see `BackgroundModel`. lam may also be "paper".
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
-        An adjacency is of the frames that are fitted; others then have no neighbours.
+        An adjacency matrix is for the frames that are fitted.
     skip_motion : bool, default=True
-        Whether entries that are in motion are missing to the model.
+        Whether to mask moving entries out of the fit.
     max_frames : int, default=1000
-        Of more frames than this, an even spread is fitted and the others are projected
-        (`transform`).
+        If there are more frames, the model is fitted to evenly spaced ones, and the
+        others are projected onto it.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -117,7 +117,7 @@ def separate(
 def backgrounds(
     model: BackgroundModel, places: dict[int, int], frames: np.ndarray, first: int
 ) -> np.ndarray:
-    """Of frames from number `first` on; `places` tells which of them were fitted."""
+    """Backgrounds of frames from number `first` on; `places` are those fitted."""
     numbers = range(first, first + len(frames))
     known = [i for i, n in enumerate(numbers) if n in places]
     new = [i for i, n in enumerate(numbers) if n not in places]
@@ -130,7 +130,7 @@ def backgrounds(
 
 
 def in_unit_of(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The inverse of `scaled`, within the range of the type."""
+    """Invert `scaled`, clipped to the range of the type."""
     if dtype.kind == "b":
         return values > 0.5
     if dtype.kind not in "ui":

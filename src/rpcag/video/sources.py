@@ -32,7 +32,7 @@ BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
 
 
 class Source(Protocol):
-    """Frames that can be gone through again and again, one at a time.
+    """Frames of a video that can be iterated repeatedly.
 
     A frame is an array of shape (height, width) or (height, width, 3), in the size that
     was asked for. `length` is the number of frames where something tells it.
@@ -51,25 +51,25 @@ def open_source(
     path,
     *,
     size: Size | None = None,
-    grey: bool = False,
+    gray: bool = False,
     memory: float | None = None,
 ) -> Source:
-    """The video at a path.
+    """Open a video file, a folder of images, or an archive.
 
     Parameters
     ----------
     path : str or Path
-        A file FFmpeg reads, a folder of images in the order of their names (numbers
-        in them count as numbers), or a ``.npz`` with an array ``frames``.
+        A file that FFmpeg reads, a folder of images (sorted by name, and by numbers in
+        the names), or a ``.npz`` file with an array ``frames``.
     size : (height, width), optional
-        To which frames are brought, by averaging over areas.
-    grey : bool, default=False
+        Size of the frames, reached by averaging over areas.
+    gray : bool, default=False
     memory : float, optional
-        Bytes that a frame may take while it is read. Default: the free memory. A larger
-        frame is refused before it is decoded.
+        Maximum number of bytes of a frame. Default: the free memory. Larger frames are
+        refused before they are decoded.
     """
     path = Path(path).expanduser()
-    wanted = PixelFormat(size, grey, memory)
+    wanted = PixelFormat(size, gray, memory)
     if path.is_dir():
         return FolderSource(path, wanted)
     if not path.exists():
@@ -98,7 +98,7 @@ class FileSource:
 
     @property
     def rate(self) -> Fraction:
-        """As the header says, unless the frames that were read tell another."""
+        """Frame rate of the header, unless the frames that were read show another."""
         told, measured = self._told, self._measured
         if measured is None or (told and abs(measured / told - 1) < 0.1):
             return Fraction(told or RATE)
@@ -132,7 +132,7 @@ class FileSource:
         self._check_end(read, end)
 
     def _check_end(self, read: int, end: float) -> None:
-        """All that the header tells, frames or seconds, must say that some are missing.
+        """Raise an error if frames and seconds of the header both exceed those read.
 
         Headers count frames that are never shown; some tell a time alone, or nothing.
         Those of fragments tell of the fragments that are there.
@@ -176,7 +176,7 @@ class FileSource:
 
 
 class FolderSource:
-    """Images of one size, as a video."""
+    """A folder of images of one size."""
 
     rate = RATE
 
@@ -276,9 +276,9 @@ class ArraySource:
 
     name = "frames"
 
-    def __init__(self, frames, *, size: Size | None = None, grey: bool = False) -> None:
+    def __init__(self, frames, *, size: Size | None = None, gray: bool = False) -> None:
         self.frames = _in_memory(frames)
-        self._format = PixelFormat(size, grey)
+        self._format = PixelFormat(size, gray)
         self._format.check_array(self.frames.shape, self.frames.dtype, "frames")
         self.length: int | None = len(self.frames)
         self.rate = RATE
@@ -291,21 +291,21 @@ class ArraySource:
 
 @dataclass
 class Selection:
-    """Frames A to B (without B) of a source, and of these every so many-th.
+    """Every n-th of the frames A to B - 1 of a source.
 
     Parameters
     ----------
     source : Source
     start, stop : int, optional
     every : int, default=1
-    grey : bool, default=False
+    gray : bool, default=False
     """
 
     source: Source
     start: int = 0
     stop: int | None = None
     every: int = 1
-    grey: bool = False
+    gray: bool = False
     length: int | None = field(init=False)
 
     def __post_init__(self):
@@ -333,23 +333,23 @@ class Selection:
         return self.source.rate / self.every
 
     def numbers(self) -> Iterator[int]:
-        """In the source, of the frames that are chosen."""
+        """Numbers of the chosen frames in the source."""
         return count(self.start, self.every)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         frames = islice(self.source, self.start, self.stop, self.every)
-        return map(as_grey, frames) if self.grey else frames
+        return map(as_gray, frames) if self.gray else frames
 
 
 class PixelFormat:
-    """Frames in the size and colours that are wanted."""
+    """Converts frames to a size, and to gray."""
 
     def __init__(
-        self, size: Size | None, grey: bool, memory: float | None = None
+        self, size: Size | None, gray: bool, memory: float | None = None
     ) -> None:
         if size is not None:
             check_size(size)
-        self.size, self.grey = size, grey
+        self.size, self.gray = size, gray
         room = available() if memory is None else memory
         # Pixels that a frame may have as it is stored.
         self.most = None if room is None else max(int(room / FRAME_BYTES), 1)
@@ -370,8 +370,8 @@ class PixelFormat:
             )
 
     def check_array(self, shape, dtype: np.dtype, name: str) -> None:
-        colour = len(shape) == 4 and shape[3] == 3
-        pixels = (len(shape) == 3 or colour) and 0 not in shape[1:]
+        color = len(shape) == 4 and shape[3] == 3
+        pixels = (len(shape) == 3 or color) and 0 not in shape[1:]
         if not pixels or dtype.kind not in "uifb":
             raise ValueError(
                 f"{name} must hold numbers of shape (frames, height, width) or "
@@ -385,7 +385,7 @@ class PixelFormat:
             )
 
     def pixels(self, frame) -> np.ndarray:
-        """Of a frame of PyAV, upright: phones write how they were held beside it."""
+        """Pixels of a PyAV frame, rotated as its metadata says."""
         turns = round(getattr(frame, "rotation", 0) / 90) % 4  # counterclockwise
         height, width = self.size or (frame.height, frame.width)
         if self.size is not None and turns % 2:
@@ -397,14 +397,14 @@ class PixelFormat:
             frame, width, height, format=kind, interpolation="AREA"
         )
         pixels = np.ascontiguousarray(np.rot90(wanted.to_ndarray(), turns))
-        return as_grey(pixels) if self.grey else pixels
+        return as_gray(pixels) if self.gray else pixels
 
     def convert(self, frame: np.ndarray) -> np.ndarray:
-        """Of an array; numbers with a point in single precision."""
+        """Convert an array; floats become single precision."""
         if frame.dtype.kind == "f":
             frame = frame.astype(np.float32, copy=False)
-        if self.grey:
-            frame = as_grey(frame)
+        if self.gray:
+            frame = as_gray(frame)
         if self.size is None or frame.shape[:2] == self.size:
             return frame
         resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
@@ -422,7 +422,7 @@ def check_size(size: Size) -> None:
 
 
 def check_values(frame: np.ndarray, name: str) -> None:
-    """Whole numbers tell what is white by their type; of others it must be one."""
+    """Check the range: integers by their type, floats between 0 and 1."""
     if frame.dtype.kind != "f":
         return
     low, high = float(frame.min()), float(frame.max())
@@ -450,16 +450,16 @@ def _in_memory(frames) -> np.ndarray:
         raise ValueError("frames must all have one shape") from error
 
 
-def as_grey(frame: np.ndarray) -> np.ndarray:
-    """By the weights of BT.601."""
+def as_gray(frame: np.ndarray) -> np.ndarray:
+    """Convert to gray with the weights of BT.601."""
     if frame.ndim == 2:
         return frame
-    grey = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
-    return np.rint(grey).astype(frame.dtype) if _whole(frame) else grey
+    gray = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
+    return np.rint(gray).astype(frame.dtype) if _whole(frame) else gray
 
 
 def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
-    """An axis in another length: each new pixel is the mean over what it covers."""
+    """Resize an axis; each new pixel is the mean over the area that it covers."""
     old = image.shape[axis]
     edges = np.arange(length + 1) * (old / length)
     image = np.moveaxis(image, axis, 0).astype(np.float32)
@@ -471,7 +471,7 @@ def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
 
 
 def read_image(path: Path, wanted: PixelFormat):
-    """The first frame of an image file, of PyAV."""
+    """Read an image file as a PyAV frame."""
     av = pyav()
     try:
         with opened(path, wanted.most) as container:
@@ -489,7 +489,7 @@ def read_image(path: Path, wanted: PixelFormat):
 
 
 def _or_large(wanted: PixelFormat) -> str:
-    """A remedy, since FFmpeg reports damaged frames and large ones alike."""
+    """A remedy, because FFmpeg does not tell damaged frames from large ones."""
     if wanted.most is None:
         return ""
     return (
@@ -503,13 +503,13 @@ def _whole(frame: np.ndarray) -> bool:
 
 
 def _natural(path: Path) -> tuple[list, str]:
-    """frame9 comes before frame10."""
+    """Sort key by which frame9 comes before frame10."""
     parts = re.split(r"(\d+)", path.name.lower())
     return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], path.name
 
 
 def _seconds(stream) -> float | None:
-    """What the header says of the length; Matroska and WebM have it as a tag."""
+    """Length of the header in seconds; Matroska and WebM store it as a tag."""
     if stream.duration:
         return float(stream.duration * stream.time_base)
     found = re.match(r"(\d+):(\d+):([\d.]+)$", stream.metadata.get("DURATION", ""))
@@ -544,5 +544,5 @@ def ends_in_fragment(path: Path) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    """What FFmpeg says, without numbers and names."""
+    """Message of FFmpeg, without numbers and names."""
     return str(getattr(error, "strerror", None) or error)

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Every so many-th frame of a stream."""
+    """Evenly spaced frames of a stream."""
 
     frames: np.ndarray
     step: int
@@ -17,11 +17,11 @@ class Spread:
 
     @property
     def places(self) -> dict[int, int]:
-        """From numbers in the stream to places among the chosen."""
+        """Map numbers in the stream to positions among the chosen frames."""
         return {i * self.step: i for i in range(len(self.frames))}
 
     def thinned(self, most: int) -> "Spread":
-        """Every other frame, until there are no more than so many."""
+        """Drop every other frame until at most this many remain."""
         if len(self.frames) <= most:
             return self
         half = Spread(self.frames[::2].copy(), 2 * self.step, self.length)
@@ -33,7 +33,7 @@ def spread(
     most: int,
     watch: Callable[[int], Any] | None = None,
 ) -> Spread:
-    """At most so many frames, from half of that on if there are as many.
+    """Choose evenly spaced frames: at most `most`, and at least half of that.
 
     Whenever there are too many, every other one is dropped.
     """
@@ -46,7 +46,7 @@ def spread(
             mixed = frame.ndim != kept[0].ndim
             raise ValueError(
                 f"frame {length} has shape {frame.shape}, the first {kept[0].shape}: "
-                f"all must have one{'; --grey leaves colours out' if mixed else ''}"
+                f"all must have one{'; --gray leaves colors out' if mixed else ''}"
             )
         if length % step == 0:
             kept.append(frame.copy())

@@ -9,26 +9,26 @@ from rpcag.files.numpy_arrays import read_npz
 from rpcag.metrics import ForegroundScores
 from rpcag.video.sources import Source, open_source
 
-# Grey values of change detection benchmarks (CDnet); shadow counts as background.
+# Gray values of change detection benchmarks (CDnet); shadow counts as background.
 KNOWN = {0: False, 50: False, 255: True}
 UNKNOWN = (85, 170)
 SKEW = 0.05  # between ratios of height and width; 4:3 and 16:9 are 0.25 apart
-# Encoders make greys at the edges of masks: even in poor quality fewer than a tenth of
+# Encoders make grays at the edges of masks: even in poor quality fewer than a tenth of
 # all pixels, and than twice the white ones. Black and white are what is so near to it.
-NEAR, GREYS, PER_WHITE = 1 / 8, 0.1, 2
+NEAR, GRAYS, PER_WHITE = 1 / 8, 0.1, 2
 
 
 class Truth:
-    """True masks of some frames, and where they are known.
+    """True masks of some frames, and the pixels where they are known.
 
     Parameters
     ----------
     path : str or Path
         A ``.npz`` with ``masks`` and ``mask_index`` (the number of each mask's frame)
         and optionally ``valid``; or a folder of images or a video with one mask per
-        frame: bright is foreground, and where a frame has no other grey values than
+        frame: bright is foreground, and where a frame has no other gray values than
         CDnet's 0, 50, 85, 170, 255 these are read as there: 85 and 170 are unknown.
-        Where it has none but 0 and 1, 1 is foreground. Other greys may only be a few,
+        Where it has none but 0 and 1, 1 is foreground. Other grays may only be a few,
         as encoders make at the edges of masks.
     """
 
@@ -47,7 +47,7 @@ class Truth:
         self.n_masks = 0
 
     def _open(self) -> Source:
-        return open_source(self.path, grey=True, memory=self._memory)
+        return open_source(self.path, gray=True, memory=self._memory)
 
     def _read_archive(self) -> None:
         if not self.path.exists():
@@ -89,7 +89,7 @@ class Truth:
         }
 
     def check(self, numbers: range, height: int, width: int) -> None:
-        """Refuse what cannot be of the frames of these numbers, before the work."""
+        """Raise an error if the masks cannot belong to these frames."""
         if self._masks is not None:
             if not any(n in self._masks for n in numbers):
                 raise ValueError(
@@ -110,24 +110,24 @@ class Truth:
                 f"are {width}x{height}: of another video, or another part of it"
             )
         if self._masks is None:
-            self._check_greys(numbers)
+            self._check_grays(numbers)
 
-    def _check_greys(self, numbers: range) -> None:
-        """Frames of a video are no masks, though bright and dark can be told apart."""
+    def _check_grays(self, numbers: range) -> None:
+        """Raise an error if the images have gray levels that masks do not have."""
         images = islice(self._open(), numbers.start, numbers.stop, numbers.step)
-        grey = white = total = 0
+        gray = white = total = 0
         for image in images:
             total += image.size
             if _cdnet(image):
                 continue
             light = _brightness(image)
-            grey += int(((light > NEAR) & (light < 1 - NEAR)).sum())
+            gray += int(((light > NEAR) & (light < 1 - NEAR)).sum())
             white += int((light >= 1 - NEAR).sum())
-        if grey > min(GREYS * total, PER_WHITE * white):
+        if gray > min(GRAYS * total, PER_WHITE * white):
             raise ValueError(
-                f"{self.path.name} must hold masks, white on black (or CDnet's greys "
-                f"0, 50, 85, 170, 255), but {100 * grey / total:.3g} % of its pixels "
-                f"are other greys and {100 * white / total:.3g} % are white"
+                f"{self.path.name} must hold masks, white on black (or CDnet's grays "
+                f"0, 50, 85, 170, 255), but {100 * gray / total:.3g} % of its pixels "
+                f"are other grays and {100 * white / total:.3g} % are white"
             )
 
     def _size(self) -> tuple[int, ...] | None:
@@ -137,7 +137,7 @@ class Truth:
         return None if first is None else first.shape
 
     def add(self, number: int, mask: np.ndarray) -> None:
-        """Compare what was found in the frame of that number of the video."""
+        """Compare the mask that was found for the frame with this number."""
         found = self._mask(number)
         if found is None:
             return
@@ -149,7 +149,7 @@ class Truth:
         self.n_masks += 1
 
     def scores(self) -> ForegroundScores:
-        """Over the pixels of all frames that were compared, pooled."""
+        """Scores over the pixels of all frames that were compared."""
         if self.n_masks == 0:
             raise ValueError(
                 f"{self.path.name} has no mask for any frame that was separated"
@@ -179,7 +179,7 @@ def _meaning(image: np.ndarray):
 
 
 def _brightness(image: np.ndarray) -> np.ndarray:
-    """Where white is one; in whole numbers it is 1, 255 or 65535."""
+    """Scale to white = 1; in integers, white is 1, 255 or 65535."""
     if image.dtype.kind != "u":
         return image
     top = image.max()
@@ -191,7 +191,7 @@ def _cdnet(image: np.ndarray) -> bool:
 
 
 def _in_size(mask, shape: tuple[int, int]):
-    """The nearest pixel of every pixel."""
+    """Resize by taking the nearest pixel."""
     if mask is None or mask.shape == shape:
         return mask
     rows, columns = (

@@ -40,7 +40,7 @@ def check_sides(width: int, height: int, format: str) -> None:
 
 
 class Writer:
-    """Frames of one shape, uint8, grey or red-green-blue, into a new file.
+    """Write uint8 frames of one shape, gray or RGB, to a new file.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Writer:
 
 
 def _even(frame: np.ndarray) -> np.ndarray:
-    """Sides of 4:2:0 are even: the last row or column is repeated."""
+    """Repeat the last row or column, because 4:2:0 needs even sides."""
     missing = [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)]
     return np.pad(frame, missing[: frame.ndim], mode="edge")
 

@@ -76,7 +76,7 @@ function setUpTheme() {
   };
   const tell = () => {
     button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    button.setAttribute("aria-label", isDark() ? "Light colors" : "Dark colors");
     document.dispatchEvent(new Event("theme"));
   };
   const remembered = memory.get();
@@ -92,7 +92,7 @@ function setUpTheme() {
   tell();
 }
 
-// Draw now, when the width of the node changes, and when the colours do.
+// Draw now, when the width of the node changes, and when the colors do.
 function keepDrawn(node, draw) {
   let width = -1;
   let waiting = false;

@@ -90,19 +90,19 @@ widgets.bars = (root, data) => {
   });
 };
 
-// data: series of {name, x, y, code (of colour and marks), dashed, strong, quiet (not in
+// data: series of {name, x, y, code (of color and marks), dashed, strong, quiet (not in
 // the legend)}; x_name, y_name, x_scale, y_scale, x_ticks, x_names (of 0, 1, ...), describes.
 widgets.lines = (root, data) => {
-  const colourOf = (series, k) =>
+  const colorOf = (series, k) =>
     series.strong ? "var(--ink)"
-    : series.code == null ? ["var(--accent)", "var(--second)"][k] : classColour(series.code);
+    : series.code == null ? ["var(--accent)", "var(--second)"][k] : classColor(series.code);
   const strokeOf = (series, k) => ({
-    stroke: colourOf(series, k), "stroke-width": series.strong ? 3 : 1.8,
+    stroke: colorOf(series, k), "stroke-width": series.strong ? 3 : 1.8,
     "stroke-dasharray": series.dashed ? "4 3" : false,
   });
   const markOf = (series, k, x, y) =>
     svgShape(series.code == null ? "circle" : classShape(series.code), x, y, series.code == null ? 2.5 : 4,
-      { fill: colourOf(series, k) });
+      { fill: colorOf(series, k) });
   const shown = (y) => y != null && (data.y_scale !== "log" || y > 0);
   const places = [...new Set(data.series.flatMap((series) => series.x))].sort((a, b) => a - b);
   const at = (series, x) => series.y[series.x.indexOf(x)];

@@ -1,4 +1,4 @@
-// The embedding of the samples, coloured by their labels.
+// The embedding of the samples, colored by their labels.
 
 widgets.embedding = async (root, data) => {
   const matrix = await unpack(data.points);
@@ -6,11 +6,11 @@ widgets.embedding = async (root, data) => {
   const camera = makeCamera();
   const hidden = new Set();
   const classes = data.classes; // names, or null
-  const colours = classes ? null : numberColours(data.numbers, data.ends);
+  const colors = classes ? null : numberColors(data.numbers, data.ends);
   const mark = (i) => {
-    if (colours) return { colour: colours.of(i), shape: "circle", faint: false };
+    if (colors) return { color: colors.of(i), shape: "circle", faint: false };
     const k = data.codes[i];
-    return { colour: classColour(k), shape: classShape(k), faint: hidden.has(k) };
+    return { color: classColor(k), shape: classShape(k), faint: hidden.has(k) };
   };
 
   const canvas = make("canvas", {
@@ -36,7 +36,7 @@ widgets.embedding = async (root, data) => {
     button("zoom in", "+", () => zoom(1.4)), button("zoom out", "−", () => zoom(1 / 1.4)),
     button("reset the view", "⟲", () => camera.change(START)))));
   if (classes) root.append(legendOf(classes, hidden, drawn));
-  if (colours) root.append(colours.bar);
+  if (colors) root.append(colors.bar);
   root.append(make("p", { class: "hint" },
     `Drag to ${matrix.p > 2 ? "turn" : "move"}; + and − zoom, and so does the wheel after a click. ` +
     "Point at a sample to see it, click to select it."));
@@ -75,17 +75,17 @@ function legendOf(classes, hidden, drawn) {
   return list;
 }
 
-function numberColours(values, ends) {
+function numberColors(values, ends) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const names = ends || [number(low), number(high)];
   const bar = make("i");
   let all = [];
-  const colour = () => {
+  const color = () => {
     all = values.map((value) => hexOf(sequential()((value - low) / (high - low || 1))));
     bar.style.background = gradient(sequential());
   };
-  colour();
-  document.addEventListener("theme", colour);
+  color();
+  document.addEventListener("theme", color);
   return { of: (i) => all[i], bar: make("div", { class: "scale" }, names[0], bar, names[1]) };
 }
 
@@ -103,7 +103,7 @@ widgets.clouds = async (root, data) => {
       make("figcaption", {}, make("b", {}, one.name), ` ${one.note}`), canvas));
     cloud(canvas, {
       matrix, axes: [0, 1, 2].slice(0, matrix.p), camera,
-      mark: (i) => ({ colour: classColour(one.codes[i]), shape: classShape(one.codes[i]) }),
+      mark: (i) => ({ color: classColor(one.codes[i]), shape: classShape(one.codes[i]) }),
       selected: () => null,
       height: (width) => width,
       frame: (axes) => frameCloud(matrix, axes),

@@ -21,7 +21,7 @@ widgets.heat = (root, data) => {
     const svg = make("svg", {
       width, height, tabindex: 0, role: "img", "aria-label": `${data.title}${told}. Arrow keys walk over the cells.`,
     });
-    const colour = data.signed ? signed() : sequential();
+    const color = data.signed ? signed() : sequential();
     const cellOf = (i, j) => ({ x: left + j * wide, y: top + (rows - 1 - i) * tall });
     const cursor = make("rect", {
       width: wide, height: tall, fill: "none", stroke: "var(--ink)", "stroke-width": 2, visibility: "hidden",
@@ -31,7 +31,7 @@ widgets.heat = (root, data) => {
         const value = data.values[i][j];
         const share = (Math.max(value, low) - low) / (high - low || 1);
         svg.append(make("rect", {
-          ...cellOf(i, j), width: wide + 0.3, height: tall + 0.3, fill: hexOf(colour(share)),
+          ...cellOf(i, j), width: wide + 0.3, height: tall + 0.3, fill: hexOf(color(share)),
         }));
         if (lone && Math.max(value, low) === least)
           svg.append(make("circle", {

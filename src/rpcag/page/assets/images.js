@@ -16,7 +16,7 @@ function paintImage(canvas, values, shape, table, low, high, lost) {
     else if (channels === 3 && table === null)
       for (let c = 0; c < 3; c++) image.data[4 * k + c] = (values[at + c] - low) * scale;
     else {
-      // Of the channels of a signed colour image, the one that is furthest out.
+      // Of the channels of a signed color image, the one that is furthest out.
       let value = values[at];
       for (let c = 1; c < channels; c++)
         if (Math.abs(values[at + c]) > Math.abs(value)) value = values[at + c];
@@ -29,9 +29,9 @@ function paintImage(canvas, values, shape, table, low, high, lost) {
 }
 
 function imageView(root, data, valuesOf, lost) {
-  const colour = data.shape.length === 3;
+  const color = data.shape.length === 3;
   const tableOf = (panel) =>
-    panel.kind === "signed" ? lookup(signed()) : colour ? null : lookup(grey);
+    panel.kind === "signed" ? lookup(signed()) : color ? null : lookup(gray);
   const paint = (canvas, panel, i) =>
     paintImage(canvas, valuesOf(panel, i), data.shape, tableOf(panel), panel.low, panel.high,
       panel.shows_missing ? lost(i) : null);
@@ -57,7 +57,7 @@ function imageView(root, data, valuesOf, lost) {
         canvases[k].setAttribute("aria-label", `${panel.name}, ${data.names[i]}`);
       });
       for (const [bar, panel] of bars)
-        bar.style.background = gradient(panel.kind === "signed" ? signed() : grey);
+        bar.style.background = gradient(panel.kind === "signed" ? signed() : gray);
     },
     thumbs(i) {
       const line = make("div", { class: "thumbs" });

@@ -17,9 +17,9 @@ function profileView(root, data, valuesOf, lost) {
   const outliers = make("div");
   root.append(controls, holder);
 
-  // On its own scale a feature is shown as deviations from its centre, in units of its spread.
+  // On its own scale a feature is shown as deviations from its center, in units of its spread.
   const moved = (value, j, kind) =>
-    !own ? value : (value - (kind === "signed" ? 0 : data.centre[j])) / data.spread[j];
+    !own ? value : (value - (kind === "signed" ? 0 : data.center[j])) / data.spread[j];
 
   function draw() {
     const width = holder.clientWidth;
@@ -36,7 +36,7 @@ function profileView(root, data, valuesOf, lost) {
     });
     const x = (j) => PROFILE.left + (j + 0.5) * wide;
     const shapes = data.panels.map((panel, k) => rows[k].map((value, j) => moved(value, j, panel.kind)));
-    // Deviations are read from the centre, 0.
+    // Deviations are read from the center, 0.
     const shared = rangeOf([own ? 0 : [], data.panels.map((panel, k) =>
       panel.kind === "signed" ? [] : [...shapes[k]].filter((_, j) => !(panel.shows_missing && gone?.[j])))].flat(2));
     data.panels.forEach((panel, k) => {

@@ -17,17 +17,17 @@ function makeCamera() {
   };
 }
 
-// Centre, and a radius that a few far points do not decide.
+// Center, and a radius that a few far points do not decide.
 function frameCloud(matrix, axes) {
-  const centre = axes.map((a) => {
+  const center = axes.map((a) => {
     let sum = 0;
     for (let i = 0; i < matrix.n; i++) sum += matrix.values[i * matrix.p + a];
     return sum / matrix.n;
   });
   const radii = Array.from({ length: matrix.n }, (_, i) =>
-    Math.hypot(...axes.map((a, k) => matrix.values[i * matrix.p + a] - centre[k])));
+    Math.hypot(...axes.map((a, k) => matrix.values[i * matrix.p + a] - center[k])));
   radii.sort((a, b) => a - b);
-  return { centre, radius: radii[Math.floor(0.98 * (matrix.n - 1))] || radii.at(-1) || 1 };
+  return { center, radius: radii[Math.floor(0.98 * (matrix.n - 1))] || radii.at(-1) || 1 };
 }
 
 function cloud(canvas, { matrix, axes, camera, mark, selected, height, frame, hover, pick, name }) {
@@ -56,31 +56,31 @@ function cloud(canvas, { matrix, axes, camera, mark, selected, height, frame, ho
     canvas.height = Math.round(tall * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, tall);
-    const { centre, radius } = state.frame;
+    const { center, radius } = state.frame;
     drawAxes(width, tall);
     const n = matrix.n;
     places = new Float32Array(3 * n);
     for (let i = 0; i < n; i++) {
       const at = (k) => state.axes[k] == null ? 0 :
-        (matrix.values[i * matrix.p + state.axes[k]] - centre[k]) / radius;
+        (matrix.values[i * matrix.p + state.axes[k]] - center[k]) / radius;
       places.set(project(at(0), at(1), at(2), width, tall), 3 * i);
     }
     const order = Uint32Array.from({ length: n }, (_, i) => i);
     if (state.axes.length > 2) order.sort((a, b) => places[3 * b + 2] - places[3 * a + 2]);
     const r = n > 2000 ? 2.2 : n > 400 ? 3 : width < 220 ? 3.5 : 4.5;
     for (const i of order) {
-      const { colour, shape, faint } = mark(i);
+      const { color, shape, faint } = mark(i);
       const near = clamp(0.5 - places[3 * i + 2] / 3, 0, 1);
       context.globalAlpha = faint ? 0.08 : state.axes.length > 2 ? 0.45 + 0.5 * near : 0.85;
-      context.fillStyle = colour;
+      context.fillStyle = color;
       drawShape(context, shape, places[3 * i], places[3 * i + 1], r * (0.85 + 0.3 * near));
       context.fill();
     }
     context.globalAlpha = 1;
     const chosen = selected();
     if (chosen != null) {
-      for (const [colour, wide] of [[css("--paper"), 5], [css("--ink"), 2]]) {
-        context.strokeStyle = colour;
+      for (const [color, wide] of [[css("--paper"), 5], [css("--ink"), 2]]) {
+        context.strokeStyle = color;
         context.lineWidth = wide;
         context.beginPath();
         context.arc(places[3 * chosen], places[3 * chosen + 1], r + 4.5, 0, 2 * Math.PI);
@@ -127,7 +127,7 @@ function cloud(canvas, { matrix, axes, camera, mark, selected, height, frame, ho
 
   // -- pointer: one turns, two pinch
   const down = new Map();
-  let travelled = 0;
+  let traveled = 0;
   const spread = () => {
     const [a, b] = [...down.values()];
     return Math.hypot(a.x - b.x, a.y - b.y);
@@ -135,7 +135,7 @@ function cloud(canvas, { matrix, axes, camera, mark, selected, height, frame, ho
   canvas.addEventListener("pointerdown", (event) => {
     down.set(event.pointerId, { x: event.clientX, y: event.clientY });
     canvas.setPointerCapture(event.pointerId);
-    travelled = 0;
+    traveled = 0;
   });
   canvas.addEventListener("pointermove", (event) => {
     const before = down.get(event.pointerId);
@@ -150,13 +150,13 @@ function cloud(canvas, { matrix, axes, camera, mark, selected, height, frame, ho
     const dx = event.clientX - before.x, dy = event.clientY - before.y;
     const was = down.size === 2 ? spread() : 0;
     down.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    travelled += Math.abs(dx) + Math.abs(dy);
+    traveled += Math.abs(dx) + Math.abs(dy);
     if (down.size === 2) camera.change({ zoom: (camera.zoom * spread()) / (was || 1) });
     else move(dx, dy);
   });
   canvas.addEventListener("pointerup", (event) => {
     down.delete(event.pointerId);
-    if (travelled > 6) return;
+    if (traveled > 6) return;
     const box = canvas.getBoundingClientRect();
     const i = nearest(event.clientX - box.left, event.clientY - box.top);
     if (i == null) return;

@@ -36,10 +36,10 @@ function chooser(root) {
           part.dataset[select.dataset.for] !== select.value);
     for (const part of root.querySelectorAll("[data-part]"))
       part.hidden = [...part.classList].some((name) => name.startsWith("not-"));
-    const colours = root.querySelector("select[data-colours]");
-    if (colours) {
+    const colors = root.querySelector("select[data-colors]");
+    if (colors) {
       root.classList.remove("by-difference", "by-error");
-      if (colours.value) root.classList.add(colours.value);
+      if (colors.value) root.classList.add(colors.value);
     }
   };
   root.querySelectorAll(".controls").forEach((part) => { part.hidden = false; });

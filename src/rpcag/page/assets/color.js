@@ -1,15 +1,15 @@
-// Colours that people who do not tell red from green can tell apart.
+// Colors that people who do not tell red from green can tell apart.
 
 // Paul Tol's "bright"; classes also differ by shape.
 const CLASSES = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#8c8c8c"];
 const SHAPES = ["circle", "square", "triangle", "diamond"];
-const classColour = (k) => CLASSES[k % CLASSES.length];
+const classColor = (k) => CLASSES[k % CLASSES.length];
 const classShape = (k) => SHAPES[k % SHAPES.length];
 
 const rgbOf = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
-function ramp(colours) {
-  const stops = colours.map(rgbOf);
+function ramp(colors) {
+  const stops = colors.map(rgbOf);
   return (share) => {
     const at = clamp(share, 0, 1) * (stops.length - 1);
     const k = Math.min(Math.floor(at), stops.length - 2);
@@ -31,19 +31,19 @@ const sequential = () => RAMPS[isDark() ? "dark" : "light"];
 // Signed values around nothing, by the theme.
 const signed = () => ramp([css("--low"), css("--zero"), css("--high")]);
 
-// One 256-entry table of colours, 4 bytes each.
-function lookup(colour) {
+// One 256-entry table of colors, 4 bytes each.
+function lookup(color) {
   const table = new Uint8ClampedArray(1024);
   for (let k = 0; k < 256; k++) {
-    table.set(colour(k / 255), 4 * k);
+    table.set(color(k / 255), 4 * k);
     table[4 * k + 3] = 255;
   }
   return table;
 }
-const grey = (share) => [0, 0, 0].fill(Math.round(255 * clamp(share, 0, 1)));
+const gray = (share) => [0, 0, 0].fill(Math.round(255 * clamp(share, 0, 1)));
 
-function gradient(colour) {
-  const stops = Array.from({ length: 11 }, (_, k) => hexOf(colour(k / 10)));
+function gradient(color) {
+  const stops = Array.from({ length: 11 }, (_, k) => hexOf(color(k / 10)));
   return `linear-gradient(to right, ${stops.join(", ")})`;
 }
 
@@ -76,4 +76,4 @@ function svgShape(shape, x, y, r, attributes) {
 }
 
 const swatch = (k) => make("svg", { width: 14, height: 14, "aria-hidden": "true" },
-  svgShape(classShape(k), 7, 7, 5, { fill: classColour(k) }));
+  svgShape(classShape(k), 7, 7, 5, { fill: classColor(k) }));
