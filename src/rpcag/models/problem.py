@@ -79,7 +79,8 @@ class Problem:
         self.spread = typical_spread(X, self.scale, centre)
         self.unit = 1.0
         largest = self.largest = max(
-            float(np.nanmax(np.abs(x), initial=0.0)) for x in X
+            float(np.fmax.reduce(np.abs(X[rows]), axis=None, initial=0.0))
+            for rows in row_blocks(X.shape)
         )
         if largest > SAFE or self.scale < 1 / SAFE:
             self.unit = math.ldexp(1.0, math.frexp(self.scale)[1] - 1)

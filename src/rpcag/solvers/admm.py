@@ -34,12 +34,20 @@ RELAXATION = 1.7
 # First penalty of a copy, in units of `ratio`. A larger one is better for L and worse
 # for the multipliers, and so for the bound.
 PENALTY = 3.0
-# Iterations before the first certificate of a solve that starts afresh: fewer are
-# hardly ever enough, and a certificate costs as much as two iterations.
-FIRST_CHECK = 12
+# A certificate costs as much as two iterations. Between two of them the gap falls as
+# the residuals do, so they tell when the next is worth it. The first is due when the
+# dual residual is below EARLY times the wanted gap: it is 0.4 to 2.5 times the gap on
+# images and digits. A larger value takes some in vain, a smaller one comes late.
+EARLY = 2.0
+# Iterations after which there is one in any case, and the share of those done.
+LATEST, LATE = 30, 0.5
 # Iterations, counted from the first, after which the penalty of a copy is estimated
 # anew: see `_Solve.estimate`. Earlier ones know less, later ones come late.
 ESTIMATES = (3, 6, 10)
+# Share of the shorter side above which the rank counts as full there, and the factor of
+# the penalty below. A larger factor takes fewer iterations at lam of theory and more at
+# a multiple of it, where the multipliers have farther to go.
+FULL, RAISED = 0.7, 1.6
 # The iterates are in single precision until the gap is below this: a smaller value
 # risks that rounding hides progress, a larger one changes to double precision, where an
 # iteration takes twice the time, for gaps that single precision reaches.
@@ -57,7 +65,7 @@ ROUNDING = 256
 # the most, because it is as large as X.
 SMALL = 2**20
 # Contents of a checkpoint besides the pace and the arrays.
-SAVED = ("n_iter", "next_check", "next_look", "looks", "begun", "rho")
+SAVED = ("n_iter", "next_check", "next_look", "looks", "begun", "seen", "rho")
 
 
 def admm(
@@ -194,16 +202,13 @@ class _Solve:
             self.rho = [r * change for r in start.penalties]
         warm = start is not None and ledger is None
         if ledger is None:
-            ledger = Ledger(self.tol, haste=0.5, longest=0.2)
+            ledger = Ledger(self.tol)
             ledger.is_warm = warm
         ledger.slack = objective_rounding(shape, now)
-        if start is None:
-            # Later than the decay of the gap says is worth it: a certificate costs as
-            # much as two iterations.
-            ledger.haste, ledger.longest = 1.1, 1 / 3
         self.ledger = ledger
         self.n_iter = self.begun = done
-        self.next_check = done + (1 if warm else FIRST_CHECK)
+        self.next_check = done + (1 if warm else LATEST)
+        self.seen: tuple[float, ...] = ()  # the residuals at the last certificate
         self.next_look, self.looks = done + (LATE_LOOK if warm else 15), 0
         if start is not None:
             self.begun = -max(ESTIMATES)  # its penalties are not estimated anew
@@ -255,8 +260,11 @@ class _Solve:
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
         if numbers["solver"] != "admm":
             raise ValueError(f"the solver {numbers['solver']!r} is unknown")
-        for name in SAVED[:-2]:
+        for name in SAVED[:-3]:
             setattr(self, name, whole(numbers[name]))
+        self.seen = tuple(number(residual) for residual in entries(numbers["seen"]))
+        if len(self.seen) not in (0, 2):
+            raise ValueError(f"there are {len(self.seen)} residuals")
         self.begun = int(number(numbers["begun"], above=-math.inf))
         if self.is_rounded and not flag(numbers["is_rounded"]):
             self.precise()
@@ -298,9 +306,10 @@ class _Solve:
                     f"{self.n_iter}; the data or the penalties are too large or too "
                     "small for it"
                 )
-            if self.n_iter >= self.next_check or self.n_iter == max_iter:
+            if self.seems_done() or self.n_iter in (self.next_check, max_iter):
                 progress = self.certify()
-                self.next_check = self.n_iter + self.ledger.patience()
+                self.seen = self.residuals
+                self.next_check = self.n_iter + max(LATEST, int(LATE * self.n_iter))
                 if self.ledger.is_contradicted:
                     status = "numerical_error"
                 elif progress.gap <= self.tol:
@@ -324,6 +333,18 @@ class _Solve:
             if stop:
                 break
         return self.result(status)
+
+    def seems_done(self) -> bool:
+        """Whether the residuals promise a gap that is small enough."""
+        goal = max(self.tol, PRECISE) if self.is_rounded else self.tol
+        if not (self.seen and self.ledger.pace):
+            return self.residuals[1] <= EARLY * goal
+        last = self.ledger.pace[-1]
+        if self.n_iter < last.n_iter + 2:
+            return False
+        pairs = zip(self.residuals, self.seen, strict=True)
+        falls = [now / before for now, before in pairs if before > 0]
+        return last.gap * math.sqrt(math.prod(falls)) <= goal
 
     def judge(self) -> Status:
         """What a gap that is too large says of the precision."""
@@ -481,13 +502,16 @@ class _Solve:
         The distance from the fixed point, which bounds what ADMM has still to do, is
         r ||P - P_first||^2 + ||r U||^2 / r for a copy that starts at P_first with U = 0
         and ends at P and U. It is least for r = ||r U|| / ||P - P_first||, here with L
-        for P. The end is not known yet: the geometric mean with the first penalty.
+        for P. The end is not known yet: the geometric mean with the first penalty, and
+        more where the rank is not full, which takes long to find.
         """
         travelled = _distance(self.L, self.first)
+        is_full = self.central.rank > FULL * min(self.L.shape)
+        factor = 1.0 if is_full else RAISED
         factors = []
         for r, d in zip(self.rho, distances, strict=True):
             best = r * math.sqrt(d.multiplier) / travelled if travelled > 0 else 0.0
-            wanted = math.sqrt(best * PENALTY * self.ratio)
+            wanted = math.sqrt(best * PENALTY * self.ratio) * factor
             factors.append(min(max(wanted / r, 0.1), 10.0) if wanted > 0 else 1.0)
         return factors
 
