@@ -11,8 +11,8 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1
 from rpcag.models.problem import Problem
 from rpcag.solvers import admm, lowrank
+from rpcag.solvers.iterates import Iterates
 from rpcag.solvers.lowrank import HandOver
-from rpcag.solvers.panel import Panel
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
 solver = importlib.import_module("rpcag.solvers.lowrank")
@@ -40,7 +40,7 @@ def exact(X, lam, gamma, tol):
 
 def factored(X, lam, gamma, tol, dtype=None, **options):
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Panel(X, L1(lam), gamma, shifted, dtype)
+    panel = Iterates(X, L1(lam), gamma, shifted, dtype)
     return lowrank(panel, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
 
 
@@ -81,7 +81,7 @@ def test_single_precision_starts_and_double_ends(rng, gamma):
     X = spoiled(rng, 130, 170)
     dtypes = []
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Panel(X, L1(0.06), gamma, shifted, np.float32)
+    panel = Iterates(X, L1(0.06), gamma, shifted, np.float32)
     result = lowrank(
         panel,
         ratio=0.06,
@@ -197,7 +197,7 @@ def test_a_path_comes_back_to_factors(monkeypatch):
 def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
     X = spoiled(rng, 90, 130, rank=4, noise=0.0)
     lam = 1 / np.sqrt(130)
-    panel = Panel(X, L1(lam))
+    panel = Iterates(X, L1(lam))
     result = lowrank(panel, ratio=lam, tol=1e-3, max_iter=500)
     penalty = result.state.penalties[0]
     panel.reflect(penalty)
@@ -218,7 +218,7 @@ def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
     X = spoiled(rng, 150, 180, rank=5, noise=0.0, missing=0.1)
     lam = 1 / np.sqrt(180)
     polished = factored(X, lam, 0.0, 1e-6)
-    monkeypatch.setattr(Panel, "can_polish", False)
+    monkeypatch.setattr(Iterates, "can_polish", False)
     plain = factored(X, lam, 0.0, 1e-6)
     assert polished.n_iter < 0.8 * plain.n_iter
     assert polished.objective == pytest.approx(plain.objective, rel=2e-6)
@@ -232,7 +232,7 @@ def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
     Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
     lam, gamma = 1 / np.sqrt(220), 0.02
     # A start is seen in the iterates; a relief would certify those of both sooner.
-    monkeypatch.setattr("rpcag.solvers.relief.AFTER", 10_000)
+    monkeypatch.setattr("rpcag.solvers.dual_completion.AFTER", 10_000)
 
     def solve():
         return Problem(X, lam, gamma, Phi).solve(tol=1e-3, max_iter=2000)

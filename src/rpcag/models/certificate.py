@@ -18,8 +18,8 @@ from rpcag.losses import nearest, rescaled
 from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.models.problem import FACTORED, Problem, thinned, typical_size
 from rpcag.solvers import DualPoint, Progress, State
-from rpcag.solvers.ledger import dual_scale, dual_value
-from rpcag.solvers.polish import NEAR, Tangent
+from rpcag.solvers.certificates import dual_scale, dual_value
+from rpcag.solvers.dual_polishing import NEAR, Tangent
 from rpcag.terms import DataTerm, GraphSmoothness
 
 # Penalty of the iterations in units of `ratio`: those with which solvers end.
@@ -232,7 +232,7 @@ class _Judge:
         """The dual point that L tells, of a loss that is a sum over entries.
 
         A subgradient where X - L is not small; elsewhere what the tangent space of L
-        asks for: see `rpcag.solvers.polish`. W is L.
+        asks for: see `rpcag.solvers.dual_polishing`. W is L.
         """
         if not self.loss.entrywise or not len(self.s):
             return None

@@ -19,9 +19,9 @@ from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import L1, Loss, rescaled
 from rpcag.solvers import DualPoint, Progress, Result, State, admm, lowrank
 from rpcag.solvers.checkpoint import Checkpoint
+from rpcag.solvers.dual_completion import DualCompletion
+from rpcag.solvers.iterates import Iterates
 from rpcag.solvers.lowrank import PRECISE, HandOver
-from rpcag.solvers.panel import Panel
-from rpcag.solvers.relief import Relief
 from rpcag.terms import (
     DataTerm,
     FeatureSmoothness,
@@ -211,7 +211,7 @@ class Problem:
             dtype = self._precision(has_graph, options["tol"])
             if start is not None and options["tol"] < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
-            panel = Panel(self.X, self.loss, self.gamma, laplacian, dtype, centre)
+            panel = Iterates(self.X, self.loss, self.gamma, laplacian, dtype, centre)
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
@@ -223,8 +223,8 @@ class Problem:
         if laplacian is not None:
             others.append(GraphSmoothness(laplacian, self.gamma))
             alone = self.loss.entrywise and self.features is None
-            if alone and Relief.suits(laplacian):
-                relief = Relief(self.X, self.loss, self.gamma, laplacian)
+            if alone and DualCompletion.suits(laplacian):
+                relief = DualCompletion(self.X, self.loss, self.gamma, laplacian)
         if self.features is not None:
             others.append(FeatureSmoothness(self.features, self.gamma_features))
         start, rounded = goes_on["start"], None

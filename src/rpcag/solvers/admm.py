@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 
 from rpcag.linalg.blocks import BLOCK, blocks
+from rpcag.solvers.certificates import (
+    Certificates,
+    dual_scale,
+    dual_value,
+    objective_rounding,
+)
 from rpcag.solvers.checkpoint import (
     Checkpoint,
     Saved,
@@ -16,8 +22,7 @@ from rpcag.solvers.checkpoint import (
     number,
     whole,
 )
-from rpcag.solvers.ledger import Ledger, dual_scale, dual_value, objective_rounding
-from rpcag.solvers.relief import Relief
+from rpcag.solvers.dual_completion import DualCompletion
 from rpcag.solvers.residuals import balance, relative_residuals
 from rpcag.solvers.result import (
     Distances,
@@ -80,9 +85,9 @@ def admm(
     first: np.ndarray | None = None,
     rounded: tuple[Any, Sequence[Any]] | None = None,
     start: State | None = None,
-    ledger: Ledger | None = None,
+    ledger: Certificates | None = None,
     done: int = 0,
-    relief: Relief | None = None,
+    relief: DualCompletion | None = None,
     checkpoint: Checkpoint | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
 ) -> Result:
@@ -123,10 +128,10 @@ def admm(
         made by `others`, in double precision.
     start : State, optional
         Where an earlier solve ended, instead of `first`.
-    ledger : Ledger, optional
+    ledger : Certificates, optional
         The certificates of the solve that ended at `start` after `done` iterations, if
         this one goes on with it.
-    relief : Relief, optional
+    relief : DualCompletion, optional
         Makes a better dual point where the norm of this one is too large; the terms are
         an `L1Loss` and a `GraphSmoothness` then.
     checkpoint : Checkpoint, optional
@@ -202,7 +207,7 @@ class _Solve:
             self.rho = [r * change for r in start.penalties]
         warm = start is not None and ledger is None
         if ledger is None:
-            ledger = Ledger(self.tol)
+            ledger = Certificates(self.tol)
             ledger.is_warm = warm
         ledger.slack = objective_rounding(shape, now)
         self.ledger = ledger

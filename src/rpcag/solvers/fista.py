@@ -10,7 +10,7 @@ from rpcag.linalg.blocks import BLOCK, blocks
 from rpcag.linalg.rounding import UNIT, total, total_error
 from rpcag.linalg.shifted import Laplacian
 from rpcag.losses import L1
-from rpcag.solvers.ledger import Ledger, dual_value
+from rpcag.solvers.certificates import Certificates, dual_value
 from rpcag.solvers.result import Progress, Result, Status
 from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness, add_row_products
 
@@ -261,7 +261,7 @@ class _Certificate:
     def __init__(self, data: Centered, smooth: TwoGraphSmoothness, tol: float) -> None:
         self.data, self.smooth = data, smooth
         self.box = data.box()
-        self.ledger = Ledger(tol)
+        self.ledger = Certificates(tol)
 
     def check(self, n_iter: int, L, D, moved: float) -> Progress:
         """Certify L - T by its gradient D."""

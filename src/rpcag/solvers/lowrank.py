@@ -9,6 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from rpcag.solvers.certificates import (
+    Certificates,
+    dual_scale,
+    dual_value,
+    objective_rounding,
+)
 from rpcag.solvers.checkpoint import (
     Checkpoint,
     Saved,
@@ -17,8 +23,7 @@ from rpcag.solvers.checkpoint import (
     number,
     whole,
 )
-from rpcag.solvers.ledger import Ledger, dual_scale, dual_value, objective_rounding
-from rpcag.solvers.panel import Objective
+from rpcag.solvers.iterates import Objective
 from rpcag.solvers.residuals import balance, relative_residuals
 from rpcag.solvers.result import (
     Distances,
@@ -83,7 +88,7 @@ SAVED = ("penalties", "residuals", "ranks", "may_grow", "grown", "looks", "next_
 class HandOver(Exception):
     """L has no low rank, or precision asks for exact singular values: use `admm`."""
 
-    def __init__(self, state: State | None, ledger: Ledger, n_iter: int) -> None:
+    def __init__(self, state: State | None, ledger: Certificates, n_iter: int) -> None:
         super().__init__()
         self.state, self.ledger, self.n_iter = state, ledger, n_iter
 
@@ -105,12 +110,12 @@ def lowrank(
     orthonormal basis of A Q; as A converges so does Q. The copy of the graph term is
     compressed to the rank it has. And without a graph the penalty starts small, and
     grows once the rank stands still: that makes L exact soon, but not the multiplier,
-    which `rpcag.solvers.polish` mends. None of them can harm the certificate, which
-    holds for any L, any clipped multiplier and any W.
+    which `rpcag.solvers.dual_polishing` mends. None of them can harm the certificate,
+    which holds for any L, any clipped multiplier and any W.
 
     Parameters
     ----------
-    panel : Panel
+    panel : Iterates
         All that is as large as X, in memory or on many machines.
     ratio, tol, max_iter, callback
         As for `admm`.
@@ -142,7 +147,7 @@ class _Solve:
         self.ratio, self.tol, self.max_iter = ratio, tol, max_iter
         self.callback = callback
         self.checkpoint = checkpoint
-        self.ledger = Ledger(tol)
+        self.ledger = Certificates(tol)
         self.ledger.slack = objective_rounding(panel.shape, panel.dtype)
         self.ranks: list[int] = []
         self.residuals = (1.0, 1.0)

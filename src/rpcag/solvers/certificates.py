@@ -22,7 +22,7 @@ class Gap(NamedTuple):
     gap: float
 
 
-class Ledger:
+class Certificates:
     """All certificates so far; asks for the next only when it may be good enough.
 
     `bound` and `history` are computed in this process. From a checkpoint come `claim`,

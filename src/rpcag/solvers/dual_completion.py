@@ -63,7 +63,7 @@ class Square(NamedTuple):
     size: float  # ||W||_F^2
 
 
-class Relief:
+class DualCompletion:
     """Of the dual points of one problem.
 
     Parameters

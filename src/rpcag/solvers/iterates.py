@@ -15,9 +15,9 @@ from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram, in_shares, product
 from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.checkpoint import array
+from rpcag.solvers.dual_completion import DualCompletion
+from rpcag.solvers.dual_polishing import NEAR, Factors, Tangent
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
-from rpcag.solvers.polish import NEAR, Factors, Tangent
-from rpcag.solvers.relief import Relief
 from rpcag.solvers.result import Distances, DualPoint, State
 
 
@@ -48,7 +48,7 @@ class Dual(NamedTuple):
         accuracy: float,
         length: int,
     ) -> "Dual":
-        """From the square K of D, and `sums` of `Panel.dual_piece`.
+        """From the square K of D, and `sums` of `Iterates.dual_piece`.
 
         The errors of D are `error` and the rounding of the sum of its two parts.
         `length` is at least the number of products in an entry of K.
@@ -70,7 +70,7 @@ WIDE = 4
 Change = tuple[np.ndarray, Factors]
 
 
-class Panel:
+class Iterates:
     """X, the copies of L and the factors of L, in the memory of one process.
 
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for each copy P
@@ -105,10 +105,10 @@ class Panel:
         self.F = np.empty((n, 0), self.dtype)
         self.mean: np.ndarray | None = None  # of the multiplier r U
         self.graph: GraphCopy | None = None
-        self.relief: Relief | None = None
+        self.relief: DualCompletion | None = None
         if laplacian is not None:
-            if Relief.suits(laplacian):
-                self.relief = Relief(X, loss, gamma, laplacian)
+            if DualCompletion.suits(laplacian):
+                self.relief = DualCompletion(X, loss, gamma, laplacian)
             self.graph = no_copy(laplacian, gamma, n, self.dtype)
             self.R = self.Q
 
@@ -377,7 +377,7 @@ class Panel:
         )
 
     def relieved(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
-        """A better point: see `rpcag.solvers.relief`."""
+        """A better point: see `rpcag.solvers.dual_completion`."""
         assert self.relief is not None
         return Dual(*self.relief(*self._parts(penalties), accuracy))
 
@@ -439,7 +439,7 @@ class Panel:
         return D, np.append(total(D * x), loss.conjugate(D).sum())
 
     def polish(self, penalty: float, wanted: float) -> Change:
-        """What the multiplier lacks to be U V^T on T: see `rpcag.solvers.polish`."""
+        """What the multiplier lacks to be U V^T on T: see `dual_polishing`."""
         mask = np.empty(self.shape, self.dtype)
 
         def multiplier(rows: slice) -> np.ndarray:
