@@ -188,8 +188,7 @@ class Problem:
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
-                goes_on = {"ledger": end.ledger, "done": end.n_iter}
-                goes_on["start"] = None if start is None else end.state
+                goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
             del panel
         smoothness, relief = [], None
         if laplacian is not None:
@@ -209,7 +208,7 @@ class Problem:
             [L1Loss(self.X, self.lam), *smoothness],
             self.X.shape,
             self.X.dtype,
-            first=self._filled() if start is None else None,
+            first=self._filled(),
             rounded=rounded,
             relief=relief,
             **goes_on,
