@@ -104,6 +104,29 @@ def test_a_high_rank_is_handed_over_and_solved(rng):
     assert iterations == sorted(set(iterations))
 
 
+@pytest.mark.parametrize("gamma", [0.0, 0.02])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_a_high_rank_is_certified_from_single_precision(rng, gamma, missing):
+    """Bounds, objective and rank are those of double precision data."""
+    X = rng.standard_normal((120, 150)) + 3 * rng.standard_normal(150)
+    X[rng.random(X.shape) < missing] = np.nan
+    Phi = ShiftedLaplacian(graph_of(X), 150) if gamma else None
+    problem = Problem(X, 0.2, gamma, Phi)
+    result = problem.solve(tol=1e-3, max_iter=1000)
+    best = problem.solve(tol=1e-7, max_iter=20_000)
+    assert result.status == best.status == "converged"
+    assert {A.dtype for A in result.state.arrays.values()} == {np.dtype(np.float32)}
+    assert {A.dtype for A in best.state.arrays.values()} == {np.dtype(np.float64)}
+    assert all(p.lower_bound <= best.objective for p in result.history)
+    assert result.x.dtype == np.float64
+    assert np.linalg.matrix_rank(result.x) == result.rank
+    objective = np.linalg.svd(result.x, compute_uv=False).sum()
+    objective += 0.2 * np.nansum(np.abs(X - result.x))
+    if Phi is not None:
+        objective += gamma * np.sum(result.x * (Phi.laplacian @ result.x))
+    assert result.objective == pytest.approx(objective, rel=1e-12)
+
+
 def test_exact_recovery_is_certified(rng):
     n, rank = 200, 8
     L = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n))

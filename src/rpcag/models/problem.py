@@ -215,8 +215,7 @@ class Problem:
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
-                goes_on = {"ledger": end.ledger, "done": end.n_iter}
-                goes_on["start"] = None if start is None else end.state
+                goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
             del panel
         others: list = []
         relief = None
@@ -240,7 +239,7 @@ class Problem:
             [DataTerm(self.X, self.loss), *others],
             self.X.shape,
             self.X.dtype,
-            first=self._filled() if start is None else None,
+            first=self._filled(),
             rounded=rounded,
             relief=relief,
             **goes_on,

@@ -33,9 +33,10 @@ from rpcag.solvers.result import (
     Status,
 )
 
-# Larger ones take fewer iterations where L is hard to find, smaller ones where it is
-# easy: there the error changes its sign and shrinks by |1 - RELAXATION| at a time.
-RELAXATION = 1.7
+# A larger one takes fewer iterations where L has a partial rank, which takes long to
+# find, a smaller one where the rank is full and most entries of S are zero: there the
+# error changes its sign and shrinks by |1 - relaxation| at a time.
+RELAXATION, RELAXATION_FULL = 1.7, 1.5
 # First penalty of a copy, in units of `ratio`. A larger one is better for L and worse
 # for the multipliers, and so for the bound.
 PENALTY = 3.0
@@ -49,8 +50,8 @@ LATEST, LATE = 30, 0.5
 # Iterations, counted from the first, after which the penalty of a copy is estimated
 # anew: see `_Solve.estimate`. Earlier ones know less, later ones come late.
 ESTIMATES = (3, 6, 10)
-# Share of the shorter side above which the rank counts as full there, and the factor of
-# the penalty below. A larger factor takes fewer iterations at lam of theory and more at
+# Share of the shorter side above which the rank counts as full, and the factor of the
+# penalty below. A larger factor takes fewer iterations at lam of theory and more at
 # a multiple of it, where the multipliers have farther to go.
 FULL, RAISED = 0.7, 1.6
 # The iterates are in single precision until the gap is below this: a smaller value
@@ -97,7 +98,7 @@ def admm(
     the copies do not meet, so there are two blocks. With R = sum_i r_i:
 
         L   = prox_{g/R}( sum_i r_i (P_i - U_i) / R )
-        V_i = 1.7 L - 0.7 P_i + U_i                      (over-relaxation)
+        V_i = c L + (1 - c) P_i + U_i     with c > 1     (over-relaxation)
         P_i = prox_{f_i/r_i}(V_i),   U_i = V_i - P_i     so r_i U_i is in df_i(P_i)
 
     Certificate: for any D_i, the number -g*(-sum_i D_i) - sum_i f_i*(D_i) is a lower
@@ -215,7 +216,7 @@ class _Solve:
         self.next_check = done + (1 if warm else LATEST)
         self.seen: tuple[float, ...] = ()  # the residuals at the last certificate
         self.next_look, self.looks = done + (LATE_LOOK if warm else 15), 0
-        if start is not None:
+        if start is not None and ledger.is_warm:
             self.begun = -max(ESTIMATES)  # its penalties are not estimated anew
         self.residuals = (1.0, 1.0)
         self.is_due = False  # whether to go on in the precision of the data
@@ -402,10 +403,11 @@ class _Solve:
         self.repaired = None  # as large as X
         _average(self.copies, self.multipliers, self.rho, self.L)
         self.central.prox_in_place(self.L, 1 / sum(self.rho), scratch=self.work)
+        relaxation = RELAXATION_FULL if self.is_full() else RELAXATION
         distances = []
         for i, term in enumerate(self.terms):
             P, U = self.copies[i], self.multipliers[i]
-            _relax(U, self.L, P)
+            _relax(U, self.L, P, relaxation)
             if getattr(term, "iterative", False):
                 np.copyto(self.work, P)  # a first guess for its prox
             term.prox(U, 1 / self.rho[i], self.work)
@@ -413,6 +415,9 @@ class _Solve:
             distances.append(moved)
             self.copies[i], self.work = self.work, P
         return distances, size
+
+    def is_full(self) -> bool:
+        return self.central.rank > FULL * min(self.L.shape)
 
     def certify(self) -> Progress:
         dual = self.dual()
@@ -511,8 +516,7 @@ class _Solve:
         more where the rank is not full, which takes long to find.
         """
         travelled = _distance(self.L, self.first)
-        is_full = self.central.rank > FULL * min(self.L.shape)
-        factor = 1.0 if is_full else RAISED
+        factor = 1.0 if self.is_full() else RAISED
         factors = []
         for r, d in zip(self.rho, distances, strict=True):
             best = r * math.sqrt(d.multiplier) / travelled if travelled > 0 else 0.0
@@ -549,12 +553,12 @@ def _average(copies, multipliers, rho, out) -> None:
             o += piece
 
 
-def _relax(U, L, P) -> None:
+def _relax(U, L, P, relaxation: float) -> None:
     """U += relaxation * L + (1 - relaxation) * P."""
     buffer = np.empty(min(BLOCK, U.size), U.dtype)
     for u, value, p in blocks(U, L, P):
         piece = np.subtract(value, p, out=buffer[: u.size])
-        piece *= RELAXATION
+        piece *= relaxation
         piece += p
         u += piece
 
