@@ -73,7 +73,7 @@ def real(name, n):
         np.sort(rng.choice(np.flatnonzero(y == c), n // len(classes), replace=False))
         for c in classes
     ]
-    return standardise(X[np.concatenate(rows)])
+    return standardize(X[np.concatenate(rows)])
 
 
 def occluded_faces(per_subject, subjects=30, occluded=0.2):
