@@ -13,7 +13,8 @@ import pytest
 from scipy import sparse
 
 from rpcag import RPCA, RPCAG
-from rpcag.solvers.panel import Panel
+from rpcag.losses import L1
+from rpcag.solvers.iterates import Iterates
 
 # (n, p, options): with factors, with a graph, and without factors.
 FITS = {
@@ -216,7 +217,7 @@ def test_what_a_file_claims_proves_nothing(tmp_path, name):
 def test_a_dual_point_is_zero_where_data_are_missing_whatever_a_file_says():
     X = data(150, 200)
     X[3, :7] = np.nan
-    panel = Panel(X, 0.06, dtype=np.float64)
+    panel = Iterates(X, L1(0.06), dtype=np.float64)
     panel.mean = np.full(X.shape, 7.0)
     D, _ = panel.dual_piece(np.s_[:, :], 1.0)
     assert (D[np.isnan(X)] == 0).all()

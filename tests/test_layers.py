@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "rpcag"
-LAYERS = ["linalg", "terms", "solvers", "graphs", "models", "tables"]
-BOTTOM = {"linalg", "terms", "solvers"}
+LAYERS = ["linalg", "losses", "terms", "solvers", "graphs", "models", "tables"]
+BOTTOM = {"linalg", "losses", "terms", "solvers"}
 BELOW = {"atomic"}  # modules that any layer may use
 
 

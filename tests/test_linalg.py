@@ -9,6 +9,7 @@ from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import (
     SingularValueThreshold,
+    excess,
     factorise,
     proven_norm,
     spectral_norm,
@@ -35,6 +36,36 @@ def test_singular_values_are_thresholded(rng, shape, method, t):
     np.testing.assert_allclose(L, reference(A, t), atol=1e-10 * np.linalg.norm(A))
     nuclear = np.linalg.svd(L, compute_uv=False).sum()
     assert svt.values.sum() == pytest.approx(nuclear, abs=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(150, 220), (220, 150)])
+def test_a_rough_threshold_keeps_its_digits_beside_large_singular_values(rng, shape):
+    """Single precision alone is off by eps (top / t)^2 / 2 of the threshold t."""
+    A = low_rank_and_noise(rng, *shape).astype(np.float32)
+    A += 20.0  # one singular value of some thousands
+    t = 1.5
+    exact = reference(A.astype(np.float64), t)
+    svt = SingularValueThreshold(rough=True)
+    svt(A.copy(), t)  # in double precision: nothing is known of A
+    L = svt(A.copy(), t)
+    assert np.linalg.norm(L - exact) < 2e-3 * t  # about t, all in single precision
+    answer = svt.settle(L, np.dtype(np.float64))
+    assert np.linalg.matrix_rank(answer) == len(svt.values)
+    assert svt.values.sum() == pytest.approx(linalg.svdvals(answer).sum(), rel=1e-12)
+    square = svt.basis.T @ svt.basis
+    np.testing.assert_allclose(square, np.eye(len(square)), atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30)])
+@pytest.mark.parametrize("size", [0.1, 0.2, 1.0])
+def test_without_its_excess_a_matrix_is_in_the_unit_ball(rng, shape, size):
+    A = size * rng.standard_normal(shape)
+    P, s, Qt = linalg.svd(A, full_matrices=False)
+    Z = excess(A)
+    if Z is None:
+        assert s[0] <= 1
+    else:
+        np.testing.assert_allclose(A - Z, P * np.minimum(s, 1) @ Qt, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 3, 100, 400])

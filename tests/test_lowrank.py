@@ -8,11 +8,14 @@ import pytest
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.losses import L1
 from rpcag.models.problem import Problem
 from rpcag.solvers import admm, lowrank
+from rpcag.solvers.iterates import Iterates
 from rpcag.solvers.lowrank import HandOver
-from rpcag.solvers.panel import Panel
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
+
+solver = importlib.import_module("rpcag.solvers.lowrank")
 
 
 def spoiled(rng, n, p, rank=6, noise=0.05, missing=0.0):
@@ -37,7 +40,7 @@ def exact(X, lam, gamma, tol):
 
 def factored(X, lam, gamma, tol, dtype=None, **options):
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Panel(X, lam, gamma, shifted, dtype)
+    panel = Iterates(X, L1(lam), gamma, shifted, dtype)
     return lowrank(panel, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
 
 
@@ -45,7 +48,8 @@ def factored(X, lam, gamma, tol, dtype=None, **options):
 @pytest.mark.parametrize("shape", [(120, 260), (260, 120), (150, 150)])
 @pytest.mark.parametrize("gamma", [0.0, 0.02, 1.0])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_both_solvers_have_one_optimum(rng, shape, gamma, missing):
+def test_both_solvers_have_one_optimum(rng, monkeypatch, shape, gamma, missing):
+    monkeypatch.setattr(solver, "HIGH", 1.0)  # also where its rank is not low
     X = spoiled(rng, *shape, missing=missing)
     lam = 0.7 / np.sqrt(max(shape))
     reference = exact(X, lam, gamma, 1e-6)
@@ -77,7 +81,7 @@ def test_single_precision_starts_and_double_ends(rng, gamma):
     X = spoiled(rng, 130, 170)
     dtypes = []
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Panel(X, 0.06, gamma, shifted, np.float32)
+    panel = Iterates(X, L1(0.06), gamma, shifted, np.float32)
     result = lowrank(
         panel,
         ratio=0.06,
@@ -98,6 +102,29 @@ def test_a_high_rank_is_handed_over_and_solved(rng):
     assert result.objective == pytest.approx(exact(X, 0.2, 0, 1e-7).objective, rel=2e-6)
     iterations = [progress.n_iter for progress in result.history]
     assert iterations == sorted(set(iterations))
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.02])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_a_high_rank_is_certified_from_single_precision(rng, gamma, missing):
+    """Bounds, objective and rank are those of double precision data."""
+    X = rng.standard_normal((120, 150)) + 3 * rng.standard_normal(150)
+    X[rng.random(X.shape) < missing] = np.nan
+    Phi = ShiftedLaplacian(graph_of(X), 150) if gamma else None
+    problem = Problem(X, 0.2, gamma, Phi)
+    result = problem.solve(tol=1e-3, max_iter=1000)
+    best = problem.solve(tol=1e-7, max_iter=20_000)
+    assert result.status == best.status == "converged"
+    assert {A.dtype for A in result.state.arrays.values()} == {np.dtype(np.float32)}
+    assert {A.dtype for A in best.state.arrays.values()} == {np.dtype(np.float64)}
+    assert all(p.lower_bound <= best.objective for p in result.history)
+    assert result.x.dtype == np.float64
+    assert np.linalg.matrix_rank(result.x) == result.rank
+    objective = np.linalg.svd(result.x, compute_uv=False).sum()
+    objective += 0.2 * np.nansum(np.abs(X - result.x))
+    if Phi is not None:
+        objective += gamma * np.sum(result.x * (Phi.laplacian @ result.x))
+    assert result.objective == pytest.approx(objective, rel=1e-12)
 
 
 def test_exact_recovery_is_certified(rng):
@@ -193,9 +220,10 @@ def test_a_path_comes_back_to_factors(monkeypatch):
 def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
     X = spoiled(rng, 90, 130, rank=4, noise=0.0)
     lam = 1 / np.sqrt(130)
-    panel = Panel(X, lam)
+    panel = Iterates(X, L1(lam))
     result = lowrank(panel, ratio=lam, tol=1e-3, max_iter=500)
     penalty = result.state.penalties[0]
+    panel.reflect(penalty)
     before, _ = panel.dual_piece(np.s_[:, :], penalty)
     D, _ = panel.dual_piece(np.s_[:, :], penalty, panel.polish(penalty, 1e-9))
     U, _, Vt = np.linalg.svd(result.x, full_matrices=False)
@@ -213,7 +241,7 @@ def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
     X = spoiled(rng, 150, 180, rank=5, noise=0.0, missing=0.1)
     lam = 1 / np.sqrt(180)
     polished = factored(X, lam, 0.0, 1e-6)
-    monkeypatch.setattr(Panel, "can_polish", False)
+    monkeypatch.setattr(Iterates, "can_polish", False)
     plain = factored(X, lam, 0.0, 1e-6)
     assert polished.n_iter < 0.8 * plain.n_iter
     assert polished.objective == pytest.approx(plain.objective, rel=2e-6)
@@ -227,7 +255,7 @@ def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
     Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
     lam, gamma = 1 / np.sqrt(220), 0.02
     # A start is seen in the iterates; a relief would certify those of both sooner.
-    monkeypatch.setattr("rpcag.solvers.relief.AFTER", 10_000)
+    monkeypatch.setattr("rpcag.solvers.dual_completion.AFTER", 10_000)
 
     def solve():
         return Problem(X, lam, gamma, Phi).solve(tol=1e-3, max_iter=2000)
@@ -247,8 +275,8 @@ def test_a_doubled_penalty_saves_iterations(rng, monkeypatch):
     def solve():
         return Problem(X, 1 / np.sqrt(220), 0.02, Phi).solve(tol=1e-4, max_iter=2000)
 
+    monkeypatch.setattr(solver, "HIGH", 1.0)  # where the rank is low it is one
     ours = solve()
-    solver = importlib.import_module("rpcag.solvers.lowrank")
     monkeypatch.setattr(solver, "DOUBLED", -1)
     plain = solve()
     assert ours.objective == pytest.approx(plain.objective, rel=2e-4)

@@ -12,10 +12,11 @@ from sklearn.preprocessing import StandardScaler
 
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
+from rpcag.losses import Rows
 from rpcag.models.problem import Problem
 from rpcag.models.rpca import CLUSTERING_LAM
 from rpcag.solvers import admm
-from rpcag.terms import GraphSmoothness, L1Loss, L21Loss, NuclearNorm
+from rpcag.terms import DataTerm, GraphSmoothness, L1Loss, NuclearNorm
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_other_terms_are_solved_and_certified_too(X):
     small = X[:8, 20:26]
     result = admm(
         NuclearNorm(),
-        [L21Loss(small, 0.6)],
+        [DataTerm(small, Rows(0.6))],
         small.shape,
         ratio=0.1,
         tol=1e-8,

@@ -5,18 +5,28 @@ import pytest
 from scipy.optimize import minimize
 
 from rpcag.graphs import laplacian
-from rpcag.terms import GraphSmoothness, L1Loss, L21Loss, NuclearNorm
+from rpcag.losses import L1, Both, Huber, Rows
+from rpcag.terms import DataTerm, GraphSmoothness, NuclearNorm
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((5, 4))
 SEEN = RNG.random(X.shape) < 0.7
+GAPS = np.where(SEEN, X, np.nan)
+WEIGHTS = RNG.random(X.shape)
 ADJACENCY = np.triu(RNG.random((5, 5)), 1)
 PHI = laplacian(ADJACENCY + ADJACENCY.T)
 
 LOSSES = {
-    "l1": L1Loss(X, 0.6),
-    "l1 with missing": L1Loss(np.where(SEEN, X, np.nan), 0.6),
-    "l21": L21Loss(X, 0.8),
+    "l1": DataTerm(X, L1(0.6)),
+    "l1 with missing": DataTerm(GAPS, L1(0.6)),
+    "l1 with weights": DataTerm(GAPS, L1(WEIGHTS)),
+    "huber": DataTerm(X, Huber(L1(0.6), 0.7)),
+    "huber with weights": DataTerm(GAPS, Huber(L1(WEIGHTS), WEIGHTS[:, :1] + 0.1)),
+    "rows": DataTerm(X, Rows(0.8)),
+    "rows with weights": DataTerm(GAPS, Rows(WEIGHTS[:, :1])),
+    "both": DataTerm(X, Both(0.5, 0.8)),
+    "both with weights": DataTerm(GAPS, Both(WEIGHTS, 0.6 + WEIGHTS[:, 1:2])),
+    "huber of both": DataTerm(GAPS, Huber(Both(0.5, 0.8), 0.3)),
     "smoothness": GraphSmoothness(PHI, 0.9),
 }
 TERMS = {"nuclear": NuclearNorm(), **LOSSES}
@@ -82,7 +92,7 @@ def test_dual_norm_of_the_nuclear_norm_is_the_spectral_norm():
     assert norm >= np.linalg.norm(X, 2)
 
 
-def test_l1_ignores_what_is_missing():
+def test_losses_ignore_what_is_missing():
     term = LOSSES["l1 with missing"]
     A = RNG.standard_normal(X.shape)
     B = np.where(SEEN, A, 1e6)

@@ -21,7 +21,7 @@ MODULES = {
     "rpcag.solvers": "Follow a fit",
 }
 # What a user meets, where that is not everything a module has.
-ONLY = {"rpcag.solvers": ["Progress"]}
+ONLY = {"rpcag.solvers": ["Progress", "DualPoint"]}
 # What belongs to a section but is in another module.
 ALSO = {
     "rpcag": ("rpcag.models", ["resolve_gamma", "resolve_lam"]),

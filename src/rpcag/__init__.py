@@ -15,9 +15,11 @@ if TYPE_CHECKING:
         RPCA,
         RPCAG,
         RPCAGCV,
+        Certificate,
         LaplacianEigenmaps,
         NCuts,
         PoorFitWarning,
+        certify,
         list_models,
     )
     from rpcag.versions import show_versions
@@ -34,10 +36,12 @@ __all__ = [
     "RPCA",
     "RPCAG",
     "RPCAGCV",
+    "Certificate",
     "LaplacianEigenmaps",
     "NCuts",
     "PoorFitWarning",
     "__version__",
+    "certify",
     "list_models",
     "show_versions",
 ]
@@ -47,6 +51,7 @@ _MODULES = (
     "datasets",
     "files",
     "graphs",
+    "losses",
     "metrics",
     "models",
     "page",

@@ -21,17 +21,35 @@ SMALL = 300
 
 # Entries that are converted to double precision at a time.
 PIECE = 2**19
+# Entries that the singular value step takes at a time: fewer make matrix products slow,
+# more take memory beside A.
+WIDE = 2**18
+# Share of the eigenpairs below which LAPACK's method for some of them (bisection) is
+# used. A larger share is slow: half of them take two to three times as long as all by
+# divide and conquer. A smaller one gives up its gain on matrices of very low rank.
+FEW = 1 / 8
+# Of `_in_parts`. Singular values above LARGE thresholds are found in double precision:
+# with a larger limit the rounding in the smallest ones, about LARGE^2 eps / 2 of the
+# threshold, shows in the loss; with a smaller one there are more of them. If they are
+# more than the share MOST of all, double precision for all is as fast.
+LARGE, MOST = 30.0, 1 / 8
+# Steps of subspace iteration, and what they may leave, as a share of the smallest
+# eigenvalue found: it moves singular values at the threshold by NEAR / (2 LARGE).
+STEPS, NEAR = 3, 1e-2
 # Up to this size all eigenvalues are as cheap as one by Lanczos.
 LANCZOS_SIZE = 150
 
 
-def gram(A: np.ndarray, scratch: np.ndarray | None = None) -> np.ndarray:
+def gram(
+    A: np.ndarray, scratch: np.ndarray | None = None, double: bool = False
+) -> np.ndarray:
     """A A^T, in the memory of `scratch` where there is one.
 
-    In double precision also for single precision A, unless it would be as large as A.
+    In double precision also for single precision A, unless it would be as large as A
+    and is not asked for.
     """
     size = A.shape[0]
-    double = 8 * size**2 <= A.nbytes or size <= SMALL
+    double = double or 8 * size**2 <= A.nbytes or size <= SMALL
     dtype = np.dtype(np.float64) if double else A.dtype
     if scratch is not None and scratch.nbytes >= dtype.itemsize * size**2:
         flat = scratch.reshape(-1)[: size**2 * dtype.itemsize // scratch.itemsize]
@@ -41,10 +59,29 @@ def gram(A: np.ndarray, scratch: np.ndarray | None = None) -> np.ndarray:
     if A.dtype == dtype:
         return np.matmul(A, A.T, out=K)
     K.fill(0)
-    for columns in column_blocks(A.shape):
+    for columns in column_blocks(A.shape, WIDE, most=A.shape[1]):
         piece = A[:, columns].astype(np.float64)
         K += piece @ piece.T
     return K
+
+
+def excess(A: np.ndarray) -> np.ndarray | None:
+    """A minus its projection onto the unit ball of the spectral norm, if not zero.
+
+    With A = P Sigma Q^T it is P max(Sigma - 1, 0) Q^T, here by the Gram matrix, which
+    squares the rounding errors of small singular values: these have none.
+    """
+    short = short_side(A)
+    squares, B = linalg.eigh(
+        (short @ short.T).T, driver="evd", overwrite_a=True, check_finite=False
+    )
+    B = B[:, squares > 1]
+    if not B.shape[1]:
+        return None
+    over = B * (1 - 1 / np.sqrt(squares[squares > 1]))
+    many = 2 * B.shape[1] > len(B)
+    Z = (over @ B.T) @ short if many else over @ (B.T @ short)
+    return Z if short is A else Z.T
 
 
 def short_side(A: np.ndarray) -> np.ndarray:
@@ -133,15 +170,20 @@ def _largest(K: np.ndarray) -> float:
     _, diagonal, subdiagonal, _, _ = sytrd(
         K.T, lower=1, lwork=int(lwork), overwrite_a=True
     )
-    found = linalg.eigvalsh_tridiagonal(
-        diagonal,
-        subdiagonal,
-        select="i",
-        select_range=(size - 1, size - 1),
-        lapack_driver="stebz",
-        check_finite=False,
-    )
-    return found[0]
+    try:
+        found = linalg.eigvalsh_tridiagonal(
+            diagonal,
+            subdiagonal,
+            select="i",
+            select_range=(size - 1, size - 1),
+            lapack_driver="stebz",
+            check_finite=False,
+        )
+    except linalg.LinAlgError:  # so many coincide that it cannot count them
+        found = linalg.eigvalsh_tridiagonal(
+            diagonal, subdiagonal, lapack_driver="sterf", check_finite=False
+        )
+    return found[-1]
 
 
 @dataclass
@@ -153,10 +195,12 @@ class SingularValueThreshold:
     """
 
     method: str = "auto"
+    rough: bool = False  # whether single precision does for the smaller eigenvalues
     basis: np.ndarray | None = None  # orthonormal columns, on the shorter side
     values: np.ndarray | None = None  # singular values after shrinkage, descending
     used: str = ""
     _trust_gram: bool = True
+    _large: np.ndarray | None = None  # of the basis, for the next call if it is rough
 
     def __call__(
         self, A: np.ndarray, threshold: float, scratch: np.ndarray | None = None
@@ -173,35 +217,64 @@ class SingularValueThreshold:
         shrink = (self.values / (self.values + threshold)).astype(A.dtype)
         B = self.basis.astype(A.dtype, copy=False)
         scaled = B * shrink
+        pieces = column_blocks(short.shape, WIDE, most=short.shape[1])
         if 2 * B.shape[1] < B.shape[0]:
-            for columns in column_blocks(short.shape):
+            for columns in pieces:
                 short[:, columns] = scaled @ (B.T @ short[:, columns])
+        elif scratch is not None:
+            out = short_side(scratch)
+            np.copyto(short, np.matmul(scaled @ B.T, short, out=out))
         else:
             product = scaled @ B.T
-            for columns in column_blocks(short.shape):
+            for columns in pieces:
                 short[:, columns] = product @ short[:, columns]
         return A
 
-    def memory(self) -> np.ndarray:
-        """What chooses the method of the next call, for `recall`."""
+    def memory(self) -> dict[str, np.ndarray]:
+        """What the next call takes from this one, for `recall`."""
         count = -1 if self.values is None else len(self.values)
-        return np.array([count, self._trust_gram], dtype=np.int64)
+        memory = {"count": np.array([count, self._trust_gram], dtype=np.int64)}
+        return memory if self._large is None else memory | {"large": self._large}
 
-    def recall(self, memory: np.ndarray) -> None:
-        count, trust = memory.tolist()
-        self.values = None if count < 0 else np.zeros(count)
-        self._trust_gram = bool(trust)
+    def recall(self, count: np.ndarray, large: np.ndarray | None) -> None:
+        self.values = None if count[0] < 0 else np.zeros(count[0])
+        self._trust_gram, self._large = bool(count[1]), large
+
+    def settle(self, A: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """The last answer A in another precision, of its rank; also its values.
+
+        Its part outside of the basis is rounding, and goes.
+        """
+        A = A.astype(dtype)
+        if self.basis is None:
+            return A
+        inside = short = short_side(A)
+        if self.basis.shape[1] < len(short):
+            self.basis, _ = orthonormal(self.basis.astype(dtype))
+            inside = product(self.basis.T, short)
+            product(self.basis, inside, out=short)
+        else:
+            self.basis = np.eye(len(short), dtype=dtype)
+        squares = linalg.eigvalsh(inside @ inside.T, check_finite=False)[::-1]
+        self.values = np.sqrt(np.maximum(squares, 0.0, dtype=np.float64))
+        return A
 
     def _by_gram(self, short, threshold: float, scratch) -> bool:
-        K = gram(short, scratch)
+        K = gram(short, scratch, self.rough)
         self.used = "gram"
-        squares, B = _above(K, threshold, self.values, short.size)
+        found = None
+        if self._large is not None:
+            found = _in_parts(K, threshold, self._large)
+        squares, B = found or _above(K, threshold, self.values)
         sigma = np.sqrt(np.maximum(squares, 0.0, dtype=np.float64))
         if len(sigma) and sigma[0] > GRAM_LIMITS[K.dtype] * threshold:
             self._trust_gram = False
             return False
         # A copy: the eigenvectors may lie in the scratch memory.
         self.values, self.basis = sigma - threshold, B.copy()
+        if self.rough:
+            large = int(np.count_nonzero(sigma > LARGE * threshold))
+            self._large = self.basis[:, :large].copy()
         return True
 
     def _by_lapack(self, A: np.ndarray, threshold: float) -> np.ndarray:
@@ -223,17 +296,12 @@ def _svd(A: np.ndarray):
         )
 
 
-def _above(K: np.ndarray, threshold: float, last: np.ndarray | None, data: int):
-    """Eigenpairs of K above threshold^2, descending.
-
-    Divide and conquer is the fastest for many of them, but takes twice the memory of K
-    to work in, so it has to be small beside the data or beside nothing.
-    """
+def _above(K: np.ndarray, threshold: float, last: np.ndarray | None):
+    """Eigenpairs of K above threshold^2, descending."""
     size = K.shape[0]
     edge = threshold**2
-    many = last is None or len(last) >= size // 4
     K = K.T  # symmetric, and in the order in which LAPACK can overwrite it
-    if not (many and (size <= 500 or 4 * size**2 <= data)):
+    if last is not None and len(last) < FEW * size:
         squares, B = linalg.eigh(
             K, subset_by_value=(edge, np.inf), overwrite_a=True, check_finite=False
         )
@@ -242,6 +310,34 @@ def _above(K: np.ndarray, threshold: float, last: np.ndarray | None, data: int):
         first = int(np.searchsorted(squares, edge, side="right"))
         squares, B = squares[first:], B[:, first:]
     return squares[::-1], B[:, ::-1]
+
+
+def _in_parts(K: np.ndarray, threshold: float, V: np.ndarray):
+    """Eigenpairs of K above threshold^2, descending, most of them in single precision.
+
+    An error of eps ||K|| would be large beside threshold^2. So the largest eigenvectors
+    are found by subspace iteration from V, in double precision, and single precision
+    sees what is left of K without them. None if there are too many or V is not near.
+    """
+    if V.shape[1] > MOST * len(K):
+        return None
+    if V.shape[1]:
+        V = V.astype(np.float64)
+        for _ in range(STEPS):
+            V, _ = orthonormal(K @ V)
+        KV = K @ V
+        inner = V.T @ KV
+        values, R = linalg.eigh(inner, check_finite=False)
+        outside = KV - V @ inner
+        if not linalg.norm(outside) <= NEAR * values[0]:
+            return None
+        part = outside @ V.T
+        K = K - part - part.T - V @ inner @ V.T
+        V, top = V @ R[:, ::-1], values[::-1]
+    else:
+        top = np.empty(0)
+    squares, B = _above(K.astype(np.float32), threshold, None)
+    return np.concatenate([top, squares]), np.hstack([V, B], dtype=np.float32)
 
 
 def factorise(

@@ -1,5 +1,6 @@
 """Scikit-learn estimators."""
 
+from rpcag.models.certificate import Certificate, certify
 from rpcag.models.cv import RPCAGCV
 from rpcag.models.diagnosis import PoorFitWarning
 from rpcag.models.frpcag import FRPCAG
@@ -38,10 +39,12 @@ __all__ = [
     "RPCA",
     "RPCAG",
     "RPCAGCV",
+    "Certificate",
     "LaplacianEigenmaps",
     "NCuts",
     "PoorFitWarning",
     "RobustGraph",
+    "certify",
     "list_models",
     "resolve_gamma",
     "resolve_lam",

@@ -8,6 +8,7 @@ from scipy.stats import rankdata
 from rpcag.graphs.inputs import random_generator
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import check_number, check_observed
+from rpcag.models.data_loss import check_sample_weight
 from rpcag.models.graph import as_builder
 from rpcag.models.grid import Trial, search
 from rpcag.models.progress import Monitor, tell
@@ -133,11 +134,16 @@ class RPCAGCV(RPCAG):
         self.callback = callback
 
     # Options of `RPCAG`, not of this class.
+    loss = "entries"
+    noise = None
+    feature_graph = None
+    gamma_features = "auto"
+    image_shape = None
     warm_start = False
     checkpoint = None
     checkpoint_seconds = 60.0
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, sample_weight=None):
         """Choose the weights on X, then decompose X with them.
 
         Parameters
@@ -145,11 +151,14 @@ class RPCAGCV(RPCAG):
         X : array-like of shape (n_samples, n_features)
             NaN marks a missing entry.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `RPCAG`, for the last fit.
         """
         X = self._validate(X, reset=True)
         check_options(self)
         check_observed(X)
         self._check_search()
+        weight = check_sample_weight(sample_weight, len(X))
         X = self._learn_scale(X)
         unit = resolve_lam("theory", X)
         lams = self._candidates("lams", "theory", unit, LAMS)
@@ -171,9 +180,10 @@ class RPCAGCV(RPCAG):
             builder = as_builder(self.graph)
             if gamma == 0 and builder is not None and not builder.by_order:
                 self._forget_choice()
+                self._state_loss(X, weight)
                 self._fit_without_graph(X, lam, save=True)
             else:
-                self._fit(X)
+                self._fit(X, weight)
         return self
 
     def _parameters(self, X):

@@ -184,7 +184,7 @@ class Decomposition(MatrixModel):
     def _name(self, X, result: Result) -> None:
         """Fitted attributes from the answer."""
         with np.errstate(invalid="ignore"):
-            S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
+            S = self._sparse_part(np.nan_to_num(X - result.x, copy=False, nan=0.0))
         # Rescaled, so that no square overflows or underflows: LAPACK may hang on
         # infinity.
         unit = power_of_two(result.x)
@@ -199,6 +199,10 @@ class Decomposition(MatrixModel):
         signs = column_signs(Vt.T)
         factors = P * signs * s, s, Vt * signs[:, None]
         self._name_parts(result.x, S, factors, result)
+
+    def _sparse_part(self, R: np.ndarray) -> np.ndarray:
+        """S of the residual X - L."""
+        return R
 
     def _name_parts(self, L, S, factors, result: Result) -> None:
         """L = scores @ directions, in memory or as Dask arrays."""
@@ -219,6 +223,7 @@ class Decomposition(MatrixModel):
         self.gap_ = result.gap
         self.n_iter_ = result.n_iter
         self.status_ = result.status
+        self.dual_, self.solver_ = result.dual, result.solver
         columns = zip(*result.history, strict=True)
         self.history_ = {
             name: np.array(column)

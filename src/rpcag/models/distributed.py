@@ -18,6 +18,8 @@ from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram
+from rpcag.losses import Loss, part
+from rpcag.models.data_loss import DataLoss
 from rpcag.models.problem import (
     SAFE,
     clustering_gamma,
@@ -28,8 +30,8 @@ from rpcag.models.problem import (
 )
 from rpcag.solvers import Progress, Result, lowrank
 from rpcag.solvers.graph_copy import GraphCopy, compression, no_copy
+from rpcag.solvers.iterates import Dual, Iterates, Objective, mean_square
 from rpcag.solvers.lowrank import orthonormaliser
-from rpcag.solvers.panel import Dual, Objective, Panel, mean_square
 from rpcag.solvers.result import Distances
 
 # Columns of a chunk are chosen so that it has about this many bytes, unless the array
@@ -59,6 +61,8 @@ def fit(
     sizes: tuple[float, float, float],
     lam: float | str,
     gamma: float | str,
+    stated: Any,
+    weight: np.ndarray | None,
     factors: tuple[float, float],
     graph: Any,
     tol: float,
@@ -68,7 +72,7 @@ def fit(
     """Decompose a Dask array that has all rows in every chunk.
 
     `sizes` is what `measure` returns. lam and gamma that are words are the `factors`
-    times the weights of the rules.
+    times the weights of the rules. `stated` is a `DataLoss` or None for the l1 norm.
     """
     size, spread, observed = sizes
     if isinstance(lam, str):
@@ -79,7 +83,9 @@ def fit(
     shifted = None
     if graph is not None and gamma > 0:
         shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)
-    panel = DaskPanel(X, lam, float(gamma), shifted)
+    stated = stated or DataLoss(lam=lam)
+    loss = stated.build(weight)
+    panel = DaskIterates(X, loss, float(gamma), shifted)
     result = lowrank(
         panel,
         ratio=lam / math.sqrt(size * spread),
@@ -90,6 +96,8 @@ def fit(
     S = X - result.x
     if observed < 1:
         S = da.where(da.isnan(S), X.dtype.type(0), S)
+    if not stated.is_plain:
+        S = S.map_blocks(stated.sparse_part, weight, dtype=X.dtype)
     assert result.rank is not None
     return Split(
         result.x,
@@ -158,7 +166,7 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
             "pass X.compute()"
         )
     model = copy(model)  # without arrays as large as the data, and without names
-    for name in ("low_rank_", "sparse_", "_state", "callback"):
+    for name in ("low_rank_", "sparse_", "dual_", "_state", "callback"):
         model.__dict__[name] = None
     names = model.__dict__.pop("feature_names_in_", None)
     if hasattr(X, "to_dask_array"):
@@ -233,8 +241,8 @@ def measure(X: Any) -> tuple[float, float, float]:
     return size, spread, 1 - int(missing) / X.size
 
 
-class DaskPanel:
-    """What `rpcag.solvers.panel.Panel` does, with X cut into chunks of columns.
+class DaskIterates:
+    """What `rpcag.solvers.iterates.Iterates` does, with X cut into chunks of columns.
 
     Every chunk is a panel of its own, with its columns of X and V and its rows of Q and
     R. Matrices with n rows and few columns (F, the coefficients of the graph copy, what
@@ -251,12 +259,18 @@ class DaskPanel:
     is_rounded = False
 
     def __init__(
-        self, X: Any, lam: float, gamma: float, laplacian: ShiftedLaplacian | None
+        self, X: Any, loss: Loss, gamma: float, laplacian: ShiftedLaplacian | None
     ) -> None:
-        self.shape, self.dtype, self.lam = X.shape, X.dtype, lam
+        self.shape, self.dtype = X.shape, X.dtype
         self.chunks = X.chunks[1]
         blocks = X.to_delayed().ravel()
-        self.tiles = dask.persist(*[delayed(Panel)(block, lam) for block in blocks])
+        ends = np.cumsum([0, *self.chunks]).tolist()
+        self.tiles = dask.persist(
+            *[
+                delayed(Iterates)(block, part(loss, (slice(None), slice(*columns))))
+                for block, columns in zip(blocks, pairwise(ends), strict=True)
+            ]
+        )
         self.graph: Any = None
         if laplacian is not None:
             # Once on every worker; the copy itself moves without it.
@@ -404,7 +418,7 @@ class DaskPanel:
 
     def objective(self) -> Objective:
         rank = delayed(_columns)(self.F)
-        loss = _sum([delayed(Panel.loss)(tile, self.F) for tile in self.tiles])
+        loss = _sum([delayed(Iterates.distance)(tile, self.F) for tile in self.tiles])
         right = _sum([delayed(gram)(delayed(_first)(q, rank)) for q in self._basis()])
         rough = None
         if self.graph is not None:
@@ -474,7 +488,7 @@ class DaskPanel:
 # -- tasks: pure functions of their arguments ------------------------------------------
 
 
-@sizeof.register(Panel)
+@sizeof.register(Iterates)
 @sizeof.register(GraphCopy)
 def _bytes(thing) -> int:
     """So that the scheduler knows what it would move."""
@@ -482,26 +496,26 @@ def _bytes(thing) -> int:
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
 
-def _fork(tile: Panel) -> Panel:
+def _fork(tile: Iterates) -> Iterates:
     """A panel that can be changed without changing the other; X is shared."""
-    other = Panel.__new__(Panel)
+    other = Iterates.__new__(Iterates)
     other.__dict__.update(tile.__dict__)
     return other
 
 
-def _zero(tile: Panel, penalty: float) -> Panel:
+def _zero(tile: Iterates, penalty: float) -> Iterates:
     tile = _fork(tile)
     tile.zero(penalty)
     return tile
 
 
-def _with_basis(tile: Panel, Q: np.ndarray) -> Panel:
+def _with_basis(tile: Iterates, Q: np.ndarray) -> Iterates:
     tile = _fork(tile)
     tile.Q, tile.Y = Q, tile.E @ Q
     return tile
 
 
-def _advance(tile: Panel, Q, F, penalty, relaxation, growth, measure):
+def _advance(tile: Iterates, Q, F, penalty, relaxation, growth, measure):
     tile = _fork(tile)
     tile.V, tile.E, tile.Q, tile.F = tile.V.copy(), tile.E.copy(), Q, F
     distances = tile.advance_loss(penalty, relaxation, growth, measure)
@@ -509,7 +523,7 @@ def _advance(tile: Panel, Q, F, penalty, relaxation, growth, measure):
     return tile, distances
 
 
-def _rescaled(tile: Panel, penalty: float, factor: float) -> Panel:
+def _rescaled(tile: Iterates, penalty: float, factor: float) -> Iterates:
     tile = _fork(tile)
     tile.V, tile.E = tile.V.copy(), tile.E.copy()
     tile.reflect(penalty, factor)
@@ -517,12 +531,12 @@ def _rescaled(tile: Panel, penalty: float, factor: float) -> Panel:
     return tile
 
 
-def _project(tile: Panel, U, weight, pull, R) -> np.ndarray:
+def _project(tile: Iterates, U, weight, pull, R) -> np.ndarray:
     B = tile.project(U, weight)
     return B if pull is None else B + pull @ R.T
 
 
-def _dual(tile: Panel, penalty: float, left, R):
+def _dual(tile: Iterates, penalty: float, left, R):
     D, product = tile.dual_piece(np.s_[:, :], penalty)
     if left is not None:
         D += left @ R.T.astype(np.float64)
@@ -552,7 +566,7 @@ def _graph_dual(laplacian, copy: GraphCopy):
     return replace(copy, laplacian=laplacian).dual()
 
 
-def _low_rank(tile: Panel, F: np.ndarray) -> np.ndarray:
+def _low_rank(tile: Iterates, F: np.ndarray) -> np.ndarray:
     return F @ tile.Q[:, : F.shape[1]].T
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import os
+import pickle
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -15,12 +16,18 @@ from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
-from rpcag.solvers import Progress, Result, State, admm, lowrank
+from rpcag.losses import L1, Loss, rescaled
+from rpcag.solvers import DualPoint, Progress, Result, State, admm, lowrank
 from rpcag.solvers.checkpoint import Checkpoint
+from rpcag.solvers.dual_completion import DualCompletion
+from rpcag.solvers.iterates import Iterates
 from rpcag.solvers.lowrank import PRECISE, HandOver
-from rpcag.solvers.panel import Panel
-from rpcag.solvers.relief import Relief
-from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
+from rpcag.terms import (
+    DataTerm,
+    FeatureSmoothness,
+    GraphSmoothness,
+    NuclearNorm,
+)
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
@@ -46,6 +53,10 @@ MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
 class Problem:
     """Minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L.
 
+    Another `loss` may be given instead of the l1 norm. Then lam is only the typical
+    size of an entry of the dual point, from which the first penalties are made. A graph
+    between features, with the Laplacian `features`, adds gamma_features tr(L Phi L^T).
+
     With c the typical size of an observed entry, L / c solves the problem of X / c with
     gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
     same in every unit of X. X itself is divided only if squares could overflow, by a
@@ -58,6 +69,9 @@ class Problem:
         lam: float,
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
+        loss: Loss | None = None,
+        features: ShiftedLaplacian | None = None,
+        gamma_features: float = 0.0,
     ) -> None:
         self.X = X
         self.scale = typical_size(thinned(X))
@@ -65,7 +79,8 @@ class Problem:
         self.spread = typical_spread(X, self.scale, centre)
         self.unit = 1.0
         largest = self.largest = max(
-            float(np.nanmax(np.abs(x), initial=0.0)) for x in X
+            float(np.fmax.reduce(np.abs(X[rows]), axis=None, initial=0.0))
+            for rows in row_blocks(X.shape)
         )
         if largest > SAFE or self.scale < 1 / SAFE:
             self.unit = math.ldexp(1.0, math.frexp(self.scale)[1] - 1)
@@ -77,10 +92,17 @@ class Problem:
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
             self.centre = in_unit(centre, self.unit)
         self.laplacian = laplacian
+        self.gamma_features = gamma_features * self.unit
+        self.features = features if self.gamma_features > 0 else None
+        self.loss: Loss
         self._set(lam, gamma)
+        if loss is not None:
+            self.loss = rescaled(loss, self.unit)
+        self.has_other_loss = loss is not None
 
     def _set(self, lam: float, gamma: float) -> None:
         self.lam = lam
+        self.loss = L1(float(lam))
         self.gamma = gamma * self.unit
         if not np.isfinite(self.gamma):
             raise ValueError(
@@ -114,7 +136,8 @@ class Problem:
             saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
         has_graph = self.gamma > 0 and self.laplacian is not None
         if start is not None and (
-            start.shape != self.X.shape or start.n_copies != 1 + has_graph
+            start.shape != self.X.shape
+            or start.n_copies != 1 + has_graph + (self.features is not None)
         ):
             start = None
         # Between the size of an entry and its distance from the feature's median. From
@@ -163,6 +186,7 @@ class Problem:
             x=x,
             objective=objective,
             lower_bound=result.lower_bound * self.unit,
+            dual=self._dual_in_units(result.dual),
             history=tuple(self._in_units(p) for p in result.history),
         )
 
@@ -178,31 +202,59 @@ class Problem:
         low = LOW * min(self.X.shape) if min(self.X.shape) >= LONG else 0
         if start is not None and start.rank is not None and start.rank < low:
             start = None  # factors from scratch are faster than L from there
+        factors = self.loss.entrywise and min(self.X.shape) >= FACTORED
+        factors = factors and self.features is None
+        if start is not None and start.factored and not factors:
+            start = None  # of another loss
         goes_on: dict = {"start": start}
-        if min(self.X.shape) >= FACTORED and (start is None or start.factored):
+        if factors and (start is None or start.factored):
             dtype = self._precision(has_graph, options["tol"])
             if start is not None and options["tol"] < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
-            panel = Panel(self.X, self.lam, self.gamma, laplacian, dtype, centre)
+            panel = Iterates(self.X, self.loss, self.gamma, laplacian, dtype, centre)
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
                 goes_on = {"start": end.state, "ledger": end.ledger, "done": end.n_iter}
-        terms: list = [L1Loss(self.X, self.lam)]
+            del panel
+        others: list = []
         relief = None
         if laplacian is not None:
-            terms.append(GraphSmoothness(laplacian, self.gamma))
-            if Relief.suits(laplacian):
-                relief = Relief(self.X, self.lam, self.gamma, laplacian)
-        return admm(
+            others.append(GraphSmoothness(laplacian, self.gamma))
+            alone = self.loss.entrywise and self.features is None
+            if alone and DualCompletion.suits(laplacian):
+                relief = DualCompletion(self.X, self.loss, self.gamma, laplacian)
+        if self.features is not None:
+            others.append(FeatureSmoothness(self.features, self.gamma_features))
+        start, rounded = goes_on["start"], None
+        tol = options["tol"]
+        is_fine = start is not None and start.arrays["copy 0"].dtype == np.float64
+        may_round = self._precision(has_graph, tol) == np.float32
+        may_round &= not (is_fine and tol < PRECISE)
+        if may_round and min(self.X.shape) >= FACTORED:
+            loss = DataTerm(self.X.astype(np.float32, copy=False), self.loss)
+            rounded = NuclearNorm(rough=True), [loss, *others]
+        result = admm(
             NuclearNorm(),
-            terms,
+            [DataTerm(self.X, self.loss), *others],
             self.X.shape,
             self.X.dtype,
+            first=self._filled(),
+            rounded=rounded,
             relief=relief,
             **goes_on,
             **options,
         )
+        if "ledger" in goes_on:
+            result = replace(result, solver="factored, exact")
+        return result
+
+    def _filled(self) -> np.ndarray:
+        """X, with the medians of the features where it is missing."""
+        missing = np.isnan(self.X)
+        if not missing.any():
+            return self.X
+        return np.where(missing, typical_centre(self.X), self.X)
 
     def _precision(self, has_graph: bool, tol: float) -> np.dtype:
         """Single where its rounding cannot matter.
@@ -228,10 +280,18 @@ class Problem:
         digest = hashlib.blake2b(digest_size=16)
         numbers = (self.X.shape, self.X.dtype.str, self.lam, self.gamma)
         digest.update(repr(numbers).encode())
+        if self.has_other_loss:
+            digest.update(pickle.dumps(self.loss))
         for row in self.X:
             digest.update(np.ascontiguousarray(row).data)
-        if self.laplacian is not None and self.gamma > 0:
-            Phi = self.laplacian.laplacian
+        graphs = [self.laplacian] if self.gamma > 0 else []
+        if self.features is not None:
+            digest.update(repr(self.gamma_features).encode())
+            graphs.append(self.features)
+        for shifted in graphs:
+            if shifted is None:
+                continue
+            Phi = shifted.laplacian
             parts: tuple = (Phi,)
             if sparse.issparse(Phi):
                 Phi = sparse.csr_array(Phi)
@@ -239,6 +299,12 @@ class Problem:
             for part in parts:
                 digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
+
+    def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
+        if dual is None:
+            return None
+        W, F = (None if A is None else from_unit(A, self.unit) for A in dual[1:])
+        return DualPoint(dual.D, W, F)
 
     def _in_units(self, progress: Progress) -> Progress:
         return progress._replace(

@@ -125,7 +125,7 @@ def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
     else:
         model.fit(X)
         # Each is as large as X, and neither is needed for new rows.
-        del model.low_rank_, model.sparse_
+        del model.low_rank_, model.sparse_, model.dual_
         if saves is not None and model.status_ != "stopped":
             saves.offer(lambda: _finished(model), now=True)
     return model.set_params(callback=None, checkpoint=None, verbose=0)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,6 +14,7 @@ from rpcag.graphs.inputs import is_dask
 from rpcag.graphs.laplacian import check_kind, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.losses import rescaled
 from rpcag.models.checks import (
     check_auto_or_number,
     check_callback,
@@ -22,8 +24,20 @@ from rpcag.models.checks import (
     check_observed,
     check_scale,
 )
+from rpcag.models.data_loss import (
+    DataLoss,
+    check_loss,
+    check_sample_weight,
+    loss_of,
+    resolve_loss,
+)
 from rpcag.models.decomposition import Decomposition
 from rpcag.models.diagnosis import warn_if_poor, warn_if_tied
+from rpcag.models.feature_graph import (
+    build_feature_graph,
+    check_feature_graph,
+    choose_gamma_features,
+)
 from rpcag.models.graph import ModelGraph, as_builder, trial_adjacency
 from rpcag.models.hidden_entries import Spread, measure_spread
 from rpcag.models.parts import connected_rows, random_rows
@@ -76,6 +90,17 @@ class RPCA(Decomposition):
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
+    loss : {"entries", "rows", "both"}, default="entries"
+        What may be wrong: single entries (the l1 norm), whole samples (the sum of the
+        norms of the rows of S), or both at once. For "rows", `lam` is the weight of a
+        sample; use it if a few samples do not belong to the others. With another loss
+        than "entries", or with noise, ``lam="auto"`` is a rule and not a search.
+    noise : None, "auto" or float, default=None
+        Standard deviation of dense noise N in X = L + S + N, in the unit of X (of the
+        scaled X if `scale` is given). The objective then also has
+        ||X - L - S||_F^2 / (2 mu), with mu a little above the norm of the noise, so
+        that S is sparse and L has the rank of the signal. "auto" estimates the level.
+        Use it for measured data; without it, noise ends up in S and in L.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -111,6 +136,18 @@ class RPCA(Decomposition):
     rank_ : int
         Rank of L.
     lam_ : float
+    lam_rows_ : float or None
+        Weight of a sample, if `loss` is "both".
+    noise_ : float
+        Standard deviation of the noise, 0 without. N is ``X - low_rank_ - sparse_``.
+    mu_ : float or None
+        The noise costs ||N||_F^2 / (2 mu_).
+    dual_ : DualPoint or None
+        The point that proves `lower_bound_`; None for Dask arrays. Above a million
+        entries it is that of the last certificate, which may prove a little less
+        (docs/certificate.md).
+    solver_ : {"factored", "exact", "factored, exact"}
+        Whether L was kept as factors, or its singular values were computed exactly.
     weights_ : Choice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
@@ -156,6 +193,8 @@ class RPCA(Decomposition):
         *,
         lam="auto",
         scale=None,
+        loss="entries",
+        noise=None,
         tol=1e-3,
         max_iter=1000,
         warm_start=False,
@@ -167,6 +206,8 @@ class RPCA(Decomposition):
         self.n_components = n_components
         self.lam = lam
         self.scale = scale
+        self.loss = loss
+        self.noise = noise
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -175,7 +216,7 @@ class RPCA(Decomposition):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, sample_weight=None):
         """Decompose X.
 
         Parameters
@@ -184,16 +225,21 @@ class RPCA(Decomposition):
             NaN marks a missing entry. For a Dask array or data frame the work is done
             where its chunks are, and the matrices of the answer are Dask arrays.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How much the loss of every sample counts, by default 1. Samples of weight 0
+            are treated as missing. Weights are not normalized, and neither the rules
+            for lam nor the graph take them into account.
         """
         if is_dask(X):
             check_options(self)
-            self._fit_dask(X)
+            self._fit_dask(X, sample_weight)
             return self
         X = self._validate(X, reset=True)
         check_options(self)
         check_observed(X)
+        weight = check_sample_weight(sample_weight, len(X))
         with one_blas_thread_each():
-            self._fit(self._learn_scale(X))
+            self._fit(self._learn_scale(X), weight)
         return self
 
     def transform(self, X, *, adjacency=None):
@@ -202,7 +248,7 @@ class RPCA(Decomposition):
         Every row x is split into z V in the learned subspace, smooth toward its
         neighbors among the rows the model was fitted on, and a sparse rest:
 
-            minimize  lam ||m o (x - z V)||_1 + z diag(1/s) z^T / 2
+            minimize  loss of m o (x - z V) + z diag(1/s) z^T / 2
                       + gamma (smoothness of z on the edges to the fitted rows)
 
         The second term is what the nuclear norm asks of one row (see
@@ -242,20 +288,41 @@ class RPCA(Decomposition):
         if np.isnan(X).any():
             observed = ~np.isnan(X)
             scaled[~observed] = 0
+        stated = self._stated or DataLoss(lam=self.lam_)
+        multiplier = stated.multiplier(X.shape[1])
+        subspace, turn = self._subspace(dtype, scale)
+        pull = pull if turn is None else pull @ turn
         Z, unfinished = project(
             scaled,
             observed,
-            Subspace(
-                self._directions.astype(dtype, copy=False),
-                self._spectrum.astype(dtype, copy=False) / scale,
-            ),
-            self.lam_,
+            subspace,
+            rescaled(stated.build(), float(scale)),
             curvature * float(scale),
             pull,
-            penalty=PENALTY * self.lam_ * float(scale) / self._spread,
+            penalty=PENALTY * multiplier * float(scale) / self._spread,
         )
         self._warn_unfinished(unfinished)
+        Z = Z if turn is None else (Z @ turn.T).astype(Z.dtype)
         return Z[:, : self.n_components_] * scale
+
+    def _subspace(self, dtype, scale) -> tuple[Subspace, np.ndarray | None]:
+        """Directions and singular values, in units of `scale`.
+
+        A graph between features adds gamma z V Phi V^T z^T. Its matrix and diag(1/s)
+        are diagonal together in another basis; the second result turns to it.
+        """
+        V = self._directions.astype(dtype, copy=False)
+        s = self._spectrum.astype(dtype, copy=False) / scale
+        gamma = getattr(self, "gamma_features_", 0.0)
+        if gamma == 0 or not len(s):
+            return Subspace(V, s), None
+        wide = V.astype(np.float64)
+        rough = wide @ np.asarray(self.feature_laplacian_ @ wide.T)
+        quadratic = np.diag(1 / s.astype(np.float64))
+        quadratic += 2 * gamma * float(scale) * (rough + rough.T) / 2
+        values, turn = np.linalg.eigh(quadratic)
+        turned = (turn.T @ wide).astype(dtype)
+        return Subspace(turned, (1 / values).astype(dtype)), turn
 
     def _check_adjacency(self, X, adjacency):
         if adjacency is not None and not hasattr(self, "_graph"):
@@ -264,19 +331,79 @@ class RPCA(Decomposition):
             )
         return super()._check_adjacency(X, adjacency)
 
-    def _fit(self, X):
+    def _fit(self, X, weight=None):
         self._forget_choice()
-        lam, _ = resolve_weights(self.lam, 0.0, X)
+        self._state_loss(X, weight)
+        lam, _ = resolve_weights(self._lam_stated(), 0.0, X)
         stopped = False
         if lam is None:
             choice, stopped = self._choose(X, None, 0.0)
             lam = choice.lam
-        result = self._solve(Problem(X, lam), save=not stopped)
-        self.lam_ = lam
+        result = self._solve(self._problem(X, lam), save=not stopped)
         self._name(X, result)
         warn_if_tied(self, X)
 
-    def _fit_dask(self, X):
+    # The loss of the last fit, None for the l1 norm, and the weights of its samples.
+    _stated: DataLoss | None = None
+    _weight: np.ndarray | None = None
+
+    def _state_loss(self, X, weight) -> None:
+        self._weight = weight
+        self._stated = resolve_loss(self, X)
+
+    def _lam_stated(self):
+        """The option `lam`; where the loss has a rule of its own, its number."""
+        return self.lam if self._stated is None else self._stated.lam
+
+    def _problem(self, X, lam: float, gamma: float = 0.0, shifted=None) -> Problem:
+        """The problem of the stated loss; sets `lam_` and what belongs to it."""
+        self._name_loss(lam)
+        stated, weight = self._stated or DataLoss(lam=lam), self._weight
+        second: dict[str, Any] = {
+            "features": getattr(self, "_features", None),
+            "gamma_features": getattr(self, "gamma_features_", 0.0),
+        }
+        if stated.is_plain and weight is None:
+            return Problem(X, lam, gamma, shifted, **second)
+        if weight is not None and not weight.all():
+            X = np.where(weight[:, None] > 0, X, X.dtype.type(np.nan))
+            check_observed(X)
+            weight = np.where(weight > 0, weight, 1.0)
+        typical = stated.multiplier(X.shape[1])
+        loss = stated.build(weight)
+        return Problem(X, typical, gamma, shifted, loss=loss, **second)
+
+    def _name_loss(self, lam: float) -> None:
+        stated = self._stated or DataLoss(lam=lam)
+        self.lam_ = lam
+        self.lam_rows_ = stated.lam_rows or None
+        self.noise_, self.mu_ = stated.sigma, stated.mu or None
+
+    def _sparse_part(self, R):
+        stated, weight = self._stated, self._weight
+        if weight is not None and not weight.all():
+            R[weight == 0] = 0  # they are missing, and have no S
+            weight = np.where(weight > 0, weight, 1.0)
+        if stated is None:
+            return R
+        return stated.sparse_part(R, weight).astype(R.dtype, copy=False)
+
+    def _fit_dask(self, X, sample_weight=None):
+        if self.loss != "entries":
+            raise ValueError(
+                f"loss={self.loss!r} needs whole samples in one place, got a Dask "
+                "array; use loss='entries', or pass X.compute()"
+            )
+        if getattr(self, "feature_graph", None) is not None:
+            raise ValueError(
+                "feature_graph needs X in memory, got a Dask array; use "
+                "feature_graph=None, or pass X.compute()"
+            )
+        if self.noise == "auto":
+            raise ValueError(
+                "noise='auto' needs X in memory, got a Dask array; pass a number, such "
+                "as noise_ of a fit to some rows: X[:1000].compute()"
+            )
         for name in ("warm_start", "checkpoint"):
             if getattr(self, name):
                 raise ValueError(
@@ -288,11 +415,20 @@ class RPCA(Decomposition):
         X = self._learn_scale_on_dask(X)
         graph = self._graph_on_dask(X)
         sizes = distributed.measure(X)
+        self._weight = check_sample_weight(sample_weight, X.shape[0])
+        if self._weight is not None and not self._weight.all():
+            raise ValueError(
+                "sample_weight must be positive for a Dask array; drop the samples of "
+                "weight 0"
+            )
+        self._stated = loss_of(self, X.shape, sizes[2])
         split = distributed.fit(
             X,
             sizes=sizes,
-            lam=self.lam,
+            lam=self._lam_stated(),
             gamma=getattr(self, "gamma", 0.0),
+            stated=self._stated,
+            weight=self._weight,
             factors=self._factors_on_dask(X, graph),
             graph=graph,
             tol=float(self.tol),
@@ -301,7 +437,8 @@ class RPCA(Decomposition):
         )
         self._warn(split.result)
         self.n_features_in_ = X.shape[1]
-        self.lam_, self._scale, self._spread = split.lam, split.size, split.spread
+        self._name_loss(split.lam)
+        self._scale, self._spread = split.size, split.spread
         if graph is not None:
             self.gamma_, self._graph = split.gamma, graph
             self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
@@ -325,10 +462,10 @@ class RPCA(Decomposition):
         Where one is "auto" they are chosen on some rows, which are loaded.
         """
         self._forget_choice()
-        gamma = getattr(self, "gamma", 0.0)
-        if self.lam == "auto" and gamma == "clustering":
+        gamma, stated = getattr(self, "gamma", 0.0), self._lam_stated()
+        if stated == "auto" and gamma == "clustering":
             return CLUSTERING_LAM, 1.0
-        if "auto" not in (self.lam, gamma):
+        if "auto" not in (stated, gamma):
             return 1.0, 1.0
         rows = random_rows(X.shape)
         options: dict = {"shape": X.shape}
@@ -337,8 +474,8 @@ class RPCA(Decomposition):
             A = graph.adjacency[rows][:, rows]
             options["build"] = lambda Y, L: self._shifted(A, Y)
         Y = np.ascontiguousarray(X[rows].compute())
-        lam, gamma = resolve_weights(self.lam, gamma, Y)
-        if self.lam == "theory":
+        lam, gamma = resolve_weights(stated, gamma, Y)
+        if stated == "theory":
             lam = theory_lam(X.shape, observed_share(Y) or 1.0)
         choice, _ = self._choose(Y, lam, gamma, **options)
         return choice.factors[0] if lam is None else 1.0, choice.factors[1]
@@ -445,11 +582,34 @@ class RPCAG(RPCA):
         `rpcag.graphs`, any function from X to an adjacency, a symmetric adjacency,
         dense or sparse, or a graph of NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+    feature_graph : None, "knn", "grid", builder or adjacency, default=None
+        A second graph, between features: L is also smooth between features that are
+        joined. "grid" joins each pixel to the four next to it; pass `image_shape`.
+        "knn" joins features that are alike in X. With it the exact solver is used,
+        which is slower on large data.
+    gamma_features : float or "auto", default="auto"
+        Weight of gamma_features tr(L Phi_f L^T). "auto" chooses the weight that
+        predicts hidden entries best, after `lam` and `gamma`, and 0 if the graph does
+        not help. A ``lam="auto"`` is then chosen again.
+    image_shape : tuple, optional
+        Height and width of the images that are the rows of X, and perhaps the number of
+        channels, for ``feature_graph="grid"``.
     scale : {None, "robust", "standard"}, default=None
         Center and scale every feature first, ignoring NaN: by a clipped mean and
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
+    loss : {"entries", "rows", "both"}, default="entries"
+        What may be wrong: single entries (the l1 norm), whole samples (the sum of the
+        norms of the rows of S), or both at once. For "rows", `lam` is the weight of a
+        sample; use it if a few samples do not belong to the others. With another loss
+        than "entries", or with noise, ``lam="auto"`` is a rule and not a search.
+    noise : None, "auto" or float, default=None
+        Standard deviation of dense noise N in X = L + S + N, in the unit of X (of the
+        scaled X if `scale` is given). The objective then also has
+        ||X - L - S||_F^2 / (2 mu), with mu a little above the norm of the noise, so
+        that S is sparse and L has the rank of the signal. "auto" estimates the level.
+        Use it for measured data; without it, noise ends up in S and in L.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -490,7 +650,12 @@ class RPCAG(RPCA):
     rank_ : int
         Rank of L.
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features), or None
+    gamma_features_ : float
+        0 without a graph between features.
     lam_, gamma_ : float
+    lam_rows_, noise_, mu_, dual_, solver_
+        As in `RPCA`.
     weights_ : Choice or None
     explained_ : float or None
         As in `RPCA`.
@@ -533,7 +698,12 @@ class RPCAG(RPCA):
         gamma="auto",
         graph="robust",
         laplacian="normalized",
+        feature_graph=None,
+        gamma_features="auto",
+        image_shape=None,
         scale=None,
+        loss="entries",
+        noise=None,
         tol=1e-3,
         max_iter=1000,
         warm_start=False,
@@ -546,6 +716,8 @@ class RPCAG(RPCA):
             n_components,
             lam=lam,
             scale=scale,
+            loss=loss,
+            noise=noise,
             tol=tol,
             max_iter=max_iter,
             warm_start=warm_start,
@@ -557,8 +729,12 @@ class RPCAG(RPCA):
         self.gamma = gamma
         self.graph = graph
         self.laplacian = laplacian
+        self.feature_graph = feature_graph
+        self.gamma_features = gamma_features
+        self.image_shape = image_shape
 
-    def _fit(self, X):
+    def _fit(self, X, weight=None):
+        self._state_loss(X, weight)
         lam, gamma = self._parameters(X)
         self._forget_choice()
         monitor = Monitor.of(self, "graph")
@@ -579,10 +755,11 @@ class RPCAG(RPCA):
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
         # Not saved if the graph was stopped: a later fit will have another graph.
         save = not (stopped or graph.stopped)
-        result = self._solve(Problem(X, lam, gamma, shifted), save)
+        lam = self._choose_features(X, lam, gamma, shifted)
+        result = self._solve(self._problem(X, lam, gamma, shifted), save)
         if graph.is_watched and result.status == "converged":
             monitor.forget()
-        self.lam_, self.gamma_ = lam, gamma
+        self.gamma_ = gamma
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self._name(X, result)
@@ -590,11 +767,42 @@ class RPCAG(RPCA):
 
     def _fit_without_graph(self, X, lam: float, save: bool) -> None:
         """Robust PCA: no graph predicts hidden entries better, so none is built."""
-        result = self._solve(Problem(X, lam), save)
-        self.lam_, self.gamma_ = lam, 0.0
+        lam = self._choose_features(X, lam, 0.0, None)
+        result = self._solve(self._problem(X, lam), save)
+        self.gamma_ = 0.0
         self._graph = self.adjacency_ = self.laplacian_ = None
         self._name(X, result)
         warn_if_tied(self, X)
+
+    def _choose_features(self, X, lam: float, gamma: float, shifted) -> float:
+        """Build the graph between features, if one is asked for, and weigh it.
+
+        Returns lam, which is chosen again with the graph if it was chosen before.
+        """
+        self._features: ShiftedLaplacian | None = None
+        self.feature_adjacency_ = self.feature_laplacian_ = None
+        self.gamma_features_ = 0.0
+        if self.feature_graph is None:
+            return lam
+        graph = build_feature_graph(self, X)
+        self.feature_adjacency_ = graph.adjacency
+        self.feature_laplacian_ = graph.laplacian
+        self._features = ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
+        if not isinstance(self.gamma_features, str):
+            self.gamma_features_ = float(self.gamma_features)
+            return lam
+
+        def state(Y, gamma_features: float, c: float, is_part: bool) -> Problem:
+            self.gamma_features_ = gamma_features
+            if is_part:
+                return self._problem(Y, c * lam)
+            return self._problem(Y, c * lam, gamma, shifted)
+
+        weight, self._weight = self._weight, None
+        free = self.weights_ is not None and self._lam_stated() == "auto"
+        self.gamma_features_, c = choose_gamma_features(X, self._features, state, free)
+        self._weight = weight
+        return c * lam
 
     def _builder(self, X) -> GraphBuilder | None:
         """What builds the graph; its options are checked even if none is built."""
@@ -633,7 +841,7 @@ class RPCAG(RPCA):
 
     def _parameters(self, X):
         """lam and gamma; None where they are to be chosen."""
-        return resolve_weights(self.lam, self.gamma, X)
+        return resolve_weights(self._lam_stated(), self.gamma, X)
 
     def _graph_on_dask(self, X):
         nothing = np.zeros((X.shape[0], 1))
@@ -682,6 +890,9 @@ def check_options(model) -> None:
     if getattr(model, "lam", "auto") == 0:
         raise ValueError("lam must be positive, got 0: the best L would be zero")
     check_scale(model)
+    check_loss(model)
+    if hasattr(model, "feature_graph"):
+        check_feature_graph(model)
     check_iterations(model)
     check_callback(model)
     check_checkpoint(model)

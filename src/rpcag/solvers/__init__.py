@@ -2,6 +2,6 @@
 
 from rpcag.solvers.admm import admm
 from rpcag.solvers.lowrank import lowrank
-from rpcag.solvers.result import Progress, Result, State
+from rpcag.solvers.result import DualPoint, Progress, Result, State
 
-__all__ = ["Progress", "Result", "State", "admm", "lowrank"]
+__all__ = ["DualPoint", "Progress", "Result", "State", "admm", "lowrank"]

@@ -9,10 +9,13 @@ import numpy as np
 from rpcag.linalg.blocks import BLOCK, blocks
 from rpcag.linalg.rounding import UNIT, total, total_error
 from rpcag.linalg.shifted import Laplacian
-from rpcag.solvers.ledger import Ledger, dual_value
+from rpcag.losses import L1
+from rpcag.solvers.certificates import Certificates, dual_value
 from rpcag.solvers.result import Progress, Result, Status
-from rpcag.terms.l1 import L1Loss
 from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness, add_row_products
+
+# ||R||_1. The box of `Centered` is derived for it.
+LOSS = L1(1.0)
 
 
 class Centered:
@@ -133,8 +136,8 @@ def fista(
     callback : callable, optional
         Called with a `Progress` after every iteration; a true value stops the solver.
     """
-    loss = L1Loss(data.array, 1.0)
-    X = loss.X
+    X = data.array
+    has_missing = any(np.isnan(x).any() for (x,) in blocks(X))
     L, before = start.copy(), start.copy()
     gradient = smooth.gradient(L, np.empty_like(L))
     gradient_before = gradient.copy()
@@ -148,7 +151,7 @@ def fista(
     while n_iter < max_iter:
         n_iter += 1
         against, change, size = _advance(
-            loss, L, before, gradient, gradient_before, step, momentum
+            X, has_missing, L, before, gradient, gradient_before, step, momentum
         )
         L, before = before, L
         gradient, gradient_before = (
@@ -208,9 +211,9 @@ def fista(
     )
 
 
-def _advance(loss, L, before, gradient, gradient_before, step, momentum):
+def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentum):
     """Write the next L over `before`; the test for restarting, and how far it went."""
-    X = loss.X
+    penalty = 1 / step
     kind = X.dtype.type
     step, momentum = kind(step), kind(momentum)
     against = change = size = 0.0
@@ -227,9 +230,9 @@ def _advance(loss, L, before, gradient, gradient_before, step, momentum):
         v += z
         # prox: v moves toward x by at most the step; where x is missing it stays.
         np.subtract(v, x, out=old)
-        np.clip(old, -step, step, out=old)
-        if loss.has_missing:
+        if has_missing:
             np.copyto(old, 0, where=np.isnan(old))
+        LOSS.project(old, penalty, out=old)
         np.subtract(v, old, out=old)
         np.subtract(old, l, out=v)
         z -= old
@@ -258,7 +261,7 @@ class _Certificate:
     def __init__(self, data: Centered, smooth: TwoGraphSmoothness, tol: float) -> None:
         self.data, self.smooth = data, smooth
         self.box = data.box()
-        self.ledger = Ledger(tol)
+        self.ledger = Certificates(tol)
 
     def check(self, n_iter: int, L, D, moved: float) -> Progress:
         """Certify L - T by its gradient D."""
@@ -333,7 +336,7 @@ class _Certificate:
             if largest > 1:
                 np.maximum(excess, 0, out=excess)
                 parts[BEYOND] += total(excess * box)
-                d = np.clip(d, -1, 1)
+                d = LOSS.project(d, 1.0)
             parts[CLIPPED] += total(d * x)
             count += 1
         return _Sums(parts, largest, off, count)
@@ -383,7 +386,7 @@ def fista_rows(
         D = 2 * (c * Z - g)
         add_row_products(Z, columns, 2 * b, D)
         V = Z - step * D
-        new = V - np.nan_to_num(np.clip(V - x, -step, step), nan=0.0)
+        new = V - LOSS.project(np.nan_to_num(V - x, nan=0.0), 1 / step)
         against = np.sum((Z - new) * (new - L), axis=1, keepdims=True) > 0
         longer = (1 + np.sqrt(1 + 4 * t * t)) / 2
         momentum = np.where(against, 0.0, (t - 1) / longer)

@@ -8,7 +8,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from rpcag.linalg.eigen import DENSE, eigenvectors, largest_eigenvalue, refine
 from rpcag.linalg.shifted import Laplacian
-from rpcag.terms.l21 import L21Loss
+from rpcag.losses import Rows
+from rpcag.terms.data import DataTerm
 
 RELAXATION = 1.3
 # The penalty is looked at every LOOK iterations or more, and left alone if the larger
@@ -138,7 +139,7 @@ def rglpca(
     P `tol` times the size of C (times mu, both are dual).
     """
     d = start[0].shape[1]
-    loss = L21Loss(X)
+    loss = DataTerm(X, Rows(1.0))
 
     def value(Q, U) -> float:
         roughness = float(np.sum(Q * (Phi @ Q)))

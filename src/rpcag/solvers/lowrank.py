@@ -3,11 +3,18 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
+from rpcag.solvers.certificates import (
+    Certificates,
+    dual_scale,
+    dual_value,
+    objective_rounding,
+)
 from rpcag.solvers.checkpoint import (
     Checkpoint,
     Saved,
@@ -16,10 +23,16 @@ from rpcag.solvers.checkpoint import (
     number,
     whole,
 )
-from rpcag.solvers.ledger import Ledger, objective_rounding
-from rpcag.solvers.panel import Objective
+from rpcag.solvers.iterates import Objective
 from rpcag.solvers.residuals import balance, relative_residuals
-from rpcag.solvers.result import Distances, Progress, Result, State, Status
+from rpcag.solvers.result import (
+    Distances,
+    DualPoint,
+    Progress,
+    Result,
+    State,
+    Status,
+)
 
 # Penalties of the copies in units of `ratio`, with a graph. Measured on faces, objects
 # and digits: docs/design_solver.md.
@@ -46,10 +59,18 @@ RELAXATION = 1.7
 # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with c
 # the relaxation and a the angle between the tangent spaces: the smaller c wins.
 RELAXATION_STILL = 1.2
+# The last dual point need not be the best. The best is kept if X has so many entries at
+# the most, because it is as large as X.
+SMALL = 2**20
 # Singular vectors that are followed beside those above the threshold: the next ones.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which a basis pays.
 SHARE = 0.35
+# A rank above the share HIGH of the shorter side that still grows by the factor FAST in
+# each of GROWING iterations, after the first RAMPED ones, will pass SHARE: L is not of
+# low rank. With larger values more iterations are done in vain; with smaller ones
+# problems of low rank are given up whose rank overshoots at first.
+HIGH, FAST, GROWING, RAMPED = 0.15, 1.015, 3, 8
 # Single precision is left for that of X below this gap, and where the penalty has grown
 # so far that the rounding of V shows in its clipped part.
 PRECISE = 1e-4
@@ -67,7 +88,7 @@ SAVED = ("penalties", "residuals", "ranks", "may_grow", "grown", "looks", "next_
 class HandOver(Exception):
     """L has no low rank, or precision asks for exact singular values: use `admm`."""
 
-    def __init__(self, state: State | None, ledger: Ledger, n_iter: int) -> None:
+    def __init__(self, state: State | None, ledger: Certificates, n_iter: int) -> None:
         super().__init__()
         self.state, self.ledger, self.n_iter = state, ledger, n_iter
 
@@ -89,12 +110,12 @@ def lowrank(
     orthonormal basis of A Q; as A converges so does Q. The copy of the graph term is
     compressed to the rank it has. And without a graph the penalty starts small, and
     grows once the rank stands still: that makes L exact soon, but not the multiplier,
-    which `rpcag.solvers.polish` mends. None of them can harm the certificate, which
-    holds for any L, any clipped multiplier and any W.
+    which `rpcag.solvers.dual_polishing` mends. None of them can harm the certificate,
+    which holds for any L, any clipped multiplier and any W.
 
     Parameters
     ----------
-    panel : Panel
+    panel : Iterates
         All that is as large as X, in memory or on many machines.
     ratio, tol, max_iter, callback
         As for `admm`.
@@ -126,7 +147,7 @@ class _Solve:
         self.ratio, self.tol, self.max_iter = ratio, tol, max_iter
         self.callback = callback
         self.checkpoint = checkpoint
-        self.ledger = Ledger(tol)
+        self.ledger = Certificates(tol)
         self.ledger.slack = objective_rounding(panel.shape, panel.dtype)
         self.ranks: list[int] = []
         self.residuals = (1.0, 1.0)
@@ -135,6 +156,8 @@ class _Solve:
         share = SHARE if panel.can_hand_over else 1.0
         self.largest = max(int(share * min(panel.shape)), 1)
         self.penalties: tuple[float, ...] = ()
+        self.certified: tuple = ()  # the last dual point, how it was made
+        self.best: tuple[float, DualPoint | None] = -math.inf, None
         # A smaller gap takes longer.
         self.next_check = 10 + int(7.5 * math.log10(max(1e-3 / max(tol, 1e-9), 1.0)))
 
@@ -199,6 +222,8 @@ class _Solve:
                 elif progress.gap <= self.tol:
                     status = "converged"
                 else:
+                    if math.prod(self.panel.shape) <= SMALL:
+                        self.point(at_the_end=False)
                     self.adapt(n_iter)
             else:
                 progress = self.ledger.latest(n_iter, self.residuals, self.ranks[-1])
@@ -216,6 +241,7 @@ class _Solve:
         if self.ledger.is_contradicted:
             status = "numerical_error"
         last = self.ledger.history[-1]
+        point = self.point(at_the_end=True)
         L, basis = self.panel.answer()
         return Result(
             x=L,
@@ -230,11 +256,27 @@ class _Solve:
             basis=basis,
             history=tuple(self.ledger.history),
             state=State(self.panel.arrays(), self.penalties, self.ratio, factored=True),
+            dual=point,
+            solver="factored",
         )
+
+    def point(self, at_the_end: bool) -> DualPoint | None:
+        """The best dual point that is known; between iterations only if it is near."""
+        dual, change, is_relieved = self.certified
+        value = dual_value(*dual)
+        if value <= self.best[0] or not self.panel.can_polish:
+            return self.best[1]
+        out = self.panel.E if at_the_end else np.empty_like(self.panel.E)
+        found = self.panel.dual_point(
+            self.penalties, dual_scale(*dual), change, is_relieved, out
+        )
+        self.best = value, found
+        return found
 
     def iterate(self, n_iter: int, measure: bool) -> list[Distances]:
         if self.has_graph and n_iter == DOUBLED and not self.ledger.is_warm:
             self.rescale([2.0, 1.0])
+        self.certified = ()  # may be as large as X
         total = sum(self.penalties)
         weights = tuple(r / total for r in self.penalties)
         self.threshold(weights, 1 / total, n_iter)
@@ -261,6 +303,14 @@ class _Solve:
         last = self.ranks[-STILL:]
         return len(last) == STILL and len(set(last)) == 1
 
+    def is_rising(self) -> bool:
+        """Whether the rank is high and grows on."""
+        last = self.ranks[-GROWING - 1 :]
+        rises = len(self.ranks) > RAMPED and all(
+            b > FAST * a for a, b in pairwise(last)
+        )
+        return rises and last[-1] > HIGH * min(self.panel.shape)
+
     def threshold(self, weights, threshold: float, n_iter: int) -> None:
         """One power step; L is what exceeds the threshold, the rest guards."""
         panel = self.panel
@@ -275,7 +325,8 @@ class _Solve:
         sigma, rotation = np.sqrt(squares[nonzero]), rotation[:, nonzero]
         rank = int(np.count_nonzero(sigma > threshold))
         self.ranks.append(rank)
-        if rank + GUARDS_STILL > self.largest and panel.can_hand_over:
+        is_high = rank + GUARDS_STILL > self.largest or self.is_rising()
+        if is_high and panel.can_hand_over:
             self.hand_over(n_iter - 1)
         still = self.is_still()
         width = rank + (
@@ -291,6 +342,7 @@ class _Solve:
     def certify(self, n_iter: int) -> Progress:
         accuracy = max(self.tol, 1e-12) / 50
         parts = self.panel.objective()
+        change = None
         if self.may_polish():
             change = self.panel.polish(self.penalties[0], self.tol / 10)
             dual = self.panel.dual(self.penalties, accuracy, change)
@@ -307,12 +359,15 @@ class _Solve:
         enter = partial(self.ledger.enter, n_iter, objective)
         rank = len(parts.left)
         progress = enter(dual, self.residuals, rank)
+        self.certified = dual, change, False
         warm, relief = self.ledger.is_warm, self.panel.relief
         if relief is None or not relief.is_due(n_iter, warm, dual.norm):
             return progress
         if progress.gap > self.tol:
-            dual = self.panel.relieved(self.penalties, accuracy)
-            progress = enter(dual, self.residuals, rank)
+            better = self.panel.relieved(self.penalties, accuracy)
+            progress = enter(better, self.residuals, rank)
+            if dual_value(*better) > dual_value(*dual):
+                self.certified = better, None, True
         return progress
 
     def adapt(self, n_iter: int) -> None:

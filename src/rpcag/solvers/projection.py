@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpcag.losses import Loss, nearest
+
 RELAXATION = 1.7
 # Mean size of an entry, in units of the fitted data, below which a row is small.
 SMALL = 1e-3
@@ -21,7 +23,7 @@ def project(
     X: np.ndarray,
     observed: np.ndarray | None,
     subspace: Subspace,
-    lam: float,
+    loss: Loss,
     curvature: np.ndarray,
     pull: np.ndarray,
     *,
@@ -33,15 +35,15 @@ def project(
 
     Every row minimizes, independently of the others,
 
-        lam ||m o (x - z V)||_1 + z diag(1/s) z^T / 2 + curvature ||z||^2 / 2 - z pull^T
+        l(m o (z V - x)) + z diag(1/s) z^T / 2 + curvature ||z||^2 / 2 - z pull^T
 
     The quadratic diag(1/s) is the nuclear norm seen by one row: ||L||_* is the least
     value of tr(L C^-1 L^T)/2 + tr(C)/2 over C, at C = (L^T L)^1/2. So the rows of the
     fitted model satisfy the same optimality condition, and a training row joined to
     its neighbors gets its own coordinates back. ADMM on P = z V: since V V^T = I the
-    z-step is diagonal. Each row stops at its own duality gap, relative to
-    lam ||m o x||_1, so that no row's answer depends on the others in the batch. Returns
-    the coordinates and the number of rows that have not converged.
+    z-step is diagonal. Each row stops at its own duality gap, relative to its loss at
+    zero, so that no row's answer depends on the others in the batch. Returns the
+    coordinates and the number of rows that have not converged.
     """
     V = subspace.directions
     n_rows, rank = len(X), len(V)
@@ -52,7 +54,7 @@ def project(
     H = H.astype(X.dtype)
     seen = np.ones_like(X) if observed is None else observed.astype(X.dtype)
     X = X * seen
-    size = lam * np.abs(X).sum(axis=1, dtype=np.float64)
+    size = loss.value(-X)
     eps = float(np.finfo(X.dtype).eps)
     goal = max(tol, 8 * eps) * np.where(size > 0, size, 1.0)
     # What the neighbors ask for is a number too, with its rounding.
@@ -70,10 +72,10 @@ def project(
         z = (g + rho * ((P - U) @ V.T)) / (h + rho)
         L = z @ V
         v = RELAXATION * L + (1 - RELAXATION) * P + U
-        U = np.clip(v - x, -lam / rho, lam / rho) * m
+        U = loss.project((v - x) * m, rho)
         new = v - U
         if iteration % 10 == 0 or iteration == max_iter:
-            gap = _gap(x, m, h, g, z, L, rho * U, V, lam)
+            gap = _gap(x, m, h, g, z, L, rho * U, V, loss)
             done = gap <= goal[active]
             Z[active] = z
             if done.all():
@@ -93,13 +95,13 @@ def project(
     return Z, len(active)
 
 
-def _gap(x, m, h, g, z, L, Y, V, lam):
-    """Objective minus dual bound -<Y, x> - (g - Y V^T) H^-1 (g - Y V^T)^T / 2."""
-    objective = lam * (np.abs(x - L) * m).sum(axis=1, dtype=np.float64)
+def _gap(x, m, h, g, z, L, Y, V, loss):
+    """Objective minus bound -<Y, x> - l*(Y) - (g - Y V^T) H^-1 (g - Y V^T)^T / 2."""
+    objective = loss.value((L - x) * m)
     objective += (h * z * z / 2 - g * z).sum(axis=1, dtype=np.float64)
-    Y = np.clip(Y, -lam, lam)
+    Y = nearest(loss, Y.astype(np.float64))
     w = g - Y @ V.T
-    bound = -(Y * x).sum(axis=1, dtype=np.float64)
+    bound = -(Y * x).sum(axis=1) - loss.conjugate(Y)
     bound -= (w * w / h).sum(axis=1, dtype=np.float64) / 2
     return objective - bound
 

@@ -37,6 +37,24 @@ class Distances(NamedTuple):
     multiplier: float  # U
 
 
+class DualPoint(NamedTuple):
+    """A point of the dual problem: it proves a lower bound of the optimum.
+
+    With D in the dual ball of the loss l (for the l1 norm |D| <= lam, and 0 where X is
+    missing) and ||D - 2 gamma Phi W||_2 <= 1, no objective is below
+
+        <D, X> - l*(D) - gamma tr(W^T Phi W).
+
+    For the l1 norm l*(D) is 0, with noise it is mu ||D||_F^2 / 2. A graph between
+    features adds -2 gamma_f F Phi_f to the matrix and -gamma_f tr(F Phi_f F^T) to the
+    bound.
+    """
+
+    D: np.ndarray
+    W: np.ndarray | None  # None without a graph between samples
+    F: np.ndarray | None = None  # None without a graph between features
+
+
 @dataclass(frozen=True)
 class State:
     """All that a solver needs to go on from where it ended."""
@@ -107,6 +125,11 @@ class Result:
     history : tuple of Progress
     state : State or None
         To warm-start the next solve.
+    dual : DualPoint or None
+        Of the last certificate, up to rounding to the precision of the iterates. Its
+        bound is `lower_bound`, unless an earlier certificate was better.
+    solver : str
+        Which loops ran.
     """
 
     x: np.ndarray
@@ -121,3 +144,5 @@ class Result:
     basis: np.ndarray | None
     history: tuple[Progress, ...]
     state: State | None
+    dual: DualPoint | None = None
+    solver: str = ""

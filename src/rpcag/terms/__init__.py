@@ -15,17 +15,17 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimizer over P of
 `TwoGraphSmoothness` has no prox; it has ``gradient(L, out)`` and ``lipschitz``.
 """
 
-from rpcag.terms.l1 import L1Loss
-from rpcag.terms.l21 import L21Loss
+from rpcag.terms.data import DataTerm, L1Loss
 from rpcag.terms.nuclear import NuclearNorm
-from rpcag.terms.smoothness import GraphSmoothness
+from rpcag.terms.smoothness import FeatureSmoothness, GraphSmoothness
 from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness
 
 __all__ = [
     "Constants",
+    "DataTerm",
+    "FeatureSmoothness",
     "GraphSmoothness",
     "L1Loss",
-    "L21Loss",
     "NuclearNorm",
     "TwoGraphSmoothness",
 ]

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from rpcag.linalg.svt import SingularValueThreshold, spectral_norm
+from rpcag.linalg.svt import SingularValueThreshold, excess, spectral_norm
 
 
 class NuclearNorm:
@@ -14,8 +14,8 @@ class NuclearNorm:
     its conjugate is the indicator of the unit ball of the spectral norm.
     """
 
-    def __init__(self, method: str = "auto") -> None:
-        self.threshold = SingularValueThreshold(method)
+    def __init__(self, method: str = "auto", rough: bool = False) -> None:
+        self.threshold = SingularValueThreshold(method, rough)
 
     def value(self, Y: np.ndarray) -> float:
         return float(linalg.svdvals(Y, check_finite=False).sum()) if Y.size else 0.0
@@ -35,6 +35,14 @@ class NuclearNorm:
         values = self.threshold.values
         return 0.0 if values is None else float(values.sum())
 
+    def settle(self, P: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """The last answer of `prox` in another precision, with its value and basis."""
+        return self.threshold.settle(P, dtype)
+
+    def excess(self, Y: np.ndarray) -> np.ndarray | None:
+        """What has to be subtracted from Y for a dual norm of one; None for nothing."""
+        return excess(Y)
+
     @property
     def rank(self) -> int:
         """Rank of the last answer of `prox`."""
@@ -50,9 +58,9 @@ class NuclearNorm:
         """At least ||Y||_2, and above it by `accuracy` at the most."""
         return spectral_norm(Y, accuracy)
 
-    def memory(self) -> np.ndarray:
+    def memory(self) -> dict[str, np.ndarray]:
         """What the next `prox` remembers of the last one; `recall` reads it."""
         return self.threshold.memory()
 
-    def recall(self, memory: np.ndarray) -> None:
-        self.threshold.recall(memory)
+    def recall(self, count: np.ndarray, large: np.ndarray | None) -> None:
+        self.threshold.recall(count, large)

@@ -23,6 +23,8 @@ class GraphSmoothness:
             else ShiftedLaplacian(laplacian)
         )
 
+    axis = 0  # of L along which the graph is
+
     @property
     def iterative(self) -> bool:
         """Whether `prox` profits from a first guess in `out`."""
@@ -70,3 +72,27 @@ class GraphSmoothness:
             piece = np.ascontiguousarray(Y[:, columns], dtype=np.float64)
             piece = self.shifted.without_null(piece)
             yield columns, piece, np.ascontiguousarray(self.shifted.laplacian @ piece)
+
+
+class FeatureSmoothness:
+    """f(W) = gamma tr(W Phi W^T): `GraphSmoothness` of the transpose."""
+
+    axis = 1
+
+    def __init__(self, laplacian: Laplacian | ShiftedLaplacian, gamma: float) -> None:
+        self.transposed = GraphSmoothness(laplacian, gamma)
+        self.iterative = self.transposed.iterative
+
+    def value(self, Y: np.ndarray) -> float:
+        return self.transposed.value(Y.T)
+
+    def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
+        guess = np.ascontiguousarray(out.T) if self.iterative else np.empty_like(Y.T)
+        found = self.transposed.prox(np.ascontiguousarray(Y.T), step, guess)
+        np.copyto(out, found.T)
+        return out
+
+    def add_dual(
+        self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
+    ) -> tuple[float, float, float]:
+        return self.transposed.add_dual(P.T, Y.T, total.T)

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.image import grid_to_graph
 
 from rpcag.models import FRPCAG, RPCA, RPCAG
+from rpcag.models.feature_graph import pixel_graph
 from rpcag.models.problem import theory_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
@@ -225,14 +224,6 @@ class BackgroundModel:
 
     def _images(self, X: np.ndarray) -> np.ndarray:
         return X.reshape(len(X), *self.shape_)
-
-
-def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
-    """Graph of neighboring pixels, separately for each channel."""
-    grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
-    grid.setdiag(0)
-    grid.eliminate_zeros()
-    return sparse.csr_array(sparse.kron(grid, sparse.eye_array(channels)))
 
 
 def scaled(frames: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ class Gap(NamedTuple):
     gap: float
 
 
-class Ledger:
+class Certificates:
     """All certificates so far; asks for the next only when it may be good enough.
 
     `bound` and `history` are computed in this process. From a checkpoint come `claim`,
@@ -156,11 +156,17 @@ def dual_value(linear: float, quadratic: float, norm: float) -> float:
     rounded up.
     """
     linear, quadratic, norm = float(linear), float(quadratic), float(norm)
+    scale = dual_scale(linear, quadratic, norm)
+    first, second = scale * linear, scale**2 * quadratic
+    return -(first + second) - 8 * UNIT * (abs(first) + abs(second))
+
+
+def dual_scale(linear: float, quadratic: float, norm: float) -> float:
+    """The s of `dual_value`."""
     scale = 1.0 if norm <= 1 else (1 - 4 * UNIT) / norm  # NaN stays one
     if quadratic > 0:
         scale = min(scale, max(-linear / (2 * quadratic), 0.0))
-    first, second = scale * linear, scale**2 * quadratic
-    return -(first + second) - 8 * UNIT * (abs(first) + abs(second))
+    return scale
 
 
 def objective_rounding(shape: tuple[int, ...], dtype: Any) -> float:

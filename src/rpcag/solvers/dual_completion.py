@@ -1,9 +1,10 @@
 """A better dual point where there is a graph: it carries what is too much for the norm.
 
-A dual point is D = D_1 + 2 gamma Phi W with |D_1| <= lam and ||D||_2 <= 1; its value is
--<D_1, X> - gamma tr(W^T Phi W). ADMM gives one whose norm is above one by a little, and
-dividing it by the norm loses as large a share of the whole value. But W is free: any D
-with the same C = N^T D can be had, where the columns of N span the null space of Phi.
+A dual point is D = D_1 + 2 gamma Phi W with D_1 in the ball of the loss l and
+||D||_2 <= 1; its value is -<D_1, X> - l*(D_1) - gamma tr(W^T Phi W). ADMM gives one
+whose norm is above one by a little, and dividing it by the norm loses as large a share
+of the whole value. But W is free: any D with the same C = N^T D can be had, where the
+columns of N span the null space of Phi.
 Let R = D - N C. For A = I - J with N^T J = 0, A D = N C + A R has at most norm one iff
 
     A G A <= I,   G = R (I - C^T C)^-1 R^T      (Parrott, 1978)
@@ -32,6 +33,7 @@ from rpcag.linalg.rounding import PAIRWISE, UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import is_below
 from rpcag.linalg.threads import in_shares
+from rpcag.losses import Loss, nearest, part
 
 # Samples up to which the eigenvalues of their square are cheap.
 LARGEST = 500
@@ -57,24 +59,27 @@ class Square(NamedTuple):
     K: np.ndarray  # D D^T
     along: np.ndarray  # D W^T
     linear: np.ndarray  # <D_1, X>, as a sum and a sum of sizes
-    quadratic: np.ndarray  # gamma tr(W^T Phi W), likewise
+    quadratic: np.ndarray  # gamma tr(W^T Phi W) + l*(D_1), likewise
     size: float  # ||W||_F^2
 
 
-class Relief:
+class DualCompletion:
     """Of the dual points of one problem.
 
     Parameters
     ----------
     X : ndarray of shape (n, p), NaN where missing
-    lam, gamma : float
+    loss : Loss
+        A sum over entries.
+    gamma : float
     laplacian : ShiftedLaplacian
     """
 
     def __init__(
-        self, X: np.ndarray, lam: float, gamma: float, laplacian: ShiftedLaplacian
+        self, X: np.ndarray, loss: Loss, gamma: float, laplacian: ShiftedLaplacian
     ) -> None:
-        self.X, self.lam, self.gamma = X, lam, gamma
+        self.X, self.loss, self.gamma = X, loss, gamma
+        self.step: tuple = ()  # what `point` needs of the last call
         self.laplacian = laplacian
 
     @staticmethod
@@ -102,12 +107,30 @@ class Relief:
     def __call__(self, D_1: At, W: At, accuracy: float) -> tuple[float, float, float]:
         """Linear, quadratic and norm of a better point, from any D_1 and W."""
         excess = self.excess(D_1)
-        return self.relieved(self.square(D_1, W, excess), accuracy)
+        found = self.relieved(self.square(D_1, W, excess), accuracy)
+        self.step = (excess, *self.step)
+        return found
+
+    def point(self, D_1: At, W: At) -> tuple[np.ndarray, np.ndarray]:
+        """D_1 and W of the point that the last call was about, given its arguments."""
+        excess, scale, U, c, V = self.step
+        shape, N, Phi = self.X.shape, self.null, self.laplacian.laplacian
+        better, smooth = np.empty(shape), np.empty(shape)
+        for at in column_blocks(shape, PIECE, most=shape[1]):
+            D = self._inside(D_1, at)
+            if excess is not None:
+                D = self._balanced(D, at, excess[:, at])
+            w = W(at).astype(np.float64)
+            w -= N @ (N.T @ w)
+            whole = D + 2 * self.gamma * np.asarray(Phi @ w)
+            w -= V @ (c[:, None] * (U.T @ whole)) / (2 * self.gamma)
+            better[:, at], smooth[:, at] = scale * D, scale * w
+        return better, smooth
 
     def excess(self, D_1: At) -> np.ndarray | None:
         """What of C is above one."""
         columns = column_blocks(self.X.shape, PIECE, most=self.X.shape[1])
-        C = np.hstack([self.null.T @ self._clipped(D_1, at) for at in columns])
+        C = np.hstack([self.null.T @ self._inside(D_1, at) for at in columns])
         if not C.size:
             return None
         left, sizes, right = np.linalg.svd(C, full_matrices=False)
@@ -123,10 +146,11 @@ class Relief:
             K, along = np.zeros((n, n)), np.zeros((n, n))
             linear, quadratic, size = np.zeros(2), np.zeros(2), 0.0
             for at in share:
-                D = self._clipped(D_1, at)
+                D = self._inside(D_1, at)
                 if excess is not None:
                     D = self._balanced(D, at, excess[:, at])
                 linear += total(D * np.nan_to_num(self.X[:, at]))
+                quadratic += total(part(self.loss, (slice(None), at)).conjugate(D))
                 w = W(at).astype(np.float64)
                 w -= N @ (N.T @ w)
                 graph = np.asarray(Phi @ w)
@@ -143,12 +167,11 @@ class Relief:
         found = in_shares(square, columns, 3 * n * n * p, most)
         return Square(*(sum(parts) for parts in zip(*found, strict=True)))
 
-    def _clipped(self, D_1: At, at: slice) -> np.ndarray:
-        """Some of D_1, feasible."""
+    def _inside(self, D_1: At, at: slice) -> np.ndarray:
+        """Some of D_1, in the dual ball."""
         piece = D_1(at).astype(np.float64)
-        np.clip(piece, -self.lam, self.lam, out=piece)
         piece[np.isnan(self.X[:, at])] = 0
-        return piece
+        return nearest(part(self.loss, (slice(None), at)), piece)
 
     def _balanced(self, D_1: np.ndarray, at: slice, excess: np.ndarray) -> np.ndarray:
         """Some of D_1 moved so that C loses its excess, or most of it.
@@ -158,12 +181,13 @@ class Relief:
         """
         step = self.null @ excess
         step[np.isnan(self.X[:, at])] = 0
-        moved = np.clip(D_1 - step, -self.lam, self.lam) - D_1
+        loss = part(self.loss, (slice(None), at))
+        moved = nearest(loss, D_1 - step) - D_1
         wanted = np.einsum("ij,ij->j", excess, excess)
         got = -np.einsum("ij,ij->j", moved, step)
         longer = np.ones_like(wanted)
         np.divide(wanted, got, out=longer, where=got > 0.1 * wanted)
-        return np.clip(D_1 - longer * step, -self.lam, self.lam)
+        return nearest(loss, D_1 - longer * step)
 
     def relieved(self, square: Square, accuracy: float) -> tuple[float, float, float]:
         """Linear, quadratic and norm after the relief, rounded up.
@@ -177,12 +201,14 @@ class Relief:
         count = -(-p // (PIECE // n or 1)) + 1
         c_Phi = self.laplacian.error
         linear = square.linear[0] + total_error(square.linear[1], count)
-        quadratic = square.quadratic[0] + total_error(square.quadratic[1], count)
+        quadratic = square.quadratic[0]
+        quadratic += total_error(square.quadratic[1], count + PAIRWISE)
         quadratic += self.gamma * c_Phi * square.size
         trace = max(float(np.trace(K)), 0.0)
         N = self.null
         KN = K @ N
         CC = N.T @ KN
+        scale = 1.0
         largest = max(np.linalg.eigvalsh(CC), default=0.0)
         if largest > (1 - MARGIN) ** 2:
             scale = (1 - MARGIN) / math.sqrt(largest)
@@ -198,6 +224,7 @@ class Relief:
         U -= N @ (N.T @ U)
         c = 1 - 1 / np.sqrt(g)  # J = U diag(c) U^T
         V = self.inverse @ U
+        self.step = scale, U, c, V
         Z = np.asarray(self.laplacian.laplacian @ V)  # J = Z diag(c) U^T; Z is near U
         KU = K @ U
         inner = c[:, None] * (U.T @ KU) * c

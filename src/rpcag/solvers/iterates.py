@@ -9,21 +9,22 @@ import numpy as np
 
 from rpcag.linalg.blocks import column_blocks, row_blocks
 from rpcag.linalg.orthonormal import orthonormal
-from rpcag.linalg.rounding import UNIT, total, total_error
+from rpcag.linalg.rounding import PAIRWISE, UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram, in_shares, product
+from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.checkpoint import array
+from rpcag.solvers.dual_completion import DualCompletion
+from rpcag.solvers.dual_polishing import NEAR, Factors, Tangent
 from rpcag.solvers.graph_copy import GraphCopy, no_copy
-from rpcag.solvers.polish import NEAR, Factors, Tangent
-from rpcag.solvers.relief import Relief
-from rpcag.solvers.result import Distances, State
+from rpcag.solvers.result import Distances, DualPoint, State
 
 
 class Objective(NamedTuple):
     """The objective at L = F Q^T, in pieces that a sum over columns gives."""
 
-    loss: float  # lam ||M o (X - L)||_1
+    loss: float  # l(M o (L - X))
     left: np.ndarray  # F^T F
     right: np.ndarray  # Q^T Q
     rough: np.ndarray | None  # gamma F^T Phi F
@@ -33,7 +34,7 @@ class Dual(NamedTuple):
     """The dual point D = D_1 + 2 gamma Phi W: its spectral norm and its value."""
 
     linear: float  # <D_1, X>
-    quadratic: float  # gamma tr(W^T Phi W)
+    quadratic: float  # gamma tr(W^T Phi W) + l*(D_1)
     norm: float  # proven to be at least ||D||_2
 
     @classmethod
@@ -47,12 +48,13 @@ class Dual(NamedTuple):
         accuracy: float,
         length: int,
     ) -> "Dual":
-        """From the square K of D, and <D_1, X> as a sum and a sum of absolute values.
+        """From the square K of D, and `sums` of `Iterates.dual_piece`.
 
         The errors of D are `error` and the rounding of the sum of its two parts.
         `length` is at least the number of products in an entry of K.
         """
-        linear, size = sums.tolist()
+        linear, size, conjugate = sums.tolist()
+        quadratic += conjugate + total_error(conjugate, n_pieces + PAIRWISE)
         error += 2 * UNIT * math.sqrt(max(float(np.trace(K)), 0.0))
         norm = proven_norm(K, accuracy, length) + error
         return cls(linear + total_error(size, n_pieces), quadratic, norm)
@@ -68,11 +70,11 @@ WIDE = 4
 Change = tuple[np.ndarray, Factors]
 
 
-class Panel:
+class Iterates:
     """X, the copies of L and the factors of L, in the memory of one process.
 
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for each copy P
-    of L with scaled multiplier U. For the l1 copy U = clip(V - X, -lam/r, lam/r). The
+    of L with scaled multiplier U. For the copy of the loss U = project(V - X, r). The
     singular value step wants P - U; kept is E = (U - P) / 2 = U - V / 2, which takes
     the fewest passes over memory. For the graph copy see `GraphCopy`.
     L = F Q^T; the other columns of the orthonormal Q guess what the next L may need.
@@ -85,7 +87,7 @@ class Panel:
     def __init__(
         self,
         X: np.ndarray,
-        lam: float,
+        loss: Loss,
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
         dtype: Any = None,
@@ -95,7 +97,7 @@ class Panel:
         self.dtype = np.dtype(dtype or X.dtype)
         self._x = X.astype(self.dtype, copy=False)
         self.shape = X.shape
-        self.lam = lam
+        self.loss = loss  # a sum over entries
         self._centre = centre  # the row that every row of L starts from, else zero
         self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
         n, p = self.shape
@@ -103,10 +105,10 @@ class Panel:
         self.F = np.empty((n, 0), self.dtype)
         self.mean: np.ndarray | None = None  # of the multiplier r U
         self.graph: GraphCopy | None = None
-        self.relief: Relief | None = None
+        self.relief: DualCompletion | None = None
         if laplacian is not None:
-            if Relief.suits(laplacian):
-                self.relief = Relief(X, lam, gamma, laplacian)
+            if DualCompletion.suits(laplacian):
+                self.relief = DualCompletion(X, loss, gamma, laplacian)
             self.graph = no_copy(laplacian, gamma, n, self.dtype)
             self.R = self.Q
 
@@ -289,14 +291,13 @@ class Panel:
             self._reflect_rows(rows, penalty, growth)
 
     def _reflect_rows(self, rows: slice, penalty: float, growth: float = 1.0) -> None:
-        """U = clip(V - X), and from it E = U - V / 2; after growth V = P + U too."""
+        """U of the loss, and from it E = U - V / 2; after growth V = P + U too."""
         number = self.dtype.type
-        bound = number(self.lam / penalty)
         v, e = self.V[rows], self.E[rows]
         np.subtract(v, self._x[rows], out=e)
-        np.clip(e, -bound, bound, out=e)
         if self.has_missing:
             np.copyto(e, 0, where=np.isnan(e))
+        part(self.loss, (rows, slice(None))).project(e, penalty, out=e)
         if growth != 1.0:
             v += e * number(1 / growth - 1)
             e *= number(1 / growth)
@@ -314,26 +315,26 @@ class Panel:
     def objective(self) -> Objective:
         Q = self.Q[:, : self.F.shape[1]]
         rough = None if self.graph is None else self.graph.roughness(self.F)
-        return Objective(self.loss(self.F), gram(self.F), gram(Q), rough)
+        return Objective(self.distance(self.F), gram(self.F), gram(Q), rough)
 
-    def loss(self, F: np.ndarray) -> float:
-        """lam ||M o (X - F Q^T)||_1."""
+    def distance(self, F: np.ndarray) -> float:
+        """The loss at F Q^T."""
         F = F.astype(np.float64)
         right = self.Q[:, : F.shape[1]].T.astype(np.float64)
 
         def sizes(share: Sequence[slice]) -> float:
             total = 0.0
             for rows in share:
-                distance = F[rows] @ right
-                distance -= self.X[rows]
-                np.abs(distance, out=distance)
+                residual = F[rows] @ right
+                residual -= self.X[rows]
                 if self.has_missing:
-                    np.copyto(distance, 0, where=np.isnan(distance))
-                total += float(distance.sum())
+                    np.copyto(residual, 0, where=np.isnan(residual))
+                loss = part(self.loss, (rows, slice(None)))
+                total += float(loss.value(residual).sum())
             return total
 
         work = self.X.size * len(right)
-        return self.lam * sum(in_shares(sizes, row_blocks(self.shape), work))
+        return sum(in_shares(sizes, row_blocks(self.shape), work))
 
     def dual(
         self,
@@ -341,7 +342,7 @@ class Panel:
         accuracy: float,
         change: Change | None = None,
     ) -> Dual:
-        """Feasible for the l1 term by its clip, for the graph by its form."""
+        """In the dual ball of the loss by projection, for the graph by its form."""
         n, p = self.shape
         quadratic, error, graph = 0.0, 0.0, None
         if self.graph is not None:
@@ -353,7 +354,7 @@ class Panel:
 
         def square(share: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
             """Of some of D on its shorter side, and its product with X."""
-            K, linear = np.zeros((size, size)), np.zeros(2)
+            K, linear = np.zeros((size, size)), np.zeros(3)
             for piece in share:
                 at = np.s_[piece, :] if p <= n else np.s_[:, piece]
                 D, along = self.dual_piece(at, penalties[0], change)
@@ -376,21 +377,47 @@ class Panel:
         )
 
     def relieved(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
-        """A better point: see `rpcag.solvers.relief`."""
+        """A better point: see `rpcag.solvers.dual_completion`."""
         assert self.relief is not None
+        return Dual(*self.relief(*self._parts(penalties), accuracy))
+
+    def dual_point(
+        self,
+        penalties: tuple[float, ...],
+        scale: float,
+        change: Change | None,
+        is_relieved: bool,
+        out: np.ndarray,
+    ) -> DualPoint:
+        """The point of the last certificate, times `scale`; D is written to `out`.
+
+        At the end of a solve `out` may be E, which is not needed any more.
+        """
+        if is_relieved:
+            assert self.relief is not None
+            D, W = self.relief.point(*self._parts(penalties))
+            return DualPoint(D * -scale, W * scale)
+        for rows in row_blocks(self.shape):
+            D, _ = self.dual_piece(np.s_[rows, :], penalties[0], change)
+            np.multiply(D, -scale, out=out[rows])
+        if self.graph is None:
+            return DualPoint(out, None)
+        H = self.graph.smooth.astype(self.dtype) * self.dtype.type(scale)
+        return DualPoint(out, product(H, self.R.T))
+
+    def _parts(self, penalties: tuple[float, ...]) -> tuple[Any, Any]:
+        """Columns of D_1 and of W."""
         assert self.graph is not None
         H, R = self.graph.smooth, self.R.astype(np.float64)
-        found = self.relief(
+        return (
             lambda at: self.dual_piece(np.s_[:, at], penalties[0])[0],
             lambda at: H @ R[at].T,
-            accuracy,
         )
-        return Dual(*found)
 
     def dual_piece(
         self, at: Any, penalty: float, change: Change | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Some of D_1, and its product with X, as a sum and a sum of sizes."""
+        """Some of D_1; its product with X, as a sum and a sum of sizes; l*(D_1)."""
         if self.mean is not None:
             D = self.mean[at].astype(np.float64)
         else:
@@ -402,23 +429,27 @@ class Panel:
             step = left[at[0]] @ right[at[1]].T
             step *= mask[at]
             D += step
-        np.clip(D, -self.lam, self.lam, out=D)
-        products = D * self.X[at]
+        x = self.X[at]
         if self.has_missing:  # D is 0 there already, except from an altered checkpoint
-            missing = np.isnan(products)
+            missing = np.isnan(x)
             np.copyto(D, 0, where=missing)
-            np.copyto(products, 0, where=missing)
-        return D, total(products)
+            x = np.where(missing, 0, x)
+        loss = part(self.loss, at)
+        nearest(loss, D)
+        return D, np.append(total(D * x), loss.conjugate(D).sum())
 
     def polish(self, penalty: float, wanted: float) -> Change:
-        """What the multiplier lacks to be U V^T on T: see `rpcag.solvers.polish`."""
+        """What the multiplier lacks to be U V^T on T: see `dual_polishing`."""
         mask = np.empty(self.shape, self.dtype)
-        bound = (1 - NEAR) * self.lam / penalty
 
         def multiplier(rows: slice) -> np.ndarray:
             U = self.V[rows] * self.dtype.type(0.5)
             U += self.E[rows]
-            np.less(np.abs(U), bound, out=mask[rows])
+            # Free are entries that the projection still leaves alone if they are
+            # a little larger; of a smooth loss there are none.
+            larger = U * self.dtype.type(1 / (1 - NEAR))
+            inside = part(self.loss, (rows, slice(None))).project(larger, penalty)
+            np.equal(inside, larger, out=mask[rows])
             if self.has_missing:
                 np.copyto(mask[rows], 0, where=np.isnan(self._x[rows]))
             U *= self.dtype.type(penalty)

@@ -1,0 +1,32 @@
+"""Cells that are wrong: the l1 norm."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class L1:
+    """l(R) = sum_ij lam_ij |R_ij|.
+
+    <D, R> <= l(R) for every R if and only if |D_ij| <= lam_ij: the dual ball is a box,
+    and the nearest point of a box is found entry by entry.
+    """
+
+    lam: float | np.ndarray
+    entrywise: ClassVar[bool] = True
+
+    def project(
+        self, D: np.ndarray, r: Any, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        bound = self.lam / r
+        return np.clip(D, -bound, bound, out=out)
+
+    def conjugate(self, D: np.ndarray) -> np.ndarray:
+        return np.zeros(len(D))
+
+    def value(self, R: np.ndarray) -> np.ndarray:
+        sizes = np.abs(R, dtype=np.float64)
+        sizes *= self.lam
+        return sizes.sum(axis=1)

@@ -1,0 +1,152 @@
+"""The loss that the options `loss`, `noise`, `lam` and `sample_weight` ask for."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from rpcag.graphs.inputs import as_float
+from rpcag.losses import L1, Both, Huber, Loss, Rows
+from rpcag.models.noise import ROW_LIMIT, Noise, estimate_noise, noise_weights
+from rpcag.models.problem import observed_share, theory_lam
+
+KINDS = ("entries", "rows", "both")
+# Share of the cells of a sample from which on, if they are wrong by the same size, it
+# costs less to call the whole sample wrong.
+QUARTER = 0.25
+# The weight of a sample must exceed the norms of the rows of U V^T, the square roots of
+# the leverages. Their mean square is rank / n: at three, a rank of nine is safe.
+LEVERAGE = 3.0
+# Both weights over those of either loss alone: the dual point of a clean entry has to
+# be inside box and ball. On a table with 5 % wrong cells and 6 % wrong samples L is
+# exact from 1.3 to 2.
+TOGETHER = 1.5
+# Above one no sample is ever wrong: the nuclear norm of a row is its length.
+MOST = 0.9
+
+
+@dataclass(frozen=True)
+class DataLoss:
+    """A loss with its weights; `build` makes it for samples of given weights."""
+
+    kind: str = "entries"
+    lam: float = 1.0  # of a cell, or of a sample if `kind` is "rows"
+    lam_rows: float = 0.0  # of a sample, if `kind` is "both"
+    sigma: float = 0.0  # standard deviation of the noise
+    mu: float = 0.0  # the noise costs ||N||^2 / (2 mu)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is the l1 norm."""
+        return self.kind == "entries" and self.mu == 0
+
+    def build(self, weight: np.ndarray | None = None) -> Loss:
+        w: Any = 1.0 if weight is None else weight[:, None]
+        ball: Any = L1(self.lam * w)
+        if self.kind == "rows":
+            ball = Rows(self.lam * w)
+        elif self.kind == "both":
+            ball = Both(self.lam * w, self.lam_rows * w)
+        return ball if self.mu == 0 else Huber(ball, self.mu / w)
+
+    def multiplier(self, n_features: int) -> float:
+        """Typical size of an entry of the dual point."""
+        root = math.sqrt(n_features)
+        if self.kind == "rows":
+            return self.lam / root
+        if self.kind == "both":
+            return min(self.lam, self.lam_rows / root)
+        return self.lam
+
+    def sparse_part(self, R: np.ndarray, weight: np.ndarray | None = None):
+        """S of X - L = S + N; N = mu D for the dual point D at which l(R) is taken."""
+        if self.mu == 0:
+            return R
+        loss: Any = self.build(weight)
+        S = R - loss.mu * loss.ball.project(R / loss.mu, 1.0)
+        S[np.abs(S) <= 8 * np.finfo(R.dtype).eps * np.abs(R)] = 0  # rounding of N
+        return S
+
+
+def resolve_loss(model, X: np.ndarray) -> DataLoss | None:
+    """The loss that the options of a model ask for; None for the l1 norm."""
+    noise = estimate_noise(X) if model.noise == "auto" else None
+    return loss_of(model, X.shape, observed_share(X), noise)
+
+
+def loss_of(
+    model, shape: tuple[int, int], observed: float, noise: Noise | None = None
+) -> DataLoss | None:
+    """`resolve_loss` for data of this shape, of which a share is observed."""
+    sigma, excess = noise or (float(model.noise or 0), None)
+    if model.loss == "entries" and sigma == 0:
+        return None
+    lam = None if isinstance(model.lam, str) else float(model.lam)
+    mu = 0.0
+    rows = row_weight(shape, observed)
+    cells = theory_lam(shape, observed)
+    if sigma > 0:
+        cells, mu = noise_weights(shape, observed, sigma, excess)
+        # Rows of pure noise are shorter than mu times the weight of a sample.
+        noisy = ROW_LIMIT * sigma * math.sqrt(observed * shape[1]) / mu
+        rows = min(max(rows, noisy), MOST)
+    if model.loss == "rows":
+        return DataLoss("rows", rows if lam is None else lam, 0.0, sigma, mu)
+    lam_rows = 0.0
+    if model.loss == "both":
+        lam_rows = rows * lam / cells if lam is not None else rows
+        if lam is None and sigma == 0:
+            cells, lam_rows = TOGETHER * cells, min(TOGETHER * rows, MOST)
+    return DataLoss(model.loss, cells if lam is None else lam, lam_rows, sigma, mu)
+
+
+def row_weight(shape: tuple[int, int], observed: float) -> float:
+    """The weight of a sample that goes with the theory's weight of a cell.
+
+    k cells of size a cost lam k a, or lam_rows sqrt(k) a as a sample: less from
+    k = (lam_rows / lam)^2 on, which is a quarter of all cells.
+    """
+    n, p = shape
+    weight = theory_lam(shape, observed) * math.sqrt(QUARTER * observed * p)
+    return min(max(weight, LEVERAGE / math.sqrt(n)), MOST)
+
+
+def check_loss(model) -> None:
+    """Refuse `loss` and `noise` that are not options."""
+    if not isinstance(model.loss, str) or model.loss not in KINDS:
+        known = ", ".join(map(repr, KINDS))
+        raise ValueError(f"loss must be {known}, got {model.loss!r}")
+    noise = model.noise
+    if noise is None or (isinstance(noise, str) and noise == "auto"):
+        return
+    if not isinstance(noise, Real) or isinstance(noise, bool):
+        raise TypeError(
+            "noise must be None, 'auto' or the standard deviation of the noise, got "
+            f"{noise!r}"
+        )
+    if not 0 <= as_float(noise) < math.inf:
+        raise ValueError(f"noise must be finite and at least 0, got {noise!r}")
+
+
+def check_sample_weight(weight: Any, n_samples: int) -> np.ndarray | None:
+    """Weights of the samples as numbers; None if there are none."""
+    if weight is None:
+        return None
+    try:
+        weight = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from error
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have one weight for each of the {n_samples} samples, "
+            f"got shape {weight.shape}"
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and at least 0")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every sample")
+    return weight

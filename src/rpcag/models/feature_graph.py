@@ -1,0 +1,122 @@
+"""A graph between the features, beside the nuclear norm: its options and its weight."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.image import grid_to_graph
+
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.models.checks import check_auto_or_number
+from rpcag.models.graph import ModelGraph
+from rpcag.models.hidden_entries import hide, spread_of
+from rpcag.models.parts import ENTRIES, random_rows
+from rpcag.models.problem import clustering_gamma, observed_share, typical_size
+
+# Candidates for the weight, relative to the rule for clustering and to the mean degree.
+FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
+# Gap and iterations of a candidate's fit: predictions settle long before.
+GAP, MOST = 1e-2, 100
+# lam is tried up to this multiple of what was chosen without the graph.
+LARGEST = 8.0
+# Share of the error that a graph must save to be used.
+GAIN = 0.01
+
+
+def check_feature_graph(model) -> None:
+    """Refuse `feature_graph`, `gamma_features` and `image_shape` by name."""
+    check_auto_or_number(model, "gamma_features")
+    graph, shape = model.feature_graph, model.image_shape
+    if isinstance(graph, str) and graph not in ("knn", "grid"):
+        raise ValueError(
+            "feature_graph must be None, 'knn', 'grid', a builder of rpcag.graphs or "
+            f"an adjacency between features, got {graph!r}"
+        )
+    if not (isinstance(graph, str) and graph == "grid"):
+        return
+    if (
+        not isinstance(shape, tuple | list)
+        or len(shape) not in (2, 3)
+        or not all(isinstance(side, Integral) and int(side) > 0 for side in shape)
+    ):
+        raise ValueError(
+            "feature_graph='grid' needs image_shape, such as (32, 32) or (32, 32, 3), "
+            f"got {shape!r}"
+        )
+
+
+def build_feature_graph(model, X: np.ndarray) -> ModelGraph:
+    """The graph between the columns of X that the options ask for."""
+    graph = model.feature_graph
+    if isinstance(graph, str) and graph == "grid":
+        height, width, channels = (*model.image_shape, 1)[:3]
+        if height * width * channels != X.shape[1]:
+            raise ValueError(
+                f"image_shape={tuple(model.image_shape)!r} has "
+                f"{height * width * channels} pixels but X has {X.shape[1]} features"
+            )
+        graph = pixel_graph(height, width, channels)
+    return ModelGraph(
+        graph,
+        np.ascontiguousarray(X.T),
+        model.laplacian,
+        name="feature_graph",
+        vertices="features",
+        labels=getattr(model, "feature_names_in_", None),
+    )
+
+
+def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
+    """Pixels that touch, in every channel by itself."""
+    grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
+    grid.setdiag(0)
+    grid.eliminate_zeros()
+    return sparse.csr_array(sparse.kron(grid, sparse.eye_array(channels)))
+
+
+def choose_gamma_features(
+    X: np.ndarray, features: ShiftedLaplacian, state, free: bool
+) -> tuple[float, float]:
+    """The weight that predicts hidden entries best, 0 if the graph does not help.
+
+    `state(Y, gamma, c, is_part)` is the problem of Y with this weight and c lam; a part
+    of the rows has no graph between samples. The second number is the best c: a larger
+    lam may be better once features are smooth. It is 1 unless lam is `free`.
+    """
+    is_part = X.size > ENTRIES
+    Y = np.ascontiguousarray(X[random_rows(X.shape)]) if is_part else X.copy()
+    hidden = hide(Y)
+    if not hidden.any():
+        return 0.0, 1.0
+    truth, limit = Y[hidden], spread_of(Y).limit[np.nonzero(hidden)[1]]
+    Y[hidden] = np.nan
+    degree = float(features.laplacian.diagonal().mean()) or 1.0
+    unit = clustering_gamma(X.shape, typical_size(Y), observed_share(Y)) / degree
+    errors: dict[tuple[float, float], float] = {}
+    start = None
+
+    def error(factor: float, c: float) -> float:
+        nonlocal start
+        if (factor, c) not in errors:
+            problem = state(Y, factor * unit, c, is_part)
+            result = problem.solve(tol=GAP, max_iter=MOST, start=start)
+            start = result.state if factor > 0 else None
+            distances = np.minimum(np.abs(truth - result.x[hidden]), limit)
+            errors[factor, c] = float(np.sum(distances.astype(np.float64) ** 2))
+        return errors[factor, c]
+
+    best, c = (0.0, 1.0), 1.0
+    while True:
+        before, worse = best, 0
+        for factor in FACTORS:
+            if factor < best[0] / 4:  # far below the best so far
+                continue
+            if error(factor, c) < (1 - GAIN) * error(*best):
+                best, worse = (factor, c), 0
+            else:
+                worse += 1
+            if worse == 2:
+                break
+        c *= 2
+        if not free or best == before or best[0] == 0 or c > LARGEST:
+            return best[0] * unit, best[1]

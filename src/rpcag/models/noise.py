@@ -1,0 +1,143 @@
+"""The level of dense noise in X = L + S + N, and the weights that go with it.
+
+If S is zero, L is X with its singular values lowered by mu, so mu has to be above the
+norm of the noise: sigma (sqrt(n) + sqrt(p)) for independent entries with standard
+deviation sigma. Residuals beyond lam mu are gross errors; lam mu = LIMIT sigma. Then
+the dual point off the signal is clip(N + S, -LIMIT sigma, LIMIT sigma) / mu, whose
+entries have a root mean square of `excess` sigma / mu. L has no spurious rank if its
+norm is below one,
+
+    mu = excess sigma (sqrt(n) + sqrt(p)) sqrt(share of observed entries).
+
+`excess` is 0.92 without gross errors and 1.03 if a tenth of the entries are such.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rpcag.linalg.svt import factorise
+from rpcag.losses import L1, Huber
+from rpcag.models.problem import Problem, observed_share, theory_lam
+
+# Residuals beyond this many deviations are gross errors: 9 % of normal noise. A larger
+# limit makes S sparser, and L worse where many entries are wrong: mu has to grow.
+LIMIT = 1.7
+# The norm of a sample is a gross error from this many of its typical noise norms.
+ROW_LIMIT = 1.2
+# mu over what was derived above, for the fluctuations of norms. With less the rank is
+# too large, with more L is shrunk more than it has to be.
+MARGIN = 1.03
+# `excess` for a noise level that is given: suits up to 15 % of gross errors.
+EXCESS = 1.1
+# The level is estimated from so many rows and columns at the most.
+SIDE = 500
+ROUNDS = 20
+# Relative change of the level at which it has converged.
+SETTLED = 0.02
+# A level below this share of the spread of X is none: solvers are not more exact.
+NONE = 1e-4
+# Gap of the fits relative to the level, and its limits.
+ACCURACY, FINEST, COARSEST = 0.1, 1e-5, 1e-2
+# Share of the degrees of freedom that must be left to residuals to tell the level.
+LEFT = 0.3
+# Residuals within INSIDE deviations tell it: 98.8 % of normal noise, whose median size
+# is MEDIAN_INSIDE deviations. MEDIAN is that of all.
+INSIDE, MEDIAN_INSIDE, MEDIAN = 2.5, 0.66475, 0.6745
+
+
+class Noise(NamedTuple):
+    """Standard deviation of the noise, and `excess` of the module's docstring."""
+
+    sigma: float
+    excess: float
+
+
+def noise_weights(
+    shape: tuple[int, int], observed: float, sigma: float, excess: float | None = None
+) -> tuple[float, float]:
+    """lam and mu for noise of standard deviation sigma."""
+    n, p = shape
+    sides = math.sqrt(observed) * (math.sqrt(n) + math.sqrt(p))
+    mu = (EXCESS if excess is None else excess) * sigma * sides
+    return LIMIT * sigma / mu, mu
+
+
+def estimate_noise(X: np.ndarray) -> Noise:
+    """The level at which the residuals of the fit have the level that it assumes.
+
+    Begins with Robust PCA, whose residuals show the order of magnitude. Every round
+    fits X = L + S + N at the last level, takes back the shrinkage of L, and measures
+    the level of the residuals. It is zero if they are below what a fit resolves.
+    """
+    X = _part(X)
+    shape, observed = X.shape, observed_share(X)
+    seen = ~np.isnan(X)
+    n, p = shape
+    spread = residual_scale((X - _medians(X))[seen])
+    if not spread > 0:
+        return Noise(0.0, 1.0)
+    lam, sigma, mu, excess, free = theory_lam(shape, observed), 0.0, 0.0, 1.0, 1.0
+    state = None
+    for _ in range(ROUNDS):
+        loss = None
+        if sigma > 0:
+            lam, mu = noise_weights(shape, observed, sigma, excess)
+            loss = Huber(L1(lam), mu)
+        tol = ACCURACY * sigma / spread if sigma > 0 else COARSEST
+        tol = min(max(tol, FINEST), COARSEST)
+        result = Problem(X, lam, loss=loss).solve(tol=tol, max_iter=200, start=state)
+        # L of Robust PCA has a high rank, which is a slow start.
+        state, L = result.state if sigma > 0 else None, result.x
+        P, s, Vt = factorise(L, result.basis)
+        rank = len(s)
+        # The fit pulls at the free entries only, so L lacks mu over their share.
+        L = L + (mu / (observed * free)) * (P @ Vt)
+        residuals = (X - L)[seen]
+        left = 1 - rank * (n + p - rank) / (n * p * observed * free)
+        found = residual_scale(residuals) / math.sqrt(max(left, 0.1))
+        if left < LEFT:  # L follows the noise: go up until it does not
+            found = max(found, 2 * sigma, 0.02 * spread)
+        if not found > NONE * spread:
+            return Noise(0.0, 1.0)
+        clipped = np.clip(residuals / found, -LIMIT, LIMIT)
+        free = max(float(np.mean(np.abs(clipped) < LIMIT)), 0.1)
+        excess = MARGIN * math.sqrt(float(np.mean(clipped**2)))
+        settled = abs(found - sigma) < SETTLED * found
+        sigma = found
+        if settled:
+            break
+    return Noise(sigma, excess)
+
+
+def residual_scale(residuals: np.ndarray) -> float:
+    """Standard deviation of normal noise, of which some entries are gross errors.
+
+    The median size of those within `INSIDE` deviations, again and again.
+    """
+    sizes = np.abs(residuals)
+    scale = float(np.median(sizes)) / MEDIAN if sizes.size else 0.0
+    for _ in range(50):
+        inside = sizes[sizes <= INSIDE * scale]
+        if not inside.size:
+            break
+        before, scale = scale, float(np.median(inside)) / MEDIAN_INSIDE
+        if abs(scale - before) <= 1e-3 * scale:
+            break
+    return scale
+
+
+def _part(X: np.ndarray) -> np.ndarray:
+    """At most SIDE rows and columns of X, drawn with a fixed seed, not all missing."""
+    rng = np.random.default_rng(0)
+    for axis in (0, 1):
+        kept = np.flatnonzero(~np.isnan(X).all(axis=1 - axis))
+        if len(kept) > SIDE:
+            kept = np.sort(rng.choice(kept, SIDE, replace=False))
+        X = np.take(X, kept, axis=axis)
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _medians(X: np.ndarray) -> np.ndarray:
+    return np.nanmedian(X, axis=0)
