@@ -208,7 +208,7 @@ class Problem:
             [L1Loss(self.X, self.lam), *smoothness],
             self.X.shape,
             self.X.dtype,
-            first=self._filled(),
+            first=self._filled() if start is None or "ledger" in goes_on else None,
             rounded=rounded,
             relief=relief,
             **goes_on,
