@@ -239,7 +239,7 @@ class Problem:
             [DataTerm(self.X, self.loss), *others],
             self.X.shape,
             self.X.dtype,
-            first=self._filled(),
+            first=self._filled() if start is None or "ledger" in goes_on else None,
             rounded=rounded,
             relief=relief,
             **goes_on,

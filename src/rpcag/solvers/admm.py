@@ -165,6 +165,7 @@ def iterates(
     not be accurate. The arrays are overwritten by the next iteration.
     """
     solve = _Solve(central, others, penalty / PENALTY, 0.0, None, None, None)
+    solve.adapts = False  # trials that end early are compared: all take the same steps
     solve.begin(shape, np.dtype(dtype), start, None, 0)
     with np.errstate(over="ignore", invalid="ignore"):
         while True:
@@ -180,6 +181,7 @@ class _Solve:
     ) -> None:
         self.exact = central, others
         self.others = others
+        self.adapts = True  # whether the relaxation follows the rank
         self.ratio, self.tol, self.relief = ratio, tol, relief
         self.callback, self.checkpoint = callback, checkpoint
         self.best: tuple[float, DualPoint | None] = -math.inf, None
@@ -403,7 +405,8 @@ class _Solve:
         self.repaired = None  # as large as X
         _average(self.copies, self.multipliers, self.rho, self.L)
         self.central.prox_in_place(self.L, 1 / sum(self.rho), scratch=self.work)
-        relaxation = RELAXATION_FULL if self.is_full() else RELAXATION
+        is_easy = self.adapts and self.is_full()
+        relaxation = RELAXATION_FULL if is_easy else RELAXATION
         distances = []
         for i, term in enumerate(self.terms):
             P, U = self.copies[i], self.multipliers[i]
