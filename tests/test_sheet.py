@@ -290,6 +290,67 @@ def test_timestamps():
     )
 
 
+# -- points that may divide thousands --------------------------------------------------
+
+
+def grouped(X, mark):
+    """Whole numbers with thousands separators, a gap every ten cells."""
+    lines = [";".join(f"s{j}" for j in range(X.shape[1]))]
+    for i, row in enumerate(X):
+        cells = [f"{x:,.0f}".replace(",", mark) for x in row]
+        cells[i % len(cells)] = "" if i % 3 == 0 else cells[i % len(cells)]
+        lines.append(";".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("mark", [".", ","])
+def test_thousands_separators_are_not_read_as_decimals(mark, rng):
+    text = grouped(1e4 * rng.standard_normal((50, 4)).clip(-9, 9), mark)
+    told = rf"t\.csv, line \d+, column 's\d': .* --decimal \{mark} reads decimals; if"
+    with pytest.raises(ValueError, match=told):
+        read(text)
+    values = read(text, decimal=mark).X
+    assert np.nanmax(np.abs(values)) < 1000
+
+
+def test_thousands_separators_are_found_behind_the_first_lines(rng):
+    X = np.full((3000, 2), 5.0) + np.arange(6000).reshape(3000, 2) % 7
+    X[-1] = 1234, 56
+    text = grouped(X, ".")
+    with pytest.raises(ValueError, match=r"line 3001, column 's0': '1\.234' may be a"):
+        read(text)
+    with pytest.raises(ValueError, match="decimal or 10000, beside '5'"):
+        read("a;b\n10.000;7\n5;8\n20.000;9\n", decimal=None)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "0.123",  # no thousands begin with zero
+        "1.5",
+        "1.2345",
+        "1234.567",
+    ],
+)
+def test_one_number_shows_that_points_are_decimal(extra):
+    text = "a;b\n1.209;7.125\n190;8\n20.500;9\n"
+    with pytest.raises(ValueError, match="column 'a'"):
+        read(text)
+    assert read(text + f"3;{extra}\n").X[0, 0] == 1.209
+    assert read(text.replace(";", "\t") + f"{extra}\t4\n").X[0, 0] == 1.209
+
+
+def test_three_decimals_everywhere_are_decimals(rng):
+    X = rng.uniform(1, 999, (40, 3))
+    lines = [";".join(f"{x:.3f}" for x in row) for row in X]
+    text = "a;b;c\n" + "\n".join(lines) + "\n"
+    np.testing.assert_allclose(read(text).X, X, atol=1e-3)
+    np.testing.assert_allclose(read(text.replace(".", ",")).X, X, atol=1e-3)
+    # A whole number without a separator has more than three digits.
+    text = "a;b\n1.209;7\n190;8\n2500;3\n"
+    assert read(text).X[0, 0] == 1.209
+
+
 # -- compressed, and other formats -----------------------------------------------------
 
 

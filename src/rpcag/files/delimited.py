@@ -21,6 +21,7 @@ from rpcag.files.fast_text import read_large
 from rpcag.files.names import original, unique
 from rpcag.files.numbers import Numbers
 from rpcag.files.table import Reading
+from rpcag.files.thousands import first_ambiguous
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
 # In this order: commas may be decimal where something else divides.
@@ -312,6 +313,10 @@ def _read(path: Source, reading: Reading, encoding: str) -> tuple[Columns, Layou
     if encoding == UTF_8 and not is_all:
         found = words.read_fast(head, delimiter, notes)
     found = found or words.read(itertools.chain(head, lines), notes)
+    if reading.decimal is None:
+        again = _lines(path, delimiter, encoding)
+        rows = (line for line in again if line[0] >= head[0][0])
+        words.check_thousands(found.numbers, rows)
     return found, Layout(
         encoding,
         delimiter,
@@ -541,6 +546,19 @@ class _Words:
             *(values, features, texts, self.index, notes),
             decimal=self.numbers.decimal,
             guess=self.guess,
+        )
+
+    def check_thousands(self, values: np.ndarray, lines: Iterable[Line]) -> None:
+        doubt = first_ambiguous(values, self.numeric, lines, self.numbers)
+        if doubt is None:
+            return
+        line, j, word, small = doubt
+        mark = self.numbers.decimal
+        whole = word.replace(mark, "")
+        raise ValueError(
+            f"{self.path}, line {line}, column {self.names[j]!r}: {word!r} may be a "
+            f"decimal or {whole}, beside {small!r}; --decimal {mark} reads decimals; "
+            f"if {mark!r} divides thousands, write the numbers without it"
         )
 
     def blame(self, block: list[Line], j: int) -> None:
