@@ -123,6 +123,18 @@ def test_decimal_commas_in_and_out(empty):
     assert json.loads(result.stdout)["left_alone"] == {"nr": "index"}
 
 
+def test_identifiers_that_rise_are_left_alone(folder):
+    ids = [*range(9970, 10_000), *range(900_000, 900_030)]
+    old = (folder / "sensors.csv").read_text().splitlines()
+    lines = [f"{a},{b}" for a, b in zip(["order", *ids], old, strict=True)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+    result = call("repair", "t.csv", "-o", "new.csv")
+    assert result.exit_code == 0, result.output
+    new = fields(folder / "new.csv")
+    assert [row[0] for row in new[1:]] == list(map(str, ids))
+    assert "left alone (identifier) │ order" in " ".join(result.stdout.split())
+
+
 def test_compressed_tables(folder):
     (folder / "s.csv.gz").write_bytes(
         gzip.compress((folder / "sensors.csv").read_bytes())
@@ -193,7 +205,7 @@ def test_a_table_without_gaps_and_errors_is_copied(empty):
     assert result.exit_code == 0, result.output
     assert (empty / "new.csv").read_bytes() == (empty / "t.csv").read_bytes()
     assert fields(empty / "new.cells.csv") == [HEADER]
-    assert "gaps filled           │ none" in result.stdout
+    assert "gaps filled │ none" in " ".join(result.stdout.split())
 
 
 def test_the_report_is_written_with_the_table(folder, monkeypatch):

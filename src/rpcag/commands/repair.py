@@ -124,7 +124,8 @@ def repair(
     number format, and unchanged cells are equal to the byte. REPAIRED.cells.csv lists
     every changed cell with a 90 % interval.
 
-    Text, booleans, indexes, timestamps, formulas and constant columns are left alone.
+    Text, booleans, timestamps, formulas and constant columns are left alone. So are
+    indexes and identifiers: whole numbers without gaps that rise from row to row.
     Timestamps order the rows, so that neighbors in time help to predict each row.
 
     Examples:

@@ -15,8 +15,9 @@ Role = Literal[
     "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
 ]
 
-# Values of a column with gaps that must count the rows to make it an index. Fewer, and
-# a short column of data may do so by chance.
+# Values of a column with gaps that must count the rows to make it an index, and of one
+# without gaps that must be whole and rise from row to row to make it an identifier.
+# Fewer, and a short column of data may do so by chance.
 COUNTED = 10
 
 
@@ -265,6 +266,8 @@ def _role(x: np.ndarray, is_index: bool) -> Role:
         offset = (x - np.arange(len(x)))[known]
         if offset[0] == np.round(offset[0]) and (offset == offset[0]).all():
             return "index"
+    if count == len(x) >= COUNTED and (x % 1 == 0).all() and (np.diff(x) > 0).all():
+        return "identifier"
     if count and np.isin(x[known], (0, 1)).all() and np.ptp(x[known]) == 1:
         return "boolean"
     return "number"
