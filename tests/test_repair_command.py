@@ -123,6 +123,18 @@ def test_decimal_commas_in_and_out(empty):
     assert json.loads(result.stdout)["left_alone"] == {"nr": "index"}
 
 
+def test_the_delimiter_fits_the_suffix(folder):
+    text = (folder / "sensors.csv").read_text().replace(",", "\t")
+    for name in ("t.tsv", "t.csv"):
+        (folder / name).write_text(text)
+    told = "t.tsv has tabs between fields, and the repaired table keeps them: choose"
+    assert refused(call("repair", "t.tsv", "-o", "new.csv"), told, "repaired.tsv, got")
+    for source, target in (("t.tsv", "a.tab"), ("t.csv", "b.csv"), ("t.csv", "c.tsv")):
+        result = call("repair", source, "-o", target, "-q")
+        assert (result.exit_code, result.output) == (0, "")
+        assert (folder / target).read_text().count("\t") == text.count("\t")
+
+
 def test_identifiers_that_rise_are_left_alone(folder):
     ids = [*range(9970, 10_000), *range(900_000, 900_030)]
     old = (folder / "sensors.csv").read_text().splitlines()
@@ -377,7 +389,14 @@ def test_bad_input_is_one_line_and_writes_nothing(name, empty):
             "sensors.csv is text, and the repaired table",
         ),
         (["sensors.csv", "-o", "n.csv", "--alpha", "1.5"], "--alpha must lie between"),
-        (["sensors.csv", "-o", "n.csv", "--keep", "x"], "--drop x: sensors.csv has no"),
+        (["sensors.csv", "-o", "n.csv", "--keep", "x"], "--keep x: sensors.csv has no"),
+        (["sensors.csv", "-o", "n.csv", "--report", "n.txt"], "must be an .html file"),
+        (
+            ["sensors.csv", "-o", "n.tsv"],
+            "sensors.csv has ',' between fields, and the repaired table keeps them: "
+            "choose an output such as repaired.csv, got n.tsv",
+        ),
+        (["sensors.csv", "-o", "n.tab.gz"], "such as repaired.csv, got n.tab.gz"),
         (["sensors.csv", "-o", "n.csv", "--time", "x"], "--time x: sensors.csv has no"),
         (["sensors.csv", "-o", "n.csv", "--sheet", "x"], "--sheet is for Excel"),
         (["sensors.csv", "-o", "n.csv", "--cells", "n.csv"], "must be different files"),

@@ -140,7 +140,7 @@ def repair(
         _check_options(only_gaps, only_errors, alpha, time, no_time, json, output)
         targets = _targets(table, output, cells, report, force)
         reading = Reading(
-            drop=tuple(keep or ()),
+            keep=tuple(keep or ()),
             missing=tuple(missing or ()),
             delimiter=delimiter,
             decimal=decimal,
@@ -151,6 +151,7 @@ def repair(
         with GapBar("repair", 1e-3, 1000, quiet=quiet) as bar:
             bar.describe(f"reading {table}")
             found = sheets.read_sheet(table, reading, time=wanted, sheet=sheet)
+            sheets.check_delimiter(table, output, found)
             repaired = _repaired(found, bar, only_gaps, only_errors, alpha, graph)
             bar.describe("writing")
             edits = found.edits(repaired.values, repaired.filled | repaired.replaced)
@@ -201,6 +202,8 @@ def _targets(
             raise ValueError(f"--cells must be a .csv file, got {cells}")
         targets["cells"] = cells
     if report is not None:
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--report must be an .html file, got {report}")
         targets["report"] = report
     if len({path.absolute() for path in targets.values()}) < len(targets):
         raise ValueError("--output, --cells and --report must be different files")

@@ -42,6 +42,7 @@ def check_chosen(source: str, names: Sequence[str], reading: Reading) -> None:
     """Refuse options that name columns which are not there, or one column twice."""
     chosen = [("--labels", reading.labels), ("--names", reading.names)]
     chosen += [("--drop", name) for name in reading.drop]
+    chosen += [("--keep", name) for name in reading.keep]
     given: dict[str, str] = {}
     for option, name in chosen:
         if name is None:

@@ -299,7 +299,7 @@ def _read(path: Source, reading: Reading, encoding: str) -> tuple[Columns, Layou
         names = [name or f"column {j + 1}" for j, name in enumerate(names)]
     doubles = sorted(name for name, times in Counter(names).items() if times > 1)
     if doubles:
-        for option in (reading.labels, reading.names, *reading.drop):
+        for option in (reading.labels, reading.names, *reading.unread):
             if option in doubles:
                 raise ValueError(f"{path} has several columns called {option!r}")
         notes.append(
@@ -461,7 +461,7 @@ class _Words:
         self.path, self.names, self.index = path, names, index
         self.guess = guess  # how the delimiter was found, for errors
         asked = {reading.labels, reading.names, index} - {None}
-        dropped = set(reading.drop)
+        dropped = set(reading.unread)
         self.check(head)
         rows = [row for _, row in head]
         fields = list(zip(*rows, strict=True))

@@ -84,7 +84,7 @@ def read_excel_sheet(
         str(path),
         names,
         len(rows),
-        fixed=dict.fromkeys(reading.drop, "kept"),
+        fixed=dict.fromkeys(reading.unread, "kept"),
         index=index,
         notes=notes,
         doubles=doubles,
