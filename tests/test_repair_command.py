@@ -364,6 +364,39 @@ BAD = {
     "all missing": ("x,y\nNA,\n,NA\n", "no value at all: everything is missing"),
     "all equal": ("x,y\n1,2\n1,2\n1,2\n", "no column has different numbers"),
     "only text": ("x,y\na,b\nc,d\n", "has no column of numbers to repair"),
+    "thousands in all columns": (
+        'x,y\n"1,234.5","2,345.6"\n"3,456.7","4,567.8"\n"5,678.9","6,789.0"\n',
+        "no column of numbers to repair: column 'x' has numbers that are written as "
+        "text, such as '1,234.5', and is left alone; write plain numbers to repair it, "
+        "without units or thousands separators\n",
+    ),
+    "blanks in thousands": (
+        "x;y\n1 234,5;2 345,6\n3 456,7;4 567,8\n5 678,9;6 789,0\n",
+        "no column of numbers to repair: column 'x' has numbers that are written as "
+        "text, such as '1 234,5'",
+    ),
+    "one number with a thousands separator": (
+        'x,y\n1.5,2.5\n"1,234.5",4\n5,6\n',
+        "column 'x': '1,234.5' is not a number; write numbers without thousands "
+        "separators\n",
+    ),
+    "one point between thousands": (
+        "x;y\n1,5;2,5\n1.234,5;4\n5;6\n",
+        "'1.234,5' is not a number; write numbers without thousands separators\n",
+    ),
+    "one comma between thousands": (
+        'x,y\n1.5,2.5\n"1,234",4\n5,6\n',
+        "'1,234' is not a number; --decimal , reads decimal commas; if ',' divides "
+        "thousands, write numbers without it\n",
+    ),
+    "hexadecimal": (
+        "x,y\n1,2\n0x1F,4\n5,7\n",
+        "'0x1F' is not a number; hexadecimal numbers are not read; write decimal ones",
+    ),
+    "true among decimals": (
+        "x,y\n1.5,2\ntrue,4\n5.5,7\n",
+        "line 3, column 'x': 'true' is not a number; --missing 'true' reads it",
+    ),
     "infinite": ("x,y\n1,2\n3,inf\n4,7\n", "--missing inf reads them as missing"),
     "an open quote": ('x,y\n1,"2\n3,4\n', "is a quote not closed?"),
 }
@@ -376,6 +409,13 @@ def test_bad_input_is_one_line_and_writes_nothing(name, empty):
     result = call("repair", "t.csv", "-o", "new.csv")
     assert refused(result, told)
     assert listing() == ["t.csv"]
+
+
+def test_keeping_all_columns_is_one_line(empty):
+    (empty / "t.csv").write_text("x,y\n1.5,2\n4,3\n5.5,7\n")
+    words = ("repair", "t.csv", "-o", "new.csv", "--keep", "x", "--keep", "y")
+    told = "no column of numbers to repair besides 'x', 'y', which --keep or --drop"
+    assert refused(call(*words), told)
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,24 @@ def test_what_a_column_is(values, role):
     assert unchanged(sheet) == table(c=values).encode()
 
 
+def test_true_behind_the_first_lines_is_not_a_number():
+    lines = [f"{i % 2},{i * 2.5 % 9},{i * 1.5 % 7}" for i in range(3000)]
+    lines[1999] = "true,4,5"
+    text = "x,y,z\n" + "\n".join(lines) + "\n"
+    assert read(text + "0,3,2\n0,4.5,1\n").roles["x"] == "boolean"
+    with pytest.raises(ValueError, match=r"line 2001, column 'x': 'true' is not a num"):
+        read(text + "2.5,3,1\n")
+
+
+def test_hexadecimal_columns_are_noted():
+    sheet = read(table(c=[f"0x{i:02X}" for i in range(20, 32)]))
+    assert sheet.roles["c"] == "text"
+    assert sheet.notes == [
+        "column 'c' has hexadecimal numbers and is left alone; write decimal ones to "
+        "repair it"
+    ]
+
+
 def test_numbers_written_as_text_are_noted():
     (note,) = read(table(c=["76 %", "5 %", "9 %"] * 4)).notes
     assert "'c' has numbers that are written as text, such as '76 %'" in note
@@ -540,6 +558,12 @@ def test_rows_and_cells_that_a_workbook_does_not_store_are_added(tmp_path):
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")["Other"]
     found = [[cell.value for cell in row] for row in new.iter_rows()]
     assert found == [["x", "y"], [1.5, 2], [9, 9], [9, 4], [3, 5]]
+
+
+def test_true_among_the_numbers_of_a_workbook_names_the_cell(tmp_path):
+    workbook(tmp_path / "t.xlsx", [["x", "y"], [1.5, 2], [5, True], [3, 5], [4, 6]])
+    with pytest.raises(ValueError, match=r"cell B3, column 'y': 'True' is not a numbe"):
+        read_sheet(tmp_path / "t.xlsx", sheet="Other")
 
 
 def test_words_among_the_numbers_of_a_workbook_name_the_cell(tmp_path):
