@@ -123,6 +123,36 @@ def test_decimal_commas_in_and_out(empty):
     assert json.loads(result.stdout)["left_alone"] == {"nr": "index"}
 
 
+def test_fill_values_are_replaced(folder):
+    rows = fields(folder / "sensors.csv")
+    for i in range(5, 60, 6):
+        rows[i][3] = "9.96921e+36"
+    text = "\n".join(",".join(row) for row in rows) + "\n"
+    (folder / "t.csv").write_text(text)
+    words = ("repair", "t.csv", "-o", "new.csv", "--report", "page.html", "-q")
+    result = call(*words)
+    assert (result.exit_code, result.output) == (0, "")
+    listed = [row for row in fields(folder / "new.cells.csv") if "e+36" in row[2]]
+    assert [int(row[0]) for row in listed] == list(range(5, 60, 6))
+    assert {row[-1] for row in listed} == {"error"}
+    assert max(float(row[3]) for row in fields(folder / "new.csv")[1:]) < 30
+
+
+def test_values_too_far_apart_name_the_cell_and_the_option(empty, rng):
+    lines = ["x,y,z"]
+    for i in range(40):
+        a, b = rng.standard_normal(2)
+        large = 10.0 ** (9 * (i - 30)) if i > 30 else a  # no large gap
+        lines.append(f"{a:.3f},{b:.3f},{large:.6g}")
+    (empty / "t.csv").write_text("\n".join(lines) + "\n")
+    result = call("repair", "t.csv", "-o", "new.csv")
+    assert refused(
+        result,
+        "t.csv, row 40, column 'z': 1e+81 is too far from the other values; "
+        "--missing 1e+81 reads it as missing, --keep 'z' leaves the column alone",
+    )
+
+
 def test_the_delimiter_fits_the_suffix(folder):
     text = (folder / "sensors.csv").read_text().replace(",", "\t")
     for name in ("t.tsv", "t.csv"):
