@@ -145,12 +145,13 @@ def test_values_too_far_apart_name_the_cell_and_the_option(empty, rng):
         large = 10.0 ** (9 * (i - 30)) if i > 30 else a  # no large gap
         lines.append(f"{a:.3f},{b:.3f},{large:.6g}")
     (empty / "t.csv").write_text("\n".join(lines) + "\n")
-    result = call("repair", "t.csv", "-o", "new.csv")
-    assert refused(
-        result,
-        "t.csv, row 40, column 'z': 1e+81 is too far from the other values; "
-        "--missing 1e+81 reads it as missing, --keep 'z' leaves the column alone",
+    told = (
+        "column 'z': 1e+81 is too far from the other values; --missing 1e+81 reads it "
+        "as missing\n"
     )
+    words = ("t.csv", "-o", "new.csv")
+    assert refused(call("repair", *words), f"t.csv, row '40', {told}")
+    assert refused(call("decompose", *words, "--scale", "none"), f"row '39', {told}")
 
 
 def test_the_delimiter_fits_the_suffix(folder):

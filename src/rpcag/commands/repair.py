@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 
 from rpcag.commands import options as o
 from rpcag.commands.decompose import load_graph
+from rpcag.commands.far_values import far_value_named
 from rpcag.commands.output import console, mistakes, note, print_json
 from rpcag.commands.progress import GapBar
 from rpcag.files.table import Reading
@@ -221,7 +222,6 @@ def _repaired(
     alpha: float,
     graph: str,
 ) -> Any:
-    from rpcag.models.problem import TooFarApart
     from rpcag.tables.repair import repair_matrix
 
     def callback(step: Any) -> bool:
@@ -232,7 +232,7 @@ def _repaired(
     if graph != "auto":
         names = found.labels or [str(i) for i in range(len(found.X))]
         chosen = load_graph(graph, names)
-    try:
+    with far_value_named(found.name, found.X, found.samples, found.features):
         return repair_matrix(
             found.X,
             gaps=not only_errors,
@@ -243,26 +243,6 @@ def _repaired(
             integers=found.integers,
             callback=callback,
         )
-    except TooFarApart:
-        raise ValueError(_far_cell(found)) from None
-
-
-def _far_cell(found: Any) -> str:
-    """A message on the cell that is the farthest from the others of its column."""
-    distances = np.abs(found.X - np.nanmedian(found.X, axis=0))
-    distances = np.nan_to_num(distances, posinf=np.finfo(float).max)
-    spreads = np.array([np.median(x[x > 0]) if x.any() else 1.0 for x in distances.T])
-    with np.errstate(over="ignore"):
-        i, j = np.unravel_index(np.argmax(distances / spreads), distances.shape)
-    name = found.features[j]
-    here = np.zeros(found.X.shape, dtype=bool)
-    here[i, j] = True
-    word = found.edits(found.X, here).before[0]
-    return (
-        f"{found.name}, row {i + 1}, column {name!r}: {word} is too far from the other "
-        f"values; --missing {word} reads it as missing, --keep {name!r} leaves the "
-        "column alone"
-    )
 
 
 def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> None:
