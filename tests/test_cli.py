@@ -91,6 +91,30 @@ def test_missing_extra_is_one_line(tmp_path):
     assert done.stderr.strip() == "rpcag: typer is missing; pip install 'rpcag[all]'"
 
 
+def test_ctrl_c_is_handled_before_anything_else_is_imported():
+    code = (
+        "import sys; before = set(sys.modules); import rpcag.cli; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["rpcag", "rpcag.cli"]
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_after_the_work_does_not_change_the_exit_code(number):
+    code = (
+        "import atexit, os, signal, sys; import rpcag.cli; "
+        # Called last.
+        f"atexit.register(lambda: os.kill(os.getpid(), signal.{number})); "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "sys.argv = ['rpcag', '--version']; rpcag.cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    told = (done.returncode, done.stdout, done.stderr)
+    assert told == (0, f"rpcag {rpcag.__version__}\n", "")
+
+
 def test_blocks_cover_the_share_they_say():
     X = np.ones((200, 20 * 30))
     for share in (0.0, 0.15, 0.25, 0.4, 1.0):

@@ -123,6 +123,61 @@ def test_decimal_commas_in_and_out(empty):
     assert json.loads(result.stdout)["left_alone"] == {"nr": "index"}
 
 
+def test_fill_values_are_replaced(folder):
+    rows = fields(folder / "sensors.csv")
+    for i in range(5, 60, 6):
+        rows[i][3] = "9.96921e+36"
+    text = "\n".join(",".join(row) for row in rows) + "\n"
+    (folder / "t.csv").write_text(text)
+    words = ("repair", "t.csv", "-o", "new.csv", "--report", "page.html", "-q")
+    result = call(*words)
+    assert (result.exit_code, result.output) == (0, "")
+    listed = [row for row in fields(folder / "new.cells.csv") if "e+36" in row[2]]
+    assert [int(row[0]) for row in listed] == list(range(5, 60, 6))
+    assert {row[-1] for row in listed} == {"error"}
+    assert max(float(row[3]) for row in fields(folder / "new.csv")[1:]) < 30
+
+
+def test_values_too_far_apart_name_the_cell_and_the_option(empty, rng):
+    lines = ["x,y,z"]
+    for i in range(40):
+        a, b = rng.standard_normal(2)
+        large = 10.0 ** (9 * (i - 30)) if i > 30 else a  # no large gap
+        lines.append(f"{a:.3f},{b:.3f},{large:.6g}")
+    (empty / "t.csv").write_text("\n".join(lines) + "\n")
+    told = (
+        "column 'z': 1e+81 is too far from the other values; --missing 1e+81 reads it "
+        "as missing\n"
+    )
+    words = ("t.csv", "-o", "new.csv")
+    assert refused(call("repair", *words), f"t.csv, row '40', {told}")
+    assert refused(call("decompose", *words, "--scale", "none"), f"row '39', {told}")
+
+
+def test_the_delimiter_fits_the_suffix(folder):
+    text = (folder / "sensors.csv").read_text().replace(",", "\t")
+    for name in ("t.tsv", "t.csv"):
+        (folder / name).write_text(text)
+    told = "t.tsv has tabs between fields, and the repaired table keeps them: choose"
+    assert refused(call("repair", "t.tsv", "-o", "new.csv"), told, "repaired.tsv, got")
+    for source, target in (("t.tsv", "a.tab"), ("t.csv", "b.csv"), ("t.csv", "c.tsv")):
+        result = call("repair", source, "-o", target, "-q")
+        assert (result.exit_code, result.output) == (0, "")
+        assert (folder / target).read_text().count("\t") == text.count("\t")
+
+
+def test_identifiers_that_rise_are_left_alone(folder):
+    ids = [*range(9970, 10_000), *range(900_000, 900_030)]
+    old = (folder / "sensors.csv").read_text().splitlines()
+    lines = [f"{a},{b}" for a, b in zip(["order", *ids], old, strict=True)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+    result = call("repair", "t.csv", "-o", "new.csv")
+    assert result.exit_code == 0, result.output
+    new = fields(folder / "new.csv")
+    assert [row[0] for row in new[1:]] == list(map(str, ids))
+    assert "left alone (identifier) │ order" in " ".join(result.stdout.split())
+
+
 def test_compressed_tables(folder):
     (folder / "s.csv.gz").write_bytes(
         gzip.compress((folder / "sensors.csv").read_bytes())
@@ -193,7 +248,7 @@ def test_a_table_without_gaps_and_errors_is_copied(empty):
     assert result.exit_code == 0, result.output
     assert (empty / "new.csv").read_bytes() == (empty / "t.csv").read_bytes()
     assert fields(empty / "new.cells.csv") == [HEADER]
-    assert "gaps filled           │ none" in result.stdout
+    assert "gaps filled │ none" in " ".join(result.stdout.split())
 
 
 def test_the_report_is_written_with_the_table(folder, monkeypatch):
@@ -340,6 +395,39 @@ BAD = {
     "all missing": ("x,y\nNA,\n,NA\n", "no value at all: everything is missing"),
     "all equal": ("x,y\n1,2\n1,2\n1,2\n", "no column has different numbers"),
     "only text": ("x,y\na,b\nc,d\n", "has no column of numbers to repair"),
+    "thousands in all columns": (
+        'x,y\n"1,234.5","2,345.6"\n"3,456.7","4,567.8"\n"5,678.9","6,789.0"\n',
+        "no column of numbers to repair: column 'x' has numbers that are written as "
+        "text, such as '1,234.5', and is left alone; write plain numbers to repair it, "
+        "without units or thousands separators\n",
+    ),
+    "blanks in thousands": (
+        "x;y\n1 234,5;2 345,6\n3 456,7;4 567,8\n5 678,9;6 789,0\n",
+        "no column of numbers to repair: column 'x' has numbers that are written as "
+        "text, such as '1 234,5'",
+    ),
+    "one number with a thousands separator": (
+        'x,y\n1.5,2.5\n"1,234.5",4\n5,6\n',
+        "column 'x': '1,234.5' is not a number; write numbers without thousands "
+        "separators\n",
+    ),
+    "one point between thousands": (
+        "x;y\n1,5;2,5\n1.234,5;4\n5;6\n",
+        "'1.234,5' is not a number; write numbers without thousands separators\n",
+    ),
+    "one comma between thousands": (
+        'x,y\n1.5,2.5\n"1,234",4\n5,6\n',
+        "'1,234' is not a number; --decimal , reads decimal commas; if ',' divides "
+        "thousands, write numbers without it\n",
+    ),
+    "hexadecimal": (
+        "x,y\n1,2\n0x1F,4\n5,7\n",
+        "'0x1F' is not a number; hexadecimal numbers are not read; write decimal ones",
+    ),
+    "true among decimals": (
+        "x,y\n1.5,2\ntrue,4\n5.5,7\n",
+        "line 3, column 'x': 'true' is not a number; --missing 'true' reads it",
+    ),
     "infinite": ("x,y\n1,2\n3,inf\n4,7\n", "--missing inf reads them as missing"),
     "an open quote": ('x,y\n1,"2\n3,4\n', "is a quote not closed?"),
 }
@@ -354,6 +442,13 @@ def test_bad_input_is_one_line_and_writes_nothing(name, empty):
     assert listing() == ["t.csv"]
 
 
+def test_keeping_all_columns_is_one_line(empty):
+    (empty / "t.csv").write_text("x,y\n1.5,2\n4,3\n5.5,7\n")
+    words = ("repair", "t.csv", "-o", "new.csv", "--keep", "x", "--keep", "y")
+    told = "no column of numbers to repair besides 'x', 'y', which --keep or --drop"
+    assert refused(call(*words), told)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -365,7 +460,14 @@ def test_bad_input_is_one_line_and_writes_nothing(name, empty):
             "sensors.csv is text, and the repaired table",
         ),
         (["sensors.csv", "-o", "n.csv", "--alpha", "1.5"], "--alpha must lie between"),
-        (["sensors.csv", "-o", "n.csv", "--keep", "x"], "--drop x: sensors.csv has no"),
+        (["sensors.csv", "-o", "n.csv", "--keep", "x"], "--keep x: sensors.csv has no"),
+        (["sensors.csv", "-o", "n.csv", "--report", "n.txt"], "must be an .html file"),
+        (
+            ["sensors.csv", "-o", "n.tsv"],
+            "sensors.csv has ',' between fields, and the repaired table keeps them: "
+            "choose an output such as repaired.csv, got n.tsv",
+        ),
+        (["sensors.csv", "-o", "n.tab.gz"], "such as repaired.csv, got n.tab.gz"),
         (["sensors.csv", "-o", "n.csv", "--time", "x"], "--time x: sensors.csv has no"),
         (["sensors.csv", "-o", "n.csv", "--sheet", "x"], "--sheet is for Excel"),
         (["sensors.csv", "-o", "n.csv", "--cells", "n.csv"], "must be different files"),

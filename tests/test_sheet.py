@@ -217,6 +217,10 @@ def table(n=12, **columns):
         (range(501, 513), "index"),
         (["1", "2", "", *range(4, 13)], "index"),
         ([2**60 + 7 * i for i in range(12)], "identifier"),
+        ([*range(1000, 1006), *range(900_000, 900_018, 3)], "identifier"),
+        ([*range(1000, 1006), "", *range(900_000, 900_005)], "number"),
+        ([*range(1000, 1006), *range(1005, 1011)], "number"),
+        ([1.5 + i * i for i in range(12)], "number"),
         ([True, False] * 6, "boolean"),
         (["yes", "no"] * 6, "text"),
         ([0, 1, 1] * 4, "boolean"),
@@ -236,6 +240,24 @@ def test_what_a_column_is(values, role):
     assert (sheet.times is not None) == (role == "time")
     assert sheet.time == ("c" if role == "time" else None)
     assert unchanged(sheet) == table(c=values).encode()
+
+
+def test_true_behind_the_first_lines_is_not_a_number():
+    lines = [f"{i % 2},{i * 2.5 % 9},{i * 1.5 % 7}" for i in range(3000)]
+    lines[1999] = "true,4,5"
+    text = "x,y,z\n" + "\n".join(lines) + "\n"
+    assert read(text + "0,3,2\n0,4.5,1\n").roles["x"] == "boolean"
+    with pytest.raises(ValueError, match=r"line 2001, column 'x': 'true' is not a num"):
+        read(text + "2.5,3,1\n")
+
+
+def test_hexadecimal_columns_are_noted():
+    sheet = read(table(c=[f"0x{i:02X}" for i in range(20, 32)]))
+    assert sheet.roles["c"] == "text"
+    assert sheet.notes == [
+        "column 'c' has hexadecimal numbers and is left alone; write decimal ones to "
+        "repair it"
+    ]
 
 
 def test_numbers_written_as_text_are_noted():
@@ -288,6 +310,67 @@ def test_timestamps():
         unix_seconds(np.array([1.6e12, np.nan, 1.7e12, 1.8e12])),
         [1.6e9, np.nan, 1.7e9, 1.8e9],
     )
+
+
+# -- points that may divide thousands --------------------------------------------------
+
+
+def grouped(X, mark):
+    """Whole numbers with thousands separators, a gap every ten cells."""
+    lines = [";".join(f"s{j}" for j in range(X.shape[1]))]
+    for i, row in enumerate(X):
+        cells = [f"{x:,.0f}".replace(",", mark) for x in row]
+        cells[i % len(cells)] = "" if i % 3 == 0 else cells[i % len(cells)]
+        lines.append(";".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("mark", [".", ","])
+def test_thousands_separators_are_not_read_as_decimals(mark, rng):
+    text = grouped(1e4 * rng.standard_normal((50, 4)).clip(-9, 9), mark)
+    told = rf"t\.csv, line \d+, column 's\d': .* --decimal \{mark} reads decimals; if"
+    with pytest.raises(ValueError, match=told):
+        read(text)
+    values = read(text, decimal=mark).X
+    assert np.nanmax(np.abs(values)) < 1000
+
+
+def test_thousands_separators_are_found_behind_the_first_lines(rng):
+    X = np.full((3000, 2), 5.0) + np.arange(6000).reshape(3000, 2) % 7
+    X[-1] = 1234, 56
+    text = grouped(X, ".")
+    with pytest.raises(ValueError, match=r"line 3001, column 's0': '1\.234' may be a"):
+        read(text)
+    with pytest.raises(ValueError, match="decimal or 10000, beside '5'"):
+        read("a;b\n10.000;7\n5;8\n20.000;9\n", decimal=None)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "0.123",  # no thousands begin with zero
+        "1.5",
+        "1.2345",
+        "1234.567",
+    ],
+)
+def test_one_number_shows_that_points_are_decimal(extra):
+    text = "a;b\n1.209;7.125\n190;8\n20.500;9\n"
+    with pytest.raises(ValueError, match="column 'a'"):
+        read(text)
+    assert read(text + f"3;{extra}\n").X[0, 0] == 1.209
+    assert read(text.replace(";", "\t") + f"{extra}\t4\n").X[0, 0] == 1.209
+
+
+def test_three_decimals_everywhere_are_decimals(rng):
+    X = rng.uniform(1, 999, (40, 3))
+    lines = [";".join(f"{x:.3f}" for x in row) for row in X]
+    text = "a;b;c\n" + "\n".join(lines) + "\n"
+    np.testing.assert_allclose(read(text).X, X, atol=1e-3)
+    np.testing.assert_allclose(read(text.replace(".", ",")).X, X, atol=1e-3)
+    # A whole number without a separator has more than three digits.
+    text = "a;b\n1.209;7\n190;8\n2500;3\n"
+    assert read(text).X[0, 0] == 1.209
 
 
 # -- compressed, and other formats -----------------------------------------------------
@@ -475,6 +558,12 @@ def test_rows_and_cells_that_a_workbook_does_not_store_are_added(tmp_path):
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")["Other"]
     found = [[cell.value for cell in row] for row in new.iter_rows()]
     assert found == [["x", "y"], [1.5, 2], [9, 9], [9, 4], [3, 5]]
+
+
+def test_true_among_the_numbers_of_a_workbook_names_the_cell(tmp_path):
+    workbook(tmp_path / "t.xlsx", [["x", "y"], [1.5, 2], [5, True], [3, 5], [4, 6]])
+    with pytest.raises(ValueError, match=r"cell B3, column 'y': 'True' is not a numbe"):
+        read_sheet(tmp_path / "t.xlsx", sheet="Other")
 
 
 def test_words_among_the_numbers_of_a_workbook_name_the_cell(tmp_path):

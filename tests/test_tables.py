@@ -10,6 +10,7 @@ from rpcag.datasets.sensors import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
 from rpcag.tables.cross_prediction import FEWER, MORE, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
+from rpcag.tables.fill_values import fill_values
 from rpcag.tables.prediction_error import PredictionError, _median_of_others
 
 
@@ -318,3 +319,36 @@ def test_only_gaps_or_only_errors(spoiled):
     assert not only_errors.filled.any()
     assert only_errors.replaced.any()
     np.testing.assert_array_equal(np.isnan(only_errors.values), gaps)
+
+
+@pytest.mark.parametrize("share", [0.005, 0.15, 0.6])
+@pytest.mark.parametrize("value", [1e20, -9.96921e36, 1.79e308])
+def test_fill_values_are_found_and_replaced(value, share, spoiled, rng):
+    X, truth, _, _ = spoiled
+    cells = np.zeros(X.shape, dtype=bool)
+    cells[:, 4] = rng.random(len(X)) < share
+    cells[0, 4], cells[1, 4] = True, False
+    X = np.where(cells, value, X)
+    repaired = repair_matrix(X)
+    assert repaired.replaced[cells].all()
+    error = np.sqrt(np.mean((repaired.values - truth)[cells] ** 2))
+    assert error < 0.3  # noise of 0.1 in every predictor
+    assert np.isfinite(repaired.scores[cells]).all()
+    assert (repaired.scores[cells] > 1e15).all()
+    kept = repair_matrix(X, errors=False)
+    np.testing.assert_array_equal(kept.values[cells], X[cells])
+
+
+def test_large_data_is_not_taken_for_fill_values(rng):
+    powers = rng.uniform(-5, 40, (200, 1))
+    columns = {
+        "many orders of magnitude": 10**powers,
+        "one small value among large ones": np.append(1e23 + 1e20 * powers[1:], 6.02),
+        "large numbers": 1e30 * powers,
+        "rounding beside numbers": np.where(powers > 0, powers, 1e-17 * powers),
+        "all equal": np.full(200, 1e20),
+    }
+    for name, x in columns.items():
+        assert not fill_values(x.reshape(-1, 1)).any(), name
+    x = np.array([[0.0], [0.0], [1e20], [np.nan], [0.0]])
+    assert fill_values(x).ravel().tolist() == [False, False, True, False, False]

@@ -1,8 +1,8 @@
 """Robust PCA on graphs: split a matrix into a low-rank and a sparse part."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+# Type checkers take this name for true. Nothing is imported here: Ctrl-C is handled
+# only after this module is loaded.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rpcag.models import (
         FRPCAG,
@@ -66,6 +66,8 @@ _MODULES = (
 
 def __getattr__(name: str):
     # Loaded when asked for, so that `rpcag --help` need not wait for scikit-learn.
+    from importlib import import_module
+
     if name in _MODULES:
         return import_module(f"rpcag.{name}")
     if name not in __all__:

@@ -4,13 +4,13 @@ import io
 import os
 import sys
 
-from rpcag.stopping import listen
-
 
 def main() -> None:
     """Run the command, or say which extra it needs."""
-    listen()
     try:
+        from rpcag.stopping import listen
+
+        listen()
         _run()
     except KeyboardInterrupt:  # before there is a command to stop
         sys.stderr.write("rpcag: stopped\n")

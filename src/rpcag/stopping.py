@@ -4,6 +4,7 @@ Python drops an exception that comes while it clears up, such as when a reader t
 nobody needs any more is closed. Long work therefore asks now and then, by `go_on`.
 """
 
+import atexit
 import signal
 
 _told = False
@@ -16,6 +17,7 @@ def listen() -> None:
     signal.signal(signal.SIGTERM, _stop)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
+    atexit.register(_ignore)
 
 
 def go_on() -> None:
@@ -28,3 +30,9 @@ def _stop(number: int, frame: object) -> None:
     global _told
     _told = True
     raise KeyboardInterrupt
+
+
+def _ignore() -> None:
+    """The work is done: a signal while Python ends must not change the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

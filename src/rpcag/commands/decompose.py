@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from rpcag.commands import options as o
+from rpcag.commands.far_values import far_value_named
 from rpcag.commands.output import (
     INCOMPLETE,
     INTERRUPTED,
@@ -128,6 +129,7 @@ def decompose(
                 quiet=quiet,
             ) as bar,
             nullcontext() if checkpoint is None else _stopping(bar),
+            far_value_named(input, table.X, table.samples, table.features),
         ):
             estimator.set_params(callback=bar)
             found, said = fitting.decompose(

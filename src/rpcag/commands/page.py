@@ -39,7 +39,8 @@ byte order mark, UTF-16 or Windows-1252. A first line `sep=;` sets the delimiter
 large files are read several times as fast.
 
 **Ambiguous files** are errors that name the line or column and the option to use. Examples are lines of
-unequal length, a word among numbers, and numbers with units or thousands separators.
+unequal length, a word among numbers, and numbers with units or thousands separators. `1.234` in a column
+with whole numbers such as `190` may be a decimal or 1234: pass `--decimal .` if it is a decimal.
 
 **Other files** are never opened: HDF5 datasets and videos that refer to other files are errors. Arrays
 and images that do not fit into memory are refused before they are loaded.

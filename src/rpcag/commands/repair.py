@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 
 from rpcag.commands import options as o
 from rpcag.commands.decompose import load_graph
+from rpcag.commands.far_values import far_value_named
 from rpcag.commands.output import console, mistakes, note, print_json
 from rpcag.commands.progress import GapBar
 from rpcag.files.table import Reading
@@ -124,7 +125,8 @@ def repair(
     number format, and unchanged cells are equal to the byte. REPAIRED.cells.csv lists
     every changed cell with a 90 % interval.
 
-    Text, booleans, indexes, timestamps, formulas and constant columns are left alone.
+    Text, booleans, timestamps, formulas and constant columns are left alone. So are
+    indexes and identifiers: whole numbers without gaps that rise from row to row.
     Timestamps order the rows, so that neighbors in time help to predict each row.
 
     Examples:
@@ -139,7 +141,7 @@ def repair(
         _check_options(only_gaps, only_errors, alpha, time, no_time, json, output)
         targets = _targets(table, output, cells, report, force)
         reading = Reading(
-            drop=tuple(keep or ()),
+            keep=tuple(keep or ()),
             missing=tuple(missing or ()),
             delimiter=delimiter,
             decimal=decimal,
@@ -150,6 +152,7 @@ def repair(
         with GapBar("repair", 1e-3, 1000, quiet=quiet) as bar:
             bar.describe(f"reading {table}")
             found = sheets.read_sheet(table, reading, time=wanted, sheet=sheet)
+            sheets.check_delimiter(table, output, found)
             repaired = _repaired(found, bar, only_gaps, only_errors, alpha, graph)
             bar.describe("writing")
             edits = found.edits(repaired.values, repaired.filled | repaired.replaced)
@@ -200,6 +203,8 @@ def _targets(
             raise ValueError(f"--cells must be a .csv file, got {cells}")
         targets["cells"] = cells
     if report is not None:
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--report must be an .html file, got {report}")
         targets["report"] = report
     if len({path.absolute() for path in targets.values()}) < len(targets):
         raise ValueError("--output, --cells and --report must be different files")
@@ -227,16 +232,17 @@ def _repaired(
     if graph != "auto":
         names = found.labels or [str(i) for i in range(len(found.X))]
         chosen = load_graph(graph, names)
-    return repair_matrix(
-        found.X,
-        gaps=not only_errors,
-        errors=not only_gaps,
-        alpha=alpha,
-        graph=chosen,
-        times=found.times,
-        integers=found.integers,
-        callback=callback,
-    )
+    with far_value_named(found.name, found.X, found.samples, found.features):
+        return repair_matrix(
+            found.X,
+            gaps=not only_errors,
+            errors=not only_gaps,
+            alpha=alpha,
+            graph=chosen,
+            times=found.times,
+            integers=found.integers,
+            callback=callback,
+        )
 
 
 def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rpcag.files.numbers import Numbers, is_measure
+from rpcag.files.numbers import HEXADECIMAL, Numbers, is_measure
 from rpcag.files.table import Reading, Table
 
 SHOWN = 8
@@ -42,6 +42,7 @@ def check_chosen(source: str, names: Sequence[str], reading: Reading) -> None:
     """Refuse options that name columns which are not there, or one column twice."""
     chosen = [("--labels", reading.labels), ("--names", reading.names)]
     chosen += [("--drop", name) for name in reading.drop]
+    chosen += [("--keep", name) for name in reading.keep]
     given: dict[str, str] = {}
     for option, name in chosen:
         if name is None:
@@ -117,6 +118,12 @@ def are_measures(words: Sequence[str], numbers: Numbers) -> bool:
     return 2 * plain < len(filled) and (
         sum(map(is_measure, filled)) >= SHARE * len(filled)
     )
+
+
+def are_hexadecimal(words: Sequence[str], numbers: Numbers) -> bool:
+    """Whether text is numbers such as 0x1F."""
+    filled = [word for word in words[:ROWS] if not numbers.is_missing(word)]
+    return bool(filled) and all(HEXADECIMAL.fullmatch(word) for word in filled)
 
 
 def are_identifiers(values: np.ndarray) -> bool:

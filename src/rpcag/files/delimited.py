@@ -19,8 +19,9 @@ from rpcag.files.columns import Columns, are_identifiers, check_chosen
 from rpcag.files.content import Source
 from rpcag.files.fast_text import read_large
 from rpcag.files.names import original, unique
-from rpcag.files.numbers import Numbers
+from rpcag.files.numbers import Numbers, is_grouped, remedy_for
 from rpcag.files.table import Reading
+from rpcag.files.thousands import first_ambiguous
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
 # In this order: commas may be decimal where something else divides.
@@ -32,6 +33,7 @@ CELLS = 500_000  # that are held as words at a time
 HEAD = 1000  # lines that tell which columns are text; fewer where they are long
 HEAD_CELLS, FEWEST = 200_000, 50
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
+PLAIN = re.compile(r"[+\u2212-]?\d*\.\d*([eE][+-]?\d+)?")
 WHOLE = re.compile(r"\s*\d{1,18}\s*")
 SIGNED = re.compile(r"\s*[+\u2212-]?\d{1,18}\s*")
 SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?', re.IGNORECASE)  # line 1 of Excel
@@ -298,7 +300,7 @@ def _read(path: Source, reading: Reading, encoding: str) -> tuple[Columns, Layou
         names = [name or f"column {j + 1}" for j, name in enumerate(names)]
     doubles = sorted(name for name, times in Counter(names).items() if times > 1)
     if doubles:
-        for option in (reading.labels, reading.names, *reading.drop):
+        for option in (reading.labels, reading.names, *reading.unread):
             if option in doubles:
                 raise ValueError(f"{path} has several columns called {option!r}")
         notes.append(
@@ -312,6 +314,14 @@ def _read(path: Source, reading: Reading, encoding: str) -> tuple[Columns, Layou
     if encoding == UTF_8 and not is_all:
         found = words.read_fast(head, delimiter, notes)
     found = found or words.read(itertools.chain(head, lines), notes)
+
+    def again() -> Iterator[Line]:
+        all_lines = _lines(path, delimiter, encoding)
+        return (line for line in all_lines if line[0] >= head[0][0])
+
+    words.check_truth(found.numbers, again())
+    if reading.decimal is None:
+        words.check_thousands(found.numbers, again())
     return found, Layout(
         encoding,
         delimiter,
@@ -456,18 +466,19 @@ class _Words:
         self.path, self.names, self.index = path, names, index
         self.guess = guess  # how the delimiter was found, for errors
         asked = {reading.labels, reading.names, index} - {None}
-        dropped = set(reading.drop)
+        dropped = set(reading.unread)
         self.check(head)
         rows = [row for _, row in head]
         fields = list(zip(*rows, strict=True))
         decimal = _decimal(reading, rows, delimiter)
         self.numbers = Numbers(decimal, reading.missing)
+        self.rules = [self.numbers.for_column(words) for words in fields]
         self.text: list[int] = []
         self.numeric: list[int] = []
         for j, name in enumerate(names):
             if name in dropped:
                 continue
-            is_text = name in asked or self.is_text(fields[j])
+            is_text = name in asked or self.is_text(j, fields[j])
             (self.text if is_text else self.numeric).append(j)
         # The column behind a delimiter that ends every line.
         if self.numeric and names[-1] == f"column {len(names)}":
@@ -484,11 +495,11 @@ class _Words:
                     f"{len(self.names)}{self.guess}"
                 )
 
-    def is_text(self, words) -> bool:
+    def is_text(self, j: int, words) -> bool:
         try:
-            self.numbers.many(words)
+            self.rules[j].many(words)
         except ValueError:
-            return are_words(words, self.numbers)
+            return are_words(words, self.rules[j])
         return False
 
     def read(self, lines: Iterator[Line], notes: list[str]) -> Columns:
@@ -503,7 +514,7 @@ class _Words:
             part = np.empty((len(block), len(self.numeric)))
             for k, j in enumerate(self.numeric):
                 try:
-                    part[:, k] = self.numbers.many(fields[j])
+                    part[:, k] = self.rules[j].many(fields[j])
                 except ValueError:
                     self.blame(block, j)
             parts.append(part)
@@ -543,19 +554,42 @@ class _Words:
             guess=self.guess,
         )
 
+    def check_truth(self, values: np.ndarray, lines: Iterable[Line]) -> None:
+        """Refuse true and false in columns where other numbers come later."""
+        mixed = []
+        for j, x in zip(self.numeric, values.T, strict=True):
+            if self.rules[j].truth and (np.isfinite(x) & (x != 0) & (x != 1)).any():
+                self.rules[j] = self.numbers.without_truth
+                mixed.append(j)
+        for line in lines if mixed else ():
+            for j in mixed:
+                self.blame([line], j)
+
+    def check_thousands(self, values: np.ndarray, lines: Iterable[Line]) -> None:
+        doubt = first_ambiguous(values, self.numeric, lines, self.numbers)
+        if doubt is None:
+            return
+        line, j, word, small = doubt
+        mark = self.numbers.decimal
+        whole = word.replace(mark, "")
+        raise ValueError(
+            f"{self.path}, line {line}, column {self.names[j]!r}: {word!r} may be a "
+            f"decimal or {whole}, beside {small!r}; --decimal {mark} reads decimals; "
+            f"if {mark!r} divides thousands, write the numbers without it"
+        )
+
     def blame(self, block: list[Line], j: int) -> None:
         for number, row in block:
-            if not self.numbers.is_number(row[j]):
+            if not self.rules[j].is_number(row[j]):
                 word, name = row[j].strip(), self.names[j]
                 if DECIMAL_COMMA.fullmatch(word) and self.numbers.decimal == ".":
                     remedy = "--decimal , reads decimal commas"
-                elif self.numbers.decimal == "," and "." in word:
+                    if is_grouped(word):
+                        remedy += "; if ',' divides thousands, write numbers without it"
+                elif self.numbers.decimal == "," and PLAIN.fullmatch(word):
                     remedy = "others have decimal commas; --decimal says which it is"
                 else:
-                    remedy = (
-                        f"--missing {word!r} reads it as missing, "
-                        f"--drop {name!r} leaves the column out"
-                    )
+                    remedy = remedy_for(word, name)
                 raise ValueError(
                     f"{self.path}, line {number}, column {name!r}: {word!r} is not a "
                     f"number; {remedy}"

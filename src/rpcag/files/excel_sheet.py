@@ -23,7 +23,7 @@ from rpcag.files.delimited import CORNER, are_words, header_of
 from rpcag.files.extras import need
 from rpcag.files.memory import check_fits
 from rpcag.files.number_style import NumberStyle
-from rpcag.files.numbers import Numbers
+from rpcag.files.numbers import Numbers, remedy_for
 from rpcag.files.readable import readable
 from rpcag.files.sheet import Found, Sheet, make_sheet
 from rpcag.files.table import Reading
@@ -84,7 +84,7 @@ def read_excel_sheet(
         str(path),
         names,
         len(rows),
-        fixed=dict.fromkeys(reading.drop, "kept"),
+        fixed=dict.fromkeys(reading.unread, "kept"),
         index=index,
         notes=notes,
         doubles=doubles,
@@ -122,6 +122,7 @@ def _sort(
         found.moments[name] = np.array([_seconds(value) for value in values])
         return
     words = [_word(value) for value in values]
+    numbers = numbers.for_column(words)
     try:
         column = numbers.many(words)
     except ValueError:
@@ -136,8 +137,7 @@ def _sort(
     i = next(i for i, word in enumerate(words) if not numbers.is_number(word))
     raise ValueError(
         f"{path}, cell {letter}{top + i}, column {name!r}: {words[i]!r} is not a "
-        f"number; --missing {words[i]!r} reads it as missing, --drop {name!r} leaves "
-        "the column out"
+        f"number; {remedy_for(words[i], name)}"
     )
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from rpcag.files.table import MISSING
 
@@ -27,6 +28,8 @@ MEASURE = re.compile(
     rf"(?P<space>\s*)(?:[%‰]|{MONEY}|(?P<unit>{UNIT}(?:/{UNIT})?))?"
 )
 
+HEXADECIMAL = re.compile(r"[+\u2212-]?0[xX][0-9a-fA-F]+")
+
 
 def is_measure(word: str) -> bool:
     """Whether a word is a number, perhaps with a sign, a unit or thousands separators.
@@ -48,6 +51,31 @@ def is_measure(word: str) -> bool:
     return not is_letter or bool(found["space"]) or not found["numeral"].isdecimal()
 
 
+def is_grouped(word: str) -> bool:
+    """Whether a number has marks between thousands, or perhaps a decimal mark there.
+
+    Examples
+    --------
+    >>> from rpcag.files.numbers import is_grouped
+    >>> [is_grouped(word) for word in ["1,234.5", "1 000", "1.234", "1.5", "12"]]
+    [True, True, True, False, False]
+    """
+    found = MEASURE.fullmatch(word.strip())
+    return found is not None and found["mark"] is not None
+
+
+def remedy_for(word: str, column: str) -> str:
+    """What to do about a word among the numbers of a column."""
+    if HEXADECIMAL.fullmatch(word.strip()):
+        return "hexadecimal numbers are not read; write decimal ones"
+    if is_grouped(word):
+        return "write numbers without thousands separators"
+    return (
+        f"--missing {word!r} reads it as missing, --drop {column!r} leaves the column "
+        "out"
+    )
+
+
 def normal(word: str) -> str:
     """The same for all ways to write a word."""
     return word.strip().casefold().replace(MINUS, "-")
@@ -56,13 +84,29 @@ def normal(word: str) -> str:
 class Numbers:
     """Read numbers as they are written in text; NaN for what is missing.
 
-    With a decimal comma a point is refused: 1.234 may mean a thousand.
+    With a decimal comma a point is refused: 1.234 may mean a thousand. With `truth`,
+    true and false are 1 and 0.
     """
 
-    def __init__(self, decimal: str = ".", missing: Iterable[str] = ()) -> None:
-        self.decimal = decimal
+    def __init__(
+        self, decimal: str = ".", missing: Iterable[str] = (), *, truth: bool = True
+    ) -> None:
+        self.decimal, self.truth = decimal, truth
         self.missing = MISSING | {normal(word) for word in missing}
         self._special: dict[str, float] = {}
+
+    @cached_property
+    def without_truth(self) -> "Numbers":
+        return Numbers(self.decimal, self.missing, truth=False)
+
+    def for_column(self, words: Iterable[str]) -> "Numbers":
+        """How to read a column: true and false are numbers only beside 0 and 1."""
+        strict = self.without_truth
+        for word in words:
+            is_value = strict.is_number(word) and not strict.is_missing(word)
+            if is_value and strict.one(word) not in (0, 1):
+                return strict
+        return self
 
     def is_missing(self, word: str) -> bool:
         return normal(word) in self.missing
@@ -79,7 +123,7 @@ class Numbers:
     def _word(self, word: str) -> float:
         if word in self.missing:
             return math.nan
-        if word in TRUTH:
+        if word in TRUTH and self.truth:
             return TRUTH[word]
         if "_" in word:  # Python would read 1_000
             raise ValueError(word)

@@ -30,7 +30,7 @@ def read_parquet_sheet(
     names = list(table.column_names)
     doubles = [name for k, name in enumerate(names) if name in names[:k]]
     check_chosen(str(path), names, reading)
-    fixed: dict[str, Role] = dict.fromkeys(reading.drop, "kept")
+    fixed: dict[str, Role] = dict.fromkeys(reading.unread, "kept")
     found = Found(
         str(path),
         names,

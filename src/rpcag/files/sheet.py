@@ -6,7 +6,7 @@ from typing import IO, Literal, Protocol
 
 import numpy as np
 
-from rpcag.files.columns import are_identifiers, are_measures, listed
+from rpcag.files.columns import are_hexadecimal, are_identifiers, are_measures, listed
 from rpcag.files.numbers import Numbers, is_measure
 from rpcag.files.reading import check_values, note_on_empty, without_marks
 from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
@@ -15,8 +15,9 @@ Role = Literal[
     "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
 ]
 
-# Values of a column with gaps that must count the rows to make it an index. Fewer, and
-# a short column of data may do so by chance.
+# Values of a column with gaps that must count the rows to make it an index, and of one
+# without gaps that must be whole and rise from row to row to make it an identifier.
+# Fewer, and a short column of data may do so by chance.
 COUNTED = 10
 
 
@@ -188,7 +189,8 @@ def make_sheet(
     X = np.empty((found.n, len(features)))
     for j, column in enumerate(features):
         X[:, j] = numbers[column]
-    _check(found, X, features, roles)
+    measures = _measures(found, Numbers(decimal, missing))
+    _check(found, X, features, roles, measures)
     whole = [not (x != np.round(x))[np.isfinite(x)].any() for x in X.T]
     roles = {c: roles.get(c, "text") for c in found.columns}
     rows = range(1, found.n + 1)
@@ -205,7 +207,7 @@ def make_sheet(
         notes=[
             *found.notes,
             *note_on_empty(X, 1, "row", rows),
-            *_measures(found, Numbers(decimal, missing)),
+            *measures,
         ],
     )
 
@@ -265,20 +267,30 @@ def _role(x: np.ndarray, is_index: bool) -> Role:
         offset = (x - np.arange(len(x)))[known]
         if offset[0] == np.round(offset[0]) and (offset == offset[0]).all():
             return "index"
+    if count == len(x) >= COUNTED and (x % 1 == 0).all() and (np.diff(x) > 0).all():
+        return "identifier"
     if count and np.isin(x[known], (0, 1)).all() and np.ptp(x[known]) == 1:
         return "boolean"
     return "number"
 
 
 def _check(
-    found: Found, X: np.ndarray, features: list[str], roles: dict[str, Role]
+    found: Found,
+    X: np.ndarray,
+    features: list[str],
+    roles: dict[str, Role],
+    measures: list[str],
 ) -> None:
     left = [c for c in found.numbers if c not in features]
     told = f" ({left[0]!r} was taken for {_a(roles[left[0]])})" if left else ""
     if not features:
-        raise ValueError(
-            f"{found.name} has no column of numbers to repair{told}{found.guess}"
-        )
+        kept = [c for c, role in found.fixed.items() if role == "kept"]
+        cause = told or found.guess
+        if measures:
+            cause = f": {measures[0]}"
+        elif kept:
+            cause = f" besides {listed(kept)}, which --keep or --drop leaves alone"
+        raise ValueError(f"{found.name} has no column of numbers to repair{cause}")
     check_values(found.name, X, range(1, found.n + 1), features)
     varying = [c for c, x in zip(features, X.T, strict=True) if _varies(x)]
     if len(varying) < 2:
@@ -315,11 +327,17 @@ def _measures(found: Found, numbers: Numbers) -> list[str]:
     """Notes on text that a person would read as numbers."""
     notes = []
     for name, words in found.texts.items():
+        if name not in found.fixed and are_hexadecimal(words, numbers):
+            notes.append(
+                f"column {name!r} has hexadecimal numbers and is left alone; write "
+                "decimal ones to repair it"
+            )
         if name in found.fixed or not are_measures(words, numbers):
             continue
         word = next(w for w in words if is_measure(w) and not numbers.is_number(w))
         notes.append(
             f"column {name!r} has numbers that are written as text, such as {word!r}, "
-            "and is left alone; write plain numbers to repair it"
+            "and is left alone; write plain numbers to repair it, without units or "
+            "thousands separators"
         )
     return notes

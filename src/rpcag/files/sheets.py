@@ -18,11 +18,12 @@ from rpcag.files.parquet_sheet import read_parquet_sheet
 from rpcag.files.place import check_file
 from rpcag.files.sheet import Edits, Sheet
 from rpcag.files.table import Reading
-from rpcag.files.text_sheet import read_bytes, read_text_sheet
+from rpcag.files.text_sheet import TextFormat, read_bytes, read_text_sheet
 
 STREAM = Path("-")  # standard input or output
 PARQUET = (".parquet", ".pq")
 GZIP = ".gz"
+TABBED = (".tsv", ".tab")
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
 Kind = Literal["text", "parquet", "excel"]
 
@@ -63,7 +64,7 @@ def read_sheet(
     path : path
         "-" reads text from standard input.
     reading : Reading, optional
-        How to read it. `drop` names columns to leave alone.
+        How to read it. `keep` names columns to leave alone.
     time : str, False or None
         Column of timestamps; by default, one is looked for. False does not look.
     sheet : str, optional
@@ -115,6 +116,32 @@ def check_format(source: Path, output: Path) -> None:
         f"{source} is {kept}, and the repaired table keeps the format: choose an "
         f"output such as repaired{example}, got {output}"
     )
+
+
+def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
+    """Refuse tabs in a .csv file, and anything else in a .tsv file.
+
+    An output with the suffix of the input is as right or wrong as that.
+    """
+    if kind_of(output) != "text" or STREAM == output:
+        return
+    wanted, suffix = (_suffix(path) for path in (source, output))
+    if suffix == wanted or not isinstance(sheet.format, TextFormat):
+        return
+    delimiter = sheet.format.layout.delimiter
+    is_tab = delimiter == "\t"
+    if (suffix in TABBED and not is_tab) or (suffix == ".csv" and is_tab):
+        shown = "tabs" if is_tab else repr(delimiter)
+        example = ".tsv" if is_tab else ".csv"
+        raise ValueError(
+            f"{sheet.name} has {shown} between fields, and the repaired table keeps "
+            f"them: choose an output such as repaired{example}, got {output}"
+        )
+
+
+def _suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return next((suffix for suffix in suffixes[::-1] if suffix != GZIP), "")
 
 
 def cells_path(output: Path) -> Path:

@@ -48,8 +48,8 @@ class Reading:
         The array to take, of a file with several.
     labels, names : str, optional
         Columns (or arrays) with the class and the name of every sample.
-    drop : tuple of str
-        Columns to leave out.
+    drop, keep : tuple of str
+        Columns to leave out; in a table to repair, to leave alone.
     missing : tuple of str
         Further values that stand for a missing one; "inf" for both infinities.
     transpose : bool
@@ -68,6 +68,7 @@ class Reading:
     labels: str | None = None
     names: str | None = None
     drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     transpose: bool = False
     shape: tuple[int, ...] | None = None
@@ -75,3 +76,8 @@ class Reading:
     delimiter: str | None = None
     decimal: str | None = None
     header: bool | None = None
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns whose values are not used."""
+        return (*self.drop, *self.keep)

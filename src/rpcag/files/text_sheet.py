@@ -48,7 +48,7 @@ def read_text_sheet(
         len(columns.numbers) or len(next(iter(columns.texts.values()), [])),
         numbers=dict(named),
         texts=columns.texts,
-        fixed=dict.fromkeys(reading.drop, "kept"),
+        fixed=dict.fromkeys(reading.unread, "kept"),
         index=columns.index,
         notes=columns.notes,
         guess=columns.guess,

@@ -355,8 +355,12 @@ def typical_size(X: np.ndarray) -> float:
     return min(max(size / 0.6745, MIN_SIZE), MAX_SIZE)
 
 
-def too_far_apart(typical: float, largest: float) -> ValueError:
-    return ValueError(
+class TooFarApart(ValueError):
+    """One entry is so large that the others vanish beside it."""
+
+
+def too_far_apart(typical: float, largest: float) -> TooFarApart:
+    return TooFarApart(
         f"X mixes values too far apart to be handled: the typical size is "
         f"{typical:.3g}, the largest {largest:.3g}; correct the largest, or mark it "
         "as missing by NaN"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rpcag.solvers import Progress
+from rpcag.tables.fill_values import fill_values
 from rpcag.tables.imputer import RobustImputer
 
 COVERAGE = 0.9  # of the intervals
@@ -68,6 +69,8 @@ def repair_matrix(
 ) -> Repaired:
     """Fill the gaps of a table, and replace its wrong cells, with `RobustImputer`.
 
+    Fill values are wrong cells that the model is not fitted to; see `fill_values`.
+
     Parameters
     ----------
     X : ndarray of shape (n, p)
@@ -94,10 +97,12 @@ def repair_matrix(
         kinds = ["robust"] if times is None else ["robust", "chain"]
     elif not isinstance(graph, str):
         order = np.arange(len(X))  # an adjacency is for the rows as they are
+    marks = fill_values(X)
+    known = np.where(marks, np.nan, X)
     fits = [
         RobustImputer(
             alpha=alpha, graph=kind, keep_empty_features=True, callback=callback
-        ).fit(X[order])
+        ).fit(known[order])
         for kind in kinds
     ]
     imputer = fits[0]
@@ -107,9 +112,14 @@ def repair_matrix(
     missing = np.isnan(X)
     dead = np.isnan(imputer.explained_)
     filled = missing & ~dead & gaps
-    replaced = imputer.outliers_[place] & errors
+    replaced = (imputer.outliers_[place] | (marks & ~dead)) & errors
     changed = filled | replaced
     new = imputer.low_rank()[place]
+    scores = imputer.outlier_scores_[place]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        distances = np.abs(X - new) / imputer.prediction_error_
+    largest = np.finfo(float).max
+    scores = np.where(marks & ~dead, np.minimum(distances, largest), scores)
     if integers is not None:
         new = np.where(integers, np.rint(new), new)
     bounds = imputer.predict_interval(alpha=1 - COVERAGE)
@@ -120,7 +130,7 @@ def repair_matrix(
         replaced=replaced,
         lower=lower,
         upper=upper,
-        scores=imputer.outlier_scores_[place],
+        scores=scores,
         explained=imputer.explained_,
         error=imputer.prediction_error_,
         median_error=imputer.median_error_,
