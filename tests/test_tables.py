@@ -275,6 +275,59 @@ def test_rows_that_do_not_fit_are_found(rng):
     assert detector.find_cells(X).shape == X.shape
 
 
+@pytest.mark.parametrize("contamination", [0.1, "auto"])
+@pytest.mark.parametrize("constant", [0.0, 0.1])
+def test_another_value_in_a_constant_feature_is_an_outlier(
+    constant, contamination, rng
+):
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 30))
+    X[:, 4], X[:, 7] = constant, np.nan
+    plain = OutlierDetector(contamination=contamination)
+    plain.fit(np.delete(X, [4, 7], axis=1))
+    detector = OutlierDetector(contamination=contamination).fit(X)
+    np.testing.assert_array_equal(detector.labels_, plain.labels_)
+    usual = np.flatnonzero(detector.labels_ == 0)[:3]
+    new = X[usual]
+    new[0, 4] = 1e6
+    new[1, 4] = np.nan
+    new[:, 7] = 3.0  # nothing is known about this feature
+    assert detector.predict(new).tolist() == [-1, 1, 1]
+    assert detector.find_cells(new)[:, 4].tolist() == [True, False, False]
+    assert (detector.predict(X[usual].astype(np.float32)) == 1).all()
+
+
+@pytest.mark.parametrize("contamination", [0.1, "auto"])
+def test_a_row_without_values_is_neither_usual_nor_an_outlier(contamination, rng):
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 8))
+    X = np.column_stack([X, np.ones(200)])
+    X[:40, :8] = np.nan
+    X[:20] = np.nan
+    detector = OutlierDetector(contamination=contamination).fit(X)
+    scores = detector.score_samples(X)
+    middle = np.median(scores[40:])
+    np.testing.assert_allclose(scores[:40], middle)
+    assert (detector.predict(X[:40]) == 1).all()
+    if contamination != "auto":
+        assert (detector.labels_[40:] == 1).mean() == 0.1
+    X[0, 8] = 2.0
+    assert detector.predict(X[:1]) == [-1]
+
+
+def test_a_table_without_values_has_no_outliers():
+    detector = OutlierDetector().fit(np.full((6, 2), np.nan))
+    assert (detector.labels_ == 0).all()
+    assert (detector.predict([[1.0, np.nan]]) == 1).all()
+
+
+def test_the_attributes_of_pyod_agree_with_those_of_scikit_learn(rng):
+    X = rng.normal(size=(100, 2)) @ rng.normal(size=(2, 6))
+    detector = OutlierDetector().fit(X)
+    np.testing.assert_array_equal(detector.decision_scores_, -detector.score_samples(X))
+    assert detector.threshold_ == -detector.offset_
+    np.testing.assert_array_equal(detector.labels_ == 1, detector.predict(X) == -1)
+    assert detector.labels_.sum() == 10
+
+
 @pytest.mark.parametrize("share", [0, 0.6, "none"])
 def test_contamination_is_a_share(share):
     with pytest.raises(ValueError, match="contamination must be"):
