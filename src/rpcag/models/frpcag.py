@@ -66,7 +66,8 @@ class FRPCAG(Decomposition):
     scale : {None, "robust", "standard"}, default=None
         Center and scale every feature first, ignoring NaN: by a clipped mean and
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
-        Use it if features have different units; "robust" withstands gross errors.
+        Use it if features have different units or are far from zero, because the graphs
+        smooth an offset as well; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
