@@ -1,4 +1,4 @@
-"""Say why a model predicts hidden entries no better than the medians do."""
+"""Say why a model predicts hidden entries no better than constants do."""
 
 import warnings
 
@@ -20,6 +20,8 @@ from rpcag.models.weights import Choice
 
 # Standard errors above zero up to which the share that is predicted may be chance.
 ERRORS = 2.0
+# Share up to which it may come from choosing the weights with the same entries.
+CHOSEN = 0.015
 # Hidden entries from which the standard error can be relied on. With fewer entries,
 # medians of parts of them vary so much that good fits would be warned of.
 FEWEST = 300
@@ -38,17 +40,19 @@ LEAST = 1e-9
 
 
 class PoorFitWarning(UserWarning):
-    """The model predicts hidden entries no better than the medians of the features."""
+    """The model predicts hidden entries no better than constants, by feature."""
 
 
 def is_poor(choice: Choice | GammaChoice) -> bool:
-    """Whether the share that is predicted is not significantly above zero.
+    """Whether the share that is predicted is not clearly above zero.
 
     A choice from one candidate was stopped by a callback, or the candidate is exact.
     """
     if choice.n_hidden < FEWEST or len(choice.trials["error"]) == 1:
         return False
-    return choice.explained < ERRORS * choice.explained_error
+    if choice.explained_error == 0:  # nothing varies
+        return False
+    return choice.explained < max(ERRORS * choice.explained_error, CHOSEN)
 
 
 def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
@@ -96,8 +100,8 @@ def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
         warnings.warn(
             f"{type(model).__name__} predicts {choice.explained:.0%} (standard error "
             f"{choice.explained_error:.0%}) of the spread of hidden entries, which is "
-            "not clearly better than the median of each feature. Likely cause: "
-            f"{why_poor(X, choice)}.",
+            "not clearly better than the median of each feature or its mean. Likely "
+            f"cause: {why_poor(X, choice)}.",
             PoorFitWarning,
             stacklevel=user_stacklevel(),
         )
