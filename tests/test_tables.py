@@ -1,8 +1,10 @@
 """Gaps are filled, wrong cells are found, everything else stays as it is."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -166,6 +168,40 @@ def test_integers_and_ranges_are_kept_where_asked(rng):
     np.testing.assert_array_equal(filled, np.rint(filled))
     assert (filled <= np.nanmax(X, axis=0)).all()
     assert (filled >= np.nanmin(X, axis=0)).all()
+
+
+def test_the_marker_of_pandas_is_accepted(spoiled):
+    X = spoiled[0][:60]
+    expected = RobustImputer().fit_transform(X)
+    frame = pd.DataFrame(X).astype("Float64")
+    assert frame.isna().any(axis=None)
+    imputer = RobustImputer(missing_values=pd.NA)
+    np.testing.assert_array_equal(imputer.fit_transform(frame), expected)
+    np.testing.assert_array_equal(imputer.fit_transform(X), expected)
+    with pytest.raises(ValueError, match=r"a number, np\.nan, pd\.NA or None"):
+        RobustImputer(missing_values="?").fit(X)
+
+
+def test_numbers_of_numpy_are_shares():
+    X = np.eye(6)
+    RobustImputer(alpha=np.float32(0.1)).fit(X)
+    OutlierDetector(contamination=np.float32(0.25)).fit(X)
+    for share in (np.float32(1.5), np.True_, True, "0.1"):
+        with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
+            RobustImputer(alpha=share).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:1 features have no observed value")
+@pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
+@pytest.mark.parametrize("keep", [False, True])
+def test_statistics_are_those_of_simple_imputer(keep, spoiled):
+    X = spoiled[0][:60].copy()
+    X[:, 2] = np.nan
+    imputer = RobustImputer(keep_empty_features=keep).fit(X)
+    simple = SimpleImputer(strategy="median", keep_empty_features=keep).fit(X)
+    np.testing.assert_array_equal(imputer.statistics_, simple.statistics_)
+    assert (imputer.low_rank()[:, 2] == 0).all()
+    assert np.isfinite(imputer.transform(X)).all()
 
 
 def test_other_markers_of_missing_values(spoiled):
