@@ -25,14 +25,26 @@ from rpcag import (
 from rpcag.graphs import Chain, check_graph, laplacian
 from rpcag.models import parts
 
-CHAINS = [Chain(), Chain(3), Chain(period=4), Chain(2, period=5), Chain(6, period=4)]
+CHAINS = [
+    Chain(),
+    Chain(3),
+    Chain(period=4),
+    Chain(2, period=5),
+    Chain(6, period=4),
+    Chain(0, period=3),
+    Chain(0, period=2, n_periods=4),
+    Chain(5, period=3, n_periods=10**12),
+]
 GAP = np.full(5, np.nan)
 
 
 def weight(chain, lag):
     """The definition, for one pair of rows."""
     near = 1 / lag if 1 <= lag <= chain.steps else 0.0
-    return 1.0 if lag == chain.period else near
+    if lag == 0 or chain.period is None or lag % chain.period:
+        return near
+    k = lag // chain.period
+    return 1 / k if k <= chain.n_periods else near
 
 
 def expected(chain, times, n):
@@ -97,13 +109,16 @@ def test_values_gaps_and_errors_do_not_change_the_graph(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": 0}, "steps must be a number of rows, an int of at least 1, got 0"),
+        ({"steps": 0}, "steps must be .* at least 1, got 0, which needs a period"),
+        ({"steps": -1}, "steps must be a number of rows, an int of at least 1, got -1"),
         ({"steps": 1.0}, "at least 1, got 1.0"),
         ({"steps": True}, "at least 1, got True"),
         ({"steps": None}, "at least 1, got None"),
         ({"period": 1}, "period must be .* an int of at least 2, or None, got 1"),
         ({"period": 24.0}, "or None, got 24.0"),
         ({"period": "day"}, "or None, got 'day'"),
+        ({"period": 4, "n_periods": 0}, "n_periods must be .* at least 1, got 0"),
+        ({"n_periods": 2.0}, "number of periods, an int of at least 1, got 2.0"),
     ],
     ids=str,
 )
@@ -117,7 +132,7 @@ def test_other_options_are_refused_by_name(options, message):
 def test_a_chain_can_be_cloned_pickled_and_searched(rng):
     X = rng.standard_normal((9, 3))
     chain = Chain(np.int64(2), period=np.int32(4))
-    assert clone(chain).get_params() == {"steps": 2, "period": 4}
+    assert clone(chain).get_params() == {"steps": 2, "period": 4, "n_periods": 1}
     model = RPCAG(graph=Chain()).set_params(graph__steps=2, graph__period=4)
     np.testing.assert_array_equal(
         model.graph(X).toarray(), chain.fit(X).adjacency_.toarray()
@@ -241,6 +256,35 @@ def test_a_period_fills_days_without_values(rng):
     with_period, with_chain, without = errors
     assert with_period < 0.95 * with_chain
     assert with_chain < 0.99 * without
+
+
+def test_the_same_hour_of_several_days_fills_two_peaks_a_day():
+    """Narrow peaks are not smooth in time, but they come again every day."""
+    models = [
+        RPCAG(graph=Chain(0, period=24, n_periods=3)),
+        RPCAG(graph=Chain(period=24)),
+        RPCAG(graph="chain"),
+    ]
+    errors = np.zeros((3, 2))
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        hours = np.arange(480)[:, None] % 24
+        peaks = [
+            rng.uniform(1, 3, 12) * np.exp(-((hours - rng.uniform(*when, 12)) ** 2) / 4)
+            for when in ((6, 9), (16, 20))
+        ]
+        heights = np.repeat(1 + 0.15 * rng.standard_normal((20, 12)), 24, axis=0)
+        truth = heights * (peaks[0] + peaks[1])
+        X = truth + 0.3 * rng.standard_normal(truth.shape)
+        single = rng.random(X.shape) < 0.05
+        days = np.repeat(rng.random((20, 12)) < 0.08, 24, axis=0)
+        X[single | days] = np.nan
+        for k, model in enumerate(models):
+            model.fit(X)
+            errors[k] += [error(model, truth, gaps) for gaps in (single, days)]
+    several, nearest, chain = errors
+    assert several[1] < 0.85 * nearest[1] < 0.7 * chain[1]
+    assert several[0] < 1.05 * nearest[0] < 0.9 * chain[0]
 
 
 def test_the_name_is_the_builder_is_the_matrix(rng):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 
-from rpcag import RPCA, RPCAG
+from rpcag import FRPCAG, RPCA, RPCAG
 from rpcag.models import PoorFitWarning
 from rpcag.models.diagnosis import is_poor, why_poor
 from rpcag.models.weights import choose
@@ -25,7 +25,7 @@ def test_noise_is_told(model, rng):
         fitted = model.fit(X)
     (said,) = [str(w.message) for w in all_]
     assert f"predicts {fitted.explained_:.0%} (standard error" in said
-    assert "not clearly better than the median of each feature" in said
+    assert "not clearly better than the median of each feature or its mean" in said
     assert all_[0].filename == __file__
 
 
@@ -68,6 +68,23 @@ def test_columns_in_different_units_are_the_cause(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert RPCA(scale="robust").fit(X).explained_ > 0.4
+
+
+@pytest.mark.parametrize("offset", [100.0, -1e6])
+def test_an_offset_is_the_cause_for_two_graphs(offset, rng):
+    X = low_rank(rng, (600, 10)) + offset
+    cause = r"entries are \d\S* times as large .* offset .*; try scale='robust'"
+    with pytest.warns(PoorFitWarning, match=cause):
+        FRPCAG().fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert FRPCAG(scale="robust").fit(X).explained_ > 0.9
+    # The offset of noise is no obstacle to Robust PCA.
+    noise = rng.standard_normal((120, 30)) + offset
+    with pytest.warns(PoorFitWarning, match="no low-rank structure was found"):
+        RPCA().fit(noise)
+    with pytest.warns(PoorFitWarning, match="no low-rank structure was found"):
+        FRPCAG(scale="robust").fit(noise)
 
 
 def test_mostly_zeros_are_the_cause(rng):

@@ -176,3 +176,36 @@ def test_the_callback_stops_it_and_sees_the_unit_of_the_data(rng):
     assert model.status_ == "stopped"
     assert model.n_iter_ == 7
     assert seen[-1].objective == pytest.approx(model.objective_, rel=0.1)
+
+
+# -- Sizes near the limits of double precision -----------------------------------------
+
+
+def low_rank_of_size(size):
+    rng = np.random.default_rng(0)
+    return size * (rng.standard_normal((60, 3)) @ rng.standard_normal((3, 12)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-320, 1e-310])
+def test_weights_of_subnormal_data_are_chosen(size):
+    model = FRPCAG().fit(low_rank_of_size(size))
+    assert model.gap_ <= 1e-3
+    assert model.explained_ > 0.7
+    assert np.isfinite([model.gamma_samples_, model.gamma_features_]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weights", ["auto", "unit"])
+def test_data_that_overflow_are_refused_without_warnings(weights):
+    model = FRPCAG(gamma_samples=weights, gamma_features=weights)
+    with pytest.raises(ValueError, match=r"of size 6.24e\+307: .* rescale X"):
+        model.fit(low_rank_of_size(1e307))
+
+
+@pytest.mark.filterwarnings("error")
+def test_sizes_too_far_apart_are_refused_before_weights_are_tried():
+    X = low_rank_of_size(1e-310)
+    X[3, 4] = 1.0
+    with pytest.raises(ValueError, match="X mixes values too far apart"):
+        FRPCAG().fit(X)

@@ -25,22 +25,82 @@ def X():
 
 
 @by_name
-def test_the_score_is_the_ratio_of_median_distances(model, X):
+def test_the_score_is_the_ratio_of_truncated_squares(model, X):
     """By another way: entry by entry, with the public methods."""
+    X = np.round(X, 1)  # some entries equal the median
     fitted = clone(model).fit(X[::2])
     new = X[1::2]
     drawn = np.random.default_rng(SEED).random(new.shape) < 0.15
     L = fitted.inverse_transform(fitted.transform(np.where(drawn, np.nan, new)))
-    left, total = [], []
+    scale = np.ones(X.shape[1]) if fitted.scale_ is None else fitted.scale_
+    old, new, L = X[::2] / scale, new / scale, L / scale
+    units, left, median, mean, features = {}, [], [], [], []
     for i, j in zip(*np.nonzero(drawn), strict=True):
-        middle = np.quantile(X[::2, j], 0.5, method="nearest")
-        distances = np.abs(X[::2, j] - middle)
-        deviation = np.quantile(distances, 0.95, method="nearest") / 1.96
-        left.append(min(abs(new[i, j] - L[i, j]) / deviation, 5.0))
-        total.append(min(abs(new[i, j] - middle) / deviation, 5.0))
+        middle = np.quantile(old[:, j], 0.5, method="nearest")
+        distances = np.abs(old[:, j] - middle)
+        distances = distances[distances > 0]
+        units[j] = np.quantile(distances, 0.75, method="nearest") / 1.15
+        left.append(abs(new[i, j] - L[i, j]))
+        median.append(abs(new[i, j] - middle))
+        mean.append(abs(new[i, j] - old[:, j].mean()))
+        features.append(j)
+    left, median, mean, features = map(np.array, (left, median, mean, features))
     assert len(left) > 100
-    expected = 1 - (np.median(left) / np.median(total)) ** 2
-    assert fitted.score(new) == pytest.approx(expected, abs=1e-9)
+    apart = median > 0
+    tied = 1 - apart.mean()
+    assert 0 < tied < 1
+    middle = np.median(list(units.values()))
+    unit = [units[j] ** (1 - tied) * middle**tied for j in features]
+    left, median, mean = left / unit, median / unit, mean / unit
+    gross = 3 * np.quantile(median[apart], 0.75) / 1.15
+    total = 0.0
+    for j in set(features):
+        of = features == j
+        total += min(np.sum(np.minimum(m[of], gross) ** 2) for m in (median, mean))
+    gross = 3 * np.quantile(left[apart], 0.75) / 1.15
+    expected = 1 - np.sum(np.minimum(left, gross) ** 2) / total
+    assert fitted.score(X[1::2]) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_features_of_which_half_are_ties_are_measured_alike(seed):
+    rng = np.random.default_rng(seed)
+    full = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 6))
+    truth = np.round(10 * (full + 0.1 * rng.standard_normal(full.shape))).clip(0)
+    gaps = rng.random(truth.shape) < 0.1
+    X = np.where(gaps, np.nan, truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = RPCA().fit(X)
+    squares = [
+        np.sum((truth - predicted)[gaps] ** 2)
+        for predicted in (model.low_rank_, np.nanmean(X, axis=0))
+    ]
+    assert model.explained_ == pytest.approx(1 - squares[0] / squares[1], abs=0.3)
+    assert model.weights_.explained_error < 0.05
+
+
+def test_the_share_changes_little_with_the_share_of_ties(rng):
+    X = rng.standard_normal((3000, 1))
+    shares = []
+    for height in np.linspace(-2, 1.3, 34):  # 2 to 90 % of the entries are ties
+        tied = np.maximum(X, height)
+        noisy = tied + 0.4 * tied.std() * rng.standard_normal(X.shape)
+        columns = np.zeros(len(X), int)
+        shares.append(spread_of(tied).explained(tied[:, 0], noisy[:, 0], columns)[0])
+    assert np.abs(np.diff(shares)).max() < 0.1
+    assert 0.7 < min(shares) <= max(shares) < 0.95
+
+
+def test_gross_errors_among_hidden_entries_count_little(rng):
+    truth = rng.standard_normal((4000, 1))
+    predicted = (truth + 0.3 * rng.standard_normal(truth.shape))[:, 0]
+    columns = np.zeros(len(truth), int)
+    for size in (5.0, 1e3, 1e300):
+        wrong = rng.random(truth.shape) < 0.1
+        X = np.where(wrong, size, truth)
+        share, _ = spread_of(X).explained(X[:, 0], predicted, columns)
+        assert share == pytest.approx(1 - 0.3**2, abs=0.03)
 
 
 def test_explained_is_the_same_measure(X):
@@ -65,16 +125,19 @@ def test_explained_is_the_same_measure(X):
     assert error == pytest.approx(choice.explained_error, abs=0.02)
 
 
-def test_perfect_is_one_and_the_median_is_zero(rng):
-    truth = rng.standard_normal((200, 3))
+def test_perfect_is_one_and_a_constant_is_zero(rng):
+    truth = rng.exponential(size=(3000, 3))
     hidden = hide(truth)
     spread, columns = spread_of(truth), np.nonzero(hidden)[1]
-    found = [
+    constants = spread.center, spread.mean, 3 * spread.mean
+    perfect, median, mean, wrong = (
         spread.explained(truth[hidden], predicted, columns)
-        for predicted in (truth[hidden], spread.center[columns], -3 * truth[hidden])
-    ]
-    assert found[:2] == [(1, 0), (0, 0)]
-    share, error = found[2]
+        for predicted in (truth[hidden], *(c[columns] for c in constants))
+    )
+    assert perfect == (1, 0)
+    # Not above zero: the better of the median and the mean is the measure.
+    assert -0.25 < min(median[0], mean[0]) <= max(median[0], mean[0]) < 0.05
+    share, error = wrong
     assert share + 2 * error < 0
 
 
@@ -167,18 +230,24 @@ def test_mostly_zeros_are_measured_by_mean_squares(rng):
     assert constant.explained(truth, truth + 1, columns)[0] == 0
 
 
-def test_features_that_hardly_vary_do_not_count():
+def test_features_that_hardly_vary_count_little():
     """Digits have dark edges, where the median is as good as anything."""
     X = load_digits().data[:300]
     model = RPCA().fit(X)
     assert model.explained_ > 0.5
     assert model.weights_.explained_error < 0.05
-    spread = spread_of(X[:, [0, 20, 27]])
-    assert spread.common[0] > 0.9
+    some = X[:, [1, 20, 27]]
+    assert (some[:, 0] == 0).mean() > 0.8
     columns = np.repeat([0, 1, 2], 300)
-    truth = X[:, [0, 20, 27]].T.ravel()
-    wrong = np.where(columns == 0, 1e3, truth)  # the feature that hardly varies
-    assert spread.explained(truth, wrong, columns)[0] == 1
+    truth = some.T.ravel()
+    spread = spread_of(some)
+
+    def share(of):
+        predicted = np.where(columns == of, spread.center[columns], truth)
+        return spread.explained(truth, predicted, columns)[0]
+
+    assert share(0) > 0.8
+    assert share(1) < 0.7
 
 
 def test_every_row_keeps_an_entry(rng):

@@ -1,8 +1,10 @@
 """Gaps are filled, wrong cells are found, everything else stays as it is."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -169,6 +171,40 @@ def test_integers_and_ranges_are_kept_where_asked(rng):
     assert (filled >= np.nanmin(X, axis=0)).all()
 
 
+def test_the_marker_of_pandas_is_accepted(spoiled):
+    X = spoiled[0][:60]
+    expected = RobustImputer().fit_transform(X)
+    frame = pd.DataFrame(X).astype("Float64")
+    assert frame.isna().any(axis=None)
+    imputer = RobustImputer(missing_values=pd.NA)
+    np.testing.assert_array_equal(imputer.fit_transform(frame), expected)
+    np.testing.assert_array_equal(imputer.fit_transform(X), expected)
+    with pytest.raises(ValueError, match=r"a number, np\.nan, pd\.NA or None"):
+        RobustImputer(missing_values="?").fit(X)
+
+
+def test_numbers_of_numpy_are_shares():
+    X = np.eye(6)
+    RobustImputer(alpha=np.float32(0.1)).fit(X)
+    OutlierDetector(contamination=np.float32(0.25)).fit(X)
+    for share in (np.float32(1.5), np.True_, True, "0.1"):
+        with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
+            RobustImputer(alpha=share).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:1 features have no observed value")
+@pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
+@pytest.mark.parametrize("keep", [False, True])
+def test_statistics_are_those_of_simple_imputer(keep, spoiled):
+    X = spoiled[0][:60].copy()
+    X[:, 2] = np.nan
+    imputer = RobustImputer(keep_empty_features=keep).fit(X)
+    simple = SimpleImputer(strategy="median", keep_empty_features=keep).fit(X)
+    np.testing.assert_array_equal(imputer.statistics_, simple.statistics_)
+    assert (imputer.low_rank()[:, 2] == 0).all()
+    assert np.isfinite(imputer.transform(X)).all()
+
+
 def test_other_markers_of_missing_values(spoiled):
     X, *_ = spoiled
     marked = np.nan_to_num(X, nan=-999)
@@ -275,6 +311,59 @@ def test_rows_that_do_not_fit_are_found(rng):
     assert (found & odd).sum() >= 13
     assert detector.decision_function(X)[found].max() < 0
     assert detector.find_cells(X).shape == X.shape
+
+
+@pytest.mark.parametrize("contamination", [0.1, "auto"])
+@pytest.mark.parametrize("constant", [0.0, 0.1])
+def test_another_value_in_a_constant_feature_is_an_outlier(
+    constant, contamination, rng
+):
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 30))
+    X[:, 4], X[:, 7] = constant, np.nan
+    plain = OutlierDetector(contamination=contamination)
+    plain.fit(np.delete(X, [4, 7], axis=1))
+    detector = OutlierDetector(contamination=contamination).fit(X)
+    np.testing.assert_array_equal(detector.labels_, plain.labels_)
+    usual = np.flatnonzero(detector.labels_ == 0)[:3]
+    new = X[usual]
+    new[0, 4] = 1e6
+    new[1, 4] = np.nan
+    new[:, 7] = 3.0  # nothing is known about this feature
+    assert detector.predict(new).tolist() == [-1, 1, 1]
+    assert detector.find_cells(new)[:, 4].tolist() == [True, False, False]
+    assert (detector.predict(X[usual].astype(np.float32)) == 1).all()
+
+
+@pytest.mark.parametrize("contamination", [0.1, "auto"])
+def test_a_row_without_values_is_neither_usual_nor_an_outlier(contamination, rng):
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 8))
+    X = np.column_stack([X, np.ones(200)])
+    X[:40, :8] = np.nan
+    X[:20] = np.nan
+    detector = OutlierDetector(contamination=contamination).fit(X)
+    scores = detector.score_samples(X)
+    middle = np.median(scores[40:])
+    np.testing.assert_allclose(scores[:40], middle)
+    assert (detector.predict(X[:40]) == 1).all()
+    if contamination != "auto":
+        assert (detector.labels_[40:] == 1).mean() == 0.1
+    X[0, 8] = 2.0
+    assert detector.predict(X[:1]) == [-1]
+
+
+def test_a_table_without_values_has_no_outliers():
+    detector = OutlierDetector().fit(np.full((6, 2), np.nan))
+    assert (detector.labels_ == 0).all()
+    assert (detector.predict([[1.0, np.nan]]) == 1).all()
+
+
+def test_the_attributes_of_pyod_agree_with_those_of_scikit_learn(rng):
+    X = rng.normal(size=(100, 2)) @ rng.normal(size=(2, 6))
+    detector = OutlierDetector().fit(X)
+    np.testing.assert_array_equal(detector.decision_scores_, -detector.score_samples(X))
+    assert detector.threshold_ == -detector.offset_
+    np.testing.assert_array_equal(detector.labels_ == 1, detector.predict(X) == -1)
+    assert detector.labels_.sum() == 10
 
 
 @pytest.mark.parametrize("share", [0, 0.6, "none"])

@@ -21,7 +21,7 @@ class Chain(GraphBuilder):
     Rows i and j are joined with weight ::
 
         1 / |i - j|    if |i - j| <= steps
-        1              if |i - j| = period
+        1 / k          if |i - j| = k * period,  k = 1, ..., n_periods
 
     In a random walk, the expected squared difference of two rows is proportional to
     their lag. With the weight 1 / lag, every edge has the same share of the smoothness.
@@ -30,11 +30,15 @@ class Chain(GraphBuilder):
     ----------
     steps : int, default=1
         Number of rows before and after to which a row is joined. Increase it if the
-        series is smooth and single rows are noisy.
+        series is smooth and single rows are noisy. 0 needs a period, and joins a row
+        only to the same time in other periods. Use it if the series has jumps.
     period : int, optional
         Number of rows in a period, at least 2. Also joins a row to the same time in the
-        period before and after, such as yesterday and tomorrow if rows are hours and
-        period=24. It helps most where many rows in sequence are missing.
+        periods before and after, such as the same hour of other days if rows are hours
+        and period=24. It helps most where many rows in sequence are missing.
+    n_periods : int, default=1
+        Number of periods before and after to which a row is joined. Increase it if the
+        periods are alike.
 
     Attributes
     ----------
@@ -53,9 +57,10 @@ class Chain(GraphBuilder):
     image_shape = None
     by_order = True
 
-    def __init__(self, steps=1, period=None):
+    def __init__(self, steps=1, period=None, n_periods=1):
         self.steps = steps
         self.period = period
+        self.n_periods = n_periods
 
     def fit(self, X, y=None, *, mask=None):
         """Build the graph of the rows of X; `adjacency_` holds it."""
@@ -120,22 +125,33 @@ class Chain(GraphBuilder):
     def _lags(self, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Lags of edges, up to the largest that is possible, and their weights."""
         weight = {h: 1 / h for h in range(1, min(self.steps, most) + 1)}
-        if self.period is not None and self.period <= most:
-            weight[int(self.period)] = 1.0
+        if self.period is not None:
+            n_periods = min(self.n_periods, most // self.period)
+            weight |= {int(k * self.period): 1 / k for k in range(1, n_periods + 1)}
         lags = np.array(sorted(weight), dtype=int)
         return lags, np.array([weight[h] for h in lags.tolist()])
 
     def _check(self, X) -> None:
         super()._check(X)
-        if not _is_int(self.steps, 1):
+        if not _is_int(self.steps, 0):
             raise ValueError(
                 "steps must be a number of rows, an int of at least 1, got "
                 f"{shown(self.steps)}"
+            )
+        if self.steps == 0 and self.period is None:
+            raise ValueError(
+                "steps must be a number of rows, an int of at least 1, got 0, which "
+                "needs a period"
             )
         if self.period is not None and not _is_int(self.period, 2):
             raise ValueError(
                 "period must be a number of rows, an int of at least 2, or None, got "
                 f"{shown(self.period)}"
+            )
+        if not _is_int(self.n_periods, 1):
+            raise ValueError(
+                "n_periods must be a number of periods, an int of at least 1, got "
+                f"{shown(self.n_periods)}"
             )
 
 

@@ -43,11 +43,11 @@ class Decomposition(MatrixModel):
 
         Hides 15 % of the observed entries of X, with a fixed random seed, and predicts
         them from the others: ``inverse_transform(transform(X))``. The score is one
-        minus the squared ratio of two medians: of the distances to the prediction and
-        to the median of the feature in `fit`, in units of the feature. Features of
-        which more than a quarter of the entries equal the median do not count, unless
-        nearly all are such. It is the measure of `explained_`, for new rows. Rows of
-        `fit` score higher.
+        minus the ratio of two sums of squared distances: to the prediction, and to the
+        median or the mean of the feature in `fit`, whichever is nearer. Distances are
+        in units of the feature, and truncated at three times the typical one, because
+        gross errors cannot be predicted. It is the measure of `explained_`, for new
+        rows. Rows of `fit` score higher.
 
         Parameters
         ----------
@@ -60,8 +60,8 @@ class Decomposition(MatrixModel):
         Returns
         -------
         float
-            1 for a perfect prediction, 0 for one as good as the median of the feature,
-            negative for a worse one.
+            1 for a perfect prediction, 0 for one as good as the median or mean of the
+            feature, negative for a worse one.
         """
         check_is_fitted(self, "components_")
         if is_dask(X):

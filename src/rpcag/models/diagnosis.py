@@ -1,4 +1,4 @@
-"""Say why a model predicts hidden entries no better than the medians do."""
+"""Say why a model predicts hidden entries no better than constants do."""
 
 import warnings
 
@@ -11,6 +11,8 @@ from rpcag.models.problem import (
     some_rows,
     theory_lam,
     typical_centre,
+    typical_size,
+    typical_spread,
 )
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
 from rpcag.models.two_graph_weights import GammaChoice
@@ -18,30 +20,39 @@ from rpcag.models.weights import Choice
 
 # Standard errors above zero up to which the share that is predicted may be chance.
 ERRORS = 2.0
+# Share up to which it may come from choosing the weights with the same entries.
+CHOSEN = 0.015
 # Hidden entries from which the standard error can be relied on. With fewer entries,
 # medians of parts of them vary so much that good fits would be warned of.
 FEWEST = 300
 # Share of entries at the median of their feature from which the data are mostly
 # zeros. The median then predicts them, and the other entries are too few.
 MOSTLY = 0.6
+# Size of a typical entry, in its distance from the median of the feature, from which
+# data are far from zero. Below it, FRPCAG predicts most of the spread of low-rank data.
+DISTANT = 5.0
 # A fit with given weights warns if less than TIED of the entries, but at least FEW,
 # differ from the median of their feature, and S holds more than IN_S of their distances
 # to it. Below FEW they are more likely errors than data.
 TIED, FEW, IN_S = 0.5, 0.01, 0.95
+# Smallest spread over size of the entries that is measured.
+LEAST = 1e-9
 
 
 class PoorFitWarning(UserWarning):
-    """The model predicts hidden entries no better than the medians of the features."""
+    """The model predicts hidden entries no better than constants, by feature."""
 
 
 def is_poor(choice: Choice | GammaChoice) -> bool:
-    """Whether the share that is predicted is not significantly above zero.
+    """Whether the share that is predicted is not clearly above zero.
 
     A choice from one candidate was stopped by a callback, or the candidate is exact.
     """
     if choice.n_hidden < FEWEST or len(choice.trials["error"]) == 1:
         return False
-    return choice.explained < ERRORS * choice.explained_error
+    if choice.explained_error == 0:  # nothing varies
+        return False
+    return choice.explained < max(ERRORS * choice.explained_error, CHOSEN)
 
 
 def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
@@ -64,6 +75,17 @@ def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
             f"the scales of the features differ by a factor of {in_words(ratio)}, and "
             "the features with the smallest scales hardly count; try scale='robust'"
         )
+    if isinstance(choice, GammaChoice):
+        # A normalized Laplacian does not leave constants alone. Robust PCA fits an
+        # offset with one component, and RPCAG drops a graph that does not help.
+        size = typical_size(X)
+        distance = size / typical_spread(X, size, typical_centre(X), LEAST)
+        if distance > DISTANT:
+            return (
+                f"the entries are {in_words(distance)} times as large as their "
+                "distances from the median of their feature, and the graphs smooth "
+                "this offset as well; try scale='robust'"
+            )
     return (
         "no low-rank structure was found; check that rows are samples, and that the "
         "features are related to each other"
@@ -78,8 +100,8 @@ def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
         warnings.warn(
             f"{type(model).__name__} predicts {choice.explained:.0%} (standard error "
             f"{choice.explained_error:.0%}) of the spread of hidden entries, which is "
-            "not clearly better than the median of each feature. Likely cause: "
-            f"{why_poor(X, choice)}.",
+            "not clearly better than the median of each feature or its mean. Likely "
+            f"cause: {why_poor(X, choice)}.",
             PoorFitWarning,
             stacklevel=user_stacklevel(),
         )

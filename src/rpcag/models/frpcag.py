@@ -31,6 +31,9 @@ from rpcag.terms import Constants, TwoGraphSmoothness
 
 # Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100
+# While graphs are built: means of distances near the largest numbers overflow. If the
+# objective does too, an error says so.
+QUIET: dict[str, Any] = {"over": "ignore", "invalid": "ignore"}
 
 
 class FRPCAG(Decomposition):
@@ -66,7 +69,8 @@ class FRPCAG(Decomposition):
     scale : {None, "robust", "standard"}, default=None
         Center and scale every feature first, ignoring NaN: by a clipped mean and
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
-        Use it if features have different units; "robust" withstands gross errors.
+        Use it if features have different units or are far from zero, because the graphs
+        smooth an offset as well; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
@@ -101,7 +105,7 @@ class FRPCAG(Decomposition):
         the hidden entries (`trials`), and how many entries were hidden.
     explained_ : float or None
         If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, 1 for all and 0 for no more than the median of the feature.
+        predicts, 1 for all and 0 for no more than the median or mean of the feature.
     objective_, lower_bound_, gap_ : float
         Objective at L, a certified lower bound of the optimum, and their relative
         difference.
@@ -181,34 +185,29 @@ class FRPCAG(Decomposition):
         check_callback(self)
         check_observed(X)
         X = self._learn_scale(X)
-        graph = ModelGraph(
-            self.graph,
-            X,
-            self.laplacian,
-            labels=self._sample_names,
-            monitor=Monitor.of(self, "graph"),
-        )
-        features = ModelGraph(
-            self.feature_graph,
-            np.ascontiguousarray(X.T),
-            self.laplacian,
-            name="feature_graph",
-            vertices="features",
-            labels=getattr(self, "feature_names_in_", None),
-            monitor=Monitor.of(self, "feature_graph"),
-        )
+        with np.errstate(**QUIET):
+            graph = ModelGraph(
+                self.graph,
+                X,
+                self.laplacian,
+                labels=self._sample_names,
+                monitor=Monitor.of(self, "graph"),
+            )
+            features = ModelGraph(
+                self.feature_graph,
+                np.ascontiguousarray(X.T),
+                self.laplacian,
+                name="feature_graph",
+                vertices="features",
+                labels=getattr(self, "feature_names_in_", None),
+                monitor=Monitor.of(self, "feature_graph"),
+            )
         # With X in another unit c, L / c solves the problem with gamma c for gamma.
         unit = power_of_two(X)
         typical, largest = typical_size(X), largest_entry(X)
         with one_blas_thread_each():
             gammas = self._gammas(X, graph, features, typical)
-        for names, gamma, part in (
-            (("graph", "gamma_samples"), gammas[0], graph),
-            (("feature_graph", "gamma_features"), gammas[1], features),
-        ):
-            top = float(row_sizes(part.laplacian).max(initial=0.0))
-            if gamma > 0 and not top * (gamma * unit) < STIFFEST:
-                raise _too_stiff(names, gamma, top / 2, typical, largest)
+        _check_stiffness(gammas, (graph, features), unit, typical, largest)
         with one_blas_thread_each():
             result = self._solve(
                 X,
@@ -252,13 +251,17 @@ class FRPCAG(Decomposition):
         part = np.ascontiguousarray(X[np.ix_(rows, columns)])
 
         def prepare(Y):
-            parts = graph.part(rows, Y), features.part(columns, Y.T)
-            unit = power_of_two(Y)
-            return lambda gammas: (
-                self._solve(
+            with np.errstate(**QUIET):
+                parts = graph.part(rows, Y), features.part(columns, Y.T)
+            unit, largest = power_of_two(Y), largest_entry(Y)
+
+            def solve(gammas):
+                _check_stiffness(gammas, parts, unit, typical, largest)
+                return self._solve(
                     Y, parts, gammas, unit, tol=GAP, max_iter=MAX_ITER, watch=watch
                 ).x
-            )
+
+            return solve
 
         choice = choose_gammas(part, typical, (first, second), prepare)
         self.weights_ = choice
@@ -361,6 +364,17 @@ class FRPCAG(Decomposition):
         )
         self._warn_unfinished(unfinished)
         return (L @ self.components_.T.astype(np.float64)) * self._unit
+
+
+def _check_stiffness(
+    gammas, graphs, unit: float, typical: float, largest: float
+) -> None:
+    """Refuse weights for which gamma Phi X is out of range."""
+    names = ("graph", "gamma_samples"), ("feature_graph", "gamma_features")
+    for name, gamma, part in zip(names, gammas, graphs, strict=True):
+        top = float(row_sizes(part.laplacian).max(initial=0.0))
+        if gamma > 0 and not top * (gamma * unit) < STIFFEST:
+            raise _too_stiff(name, gamma, top / 2, typical, largest)
 
 
 def _too_stiff(

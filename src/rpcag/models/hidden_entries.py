@@ -23,13 +23,10 @@ QUANTILE, NORMAL = 0.95, 1.96
 # At most HEAVY times the deviation by the 75 % quantile: in features with more gross
 # errors, the 95 % quantile is the size of these. Smaller values ignore tails again.
 MIDDLE, MIDDLE_NORMAL, HEAVY = 0.75, 1.15, 4.0
-# Features with a larger share of entries at their median, such as pixels of a dark
-# background, do not count in `explained`: the median predicts most of their entries. If
-# they did, the median distance would be close to zero, and so would be meaningless.
-COMMON = 0.25
-# Share of features that must count; with fewer, as in counts that are mostly zeros, all
-# of them do.
-FEWEST = 0.1
+# Distances count in `explained` up to GROSS typical ones, because a hidden gross error
+# cannot be predicted. The typical one is a quantile, as a deviation: a quarter of the
+# entries may be grossly wrong. Smaller values of GROSS ignore the tails of features.
+GROSS = 3.0
 # Parts of the hidden entries that give the standard error of `explained`.
 GROUPS = 10
 # Entries of X that are sorted at a time: 8 MiB of doubles, and a few arrays of that
@@ -63,48 +60,58 @@ class Spread:
     limit : ndarray of shape (n_features,)
         The distance from a prediction at which errors are truncated.
     mean : ndarray of shape (n_features,)
-    common : ndarray of shape (n_features,)
-        Share of the entries that equal the median.
+    unit : ndarray of shape (n_features,)
+        Typical distance from the median, of entries that differ from it; 0 if none do.
     """
 
     center: np.ndarray
     limit: np.ndarray
     mean: np.ndarray
-    common: np.ndarray
+    unit: np.ndarray
 
     def explained(
         self, truth: np.ndarray, predicted: np.ndarray, columns: np.ndarray
     ) -> tuple[float, float]:
         """Share of the spread of hidden entries in these columns that is predicted.
 
-        With d the distance of an entry from its prediction and m that from the median
-        of its feature, in units of the feature, it is 1 - (median d / median m)^2. Data
-        that are mostly tied have m = 0; there it is 1 - the ratio of truncated mean
-        squares, around the prediction and around the mean of the feature. The second
-        number is the standard error, from GROUPS parts of the entries.
+        With d the distance of an entry from its prediction, and m that from the median
+        or the mean of its feature, whichever is nearer to the hidden entries, it is ::
+
+            1 - sum min(d, GROSS t(d))^2 / sum min(m, GROSS t(m))^2.
+
+        Distances are truncated at the limits, and t is the typical size at entries that
+        differ from the median. The unit of d and m is u^(1 - s) v^s, with u the unit of
+        the feature, v that of a typical one, and s the share of entries at the median.
+        Without ties, all features count alike. Counts with many zeros are in the unit
+        of X, as in the criterion of the weights: few entries tell the unit of a feature
+        there. The second number is the standard error, from GROUPS parts of the
+        entries.
         """
-        varied = self.common <= COMMON
-        is_tied = varied.mean() < FEWEST
-        if not is_tied:
-            kept = varied[columns]
-            truth, predicted, columns = truth[kept], predicted[kept], columns[kept]
-        limit = self.limit[columns]
-        unit = np.where(limit > 0, limit, 1.0)
-        trivial = (self.mean if is_tied else self.center)[columns]
-        with np.errstate(over="ignore", invalid="ignore"):
-            left = np.minimum(np.abs(truth - predicted), limit)
-            total = np.minimum(np.abs(truth - trivial), limit)
-        if not is_tied:  # mean squares are in the unit of X, as the criterion is
-            left, total = left / unit, total / unit
-        left, total = np.nan_to_num(left), np.nan_to_num(total)
-        typical = _root_mean_square if is_tied else np.median
+        unit = self.unit[columns]
+        varies = unit > 0
+        apart = varies & (truth != self.center[columns])
+        if apart.any():
+            tied = 1 - apart.sum() / varies.sum()
+            typical = np.median(self.unit[self.unit > 0])
+            unit = unit ** (1 - tied) * typical**tied
+        left, median, mean = (
+            _distances(truth, other, self.limit[columns], unit)
+            for other in (predicted, self.center[columns], self.mean[columns])
+        )
+        at_most = GROSS * _typical(median, apart)
+        median, mean = (np.minimum(part, at_most) ** 2 for part in (median, mean))
+        is_nearer = np.bincount(columns, mean) < np.bincount(columns, median)
+        squares = np.array(
+            [
+                np.minimum(left, GROSS * _typical(left, apart)) ** 2,
+                np.where(is_nearer[columns], mean, median),
+            ]
+        )
         groups = np.random.default_rng(SEED).permutation(len(left)) % GROUPS
-        parts = [
-            _share(left[groups == k], total[groups == k], typical)
-            for k in range(min(GROUPS, len(left)))
-        ]
-        error = float(np.std(parts) / math.sqrt(len(parts))) if parts else math.nan
-        return _share(left, total, typical), error
+        n_groups = min(GROUPS, len(left))
+        parts = [_share(*squares[:, groups == k]) for k in range(n_groups)]
+        error = float(np.std(parts) / math.sqrt(n_groups)) if parts else math.nan
+        return _share(*squares), error
 
 
 def spread_of(X: np.ndarray) -> Spread:
@@ -120,8 +127,8 @@ def measure_spread(X: np.ndarray) -> np.ndarray:
         counts = np.count_nonzero(~np.isnan(values), axis=0)
         some = np.maximum(counts, 1)
         with np.errstate(over="ignore", invalid="ignore"):  # near the largest numbers
-            center = _quantiles(values, counts, 0.5)
-            distances = np.abs(values - center)
+            center = _quantiles(np.sort(values, axis=0), counts, 0.5)
+            distances = np.sort(np.abs(values - center), axis=0)
             deviation = _quantiles(distances, counts, QUANTILE) / NORMAL
             middle = _quantiles(distances, counts, MIDDLE) / MIDDLE_NORMAL
             capped = np.minimum(deviation, HEAVY * middle)
@@ -130,26 +137,44 @@ def measure_spread(X: np.ndarray) -> np.ndarray:
             apart = np.nansum(distances / some, axis=0)
             deviation = np.where(deviation > 0, deviation, apart)
             mean = np.nansum(values / some, axis=0)
-        common = np.count_nonzero(distances == 0, axis=0) / some
-        found[:, columns] = center, TRUNCATION * deviation, mean, common
+        n_common = np.count_nonzero(distances == 0, axis=0)
+        unit = _quantiles(distances, counts, MIDDLE, n_common) / MIDDLE_NORMAL
+        found[:, columns] = center, TRUNCATION * deviation, mean, unit
     return found
 
 
-def _quantiles(X: np.ndarray, counts: np.ndarray, share: float) -> np.ndarray:
-    """A quantile of every column, an entry of it; 0 where all are NaN."""
-    ordered = np.sort(X, axis=0)  # NaN last
-    places = np.rint(share * np.maximum(counts - 1, 0)).astype(int)
+def _quantiles(
+    ordered: np.ndarray, counts: np.ndarray, share: float, first: np.ndarray | int = 0
+) -> np.ndarray:
+    """A quantile of every column, sorted with NaN last, from its entry `first` on.
+
+    It is an entry of the column; 0 where there are none.
+    """
+    places = first + np.rint(share * np.maximum(counts - first - 1, 0)).astype(int)
+    places = np.minimum(places, len(ordered) - 1)
     found = np.take_along_axis(ordered, places[None], axis=0)[0]
-    return np.where(counts > 0, found, 0.0)
+    return np.where(counts > first, found, 0.0)
 
 
-def _share(left: np.ndarray, total: np.ndarray, typical) -> float:
-    """1 - (typical size of left / typical size of total)^2."""
+def _distances(
+    truth: np.ndarray, other: np.ndarray, limit: np.ndarray, unit: np.ndarray
+) -> np.ndarray:
+    """Truncated at the limits, in units of the feature; 0 where it is constant."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = np.minimum(np.abs(truth - other), limit) / unit
+    return np.nan_to_num(np.where(unit > 0, found, 0.0))
+
+
+def _typical(distances: np.ndarray, apart: np.ndarray) -> float:
+    """A quantile of the distances of these entries, as a deviation."""
+    if not apart.any():
+        return 0.0
+    return float(np.quantile(distances[apart], MIDDLE)) / MIDDLE_NORMAL
+
+
+def _share(left: np.ndarray, total: np.ndarray) -> float:
+    """1 - sum of left / sum of total; 0 if nothing varies."""
     if left.size == 0:
         return math.nan
-    spread = float(typical(total))
-    return 1 - (float(typical(left)) / spread) ** 2 if spread > 0 else 0.0
-
-
-def _root_mean_square(values: np.ndarray) -> float:
-    return math.sqrt(float(np.mean(values**2)))
+    spread = float(total.sum())
+    return 1 - float(left.sum()) / spread if spread > 0 else 0.0

@@ -153,9 +153,9 @@ class RPCA(Decomposition):
         the hidden entries (`trials`), and how many entries were hidden.
     explained_ : float or None
         If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, 1 for all and 0 for no more than the median of the feature; for data
-        that are mostly zeros, than the mean. None where the weights are given, or where
-        X has too few entries to hide some.
+        predicts, 1 for all and 0 for no more than the median or mean of the feature, as
+        measured by `score`. None where the weights are given, or where X has too few
+        entries to hide some.
     objective_, lower_bound_, gap_ : float
         Objective at L, a certified lower bound of the optimum, and their relative
         difference.

@@ -1,5 +1,6 @@
 """Choose the two gammas of FRPCAG from the data, by predicting hidden entries."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ LADDER = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 FIRST = LADDER.index(1 / 4)
 # Certified gap and iterations of a trial. More would change its error by little.
 GAP, MAX_ITER = 2e-2, 150
+
+# Of gammas: for subnormal entries, those of the ladder would be infinite.
+LARGEST = sys.float_info.max
 
 Place = tuple[int, int]  # on the ladder, of both gammas
 
@@ -66,7 +70,7 @@ def choose_gammas(
 
     def gammas(place: Place) -> tuple[float, float]:
         a, b = (
-            LADDER[k] / size if gamma is None else gamma
+            min(LADDER[k] / size, LARGEST) if gamma is None else gamma
             for k, gamma in zip(place, given, strict=True)
         )
         return a, b

@@ -15,6 +15,9 @@ CAP = 10.0
 # With contamination="auto", rows are outliers whose log distance is this many robust
 # deviations above the median: one in 700 of a normal distribution.
 DEVIATIONS = 3.0
+# Relative difference up to which a value equals that of a constant feature: a few
+# rounding errors of single precision.
+SAME = 1e-6
 MAD = 1.4826  # deviation of a normal variable over its median absolute deviation
 
 
@@ -27,7 +30,10 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
 
     where z is the distance of a cell from the center of its feature and e that from its
     prediction by `RobustImputer`, both in robust deviations of the feature. So a row is
-    unusual if its values are far from the center, or do not fit to each other.
+    unusual if its values are far from the center, or do not fit to each other. Features
+    that are constant in `fit` do not count in the mean; each value that differs from
+    the constant adds 10 to the distance. Rows without any other observed cell have the
+    median distance of the rows of `fit`, since nothing is known about them.
 
     Parameters
     ----------
@@ -45,6 +51,12 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
     ----------
     offset_ : float
         Rows with a score below it are outliers.
+    decision_scores_ : ndarray of shape (n_samples,)
+        Distances of the rows of `fit`; the higher, the more unusual, as in PyOD.
+    threshold_ : float
+        Rows with a larger distance are outliers; ``-offset_``.
+    labels_ : int ndarray of shape (n_samples,)
+        1 for outliers among the rows of `fit` and 0 for others, as in PyOD.
     imputer_ : RobustImputer
         The fitted model of the cells.
     n_iter_ : int
@@ -109,17 +121,27 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
             keep_empty_features=True,
         ).fit(X)
         self.n_iter_ = self.imputer_.n_iter_
-        distances = self._distances(X)
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        self._constants = np.where(low == high, low, np.nan)
+        distances, known = self._distances(X)
+        self._typical = float(np.median(distances[known])) if known.any() else 0.0
+        distances[~known] += self._typical
+        seen = distances[known] if known.any() else distances
         if is_auto:
-            self.offset_ = -_far_above_most(distances)
+            self.threshold_ = _far_above_most(seen)
         else:
-            self.offset_ = -float(np.quantile(distances, 1 - self.contamination))
+            self.threshold_ = float(np.quantile(seen, 1 - self.contamination))
+        self.offset_ = -self.threshold_
+        self.decision_scores_ = distances
+        self.labels_ = (distances > self.threshold_).astype(int)
         return self
 
     def score_samples(self, X) -> np.ndarray:
         """Minus the distance of every row: the lower, the more unusual."""
         check_is_fitted(self, "imputer_")
-        return -self._distances(self._read(X, reset=False))
+        distances, known = self._distances(self._read(X, reset=False))
+        distances[~known] += self._typical
+        return -distances
 
     def decision_function(self, X) -> np.ndarray:
         """``score_samples(X) - offset_``: negative for outliers."""
@@ -130,9 +152,13 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def find_cells(self, X) -> np.ndarray:
-        """Whether every cell is wrong, as a boolean array with the shape of X."""
+        """Whether every cell is wrong, as a boolean array with the shape of X.
+
+        In features that are constant in `fit`, all other values are wrong.
+        """
         check_is_fitted(self, "imputer_")
-        return self.imputer_.find_outliers(self._read(X, reset=False))
+        X = self._read(X, reset=False)
+        return self.imputer_.find_outliers(X) | self._departs(X)
 
     def _read(self, X, reset: bool) -> np.ndarray:
         with explained(missing=True):
@@ -144,11 +170,18 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
                 ensure_all_finite="allow-nan",
             )
 
-    def _distances(self, X: np.ndarray) -> np.ndarray:
+    def _distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Distances of rows, and whether cells of features that vary are observed."""
         Z, predicted = self.imputer_.predict_cells(X)
         sizes = np.minimum(np.hypot(Z, Z - predicted), CAP)
         counts = np.count_nonzero(~np.isnan(sizes), axis=1)
-        return np.nansum(sizes, axis=1) / np.maximum(counts, 1)
+        means = np.nansum(sizes, axis=1) / np.maximum(counts, 1)
+        return means + CAP * self._departs(X).sum(axis=1), counts > 0
+
+    def _departs(self, X: np.ndarray) -> np.ndarray:
+        """Cells that differ from the constant value of their feature."""
+        with np.errstate(over="ignore"):  # near the largest numbers
+            return np.abs(X - self._constants) > SAME * np.abs(self._constants)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import MissingIndicator
+from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
@@ -82,8 +83,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    missing_values : number or None, default=np.nan
-        The placeholder of missing values, besides NaN.
+    missing_values : number, pd.NA or None, default=np.nan
+        The placeholder of missing values, besides NaN and pd.NA.
     repair : bool, default=False
         Also replace the cells that are found wrong. By default only gaps change; all
         other cells are returned exactly as they came.
@@ -122,7 +123,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     threshold_ : float
         Score from which a cell counts as wrong; infinite if there is none.
     statistics_ : ndarray of shape (n_features,)
-        Medians of the observed values.
+        Medians of the observed values. Features without any have NaN, or 0 if they are
+        kept.
     explained_ : ndarray of shape (n_features,)
         Share of the variance of observed cells that is predicted, for every feature. 0
         or less means that the median predicts as well; then gaps get the median. NaN
@@ -318,10 +320,11 @@ class RobustImputer(TransformerMixin, BaseEstimator):
                 copy=True,
                 ensure_all_finite="allow-nan",
             )
-        marker = self.missing_values
+        marker = None if is_pandas_na(self.missing_values) else self.missing_values
         if marker is not None and not isinstance(marker, Real):
             raise ValueError(
-                f"missing_values must be a number, np.nan or None, got {marker!r}"
+                "missing_values must be a number, np.nan, pd.NA or None, got "
+                f"{marker!r}"
             )
         if marker is not None and not np.isnan(float(marker)):
             X[X == marker] = np.nan
@@ -344,7 +347,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=user_stacklevel(),
             )
-        self.statistics_ = np.zeros(len(empty))
+        self.statistics_ = np.full(
+            len(empty), 0.0 if self.keep_empty_features else np.nan
+        )
         if not empty.all():
             self.statistics_[~empty] = np.nanmedian(X[:, ~empty], axis=0)
         self._live = np.zeros(len(empty), bool)
@@ -556,7 +561,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     def _in_units(self, low_rank: np.ndarray) -> np.ndarray:
         shape = (len(low_rank), len(self._live))
-        found = np.broadcast_to(self.statistics_, shape).astype(low_rank.dtype)
+        medians = np.nan_to_num(self.statistics_)  # of empty features: 0
+        found = np.broadcast_to(medians, shape).astype(low_rank.dtype)
         found[:, self._live] = restore(low_rank, self._center, self._scale)
         return found
 
@@ -597,7 +603,7 @@ def check_share(name: str, value) -> None:
     """Refuse what is not a number between 0 and 1."""
     if (
         isinstance(value, bool)
-        or not isinstance(value, (int, float))
+        or not isinstance(value, (int, float, np.integer, np.floating))
         or not 0 < value < 1
     ):
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
