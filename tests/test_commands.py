@@ -371,7 +371,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder, monkeypatch):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     ("stage", "iteration", "files"),
-    [("graph", 5, ["state.graph.npz"]), ("fit", 20, ["state.graph.npz", "state.npz"])],
+    [("graph", 5, ["state.graph.npz"]), ("fit", 40, ["state.graph.npz", "state.npz"])],
 )
 def test_a_stop_with_a_checkpoint_goes_on_to_the_same_answer(
     folder, monkeypatch, stage, iteration, files, number
@@ -508,10 +508,14 @@ def test_clusters_are_found_with_the_weights_for_clustering(folder):
     told = json.loads(call("cluster", "faces.npz", "--labels", "y", "--json").stdout)
     assert told["model"] == "RPCAG"
     lam, gamma = resolve_lam("theory", X), resolve_gamma("clustering", X)
-    assert told["resolved"] == pytest.approx({"lam": 2 * lam, "gamma": gamma})
+    assert told["resolved"] == pytest.approx(
+        {"lam": 2 * lam, "gamma": gamma, "gamma_features": 0.0}
+    )
     words = ("--lam", "theory", "--gamma", "0.5", "--labels", "y", "--json")
     told = json.loads(call("cluster", "faces.npz", *words).stdout)
-    assert told["resolved"] == pytest.approx({"lam": lam, "gamma": 0.5})
+    assert told["resolved"] == pytest.approx(
+        {"lam": lam, "gamma": 0.5, "gamma_features": 0.0}
+    )
 
 
 def test_clusters_on_a_line_are_told_apart(folder):

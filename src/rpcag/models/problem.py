@@ -42,6 +42,9 @@ FAR = 0.5
 HALF, NEARLY = 0.5, 0.85
 # Spread over size of the entries from which single precision does to begin with.
 OFFSET = 0.02
+# Typical sizes beyond which an entry is an error that L does not start from: it would
+# take too many iterations to come back.
+FAR_OUT = 100.0
 # Entries from which the unit of the penalties is estimated.
 SAMPLE = 2**18
 # Sizes of entries whose squares, summed, are safe in single precision too.
@@ -250,11 +253,11 @@ class Problem:
         return result
 
     def _filled(self) -> np.ndarray:
-        """X, with the medians of the features where it is missing."""
-        missing = np.isnan(self.X)
-        if not missing.any():
+        """X, with the medians of the features where it is missing or far out."""
+        usual = np.abs(self.X) <= FAR_OUT * self.scale / self.unit  # false for NaN
+        if usual.all():
             return self.X
-        return np.where(missing, typical_centre(self.X), self.X)
+        return np.where(usual, self.X, typical_centre(self.X))
 
     def _precision(self, has_graph: bool, tol: float) -> np.dtype:
         """Single where its rounding cannot matter.

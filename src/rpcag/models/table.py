@@ -59,7 +59,12 @@ def describe(model: type) -> ModelRow:
         model=model.__name__,
         problem=f"{minimised.removeprefix('minimize ')} over {variables}",
         constraints=", ".join(constraints),
-        parameters=", ".join(name for name in PARAMETERS if name in options),
+        parameters=", ".join(
+            name
+            for name in PARAMETERS
+            # The graph between features of RPCAG is an extra.
+            if name in options and (name != "gamma_features" or name in minimised)
+        ),
         graph=about.graph or graphs or "no",
         factors=about.factors,
         convex=about.convex,

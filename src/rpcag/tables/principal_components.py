@@ -65,7 +65,8 @@ class PrincipalComponents:
         ||Z_o - mean_o - V_o a||^2 / noise + sum_k a_k^2 / signal_k over the observed
         cells o. For complete rows this is the shrinkage of `fit`."""
         found = np.empty(Z.shape)
-        ridge = np.diag(self.noise / self.signal)
+        least = np.finfo(float).eps * np.max(self.signal, initial=1.0)
+        ridge = np.diag(max(self.noise, least) / self.signal)
         for rows in row_blocks((len(Z), self.V.size + 1)):
             D = Z[rows] - self.mean
             seen = ~np.isnan(D)
