@@ -24,7 +24,7 @@ from rpcag import GLPCA, RGLPCA, NCuts
 from rpcag.clustering import cluster_embedding
 from rpcag.graphs import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import factorise
+from rpcag.linalg.svt import factorize
 from rpcag.metrics import clustering_error
 from rpcag.models import RobustGraph
 from rpcag.models.problem import Problem
@@ -148,7 +148,7 @@ def left_vectors(X, adjacency):
             tol=GAP, max_iter=MAX_ITER, start=state
         )
         state = result.state
-        P, s, _ = factorise(result.x, result.basis)
+        P, s, _ = factorize(result.x, result.basis)
         yield factor, P.astype(np.float64), s.astype(np.float64)
 
 

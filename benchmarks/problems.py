@@ -62,7 +62,7 @@ def standardize(X):
 
 
 def real(name, n):
-    """A data set, the same number of random samples per class, standardised."""
+    """A data set, the same number of random samples per class, standardized."""
     if name == "ORL":
         return clean("ORL")[0]
     files = {"PIE": "pie_pose27", "COIL20": "coil20", "MNIST": "mnist_5k"}

@@ -83,7 +83,7 @@ def test_smoothness_moves_neighbors_together(digits):
     assert roughness(10.0) < 0.3 * roughness(0.0)
 
 
-def test_an_exact_factorisation_is_found_without_graph(rng):
+def test_an_exact_factorization_is_found_without_graph(rng):
     Q, U = rng.random((40, 3)), rng.random((20, 3))
     Q[:20, 0] = Q[20:, 1] = 0
     X = Q @ U.T

@@ -199,7 +199,7 @@ def test_hypergraph_of_neighbors():
         hypergraph_laplacian(H, np.ones(3))
 
 
-def test_inpainting_minimises_total_variation():
+def test_inpainting_minimizes_total_variation():
     import cvxpy as cp
 
     image = np.add.outer(np.arange(6.0), 2 * np.arange(7.0)) + RNG.standard_normal(

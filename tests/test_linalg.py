@@ -10,7 +10,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import (
     SingularValueThreshold,
     excess,
-    factorise,
+    factorize,
     proven_norm,
     spectral_norm,
 )
@@ -119,7 +119,7 @@ def test_factors_multiply_back(rng):
         A = low_rank_and_noise(rng, *shape)
         svt = SingularValueThreshold()
         L = svt(A.copy(), 2.0)
-        P, s, Qt = factorise(L, svt.basis)
+        P, s, Qt = factorize(L, svt.basis)
         assert len(s) == 8
         np.testing.assert_allclose((P * s) @ Qt, L, atol=1e-10)
         np.testing.assert_allclose(P.T @ P, np.eye(8), atol=1e-10)

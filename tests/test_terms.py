@@ -38,7 +38,7 @@ def prox(term, Y, step):
 
 @pytest.mark.parametrize("name", TERMS)
 @pytest.mark.parametrize("step", [0.1, 1.0, 10.0])
-def test_prox_minimises_its_objective(name, step):
+def test_prox_minimizes_its_objective(name, step):
     term = TERMS[name]
     Y = 2 * RNG.standard_normal(X.shape)
     P = prox(term, Y, step)

@@ -74,9 +74,9 @@ def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
 def distance_blocks(rows, others) -> Iterator[np.ndarray]:
     """RMS distances from some rows at a time to all others."""
     (X, M), (Y, N) = rows, others
-    centre, scale = centre_and_scale(Y, N)
-    X = _shift(X, M, centre, scale)
-    Y = _shift(Y, N, centre, scale)
+    center, scale = center_and_scale(Y, N)
+    X = _shift(X, M, center, scale)
+    Y = _shift(Y, N, center, scale)
     X2, Y2 = X**2, Y**2
     # Cancellation leaves about this share of the squares where there is no distance.
     rounding = 4 * np.finfo(float).eps * max(8.0, np.sqrt(X.shape[1]))
@@ -103,7 +103,7 @@ def _indicator(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     return np.ones(shape) if mask is None else mask.astype(np.float64)
 
 
-def centre_and_scale(Y: np.ndarray, N: np.ndarray | None):
+def center_and_scale(Y: np.ndarray, N: np.ndarray | None):
     """A shift and a unit in which squares are accurate and do not overflow.
 
     Distances do not depend on them. The median, not the mean: one gross error would
@@ -116,6 +116,6 @@ def centre_and_scale(Y: np.ndarray, N: np.ndarray | None):
     return np.ma.filled(np.ma.median(seen, axis=0), 0.0), scale
 
 
-def _shift(X, M, centre, scale):
-    shifted = X / scale - centre
+def _shift(X, M, center, scale):
+    shifted = X / scale - center
     return shifted if M is None else np.where(M, shifted, 0.0)

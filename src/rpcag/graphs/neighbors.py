@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
-from rpcag.graphs.distances import centre_and_scale, distance_blocks
+from rpcag.graphs.distances import center_and_scale, distance_blocks
 from rpcag.graphs.inputs import check_rows, random_generator
 
 WEIGHTS = ("heat", "binary", "correlation")
@@ -159,9 +159,9 @@ class KNNGraph(GraphBuilder):
         X, M = rows
         if M is None:
             # RMS distances are Euclidean ones in another unit.
-            centre, size = centre_and_scale(X, None)
+            center, size = center_and_scale(X, None)
             scaled = X / size
-            scaled -= centre
+            scaled -= center
             if self.approximate:
                 distances, neighbors = self._descend(scaled, k)
             else:
@@ -277,7 +277,7 @@ def _correlations(rows, others, i, j, chunk=4096):
             seen *= N[b]
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
         x, y = X[a] * seen, Y[b] * seen
-        x, y = _centred(x, seen, count), _centred(y, seen, count)
+        x, y = _centered(x, seen, count), _centered(y, seen, count)
         sizes = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
         products = np.einsum("ij,ij->i", x, y)
         result[start : start + chunk] = np.divide(
@@ -286,7 +286,7 @@ def _correlations(rows, others, i, j, chunk=4096):
     return result
 
 
-def _centred(x, seen, count):
+def _centered(x, seen, count):
     """Rows less their means, in units in which squares are safe."""
     x = x / np.maximum(np.abs(x).max(axis=1, keepdims=True), 1e-300)
     return (x - x.sum(axis=1, keepdims=True) / count) * seen

@@ -99,10 +99,10 @@ def refine(
 
 def _chebyshev(A, V, AV, lower: float, edge: float):
     """T_degree, of one at the most on [lower, edge], of A applied to V."""
-    centre, half = (edge + lower) / 2, max((edge - lower) / 2, 1e-300)
-    before, now = V, (AV - centre * V) / half
+    center, half = (edge + lower) / 2, max((edge - lower) / 2, 1e-300)
+    before, now = V, (AV - center * V) / half
     for _ in range(DEGREE - 1):
-        before, now = now, (2 / half) * (A @ now - centre * now) - before
+        before, now = now, (2 / half) * (A @ now - center * now) - before
         sizes = np.linalg.norm(now, axis=0)
         before, now = before / sizes, now / sizes
     return now

@@ -340,7 +340,7 @@ def _in_parts(K: np.ndarray, threshold: float, V: np.ndarray):
     return np.concatenate([top, squares]), np.hstack([V, B], dtype=np.float32)
 
 
-def factorise(
+def factorize(
     A: np.ndarray, basis: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A = P diag(s) Q^T of a matrix whose shorter side is spanned by `basis`."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rpcag.graphs.inputs import is_dask, percent
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.rounding import from_unit, in_unit
-from rpcag.linalg.svt import factorise
+from rpcag.linalg.svt import factorize
 from rpcag.models.base import MatrixModel, largest_entry, power_of_two
 from rpcag.models.callers import user_stacklevel
 from rpcag.models.hidden_entries import Spread, hide, spread_of
@@ -188,7 +188,7 @@ class Decomposition(MatrixModel):
         # Rescaled, so that no square overflows or underflows: LAPACK may hang on
         # infinity.
         unit = power_of_two(result.x)
-        P, s, Vt = factorise(in_unit(result.x, unit), result.basis)
+        P, s, Vt = factorize(in_unit(result.x, unit), result.basis)
         with np.errstate(over="ignore"):
             s = from_unit(s, unit)
         if not np.isfinite(s).all():

@@ -10,7 +10,7 @@ from rpcag.models.problem import (
     observed_share,
     some_rows,
     theory_lam,
-    typical_centre,
+    typical_center,
     typical_size,
     typical_spread,
 )
@@ -79,7 +79,7 @@ def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
         # A normalized Laplacian does not leave constants alone. Robust PCA fits an
         # offset with one component, and RPCAG drops a graph that does not help.
         size = typical_size(X)
-        distance = size / typical_spread(X, size, typical_centre(X), LEAST)
+        distance = size / typical_spread(X, size, typical_center(X), LEAST)
         if distance > DISTANT:
             return (
                 f"the entries are {in_words(distance)} times as large as their "
@@ -119,7 +119,7 @@ def warn_if_tied(model, X: np.ndarray) -> None:
     if lam == "auto" and not by_rule:
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        distances = np.abs(some_rows(X) - typical_centre(X))
+        distances = np.abs(some_rows(X) - typical_center(X))
         n_observed = int(np.count_nonzero(~np.isnan(distances)))
         differs = distances > 0
         share = int(np.count_nonzero(differs)) / max(n_observed, 1)

@@ -24,14 +24,14 @@ from rpcag.models.problem import (
     SAFE,
     clustering_gamma,
     theory_lam,
-    typical_centre,
+    typical_center,
     typical_size,
     typical_spread,
 )
 from rpcag.solvers import Progress, Result, lowrank
 from rpcag.solvers.graph_copy import GraphCopy, compression, no_copy
 from rpcag.solvers.iterates import Dual, Iterates, Objective, mean_square
-from rpcag.solvers.lowrank import orthonormaliser
+from rpcag.solvers.lowrank import orthonormalizer
 from rpcag.solvers.result import Distances
 
 # Columns of a chunk are chosen so that it has about this many bytes, unless the array
@@ -237,7 +237,7 @@ def measure(X: Any) -> tuple[float, float, float]:
             f"X has entries of size {size:.3g}, which are not rescaled on Dask; divide "
             "X by a number that makes them about one"
         )
-    spread = typical_spread(few, size, typical_centre(few))
+    spread = typical_spread(few, size, typical_center(few))
     return size, spread, 1 - int(missing) / X.size
 
 
@@ -668,7 +668,7 @@ def _orthonormal(blocks: list) -> list:
     """The same row-blocks of a tall matrix, with orthonormal columns."""
     blocks = list(dask.persist(*blocks))
     square = _sum([delayed(gram)(b) for b in blocks]).compute()
-    T = delayed(orthonormaliser(square, np.dtype(np.float64)))
+    T = delayed(orthonormalizer(square, np.dtype(np.float64)))
     return [delayed(_times_small)(b, T) for b in blocks]
 
 

@@ -112,7 +112,7 @@ class GLPCA(FactorModel):
         # Both terms are of degree two in X: gamma has the unit of X squared.
         ratio = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
         gamma = self._weight(scaled, ratio, unit)
-        Q, U = self._factorise(scaled, Phi, gamma, d)
+        Q, U = self._factorize(scaled, Phi, gamma, d)
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
         self._remember(scaled, Phi, gamma, Q, U, unit)
@@ -135,7 +135,7 @@ class GLPCA(FactorModel):
     def _degree_correction(self, scaled) -> float:
         return 1.0
 
-    def _factorise(self, scaled, Phi, gamma, d):
+    def _factorize(self, scaled, Phi, gamma, d):
         self.n_iter_ = 1
         return glpca(scaled, Phi, gamma, d, self._constant)
 
@@ -303,7 +303,7 @@ class RGLPCA(GLPCA):
         self._norm = float(np.median(norms)) if norms.size else 1.0
         return 1 / (2 * self._norm)
 
-    def _factorise(self, scaled, Phi, gamma, d):
+    def _factorize(self, scaled, Phi, gamma, d):
         start = glpca(scaled, Phi, 2 * self._norm * gamma, d, self._constant)
         result = rglpca(
             scaled,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpcag.linalg.svt import factorise
+from rpcag.linalg.svt import factorize
 from rpcag.losses import L1, Huber
 from rpcag.models.problem import Problem, observed_share, theory_lam
 
@@ -90,7 +90,7 @@ def estimate_noise(X: np.ndarray) -> Noise:
         result = Problem(X, lam, loss=loss).solve(tol=tol, max_iter=200, start=state)
         # L of Robust PCA has a high rank, which is a slow start.
         state, L = result.state if sigma > 0 else None, result.x
-        P, s, Vt = factorise(L, result.basis)
+        P, s, Vt = factorize(L, result.basis)
         rank = len(s)
         # The fit pulls at the free entries only, so L lacks mu over their share.
         L = L + (mu / (observed * free)) * (P @ Vt)

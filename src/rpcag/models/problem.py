@@ -78,8 +78,8 @@ class Problem:
     ) -> None:
         self.X = X
         self.scale = typical_size(thinned(X))
-        centre = typical_centre(X)
-        self.spread = typical_spread(X, self.scale, centre)
+        center = typical_center(X)
+        self.spread = typical_spread(X, self.scale, center)
         self.unit = 1.0
         largest = self.largest = max(
             float(np.fmax.reduce(np.abs(X[rows]), axis=None, initial=0.0))
@@ -91,9 +91,9 @@ class Problem:
                 self.X = in_unit(X, self.unit)
             if largest / self.scale > SAFE**3:
                 raise too_far_apart(self.scale, largest)
-        self.centre: np.ndarray | None = None
+        self.center: np.ndarray | None = None
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
-            self.centre = in_unit(centre, self.unit)
+            self.center = in_unit(center, self.unit)
         self.laplacian = laplacian
         self.gamma_features = gamma_features * self.unit
         self.features = features if self.gamma_features > 0 else None
@@ -146,8 +146,8 @@ class Problem:
         # Between the size of an entry and its distance from the feature's median. From
         # zero L has to reach the offset of the features too; from the medians only
         # deviations have to move. Without a graph the rank grows best from zero.
-        centre = self.centre if has_graph else None
-        share = HALF if centre is None else NEARLY
+        center = self.center if has_graph else None
+        share = HALF if center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
         step = self.lam / size / start.ratio if start is not None else 1.0
         if not 1 / LEAP < step < LEAP:
@@ -158,7 +158,7 @@ class Problem:
                 result = self._iterate(
                     has_graph,
                     start,
-                    centre,
+                    center,
                     ratio=self.lam / size,
                     tol=tol,
                     max_iter=max_iter,
@@ -197,7 +197,7 @@ class Problem:
         self,
         has_graph: bool,
         start: State | None,
-        centre: np.ndarray | None,
+        center: np.ndarray | None,
         **options,
     ) -> Result:
         """With factors of L while its rank is low, else with L itself."""
@@ -214,7 +214,7 @@ class Problem:
             dtype = self._precision(has_graph, options["tol"])
             if start is not None and options["tol"] < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
-            panel = Iterates(self.X, self.loss, self.gamma, laplacian, dtype, centre)
+            panel = Iterates(self.X, self.loss, self.gamma, laplacian, dtype, center)
             try:
                 return lowrank(panel, start=start, **options)
             except HandOver as end:
@@ -257,7 +257,7 @@ class Problem:
         usual = np.abs(self.X) <= FAR_OUT * self.scale / self.unit  # false for NaN
         if usual.all():
             return self.X
-        return np.where(usual, self.X, typical_centre(self.X))
+        return np.where(usual, self.X, typical_center(self.X))
 
     def _precision(self, has_graph: bool, tol: float) -> np.dtype:
         """Single where its rounding cannot matter.
@@ -379,27 +379,27 @@ def thinned(X: np.ndarray) -> np.ndarray:
     return some if np.any(np.abs(some) > 0) else X
 
 
-def typical_centre(X: np.ndarray) -> np.ndarray:
+def typical_center(X: np.ndarray) -> np.ndarray:
     """The median of every feature, from at most a hundred rows; zero where unseen."""
     rows = some_rows(X)
     # Half of them first: the sum of the two middle ones may overflow.
     if not np.isnan(rows).any():
         return 2 * np.median(rows / 2, axis=0)
-    centre = np.zeros(X.shape[1], X.dtype)
+    center = np.zeros(X.shape[1], X.dtype)
     seen = ~np.isnan(rows).all(axis=0)
-    centre[seen] = 2 * np.nanmedian(rows[:, seen] / 2, axis=0)
-    return centre
+    center[seen] = 2 * np.nanmedian(rows[:, seen] / 2, axis=0)
+    return center
 
 
 def typical_spread(
-    X: np.ndarray, size: float, centre: np.ndarray, least: float = 1e-3
+    X: np.ndarray, size: float, center: np.ndarray, least: float = 1e-3
 ) -> float:
     """Typical size of the distance of an entry from the median of its feature.
 
     From the rows that gave the medians: it only sets the first penalties. `size` is
     that of the entries themselves; the result is at least `least` times that.
     """
-    distances = some_rows(X) - centre
+    distances = some_rows(X) - center
     if not np.any(np.abs(distances) > 0):
         return size
     return float(np.clip(typical_size(thinned(distances)), least * size, size))

@@ -5,7 +5,7 @@ import numpy as np
 from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.linalg.svt import factorise
+from rpcag.linalg.svt import factorize
 from rpcag.models.problem import Problem
 from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA, resolve_lam
@@ -78,7 +78,7 @@ class RobustGraph(GraphBuilder):
 
     def _of_low_rank(self, X, L: np.ndarray):
         """The graph of X, from the L of Robust PCA with the theory's lam."""
-        P, s, _ = factorise(L, None)
+        P, s, _ = factorize(L, None)
         rows = observed(np.asarray(X, dtype=np.float64))
         return self._join(rows, P.astype(np.float64) * np.sqrt(s))
 

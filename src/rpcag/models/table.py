@@ -52,18 +52,20 @@ def describe(model: type) -> ModelRow:
     about: About = model._about  # type: ignore[attr-defined]
     options = inspect.signature(model).parameters
     paragraph = (inspect.getdoc(model) or "").split("\n\n")[1]
-    minimised, _, rest = " ".join(paragraph.split("\n")).partition(" over ")
+    minimized, _, rest = " ".join(paragraph.split("\n")).partition(" over ")
     variables, *constraints = (part.strip(" ,") for part in rest.split(",   "))
-    graphs = " and ".join(GRAPHS[name] for name in GRAPHS if name in options)
+    # The graph between features of RPCAG is an extra that is not in the problem.
+    has_both = "gamma_features" in minimized
+    extra = () if has_both else ("gamma_features", "feature_graph")
+    graphs = " and ".join(
+        GRAPHS[name] for name in GRAPHS if name in options and name not in extra
+    )
     return ModelRow(
         model=model.__name__,
-        problem=f"{minimised.removeprefix('minimize ')} over {variables}",
+        problem=f"{minimized.removeprefix('minimize ')} over {variables}",
         constraints=", ".join(constraints),
         parameters=", ".join(
-            name
-            for name in PARAMETERS
-            # The graph between features of RPCAG is an extra.
-            if name in options and (name != "gamma_features" or name in minimised)
+            name for name in PARAMETERS if name in options and name not in extra
         ),
         graph=about.graph or graphs or "no",
         factors=about.factors,

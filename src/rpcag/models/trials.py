@@ -18,7 +18,7 @@ from rpcag.models.problem import (
     clustering_gamma,
     observed_share,
     theory_lam,
-    typical_centre,
+    typical_center,
     typical_size,
     typical_spread,
 )
@@ -95,7 +95,7 @@ class Trials:
         self.truth = X[self.at].astype(np.float64)
         self.spread = spread_of(self.Y)
         self.size = typical_size(self.Y)
-        center = typical_centre(self.Y)
+        center = typical_center(self.Y)
         spread = typical_spread(self.Y, self.size, center, LEAST)
         # Data far from zero take more iterations to reach the offset of the features.
         # If that is all that single precision sees, the first trial starts there, with

@@ -91,14 +91,14 @@ class Iterates:
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
         dtype: Any = None,
-        centre: np.ndarray | None = None,
+        center: np.ndarray | None = None,
     ) -> None:
         self.X = X  # as it came: certificates are computed from it
         self.dtype = np.dtype(dtype or X.dtype)
         self._x = X.astype(self.dtype, copy=False)
         self.shape = X.shape
         self.loss = loss  # a sum over entries
-        self._centre = centre  # the row that every row of L starts from, else zero
+        self._center = center  # the row that every row of L starts from, else zero
         self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
         n, p = self.shape
         self.Q = np.empty((p, 0), self.dtype)
@@ -115,8 +115,8 @@ class Iterates:
     def begin(self, penalties: tuple[float, ...], width: int) -> None:
         """The first V, and a basis of random directions, once refined."""
         self.zero(penalties[0])
-        if self._centre is not None:
-            self._centre_graph(self._centre, penalties)
+        if self._center is not None:
+            self._center_graph(self._center, penalties)
         self._widen(width, seed=0)
         self.Q, _ = np.linalg.qr(self.E.T @ (self.E @ self.Q))
         self.Y = self.E @ self.Q
@@ -124,16 +124,16 @@ class Iterates:
     def zero(self, penalty: float) -> None:
         """All rows of V at zero, or at the center."""
         self.V = np.zeros(self.shape, self.dtype)
-        if self._centre is not None:
-            self.V += self._centre.astype(self.dtype)
+        if self._center is not None:
+            self.V += self._center.astype(self.dtype)
         self.E = np.empty(self.shape, self.dtype)
         self.reflect(penalty)
 
-    def _centre_graph(self, centre: np.ndarray, penalties: tuple[float, ...]) -> None:
-        size = np.linalg.norm(centre)
+    def _center_graph(self, center: np.ndarray, penalties: tuple[float, ...]) -> None:
+        size = np.linalg.norm(center)
         if self.graph is None or not size:
             return
-        self.R = (centre / size).astype(self.dtype)[:, None]
+        self.R = (center / size).astype(self.dtype)[:, None]
         G = np.full((len(self.X), 1), size, self.dtype)
         self.graph = replace(self.graph, G=G, H=G).solved(penalties[1])
 

@@ -314,7 +314,7 @@ class _Solve:
     def threshold(self, weights, threshold: float, n_iter: int) -> None:
         """One power step; L is what exceeds the threshold, the rest guards."""
         panel = self.panel
-        to_orthonormal = orthonormaliser(panel.sketch(weights), panel.dtype)
+        to_orthonormal = orthonormalizer(panel.sketch(weights), panel.dtype)
         squares, rotation = linalg.eigh(
             panel.compress(to_orthonormal, weights), driver="evd", check_finite=False
         )
@@ -415,7 +415,7 @@ class _Solve:
         raise HandOver(state, self.ledger, n_iter)
 
 
-def orthonormaliser(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def orthonormalizer(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """T such that Y T has orthonormal columns, from Y^T Y."""
     scale = np.sqrt(np.maximum(np.diag(gram), 0))
     scale[scale == 0] = 1
