@@ -46,6 +46,7 @@ def not_equivalent(model) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::rpcag.PoorFitWarning")  # data of noise
 @parametrize_with_checks(
     [
         *MODELS,
