@@ -52,7 +52,7 @@ KINDS = {
 # sensor is stuck are often close to the truth.
 VISIBLE = 1.4
 SIZES = {"large": (6, 20), "small": (1.5, 5)}
-DRAWS = 3
+DRAWS = 2
 Z5 = 5.0  # robust deviations of the rule on single columns
 
 
