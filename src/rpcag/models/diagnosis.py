@@ -23,7 +23,7 @@ ERRORS = 2.0
 # Share up to which it may come from choosing the weights with the same entries.
 CHOSEN = 0.015
 # Hidden entries from which the standard error can be relied on. With fewer entries,
-# medians of parts of them vary so much that good fits would be warned of.
+# shares of parts of them vary so much that good fits would be warned of.
 FEWEST = 300
 # Share of entries at the median of their feature from which the data are mostly
 # zeros. The median then predicts them, and the other entries are too few.

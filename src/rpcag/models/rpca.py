@@ -122,7 +122,7 @@ class RPCA(Decomposition):
     Attributes
     ----------
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
-        L and S; X = L + S where X is observed, and S is 0 where it is missing.
+        L and S. Without noise X = L + S where X is observed. S is 0 where X is missing.
     center_, scale_ : ndarray of shape (n_features,) or None
         Center and scale of every feature, None if `scale` is None. The objective, its
         bound, the graph, `embedding_` and `components_` are those of
@@ -154,8 +154,8 @@ class RPCA(Decomposition):
     explained_ : float or None
         If a weight was "auto": the share of the spread of hidden entries that the model
         predicts, 1 for all and 0 for no more than the median or mean of the feature, as
-        measured by `score`. None where the weights are given, or where X has too few
-        entries to hide some.
+        measured by `score`. None where the weights are given or follow a rule, or
+        where X has too few entries to hide some.
     objective_, lower_bound_, gap_ : float
         Objective at L, a certified lower bound of the optimum, and their relative
         difference.
@@ -636,7 +636,7 @@ class RPCAG(RPCA):
     Attributes
     ----------
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
-        L and S; X = L + S where X is observed, and S is 0 where it is missing.
+        L and S. Without noise X = L + S where X is observed. S is 0 where X is missing.
     center_, scale_ : ndarray of shape (n_features,) or None
         Center and scale of every feature, None if `scale` is None. The objective, its
         bound, the graph, `embedding_` and `components_` are those of

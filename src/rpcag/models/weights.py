@@ -63,8 +63,8 @@ class Choice:
         lam relative to the theory's, gamma relative to the one for clustering.
     explained, explained_error : float
         Share of the spread of the hidden entries that is predicted, and its standard
-        error: one minus the squared ratio of the median distances to the prediction
-        and to the median of the feature.
+        error: one minus the ratio of the truncated mean squared distances to the
+        prediction, and to the median or mean of the feature, whichever is nearer.
     trials : dict of ndarray
         ``lam``, ``gamma`` and ``error`` of every candidate: the root mean squared error
         of the hidden entries, truncated, in the unit of X.

@@ -52,7 +52,7 @@ def fit(facts: dict[str, Any]) -> tuple[str, str] | None:
     return (
         f"Predicts {told}",
         "Some entries were hidden while the weights were chosen. 100 % is a perfect "
-        "prediction, and 0 % is no better than the median of each feature.",
+        "prediction, and 0 % is no better than the median or mean of each feature.",
     )
 
 

@@ -28,8 +28,8 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
 
         min(sqrt(z^2 + e^2), 10),
 
-    where z is the distance of a cell from the center of its feature and e that from its
-    prediction by `RobustImputer`, both in robust deviations of the feature. So a row is
+    where z is the distance of a cell from the median of its feature and e that from its
+    prediction by `RobustImputer`, both in quartile deviations of the feature. A row is
     unusual if its values are far from the center, or do not fit to each other. Features
     that are constant in `fit` do not count in the mean; each value that differs from
     the constant adds 10 to the distance. Rows without any other observed cell have the

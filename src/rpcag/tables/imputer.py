@@ -20,10 +20,10 @@ from rpcag.graphs.inputs import as_numbers, explained
 from rpcag.models import RPCAG, PoorFitWarning
 from rpcag.models.callers import user_stacklevel
 from rpcag.models.hidden_entries import SEED
-from rpcag.models.scaling import center_and_scale, restore, standardize
+from rpcag.models.scaling import NORMAL, center_and_scale, restore, standardize
 from rpcag.tables.cross_prediction import cross_predict, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
-from rpcag.tables.prediction_error import PredictionError
+from rpcag.tables.prediction_error import PredictionError, truncated_squares
 from rpcag.tables.principal_components import PrincipalComponents, predict_folds
 
 # A column has levels, such as classes or grades, if at most LEVELS values occur in
@@ -74,12 +74,14 @@ class _Fit(NamedTuple):
 
 
 class RobustImputer(TransformerMixin, BaseEstimator):
-    """Fill missing values, unaffected by gross errors, and find wrong cells.
+    """Fill missing values, robustly to gross errors, and find wrong cells.
 
     The features are scaled robustly and modeled by `RPCAG`, which splits them into a
     low-rank part, smooth on a graph, and sparse errors. Every observed cell is then
     predicted from fits that did not see it. Cells that are far from their predictions
-    are marked as wrong, and the model is fitted again without them.
+    are marked as wrong, and the model is fitted again without them. If regularized
+    principal components of the remaining cells predict hidden cells better, they fill
+    the table instead of the low-rank part; `model_` is the `RPCAG` in any case.
 
     Parameters
     ----------
@@ -107,7 +109,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Keep features without any observed value in `fit`, filled with 0. By default
         they are dropped.
     tol : float, default=1e-3
-        Certified relative duality gap at which the fits stop.
+        Certified relative duality gap at which the fits of `RPCAG` stop. The fits that
+        predict hidden cells are shorter, and principal components have no certificate.
     max_iter : int, default=1000
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`.
@@ -121,14 +124,17 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         prediction error of such a cell. NaN where a cell is missing, or its feature is
         constant.
     threshold_ : float
-        Score from which a cell counts as wrong; infinite if there is none.
+        Score from which a cell counts as wrong; infinite if there is none. Features
+        that are predicted no better than by a constant need three times this score.
+        Frequent values of features with few levels are never wrong.
     statistics_ : ndarray of shape (n_features,)
         Medians of the observed values. Features without any have NaN, or 0 if they are
         kept.
     explained_ : ndarray of shape (n_features,)
-        Share of the variance of observed cells that is predicted, for every feature. 0
-        or less means that the median predicts as well; then gaps get the median. NaN
-        for constant and empty features.
+        1 - (prediction_error_ / median_error_)^2, for every feature. 0 if gaps get the
+        median, because no better prediction was found. NaN for constant and empty
+        features. Unlike in `RPCAG`, errors are not truncated, and only the median is
+        compared.
     prediction_error_, median_error_ : ndarray of shape (n_features,)
         Root mean squared error of the predictions of cells that were not found wrong,
         and of the median.
@@ -237,21 +243,23 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         return self._all_features(cells.wrong, False)
 
     def predict_cells(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Cells of new rows, robustly centered and scaled, and predictions.
+        """Cells of new rows and predictions, in quartile deviations from the median.
 
         Every cell is predicted from other cells of its row. Only features that are not
         constant are returned.
         """
         X, cells = self._examine(X, wrong=True)
         Z = self._scaled(X)
-        return Z, cells.predicted
+        return tuple(
+            (part - self._middle) * self._in_quartiles for part in (Z, cells.predicted)
+        )
 
     def predict_interval(self, X=None, *, alpha=0.1):
         """Prediction intervals of gaps and wrong cells.
 
-        They are split-conformal: quantiles of the errors at cells that were hidden and
-        predicted, in units of their typical size, by feature. A share of 1 - alpha of
-        the true values lies inside, as far as gaps are like observed cells.
+        As in conformal prediction, they are quantiles of the errors at cells that were
+        hidden and predicted, in units of their typical size, by feature. A share of
+        1 - alpha of the true values lies inside, as far as gaps are like observed cells.
 
         Parameters
         ----------
@@ -357,7 +365,13 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         low, high = np.nanmin(X[:, some], axis=0), np.nanmax(X[:, some], axis=0)
         self._live[some] = high > low
         self._center, self._scale = center_and_scale(X[:, self._live], "robust")
-        self._middle = (self.statistics_[self._live] - self._center) / self._scale
+        middle = (self.statistics_[self._live] - self._center) / self._scale
+        self._middle = middle.astype(np.float32 if X.size > SINGLE else X.dtype)
+        low, high = np.zeros((2, int(self._live.sum())))
+        if self._live.any():
+            low, high = np.nanpercentile(X[:, self._live], [25, 75], axis=0)
+        quartile = (high - low) / NORMAL
+        self._in_quartiles = self._scale / np.where(quartile > 0, quartile, self._scale)
         self.indicator_ = None
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(X)
@@ -435,7 +449,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         """
         L = fit.model.low_rank_
         seen = np.where(wrong, np.nan, Z)
-        limit = _limit(np.where(wrong, np.nan, Z - self._middle))
+        limit = _limit((seen - self._middle).astype(Z.dtype, copy=False))
         found = predict_folds(
             seen, folds, np.where(wrong, np.nan, fit.predicted), limit
         )
@@ -551,7 +565,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     # ---- output ----
 
     def low_rank(self) -> np.ndarray:
-        """The low-rank part of the rows of `fit`, in the unit of X.
+        """Values of the rows of `fit` by L or principal components, in the unit of X.
 
         Constant features have their value, empty ones 0, and features that the model
         predicts no better than their median have the median.
@@ -614,14 +628,13 @@ def _no_better(Z, predicted, middle, known) -> np.ndarray:
 
     Z is centered, so that zero is the mean without gross errors.
     """
-    limit = _limit(np.where(known, Z - middle, np.nan))
-
-    def squares(values) -> np.ndarray:
-        sizes = np.minimum(np.abs(Z - values), limit)
-        return np.sum(np.square(sizes, where=known, out=np.zeros(Z.shape)), axis=0)
-
-    constant = np.minimum(squares(middle), squares(0.0))
-    return ~(squares(predicted) < (1 - SKILL) * constant)
+    limit = _limit(np.where(known, Z - middle, np.nan).astype(Z.dtype, copy=False))
+    constant = np.minimum(
+        truncated_squares(Z, middle, limit, known),
+        truncated_squares(Z, 0.0, limit, known),
+    )
+    left = truncated_squares(Z, predicted, limit, known)
+    return ~(left < (1 - SKILL) * constant)
 
 
 def _caution(plain: np.ndarray) -> np.ndarray:

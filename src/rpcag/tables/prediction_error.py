@@ -67,6 +67,18 @@ class PredictionError:
         return found
 
 
+def truncated_squares(
+    Z: np.ndarray, values: np.ndarray | float, limit: np.ndarray, cells: np.ndarray
+) -> np.ndarray:
+    """Sums over these cells of min(|Z - values|, limit)^2, for every feature."""
+    found = np.zeros(Z.shape[1])
+    values = np.broadcast_to(values, Z.shape)
+    for rows in row_blocks(Z.shape):
+        sizes = np.minimum(np.abs(Z[rows] - values[rows]), limit)
+        found += np.sum(np.where(cells[rows], sizes, 0.0) ** 2, axis=0)
+    return found
+
+
 def row_factors(ratios: np.ndarray) -> np.ndarray:
     """Median ratio of the other cells of the row, shrunk toward 1, and at least 1."""
     found = np.empty_like(ratios)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.blocks import row_blocks
+from rpcag.tables.prediction_error import truncated_squares
 
 # Iterations end when values in gaps move by less than this share of their size.
 SETTLED, MOST = 1e-3, 50
@@ -42,23 +43,27 @@ class PrincipalComponents:
         """The components, and L; `start` are the first values in gaps."""
         n, p = Z.shape
         missing = np.isnan(Z)
-        filled = np.where(missing, start, Z).astype(np.float64)
+        filled = np.where(missing, start, Z).astype(Z.dtype, copy=False)
         for _ in range(MOST):
-            mean = filled.mean(axis=0)
-            D = filled - mean
-            w, V = _leading(D, rank)
-            rest = max(float(np.vdot(D, D)) - float(w.sum()), 0.0)
+            mean = filled.mean(axis=0, dtype=np.float64)
+            w, V, total = _leading(filled, mean, rank)
+            rest = max(total - float(w.sum()), 0.0)
             noise = rest / max((n - 1 - rank) * (p - rank), 1)
             signal = np.maximum(w / max(n, p) - noise, 0.0)
             shrunk = signal / np.maximum(signal + noise, np.finfo(float).tiny)
-            L = mean + (D @ V * shrunk) @ V.T
-            before = filled[missing]
-            filled[missing] = L[missing]
-            moved = float(np.linalg.norm(filled[missing] - before))
-            if moved <= SETTLED * float(np.linalg.norm(before)):
+            moved = size = 0.0
+            for rows in row_blocks(Z.shape):
+                gaps, part = missing[rows], filled[rows]
+                L = mean + ((part - mean) @ V * shrunk) @ V.T
+                size += float(np.sum(part[gaps] ** 2, dtype=np.float64))
+                moved += float(np.sum((L - part)[gaps] ** 2, dtype=np.float64))
+                part[gaps] = L[gaps]
+            if moved <= SETTLED**2 * size:
                 break
+        for rows in row_blocks(Z.shape):
+            filled[rows] = mean + ((filled[rows] - mean) @ V * shrunk) @ V.T
         kept = signal > 0
-        return cls(mean, V[:, kept], signal[kept], noise), L.astype(Z.dtype)
+        return cls(mean, V[:, kept], signal[kept], noise), filled
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """L of new rows: mean + V a, where a minimizes
@@ -88,15 +93,14 @@ def predict_folds(
     `limit` is the size at which errors count as that large.
     """
     known = ~np.isnan(Z)
+    start = np.where(np.isnan(predicted), 0.0, predicted).astype(Z.dtype, copy=False)
 
     def squares(values: np.ndarray, cells: np.ndarray) -> float:
-        sizes = np.minimum(np.abs(Z - values), limit)
-        return float(np.sum(np.square(sizes, where=cells, out=np.zeros(Z.shape))))
+        return float(truncated_squares(Z, values, limit, cells).sum())
 
     def of_fold(fold: int, rank: int) -> tuple[np.ndarray, np.ndarray]:
         hidden = known & (folds == fold)
         seen = np.where(hidden, np.nan, Z)
-        start = np.where(np.isnan(predicted), 0.0, predicted)
         return hidden, PrincipalComponents.fit(seen, rank, start)[1]
 
     rank = _best_rank(Z, folds, predicted, limit)
@@ -129,14 +133,23 @@ def _best_rank(Z, folds, predicted, limit) -> int:
     return RANKS[int(np.argmin(errors))]
 
 
-def _leading(D: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Largest eigenvalues of D^T D, and their eigenvectors."""
-    n, p = D.shape
-    side = min(n, p)
+def _leading(
+    X: np.ndarray, mean: np.ndarray, rank: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Largest eigenvalues of D^T D, D = X - mean, their eigenvectors, and ||D||^2."""
+    n, p = X.shape
+    side, is_tall = min(n, p), p <= n
     rank = min(rank, side)
-    gram = D.T @ D if p <= n else D @ D.T
+    if is_tall:
+        gram = np.zeros((p, p))
+        for rows in row_blocks(X.shape):
+            D = X[rows] - mean
+            gram += D.T @ D
+    else:
+        D = X - mean
+        gram = D @ D.T
     w, V = linalg.eigh(gram, subset_by_index=[side - rank, side - 1])
     w, V = np.maximum(w[::-1], 0.0), V[:, ::-1]
-    if p > n:
+    if not is_tall:
         V = D.T @ V / np.sqrt(np.maximum(w, np.finfo(float).tiny))
-    return w, V
+    return w, V, float(np.trace(gram))
