@@ -259,7 +259,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
         As in conformal prediction, they are quantiles of the errors at cells that were
         hidden and predicted, in units of their typical size, by feature. A share of
-        1 - alpha of the true values lies inside, as far as gaps are like observed cells.
+        1 - alpha of the true values lies inside if gaps are like observed cells.
 
         Parameters
         ----------
