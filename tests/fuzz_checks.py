@@ -241,7 +241,7 @@ def _objective(problem, model, X):
             rows = model.gamma_, Graph(model.adjacency_, kind)
         return LowRank(X, model.lam_, nuclear=True, rows=rows)
     if name == "FRPCAG":
-        rows = model.gamma_samples_, Graph(model.adjacency_, kind)
+        rows = model.gamma_, Graph(model.adjacency_, kind)
         columns = model.gamma_features_, Graph(model.feature_adjacency_, kind)
         return LowRank(X, 1.0, nuclear=False, rows=rows, columns=columns)
     if name in SPECTRAL:
@@ -252,7 +252,7 @@ def _objective(problem, model, X):
         alpha = model.graph_weights_
         graphs = _mixture(problem, X, kind)
         pairs = [(model.gamma_ * a, g) for a, g in zip(alpha, graphs, strict=True)]
-        return Factors(X, pairs, more=model.beta_ * float(alpha @ alpha))
+        return Factors(X, pairs, more=model.weight_penalty_ * float(alpha @ alpha))
     graph = Graph(model.adjacency_, kind)
     constant = 0.0
     if problem.options.get("drop_constant"):
@@ -435,7 +435,7 @@ def _refits(report, problem, model, X):
         options |= {
             "graph": model.adjacency_,
             "feature_graph": model.feature_adjacency_,
-            "gamma_samples": model.gamma_samples_,
+            "gamma": model.gamma_,
             "gamma_features": model.gamma_features_,
             "laplacian": model.laplacian,
         }

@@ -30,7 +30,7 @@ MISSING = (*CERTIFIED, "NCuts", "LaplacianEigenmaps")
 RULES: dict[str, dict[str, Any]] = {
     "RPCA": {"lam": "theory"},
     "RPCAG": {"lam": "theory", "gamma": "clustering"},
-    "FRPCAG": {"gamma_samples": "unit", "gamma_features": "unit"},
+    "FRPCAG": {"gamma": "unit", "gamma_features": "unit"},
 }
 
 
@@ -297,7 +297,7 @@ def _weights(rng, name, X, sometimes):
         sometimes(0.3, "lams", lambda: [lam(), lam()])
         sometimes(0.5, "gammas", lambda: [0.0, gamma(), gamma()])
     elif name == "FRPCAG":
-        sometimes(0.5, "gamma_samples", gamma)
+        sometimes(0.5, "gamma", gamma)
         sometimes(0.5, "gamma_features", gamma)
     elif name in ("GLPCA", "RGLPCA"):
         if rng.random() < 0.4:
@@ -309,7 +309,11 @@ def _weights(rng, name, X, sometimes):
         sometimes(0.6, "gamma", gamma)
     if name in ("MMMF", "MHMF"):
         unit = size**2 * n * p
-        sometimes(0.4, "beta", lambda: rng.choice([0.0, unit * _decades(rng, -6, 3)]))
+        sometimes(
+            0.4,
+            "weight_penalty",
+            lambda: rng.choice([0.0, unit * _decades(rng, -6, 3)]),
+        )
 
 
 def _graph(rng, n):

@@ -11,7 +11,7 @@ SHAPES = [(6, 9), (9, 5), (12, 4), (4, 12), (8, 8), (10, 7)]
 LAMS = [0.3, 1.0, 3.0, 10.0, 30.0]
 GAMMAS = [0.0, 1e-3, 0.05, 1.0, 10.0, 100.0, 1000.0]
 # Weights of FRPCAG that are one over the typical size of an entry.
-UNIT = {"gamma_samples": "unit", "gamma_features": "unit"}
+UNIT = {"gamma": "unit", "gamma_features": "unit"}
 
 
 @dataclass(frozen=True)

@@ -182,10 +182,10 @@ def test_an_entry_far_from_the_others_is_not_blamed_on_the_graph():
 
 def test_extreme_degrees_and_weights_are_blamed_on_themselves():
     graph = np.ones((12, 12)) - np.eye(12)
-    said = r"graph has degrees up to 1\.1e\+121, out of range for gamma_samples="
+    said = r"graph has degrees up to 1\.1e\+121, out of range for gamma="
     with pytest.raises(ValueError, match=said):
         FRPCAG(**UNIT, graph=1e120 * graph, laplacian="combinatorial").fit(X)
-    for name in ("gamma_samples", "gamma_features"):
+    for name in ("gamma", "gamma_features"):
         with pytest.raises(ValueError, match=rf"{name}=1e\+200 is out of range for X"):
             FRPCAG(**UNIT | {name: 1e200}).fit(X)
 
@@ -194,7 +194,7 @@ def test_messages_tell_the_largest_entry():
     data = 1e200 * X / np.abs(X).max()
     with pytest.raises(ValueError, match=r"X has entries of size 1e\+200, whose"):
         GLPCA().fit(data)
-    for model in (MMMF(beta=1.0), GLPCA(gamma=1.0)):
+    for model in (MMMF(weight_penalty=1.0), GLPCA(gamma=1.0)):
         said = "=1 is out of range for X, whose entries reach 1e-200; rescale X"
         with pytest.raises(ValueError, match=said):
             model.fit(1e-200 * X / np.abs(X).max())
@@ -408,7 +408,11 @@ MODEL_OPTIONS = [
     (MHMF(graphs=[A_COMPLEX]), ValueError, r"graphs\[0\] must be a KNNHypergraph"),
     (MMF(graph="near"), ValueError, "graph must be one of"),
     (MMF(graph=KNNHypergraph()), TypeError, "graph is a hypergraph, which only MHMF"),
-    (MMMF(beta=-1), ValueError, "beta must be a number of at least 0"),
+    (
+        MMMF(weight_penalty=-1),
+        ValueError,
+        "weight_penalty must be a number of",
+    ),
     (MMMF(graphs=[]), ValueError, "graphs must hold at least one graph, got an empty"),
     (MHMF(graphs=()), ValueError, "graphs must hold at least one graph, got an empty"),
     (MMMF(graphs=A), TypeError, r"graphs must be 'auto' or a list .* write \[graph\]"),
@@ -433,7 +437,7 @@ MODEL_OPTIONS = [
     (NCuts(12, drop_first=True), ValueError, "must be at most 11 for n_samples=12"),
     (LaplacianEigenmaps(12), ValueError, "must be at most 11 for n_samples=12"),
     (NCuts(graph=np.ones((5, 5))), ValueError, "graph has 5 vertices but X has 12"),
-    (FRPCAG(gamma_samples=-1), ValueError, "gamma_samples must be a number of at"),
+    (FRPCAG(gamma=-1), ValueError, "gamma must be a number of at"),
     (
         FRPCAG(gamma_features="x"),
         ValueError,

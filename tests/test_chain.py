@@ -365,7 +365,7 @@ def test_ordered_features_are_smoothed_by_a_chain(rng):
     X = truth + 0.3 * rng.standard_normal(truth.shape)
     hidden = rng.random(X.shape) < 0.1
     X[hidden] = np.nan
-    unit = {"gamma_samples": "unit", "gamma_features": "unit"}
+    unit = {"gamma": "unit", "gamma_features": "unit"}
     model = FRPCAG(**unit, feature_graph="chain").fit(X)
     found = model.feature_adjacency_.toarray()
     np.testing.assert_array_equal(found, expected(Chain(), range(120), 120))

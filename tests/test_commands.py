@@ -139,7 +139,7 @@ def test_gross_errors_are_found_and_the_rest_is_kept(folder):
         (["--model", "frpcag"], FRPCAG(graph="robust")),
         (
             ["--model", "frpcag", "--gamma", ".1", "--gamma-features", "0.02"],
-            FRPCAG(gamma_samples=0.1, gamma_features=0.02, graph="robust"),
+            FRPCAG(gamma=0.1, gamma_features=0.02, graph="robust"),
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -29,7 +29,7 @@ def small(k):
 def small_model(k, **options):
     _, rows, columns, kind, a, b = small(k)
     return FRPCAG(
-        gamma_samples=a,
+        gamma=a,
         gamma_features=b,
         graph=rows,
         feature_graph=columns,
@@ -96,7 +96,7 @@ def test_every_bound_on_the_way_is_a_bound():
 
 def test_without_smoothness_nothing_changes(rng):
     X = rng.standard_normal((12, 9))
-    model = FRPCAG(gamma_samples=0, gamma_features=0).fit(X)
+    model = FRPCAG(gamma=0, gamma_features=0).fit(X)
     np.testing.assert_array_equal(model.low_rank_, X)
     assert model.objective_ == 0
     assert model.gap_ == 0
@@ -107,14 +107,14 @@ def test_transposing_the_data_transposes_the_answer(rng):
     rows, columns = random_graph(rng, 15), random_graph(rng, 12)
     options = {"tol": 1e-8, "max_iter": 100_000}
     model = FRPCAG(
-        gamma_samples=0.5,
+        gamma=0.5,
         gamma_features=2.0,
         graph=rows,
         feature_graph=columns,
         **options,
     ).fit(X)
     other = FRPCAG(
-        gamma_samples=2.0,
+        gamma=2.0,
         gamma_features=0.5,
         graph=columns,
         feature_graph=rows,
@@ -149,7 +149,7 @@ def test_gross_errors_go_into_the_sparse_part(rng):
     X[wrong] += rng.choice([-3.0, 3.0], wrong.sum())
     chain = KNNGraph(4)
     model = FRPCAG(
-        gamma_samples=3.0,
+        gamma=3.0,
         gamma_features=3.0,
         graph=chain(np.linspace(0, 1, 60)[:, None]),
         feature_graph=chain(np.linspace(0, 1, 50)[:, None]),
@@ -192,13 +192,13 @@ def test_weights_of_subnormal_data_are_chosen(size):
     model = FRPCAG().fit(low_rank_of_size(size))
     assert model.gap_ <= 1e-3
     assert model.explained_ > 0.7
-    assert np.isfinite([model.gamma_samples_, model.gamma_features_]).all()
+    assert np.isfinite([model.gamma_, model.gamma_features_]).all()
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("weights", ["auto", "unit"])
 def test_data_that_overflow_are_refused_without_warnings(weights):
-    model = FRPCAG(gamma_samples=weights, gamma_features=weights)
+    model = FRPCAG(gamma=weights, gamma_features=weights)
     with pytest.raises(ValueError, match=r"of size 6.24e\+307: .* rescale X"):
         model.fit(low_rank_of_size(1e307))
 

@@ -92,7 +92,7 @@ def test_components_beyond_the_rank_are_orthonormal_and_empty(rng, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_graph_is_mmf(rng, shape):
     X, A = problem(rng, *shape)
-    one = MMMF(3, gamma=2.0, beta=0.7, graphs=[A]).fit(X)
+    one = MMMF(3, gamma=2.0, weight_penalty=0.7, graphs=[A]).fit(X)
     plain = MMF(3, gamma=2.0, graph=A).fit(X)
     np.testing.assert_allclose(one.embedding_, plain.embedding_, atol=1e-10)
     np.testing.assert_allclose(one.components_, plain.components_, atol=1e-10)
@@ -110,19 +110,21 @@ def mixture(rng):
 
 def test_weights_go_from_equal_to_the_smoothest_graph(rng):
     X, graphs = mixture(rng)
-    equal = MMMF(3, beta=1e12, graphs=graphs).fit(X)
+    equal = MMMF(3, weight_penalty=1e12, graphs=graphs).fit(X)
     np.testing.assert_allclose(equal.graph_weights_, 1 / 3, atol=1e-9)
-    for beta in (0.0, 1e-9):
-        chosen = MMMF(3, beta=beta, graphs=graphs).fit(X)
+    for weight_penalty in (0.0, 1e-9):
+        chosen = MMMF(3, weight_penalty=weight_penalty, graphs=graphs).fit(X)
         np.testing.assert_allclose(chosen.graph_weights_, [0, 1, 0], atol=1e-9)
         alone = MMF(3, graph=graphs[1]).fit(X)
         np.testing.assert_allclose(chosen.low_rank_, alone.low_rank_, atol=1e-6)
 
 
-@pytest.mark.parametrize("beta", [0.0, 5.0, 50.0, 500.0, "auto"])
-def test_the_objective_decreases_and_both_blocks_are_best(rng, beta):
+@pytest.mark.parametrize("weight_penalty", [0.0, 5.0, 50.0, 500.0, "auto"])
+def test_the_objective_decreases_and_both_blocks_are_best(rng, weight_penalty):
     X, graphs = mixture(rng)
-    model = MMMF(3, gamma=2.0, beta=beta, graphs=graphs, tol=1e-12).fit(X)
+    model = MMMF(
+        3, gamma=2.0, weight_penalty=weight_penalty, graphs=graphs, tol=1e-12
+    ).fit(X)
     assert np.all(np.diff(model.history_["objective"]) <= 1e-12 * model.objective_)
     alpha = model.graph_weights_
     assert alpha.sum() == pytest.approx(1)
@@ -130,7 +132,7 @@ def test_the_objective_decreases_and_both_blocks_are_best(rng, beta):
     laplacians = [laplacian(A) for A in graphs]
     Q, U = model.embedding_, model.components_.T
     Phi = sum(a * P for a, P in zip(alpha, laplacians, strict=True))
-    total = value(X, Phi, 2.0, Q, U) + model.beta_ * alpha @ alpha
+    total = value(X, Phi, 2.0, Q, U) + model.weight_penalty_ * alpha @ alpha
     assert model.objective_ == pytest.approx(total, rel=1e-9)
     plain = MMF(3, gamma=2.0, graph=lambda X: graphs[0]).fit(X)  # any model to compare
     assert value(X, Phi, 2.0, Q, U) <= value(
@@ -139,8 +141,10 @@ def test_the_objective_decreases_and_both_blocks_are_best(rng, beta):
     cost = 2.0 * np.array([np.sum(Q * (P @ Q)) for P in laplacians])
     for _ in range(500):
         other = rng.dirichlet(np.ones(3))
-        assert cost @ alpha + model.beta_ * alpha @ alpha <= (
-            cost @ other + model.beta_ * other @ other + 1e-9 * model.objective_
+        assert cost @ alpha + model.weight_penalty_ * alpha @ alpha <= (
+            cost @ other
+            + model.weight_penalty_ * other @ other
+            + 1e-9 * model.objective_
         )
 
 

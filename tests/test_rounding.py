@@ -48,7 +48,7 @@ def two_graph_objective(model, X, L):
     kind = model.laplacian
     rest = np.abs(X.astype(LONG) - L)
     value = np.sum(rest[~np.isnan(rest)])
-    value += model.gamma_samples_ * roughness(L, model.adjacency_, kind)
+    value += model.gamma_ * roughness(L, model.adjacency_, kind)
     return value + model.gamma_features_ * roughness(
         L.T, model.feature_adjacency_, kind
     )
@@ -97,7 +97,7 @@ def far(offset, dtype=np.float64, shape=(30, 20)):
 def test_no_bound_is_above_a_constant_matrix(offset, dtype, gamma):
     X = far(offset, dtype)
     model = FRPCAG(
-        gamma_samples=gamma,
+        gamma=gamma,
         gamma_features=gamma,
         graph=ring(30, 7.3),
         feature_graph=ring(20, 0.3),
@@ -118,7 +118,7 @@ def test_no_bound_is_above_a_constant_matrix(offset, dtype, gamma):
 def test_an_offset_takes_nothing_from_the_proof():
     """Timestamps: the same gap, and the same answer moved, at any offset."""
     options = {
-        "gamma_samples": 0.5,
+        "gamma": 0.5,
         "gamma_features": 0.5,
         "graph": ring(30),
         "feature_graph": ring(20),
@@ -144,7 +144,7 @@ def test_every_pair_of_components_has_its_own_offset(rng):
     offsets = np.zeros((12, 10))
     offsets[:5, :4], offsets[5:, :4], offsets[11] = 2.0**30, -(2.0**28), 2.0**26
     options = {
-        "gamma_samples": 0.5,
+        "gamma": 0.5,
         "gamma_features": 0.5,
         "graph": rows,
         "feature_graph": columns,
@@ -167,7 +167,7 @@ def test_roots_of_the_degrees_are_offsets_of_the_normalized_laplacian(rng):
     X = rng.standard_normal((14, 9))
     offset = 1e7 * np.outer(root, features)
     options = {
-        "gamma_samples": 1.0,
+        "gamma": 1.0,
         "gamma_features": 1.0,
         "graph": rows,
         "feature_graph": ring(9),
@@ -400,7 +400,7 @@ import rpcag
 X = np.abs(np.random.default_rng(0).standard_normal((30, 20))).clip(0, 5)
 models = dict(
     RPCA=rpcag.RPCA(lam="theory"),
-    FRPCAG=rpcag.FRPCAG(gamma_samples="unit", gamma_features="unit"),
+    FRPCAG=rpcag.FRPCAG(gamma="unit", gamma_features="unit"),
 )
 for name, size, dtype in {cases}:
     try:

@@ -65,8 +65,6 @@ def build(model: type, options: dict[str, Any]) -> BaseEstimator:
             lam = given.pop("lam")
             given["lams"] = lam if isinstance(lam, str) else [lam]
     takes = inspect.signature(model).parameters
-    if model is FRPCAG and "gamma" in given:
-        given["gamma_samples"] = given.pop("gamma")
     if given.get("gamma") == "auto" and takes["gamma"].default != "auto":
         del given["gamma"]
     for name in given:
@@ -186,7 +184,7 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
     }
     if "graph" in model.get_params(deep=False):
         given.setdefault("graph", "file")
-    resolved = ("lam", "gamma", "gamma_samples", "gamma_features", "beta")
+    resolved = ("lam", "gamma", "gamma_features", "beta", "weight_penalty")
     history = getattr(model, "history_", {})
     told = ("n_iter", "objective", "lower_bound", "gap")
     found: dict[str, Any] = {

@@ -20,14 +20,19 @@ from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.callers import user_stacklevel
 from rpcag.models.checks import check_components
-from rpcag.models.graph import check_edges
+from rpcag.models.graph import ModelGraph, check_edges
+from rpcag.models.progress import Monitor
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A model that gives every sample its coordinates, `embedding_`."""
 
     embedding_: np.ndarray
+    adjacency_: Any
+    laplacian_: Any
+    _graph: Any
     _graphs: list
+    _takes_missing = False
     _sample_names: Any = None  # of the rows of `fit`, to find them in a named graph
 
     def fit(self, X, y=None):
@@ -37,7 +42,32 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Fit the model to X and return the embedding of its rows."""
         return self.fit(X).embedding_.copy()
 
-    def _validate(self, X, reset, missing=False):
+    def transform(self, X, *, adjacency=None):
+        """Embedding of new rows: what the model would give them next to the old ones.
+
+        The fitted model does not change. A row of `fit`, with the same neighbors as
+        before, gets its fitted embedding. The embedding of any other row is bounded by
+        its own data and its neighbors (docs/new_data.md).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            NaN marks a missing entry, if the model takes these.
+        adjacency : array or sparse array of shape (n_new, n_samples), optional
+            Weights between the new rows and those of `fit`; a list of arrays, or None,
+            for a model with several graphs. By default the builder of the graph makes
+            them. For a precomputed graph they must be given here, or new rows are
+            embedded by themselves, where the model can do that.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+        """
+        check_is_fitted(self, "embedding_")
+        return self._transform(self._validate(X, reset=False), adjacency)
+
+    def _validate(self, X, reset):
+        missing = self._takes_missing
         if hasattr(X, "obs_names") and hasattr(X, "to_df"):
             raise TypeError(
                 "X is an AnnData object; pass its values, X.to_df() or X.layers[...] "
@@ -116,6 +146,15 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         # Dense weights to all fitted rows take ten arrays, not forty: a quarter.
         return max(X.shape[1], len(self.embedding_) // 4 if dense else 0)
 
+    def _build_graph(self, X: np.ndarray, monitor: Monitor | None = None) -> ModelGraph:
+        """The graph of the rows of X; sets the fitted attributes of the graph."""
+        kind = getattr(self, "laplacian", "normalized")
+        labels = self._sample_names
+        graph = ModelGraph(self.graph, X, kind, labels=labels, monitor=monitor)
+        self._graph = graph
+        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
+        return graph
+
     def _set_embedding(self, Q: np.ndarray, dtype) -> None:
         self.embedding_ = np.ascontiguousarray(Q, dtype=dtype)
         self._n_features_out = Q.shape[1]
@@ -128,6 +167,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self._takes_missing
         return tags
 
 
@@ -199,29 +239,6 @@ class FactorModel(MatrixModel):
             ) from error
         self._unit = unit
         return self
-
-    def transform(self, X, *, adjacency=None):
-        """Embedding of new rows: what the model would give them next to the old ones.
-
-        The directions and the rows of `fit` do not change. A row of `fit`, with the
-        same neighbors as before, gets its fitted embedding. The embedding of any other
-        row is bounded by its own data and its neighbors.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-        adjacency : array or sparse array of shape (n_new, n_samples), optional
-            Weights between the new rows and those of `fit`. By default the builder of
-            the graph makes them. For a precomputed graph they must be given here, or
-            new rows are embedded by themselves, where the model can do that.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-        """
-        check_is_fitted(self, "components_")
-        X = self._validate(X, reset=False)
-        return self._transform(X, adjacency)
 
     def _embed_rows(self, X, adjacency):
         return self._embed(X, X.astype(np.float64) / self._unit, adjacency)

@@ -83,6 +83,7 @@ class RPCAGCV(RPCAG):
     best_params_ : dict
     best_score_ : float
         Its ``mean_test_score``.
+    n_splits_ : int
     **others**
         As in `RPCAG`.
 
@@ -176,6 +177,7 @@ class RPCAGCV(RPCAG):
             self.best_params_ = self.cv_results_["params"][self.best_index_]
             score = self.cv_results_["mean_test_score"][self.best_index_]
             self.best_score_ = float(score)
+            self.n_splits_ = self.n_splits
             lam, gamma = self._parameters(X)
             builder = as_builder(self.graph)
             if gamma == 0 and builder is not None and not builder.by_order:

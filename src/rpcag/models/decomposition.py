@@ -26,6 +26,7 @@ class Decomposition(MatrixModel):
     X. Both attributes are None if X is not scaled.
     """
 
+    _takes_missing = True
     center_: np.ndarray | None = None
     scale_: np.ndarray | None = None
     _spread_of_features: Spread  # of the scaled X
@@ -101,9 +102,6 @@ class Decomposition(MatrixModel):
         if self.center_ is None or self.scale_ is None:
             return L
         return restore(L, self.center_, self.scale_)
-
-    def _validate(self, X, reset, missing=True):
-        return super()._validate(X, reset, missing)
 
     # Set if another model fits this one: the name to use in the log. Warnings and the
     # removal of the checkpoint are then left to the other model.
@@ -230,8 +228,3 @@ class Decomposition(MatrixModel):
             for name, column in zip(Progress._fields, columns, strict=True)
             if name != "stage" and None not in column
         }
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

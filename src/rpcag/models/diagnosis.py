@@ -94,7 +94,7 @@ def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
 
 def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
     """Warn of a poor fit, unless weights were given that may be the cause."""
-    names = ("lam", "gamma", "gamma_samples", "gamma_features")
+    names = ("lam", "gamma", "gamma_features")
     weights = (getattr(model, name, 0) for name in names)
     if all(weight in ("auto", 0) for weight in weights) and is_poor(choice):
         warnings.warn(

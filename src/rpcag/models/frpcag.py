@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rpcag.linalg.rounding import from_unit, in_unit, row_sizes
 from rpcag.linalg.threads import one_blas_thread_each
@@ -39,7 +38,7 @@ QUIET: dict[str, Any] = {"over": "ignore", "invalid": "ignore"}
 class FRPCAG(Decomposition):
     """Fast Robust PCA on graphs: smooth between samples and features, plus sparse.
 
-    minimize ||M o (X - L)||_1 + gamma_samples tr(L^T Phi_1 L)
+    minimize ||M o (X - L)||_1 + gamma tr(L^T Phi_1 L)
     + gamma_features tr(L Phi_2 L^T) over L,   S = X - L
 
     Phi_1 and Phi_2 are Laplacians of a graph between the rows and one between the
@@ -54,7 +53,7 @@ class FRPCAG(Decomposition):
     n_components : int, optional
         Maximum number of components of the embedding. By default the numerical rank of
         L. L itself is not cut.
-    gamma_samples, gamma_features : float, "auto" or "unit", default="auto"
+    gamma, gamma_features : float, "auto" or "unit", default="auto"
         Weights of the smoothness. "auto" hides some of the entries and chooses the
         weights that predict them best. "unit" is one over the typical size of an entry
         (the median size of those that are not zero, as a deviation). Larger values give
@@ -99,7 +98,7 @@ class FRPCAG(Decomposition):
         Numerical rank of L.
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features)
-    gamma_samples_, gamma_features_ : float
+    gamma_, gamma_features_ : float
     weights_ : GammaChoice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
@@ -143,7 +142,7 @@ class FRPCAG(Decomposition):
         self,
         n_components=None,
         *,
-        gamma_samples="auto",
+        gamma="auto",
         gamma_features="auto",
         graph="knn",
         feature_graph="knn",
@@ -155,7 +154,7 @@ class FRPCAG(Decomposition):
         callback=None,
     ):
         self.n_components = n_components
-        self.gamma_samples = gamma_samples
+        self.gamma = gamma
         self.gamma_features = gamma_features
         self.graph = graph
         self.feature_graph = feature_graph
@@ -178,7 +177,7 @@ class FRPCAG(Decomposition):
         X = self._validate(X, reset=True)
         if self.n_components is not None:
             check_number(self, "n_components", Integral, at_least=1)
-        check_auto_or_number(self, "gamma_samples", "unit")
+        check_auto_or_number(self, "gamma", "unit")
         check_auto_or_number(self, "gamma_features", "unit")
         check_scale(self)
         check_iterations(self)
@@ -186,13 +185,7 @@ class FRPCAG(Decomposition):
         check_observed(X)
         X = self._learn_scale(X)
         with np.errstate(**QUIET):
-            graph = ModelGraph(
-                self.graph,
-                X,
-                self.laplacian,
-                labels=self._sample_names,
-                monitor=Monitor.of(self, "graph"),
-            )
+            graph = self._build_graph(X, Monitor.of(self, "graph"))
             features = ModelGraph(
                 self.feature_graph,
                 np.ascontiguousarray(X.T),
@@ -218,11 +211,9 @@ class FRPCAG(Decomposition):
                 max_iter=self.max_iter,
                 watch=self._watch(),
             )
-        self._graph, self._features = graph, features
-        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.feature_adjacency_ = features.adjacency
         self.feature_laplacian_ = features.laplacian
-        self.gamma_samples_, self.gamma_features_ = gammas
+        self.gamma_, self.gamma_features_ = gammas
         self._unit = unit
         self._warn(result)
         self._name(X, result)
@@ -233,7 +224,7 @@ class FRPCAG(Decomposition):
         rules: dict[Any, float | None] = {"auto": None, "unit": 1 / typical}
         first, second = (
             rules[gamma] if isinstance(gamma, str) else float(gamma)
-            for gamma in (self.gamma_samples, self.gamma_features)
+            for gamma in (self.gamma, self.gamma_features)
         )
         self.weights_, self.explained_ = None, None
         if first is not None and second is not None:
@@ -267,7 +258,7 @@ class FRPCAG(Decomposition):
         self.weights_ = choice
         # NaN where nothing could be hidden.
         self.explained_ = None if math.isnan(choice.explained) else choice.explained
-        weights = f"gammas {choice.gamma_samples:.3g} and {choice.gamma_features:.3g}"
+        weights = f"gammas {choice.gamma:.3g} and {choice.gamma_features:.3g}"
         tell(
             self.verbose,
             f"{monitor.title}: {weights}; best of {len(choice.trials['error'])} pairs, "
@@ -275,7 +266,7 @@ class FRPCAG(Decomposition):
             "hidden entries",
         )
         warn_if_poor(self, X, choice)
-        return [choice.gamma_samples, choice.gamma_features]
+        return [choice.gamma, choice.gamma_features]
 
     def _solve(self, X, graphs, gammas, unit, *, tol, max_iter, watch):
         graph, features = graphs
@@ -323,37 +314,19 @@ class FRPCAG(Decomposition):
             history=tuple(in_units(progress) for progress in result.history),
         )
 
-    def transform(self, X, *, adjacency=None):
-        """Embedding of new rows, robust to gross errors and missing entries in them.
-
-        Every row x is split into l, smooth between the features and toward its
-        neighbors among the rows of `fit`, and a sparse rest: the model of `fit` with
-        all other rows fixed. The embedding is l in the directions of `components_`.
-        Let m be one where x is observed, else zero. Then ||m o l||_1 <= 2 ||m o x||_1,
-        or ||l|| is at most sqrt(2) times the norm of the longest neighbor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-            NaN marks a missing entry.
-        adjacency : array or sparse array of shape (n_new, n_samples), optional
-            Weights between the new rows and those of `fit`. By default the builder of
-            the graph makes them; for a precomputed graph there are none.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-        """
-        check_is_fitted(self, "components_")
-        X = self._validate(X, reset=False)
-        return self._transform(X, adjacency)
-
     def _embed_rows(self, X, adjacency):
+        """The model of `fit` for one row x, with all other rows fixed.
+
+        x is split into l, smooth between the features and toward its neighbors, and a
+        sparse rest. The embedding is l in the directions of `components_`. Let m be one
+        where x is observed, else zero. Then ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is
+        at most sqrt(2) times the norm of the longest neighbor.
+        """
         values = self._scaled(self.low_rank_).astype(np.float64) / self._unit
         ties = self._graph.ties(X, adjacency, values)
         if ties is None:
             ties = np.zeros(len(X)), np.zeros(X.shape)
-        a, b = (g * self._unit for g in (self.gamma_samples_, self.gamma_features_))
+        a, b = (g * self._unit for g in (self.gamma_, self.gamma_features_))
         L, unfinished = fista_rows(
             X.astype(np.float64) / self._unit,
             a * ties[0],
@@ -370,7 +343,7 @@ def _check_stiffness(
     gammas, graphs, unit: float, typical: float, largest: float
 ) -> None:
     """Refuse weights for which gamma Phi X is out of range."""
-    names = ("graph", "gamma_samples"), ("feature_graph", "gamma_features")
+    names = ("graph", "gamma"), ("feature_graph", "gamma_features")
     for name, gamma, part in zip(names, gammas, graphs, strict=True):
         top = float(row_sizes(part.laplacian).max(initial=0.0))
         if gamma > 0 and not top * (gamma * unit) < STIFFEST:

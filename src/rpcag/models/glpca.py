@@ -9,7 +9,6 @@ from rpcag.linalg.eigen import column_signs, largest_eigenvalue
 from rpcag.linalg.svt import spectral_norm
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import check_flag, check_iterations, check_number
-from rpcag.models.graph import ModelGraph
 from rpcag.models.table import About
 from rpcag.solvers.glpca import glpca, rglpca
 
@@ -25,7 +24,7 @@ class GLPCA(FactorModel):
     Parameters
     ----------
     n_components : int, default=2
-        At most min(n_samples, n_features).
+        Number of components, at most min(n_samples, n_features).
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given:
         gamma = beta / (1 - beta) * (largest eigenvalue of X X^T) / (that of Phi).
@@ -105,20 +104,21 @@ class GLPCA(FactorModel):
             check_number(self, "gamma", Real, at_least=0)
 
     def _fit(self, X, scaled, d, unit):
-        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
-        Phi = graph.laplacian
+        Phi = self._build_graph(X).laplacian
         top = largest_eigenvalue(Phi)
         self._constant = top if self.drop_constant else 0.0
         # Both terms are of degree two in X: gamma has the unit of X squared.
         ratio = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
         gamma = self._weight(scaled, ratio, unit)
-        Q, U = self._factorize(scaled, Phi, gamma, d)
+        Q, U = self._factorize(scaled, Phi, gamma, d, unit)
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
-        self._remember(scaled, Phi, gamma, Q, U, unit)
+        S = Q.T @ (Phi @ Q)
+        S += self._constant * len(Q) * np.outer(Q.mean(axis=0), Q.mean(axis=0))
+        value = self._loss(scaled - Q @ U.T) + gamma * float(np.trace(S))
+        self.objective_ = value * unit**self._degree
+        self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
         self._set_factors(Q, U * unit, X)
-        self._graph = graph
-        self.adjacency_, self.laplacian_ = graph.adjacency, Phi
 
     def _weight(self, scaled, ratio: float, unit: float) -> float:
         """gamma in units of the scaled data; sets `gamma_` and `beta_`."""
@@ -135,20 +135,12 @@ class GLPCA(FactorModel):
     def _degree_correction(self, scaled) -> float:
         return 1.0
 
-    def _factorize(self, scaled, Phi, gamma, d):
+    def _factorize(self, scaled, Phi, gamma, d, unit):
         self.n_iter_ = 1
         return glpca(scaled, Phi, gamma, d, self._constant)
 
-    def _roughness(self, Phi, Q):
-        """Q^T Phi Q, with the constant's share."""
-        mean = Q.mean(axis=0)
-        return Q.T @ (Phi @ Q) + self._constant * len(Q) * np.outer(mean, mean)
-
-    def _remember(self, scaled, Phi, gamma, Q, U, unit):
-        S = self._roughness(Phi, Q)
-        residual = float(np.sum((scaled - Q @ U.T) ** 2))
-        self.objective_ = (residual + gamma * float(np.trace(S))) * unit**2
-        self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
+    def _loss(self, R) -> float:
+        return float(np.sum(R**2))
 
     def _embed(self, X, scaled, adjacency):
         """Rows q of K Q - gamma Phi Q = Q Lambda, Lambda = U^T U - gamma Q^T Phi Q.
@@ -174,16 +166,9 @@ class GLPCA(FactorModel):
 
     def _least_squares(self, xU):
         """The embedding q of a row without the graph."""
-        U = self._scaled_U
-        gram = U.T @ U
-        # If U is rank deficient, many q fit: regularize to get the shortest.
-        gram += (1e-14 * np.trace(gram) or 1.0) * np.eye(len(gram))
-        return linalg.solve(gram, xU.T, assume_a="pos").T
-
-    def _limit(self, own):
-        """The larger of the norm of `own` and that of the longest row of fit."""
-        longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
-        return np.maximum(np.linalg.norm(own, axis=1), longest)
+        gram = self._scaled_U.T @ self._scaled_U
+        # If U is rank deficient, many q fit: take the shortest.
+        return xU @ np.linalg.pinv(gram, rcond=1e-14, hermitian=True)
 
     def _ties(self, X, adjacency):
         Q = self.embedding_.astype(np.float64)
@@ -211,7 +196,7 @@ class RGLPCA(GLPCA):
     Parameters
     ----------
     n_components : int, default=2
-        At most min(n_samples, n_features).
+        Number of components, at most min(n_samples, n_features).
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given. gamma is that of `GLPCA`
         divided by twice the median norm of a row of X: squares of that size weigh as
@@ -220,34 +205,25 @@ class RGLPCA(GLPCA):
         Weight of the smoothness, in the unit of X, instead of `beta`.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
-    laplacian : {"normalized", "combinatorial"}, default="normalized"
-    drop_constant : bool, default=False
+    laplacian, drop_constant
         As in `GLPCA`.
     tol : float, default=1e-4
-        Of the relative primal residual (between the two copies of the low-rank matrix)
-        and the relative dual one (its change, beside its multiplier).
+        Larger one of the relative primal and dual residuals at which to stop. The
+        primal one is the distance between the two copies of the low-rank matrix. The
+        dual one is the change of a copy relative to its multiplier.
     max_iter : int, default=1000
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         Q, with orthonormal columns, rotated so that the columns of U are orthogonal.
-    components_ : ndarray of shape (n_components, n_features)
-        U^T.
-    low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed when asked for.
-    n_components_ : int
-    gamma_, beta_ : float
-    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-    objective_ : float
     residual_ : float
         The larger of the two relative residuals at the end.
     history_ : dict of ndarray
         ``objective``, ``primal_residual`` and ``dual_residual`` of every iteration.
     n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    **others**
+        As in `GLPCA`.
 
     References
     ----------
@@ -303,7 +279,7 @@ class RGLPCA(GLPCA):
         self._norm = float(np.median(norms)) if norms.size else 1.0
         return 1 / (2 * self._norm)
 
-    def _factorize(self, scaled, Phi, gamma, d):
+    def _factorize(self, scaled, Phi, gamma, d, unit):
         start = glpca(scaled, Phi, 2 * self._norm * gamma, d, self._constant)
         result = rglpca(
             scaled,
@@ -315,7 +291,7 @@ class RGLPCA(GLPCA):
             max_iter=self.max_iter,
         )
         self.n_iter_ = max(len(result.history), 1)
-        columns = np.array(result.history).reshape(-1, 3).T
+        columns = (np.array(result.history).reshape(-1, 3) * [unit, 1, 1]).T
         names = ("objective", "primal_residual", "dual_residual")
         self.history_ = dict(zip(names, columns, strict=True))
         self.residual_ = max(result.history[-1][1:]) if result.history else 0.0
@@ -325,12 +301,8 @@ class RGLPCA(GLPCA):
         _, _, Rt = linalg.svd(result.U, full_matrices=False, check_finite=False)
         return result.Q @ Rt.T, result.U @ Rt.T
 
-    def _remember(self, scaled, Phi, gamma, Q, U, unit):
-        S = self._roughness(Phi, Q)
-        residual = float(np.linalg.norm(scaled - Q @ U.T, axis=1).sum())
-        self.objective_ = (residual + gamma * float(np.trace(S))) * unit
-        self.history_["objective"] = self.history_["objective"] * unit
-        self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
+    def _loss(self, R):
+        return float(np.linalg.norm(R, axis=1).sum())
 
     def _embed(self, X, scaled, adjacency):
         """With w = 1 / ||x - q U^T||, stationarity in U and Q reads for every row
@@ -342,21 +314,15 @@ class RGLPCA(GLPCA):
         is limited: ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||).
         """
         curvature, pull = self._ties(X, adjacency)
-        return self._reweighted(scaled, curvature, pull)
-
-    def _row_width(self, X, adjacency):
-        return max(super()._row_width(X, adjacency), self.n_components_**2)
-
-    def _reweighted(self, x, curvature, pull):
-        U, gamma = self._scaled_U, self._scaled_gamma
-        d = U.shape[1]
+        U, gamma, x = self._scaled_U, self._scaled_gamma, scaled
         gram = U.T @ U
         xU = x @ U
-        tie = 2 * gamma * (curvature[:, None, None] * np.eye(d) - self._S)
+        tie = 2 * gamma * (curvature[:, None, None] * np.eye(U.shape[1]) - self._S)
         q = self._least_squares(xU)
         if gamma == 0:
             return q
-        limit = self._limit(q)
+        longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
+        limit = np.maximum(np.linalg.norm(q, axis=1), longest)
         floor = 1e-9 * np.maximum(np.linalg.norm(x, axis=1), 1e-300)
         active = np.arange(len(x))
         for _ in range(200):
@@ -365,7 +331,9 @@ class RGLPCA(GLPCA):
             # Both sides times r = 1 / w: finite also where the residual vanishes.
             system = gram + r[:, :, None] * tie[active]
             right = xU[active] + 2 * gamma * r * pull[active]
-            new = _shortened(_solve(system, right), limit[active])
+            new = _solve(system, right)
+            norms = np.maximum(np.linalg.norm(new, axis=1), 1e-300)
+            new *= np.minimum(1, limit[active] / norms)[:, None]
             change = np.abs(new - q[active]).max(axis=1)
             q[active] = new
             active = active[change > 1e-10 * np.abs(new).max(axis=1)]
@@ -373,11 +341,8 @@ class RGLPCA(GLPCA):
                 break
         return q
 
-
-def _shortened(Q: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Q with rows scaled down that are longer than the limit."""
-    norms = np.linalg.norm(Q, axis=1)
-    return Q * np.minimum(1, limit / np.maximum(norms, 1e-300))[:, None]
+    def _row_width(self, X, adjacency):
+        return max(super()._row_width(X, adjacency), self.n_components_**2)
 
 
 def _solve(systems: np.ndarray, right: np.ndarray) -> np.ndarray:

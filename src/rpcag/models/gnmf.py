@@ -9,7 +9,6 @@ from sklearn.decomposition import NMF
 from rpcag.graphs.inputs import random_generator
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import check_iterations, check_number, check_stiffness
-from rpcag.models.graph import ModelGraph
 from rpcag.models.table import About
 from rpcag.solvers.gnmf import gnmf, nonnegative_rows
 
@@ -28,7 +27,7 @@ class GNMF(FactorModel):
     Parameters
     ----------
     n_components : int, default=2
-        At most min(n_samples, n_features).
+        Number of components, at most min(n_samples, n_features).
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is non-negative matrix
         factorization.
@@ -36,7 +35,7 @@ class GNMF(FactorModel):
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
     tol : float, default=1e-5
-        Relative decrease of the objective in one iteration at which to stop.
+        Relative decrease of the objective per iteration at which to stop.
     max_iter : int, default=1000
     random_state : int, RandomState or None, default=0
         Of the start, where its singular vectors are approximated.
@@ -111,7 +110,7 @@ class GNMF(FactorModel):
             )
 
     def _fit(self, X, scaled, d, unit):
-        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
+        graph = self._build_graph(X)
         check_stiffness(float(self.gamma), [graph.laplacian])
         result = gnmf(
             scaled,
@@ -123,8 +122,6 @@ class GNMF(FactorModel):
             null=graph.null,
         )
         self._set_factors(result.Q * unit, result.U, X)
-        self._graph = graph
-        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.gamma_ = float(self.gamma)
         self.objective_ = result.history[-1] * unit**2
         self.history_ = {"objective": np.array(result.history) * unit**2}

@@ -31,7 +31,7 @@ class MMF(FactorModel):
     Parameters
     ----------
     n_components : int, default=2
-        At most min(n_samples, n_features).
+        Number of components, at most min(n_samples, n_features).
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is PCA (of centered data).
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
@@ -85,7 +85,7 @@ class MMF(FactorModel):
         check_number(self, "gamma", Real, at_least=0)
 
     def _fit(self, X, scaled, d, unit):
-        graph = ModelGraph(self.graph, X, self.laplacian, labels=self._sample_names)
+        graph = self._build_graph(X)
         Phi, gamma = graph.laplacian, float(self.gamma)
         check_stiffness(gamma, [Phi])
         Q, U = mmf(scaled, Phi, gamma, d)
@@ -95,8 +95,6 @@ class MMF(FactorModel):
         rough = graph.null.without(Q)  # the rest of Q adds only rounding errors
         roughness = float(np.sum(rough * (Phi @ rough)))
         self._set_factors(Q * unit, U, X)
-        self._graph = graph
-        self.adjacency_, self.laplacian_ = graph.adjacency, Phi
         self.gamma_ = gamma
         self.objective_ = (residual + gamma * roughness) * unit**2
         self.n_iter_ = 1
@@ -127,7 +125,8 @@ class MMMF(MMF):
     """Multiple manifold matrix factorization: a mixture of graphs, weights learned.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
-    + beta ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,   1^T alpha = 1
+    + weight_penalty ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,
+    1^T alpha = 1
 
     Q and U by the closed form of `MMF`, then alpha by a projection onto the simplex, in
     turn; the objective decreases with every alternation. X is not centered.
@@ -135,10 +134,10 @@ class MMMF(MMF):
     Parameters
     ----------
     n_components : int, default=2
-        At most min(n_samples, n_features).
+        Number of components, at most min(n_samples, n_features).
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit.
-    beta : float or "auto", default="auto"
+    weight_penalty : float or "auto", default="auto"
         How evenly the graphs are weighted, in the unit of X squared: large values give
         equal weights, 0 chooses the smoothest graph. "auto" is gamma times the mean
         roughness tr(Q^T Phi_g Q) under equal weights.
@@ -146,9 +145,9 @@ class MMMF(MMF):
         Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
         neighbors, heat kernel, and with 10 by correlation.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
-    tol : float, default=1e-6
-        Relative decrease of the objective at which to stop.
-    max_iter : int, default=100
+    tol : float, default=1e-5
+        Relative decrease of the objective per iteration at which to stop.
+    max_iter : int, default=1000
 
     Attributes
     ----------
@@ -161,7 +160,7 @@ class MMMF(MMF):
     graph_weights_ : ndarray of shape (n_graphs,)
         alpha.
     n_components_ : int
-    gamma_, beta_ : float
+    gamma_, weight_penalty_ : float
     laplacians_ : list of csr_array or ndarray
     objective_ : float
     history_ : dict of ndarray
@@ -197,15 +196,15 @@ class MMMF(MMF):
         n_components=2,
         *,
         gamma=1.0,
-        beta="auto",
+        weight_penalty="auto",
         graphs="auto",
         laplacian="normalized",
-        tol=1e-6,
-        max_iter=100,
+        tol=1e-5,
+        max_iter=1000,
     ):
         self.n_components = n_components
         self.gamma = gamma
-        self.beta = beta
+        self.weight_penalty = weight_penalty
         self.graphs = graphs
         self.laplacian = laplacian
         self.tol = tol
@@ -213,7 +212,7 @@ class MMMF(MMF):
 
     def _check_options(self, X):
         super()._check_options(X)
-        check_auto_or_number(self, "beta")
+        check_auto_or_number(self, "weight_penalty")
         check_iterations(self)
 
     def _build_graphs(self, X) -> list:
@@ -256,8 +255,8 @@ class MMMF(MMF):
             [graph.laplacian for graph in graphs],
             float(self.gamma),
             None
-            if isinstance(self.beta, str)
-            else self._in_units("beta", scaled, unit),
+            if isinstance(self.weight_penalty, str)
+            else self._in_units("weight_penalty", scaled, unit),
             d,
             tol=float(self.tol),
             max_iter=self.max_iter,
@@ -267,32 +266,14 @@ class MMMF(MMF):
         self._graphs = graphs
         self.laplacians_ = [graph.laplacian for graph in graphs]
         self.graph_weights_ = result.weights
-        self.gamma_, self.beta_ = float(self.gamma), result.beta * unit**2
+        self.gamma_ = float(self.gamma)
+        self.weight_penalty_ = result.penalty * unit**2
         self.objective_ = result.history[-1] * unit**2
         self.history_ = {"objective": np.array(result.history) * unit**2}
         self.n_iter_ = len(result.history)
         if not result.converged:
             before = result.history[max(self.n_iter_ - 2, 0)]
             self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
-
-    def transform(self, X, *, adjacency=None):
-        """Embedding of new rows: what the model would give them next to the old ones.
-
-        The directions, the weights and the rows of `fit` stay as they are; a row of
-        `fit` gets its own embedding back.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-        adjacency : list of arrays of shape (n_new, n_samples), optional
-            Weights between the new rows and those of `fit`, for every graph; None
-            in the list, or for all, leaves them to the builder of the graph.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-        """
-        return super().transform(X, adjacency=adjacency)
 
     def _check_adjacency(self, X, adjacency):
         if adjacency is None:
@@ -319,47 +300,26 @@ class MHMF(MMMF):
     """Multiple hypergraph matrix factorization: a mixture of hypergraphs.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
-    + beta ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,   1^T alpha = 1
+    + weight_penalty ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,
+    1^T alpha = 1
 
     As `MMMF`, with Laplacians Phi_g = I - Dv^-1/2 H We De^-1 H^T Dv^-1/2 of
     hypergraphs, whose edges join any number of samples. X is not centered.
 
     Parameters
     ----------
-    n_components : int, default=2
-        At most min(n_samples, n_features).
-    gamma : float, default=1.0
-        Weight of the smoothness; it has no unit.
-    beta : float or "auto", default="auto"
+    n_components, gamma, weight_penalty, tol, max_iter
         As in `MMMF`.
     graphs : "auto" or list, default="auto"
         Hypergraphs: builders ``rpcag.graphs.KNNHypergraph``, or incidence arrays of
         shape (n_samples, n_edges), dense or sparse. "auto" is ``KNNHypergraph`` with 5,
-        10 and 20 neighbors.
-    tol : float, default=1e-6
-        Relative decrease of the objective at which to stop.
-    max_iter : int, default=100
+        10 and 20 neighbors. New rows join hypergraphs that were built here; nothing
+        joins them to one that was given as an incidence.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Q.
-    components_ : ndarray of shape (n_components, n_features)
-        U^T, with orthonormal rows.
-    low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed when asked for.
-    graph_weights_ : ndarray of shape (n_graphs,)
-        alpha.
-    n_components_ : int
-    gamma_, beta_ : float
-    laplacians_ : list of csr_array
-    objective_ : float
-    history_ : dict of ndarray
-        ``objective`` after every alternation.
-    n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    **all**
+        As in `MMMF`.
 
     References
     ----------
@@ -383,14 +343,14 @@ class MHMF(MMMF):
         n_components=2,
         *,
         gamma=1.0,
-        beta="auto",
+        weight_penalty="auto",
         graphs="auto",
-        tol=1e-6,
-        max_iter=100,
+        tol=1e-5,
+        max_iter=1000,
     ):
         self.n_components = n_components
         self.gamma = gamma
-        self.beta = beta
+        self.weight_penalty = weight_penalty
         self.graphs = graphs
         self.tol = tol
         self.max_iter = max_iter
@@ -402,25 +362,9 @@ class MHMF(MMMF):
             for g, graph in enumerate(self._listed(ensemble))
         ]
 
-    def transform(self, X, *, adjacency=None):
-        """Embedding of new rows: what the model would give them next to the old ones.
-
-        The directions, the weights and the rows of `fit` stay as they are; a row of
-        `fit` gets its own embedding back. New rows join hypergraphs that were built
-        here; nothing joins them to one that was given as an incidence.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-        adjacency : None
-            For models with graphs; hyperedges are not pairs.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-        """
+    def _check_adjacency(self, X, adjacency):
         if adjacency is not None:
             raise ValueError(
                 "adjacency is for models with graphs; MHMF has hypergraphs"
             )
-        return super().transform(X)
+        return super()._check_adjacency(X, None)

@@ -1,13 +1,12 @@
 """Models of the graph alone: normalized cuts and Laplacian eigenmaps."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.laplacian import degree_roots, inverse
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
 from rpcag.models.checks import check_components, check_flag, check_observed
-from rpcag.models.graph import ModelGraph, mean_of_neighbors
+from rpcag.models.graph import mean_of_neighbors
 from rpcag.models.table import About
 from rpcag.solvers.spectral import smoothest
 
@@ -23,6 +22,7 @@ class NCuts(Embedding):
     Parameters
     ----------
     n_components : int, default=2
+        Number of components, at most n_samples.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     drop_first : bool, default=False
@@ -63,6 +63,7 @@ class NCuts(Embedding):
     """
 
     _about = About(convex=False, factors=False, solution="eigenvectors")
+    _takes_missing = True
 
     def __init__(self, n_components=2, *, graph="knn", drop_first=False):
         self.n_components = n_components
@@ -78,12 +79,12 @@ class NCuts(Embedding):
             NaN marks a missing entry, which the distances of the graph skip.
         y : ignored
         """
-        X = self._validate(X, reset=True, missing=True)
+        X = self._validate(X, reset=True)
         check_observed(X)
         check_flag(self, "drop_first")
         first = int(self.drop_first)
         check_components(self, X, most=max(len(X) - first, 0))
-        graph = ModelGraph(self.graph, X, labels=self._sample_names)
+        graph = self._build_graph(X)
         root = degree_roots(graph.adjacency)
         used = self._vertices(root)
         if used.sum() <= first:
@@ -100,8 +101,6 @@ class NCuts(Embedding):
         Q = np.zeros((len(X), d))
         Q[used] = V[:, first:]
         self.eigenvalues_ = values[first:]
-        self._graph = graph
-        self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         self.objective_ = float(self.eigenvalues_.sum())
         self.n_iter_ = 1
         with np.errstate(over="ignore"):
@@ -115,31 +114,14 @@ class NCuts(Embedding):
         self._set_embedding(Q, X.dtype)
         return self
 
-    def transform(self, X, *, adjacency=None):
-        """Embedding of new rows: the eigenvectors, continued to them.
+    def _embed_rows(self, X, adjacency):
+        """The eigenvectors, continued to new rows by Nyström's formula.
 
         A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu),
-        which also defines values for new rows (Nyström's formula). Every coordinate is
-        clipped to the range of the fitted ones, since 1 - mu may be small. Rows without
-        neighbors are mapped to the origin.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-            NaN marks a missing entry.
-        adjacency : array or sparse array of shape (n_new, n_samples), optional
-            Weights between the new rows and those of `fit`. By default the builder of
-            the graph makes them.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
+        which also defines values for new rows. Every coordinate is clipped to the range
+        of the fitted ones, since 1 - mu may be small. Rows without neighbors are mapped
+        to the origin.
         """
-        check_is_fitted(self, "embedding_")
-        X = self._validate(X, reset=False, missing=True)
-        return self._transform(X, adjacency)
-
-    def _embed_rows(self, X, adjacency):
         Q = self.embedding_.astype(np.float64)
         A = self._graph.edges(X, adjacency)
         if A is None:
@@ -169,11 +151,6 @@ class NCuts(Embedding):
         """From orthonormal vectors to the model's, row by row."""
         return np.ones((len(root), 1))
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
 
 class LaplacianEigenmaps(NCuts):
     """Laplacian eigenmaps: the smoothest coordinates on a graph.
@@ -187,6 +164,7 @@ class LaplacianEigenmaps(NCuts):
     Parameters
     ----------
     n_components : int, default=2
+        Number of components, at most the number of samples with neighbors, minus one.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     drop_first : bool, default=True
@@ -198,14 +176,8 @@ class LaplacianEigenmaps(NCuts):
         Q.
     eigenvalues_ : ndarray of shape (n_components,)
         Of (D - A) q = mu D q, ascending.
-    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The Laplacian is the normalized one.
-    objective_ : float
-    n_iter_ : int
-        1: solved as an eigenproblem.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    **others**
+        As in `NCuts`.
 
     References
     ----------

@@ -9,7 +9,7 @@ PARAMETERS = (
     "lam",
     "gamma",
     "beta",
-    "gamma_samples",
+    "weight_penalty",
     "gamma_features",
 )
 GRAPHS = {
@@ -84,7 +84,7 @@ def list_models() -> list[ModelRow]:
     ...     print(row.model, "|", row.parameters, "|", row.graph, "|", row.convex)
     RPCA | n_components, lam | no | True
     RPCAG | n_components, lam, gamma | samples | True
-    FRPCAG | n_components, gamma_samples, gamma_features | samples and features | True
+    FRPCAG | n_components, gamma, gamma_features | samples and features | True
     """
     from rpcag.models import MODELS
 

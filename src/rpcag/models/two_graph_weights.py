@@ -27,18 +27,18 @@ class GammaChoice:
 
     Attributes
     ----------
-    gamma_samples, gamma_features : float
+    gamma, gamma_features : float
     explained, explained_error : float
         Share of the spread of the hidden entries that is predicted, and its standard
         error.
     trials : dict of ndarray
-        ``gamma_samples``, ``gamma_features`` and ``error`` of every candidate: the root
+        ``gamma``, ``gamma_features`` and ``error`` of every candidate: the root
         mean squared error of the hidden entries, truncated, in the unit of X.
     n_hidden, n_rows : int
         Entries that were predicted, and rows of X that were used.
     """
 
-    gamma_samples: float
+    gamma: float
     gamma_features: float
     explained: float
     explained_error: float
@@ -109,7 +109,7 @@ def choose_gammas(
         explained=explained,
         explained_error=spread_error,
         trials={
-            "gamma_samples": tried[:, 0],
+            "gamma": tried[:, 0],
             "gamma_features": tried[:, 1],
             "error": size * np.sqrt([errors[place] for place in places]),
         },

@@ -66,7 +66,7 @@ class Mixture(NamedTuple):
     Q: np.ndarray
     U: np.ndarray
     weights: np.ndarray
-    beta: float
+    penalty: float
     history: list[float]
     converged: bool
 
@@ -75,21 +75,21 @@ def mmmf(
     X: np.ndarray,
     laplacians: Sequence[Laplacian],
     gamma: float,
-    beta: float | None,
+    penalty: float | None,
     d: int,
     *,
     tol: float,
     max_iter: int,
 ) -> Mixture:
-    """MMF with Phi = sum_g alpha_g Phi_g, plus beta ||alpha||^2, alpha on the simplex.
+    """MMF with Phi = sum_g alpha_g Phi_g, plus b ||alpha||^2, alpha on the simplex.
 
     In turn: alpha, at first uniform, then Q and U by `mmf` for the mixture. With
-    t_g = tr(Q^T Phi_g Q) its objective gamma <t, alpha> + beta ||alpha||^2 is
-    beta ||alpha + gamma t / (2 beta)||^2 plus a constant, so alpha is a projection onto
-    the simplex; for beta = 0 the smoothest graph takes all. Both steps are exact: the
-    objective never increases.
+    t_g = tr(Q^T Phi_g Q) and the penalty b, the objective gamma <t, alpha> +
+    b ||alpha||^2 of alpha is b ||alpha + gamma t / (2 b)||^2 plus a constant, so alpha
+    is a projection onto the simplex. For b = 0 the smoothest graph takes all. Both
+    steps are exact: the objective never increases.
 
-    Without `beta`, it is gamma times the mean of the first t: a graph that is
+    By default the penalty is gamma times the mean of the first t: a graph that is
     smoother by a share s of that mean gains about s / 2 in weight.
     """
     alpha = np.full(len(laplacians), 1 / len(laplacians))
@@ -99,21 +99,21 @@ def mmmf(
     while not converged and len(history) < max_iter:
         Q, U = mmf(X, mix(laplacians, alpha), gamma, d)
         t = np.array([float(np.sum(Q * (Phi @ Q))) for Phi in laplacians])
-        if beta is None:
-            beta = gamma * float(t.mean())
+        if penalty is None:
+            penalty = gamma * float(t.mean())
         fit = float(np.sum((X - Q @ U.T) ** 2))
-        history.append(fit + gamma * float(t @ alpha) + beta * float(alpha @ alpha))
-        better = _weights(gamma * t, beta)
+        history.append(fit + gamma * float(t @ alpha) + penalty * float(alpha @ alpha))
+        better = _weights(gamma * t, penalty)
         gain = gamma * float(t @ (alpha - better))
-        gain += beta * float(alpha @ alpha - better @ better)
+        gain += penalty * float(alpha @ alpha - better @ better)
         if len(history) > 1:
             gain = max(gain, history[-2] - history[-1])
         # Q and U belong to alpha: it moves only if they are to be found anew.
         converged = gain <= max(tol * history[-1], rounding)
         if not converged and len(history) < max_iter:
             alpha = better
-    assert beta is not None
-    return Mixture(Q, U, alpha, beta, history, converged)
+    assert penalty is not None
+    return Mixture(Q, U, alpha, penalty, history, converged)
 
 
 def mix(laplacians: Sequence[Laplacian], alpha: np.ndarray) -> Laplacian:
@@ -125,12 +125,12 @@ def mix(laplacians: Sequence[Laplacian], alpha: np.ndarray) -> Laplacian:
     return total
 
 
-def _weights(cost: np.ndarray, beta: float) -> np.ndarray:
+def _weights(cost: np.ndarray, penalty: float) -> np.ndarray:
     if np.ptp(cost) == 0:
         return np.full(len(cost), 1 / len(cost))
-    if beta <= np.finfo(float).eps * cost.max():
+    if penalty <= np.finfo(float).eps * cost.max():
         return (np.arange(len(cost)) == cost.argmin()).astype(np.float64)
-    return project_simplex(-cost / (2 * beta))
+    return project_simplex(-cost / (2 * penalty))
 
 
 def project_simplex(v: np.ndarray) -> np.ndarray:

@@ -185,7 +185,7 @@ class BackgroundModel:
         if self.model == "rpcag":
             return RPCAG(lam=lam, gamma=gamma, **options)
         pixels = pixel_graph(*self.shape_)
-        weights = {"gamma_samples": gamma, "gamma_features": "unit"}
+        weights = {"gamma": gamma, "gamma_features": "unit"}
         return FRPCAG(**weights, feature_graph=pixels, **options)
 
     def _still(self, X: np.ndarray) -> np.ndarray:

@@ -409,7 +409,7 @@ def _facts(
         "frames_per_second_of_video": float(source.rate),
         "model": type(fit).__name__,
         "lam": _number(getattr(fit, "lam_", None)),
-        "gamma": _number(getattr(fit, "gamma_", getattr(fit, "gamma_samples_", None))),
+        "gamma": _number(getattr(fit, "gamma_", None)),
         "tol": options.tol,
         "status": fit.status_,
         "certified_gap": _number(fit.gap_),
