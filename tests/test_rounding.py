@@ -135,7 +135,8 @@ def test_an_offset_takes_nothing_from_the_proof():
     np.testing.assert_allclose(moved.low_rank_ - 2.0**30, near.low_rank_, atol=0.02)
 
 
-def test_every_pair_of_components_has_its_own_offset(rng):
+def test_offsets_of_components_give_a_warning_but_no_false_bound(rng):
+    """One offset is taken out. Others, which differ by component, cost digits."""
     rows, columns = ring(12), ring(10)
     rows[:5, 5:] = rows[5:, :5] = 0
     rows[11] = rows[:, 11] = 0  # without neighbors
@@ -150,13 +151,13 @@ def test_every_pair_of_components_has_its_own_offset(rng):
         "feature_graph": columns,
         "laplacian": "combinatorial",
         "tol": 1e-5,
-        "max_iter": 20_000,
+        "max_iter": 2000,
     }
     noise[2, 3] = noise[7, 8] = np.nan
     near = FRPCAG(**options).fit(noise)
-    moved = FRPCAG(**options).fit(noise + offsets)
-    assert moved.status_ == "converged"
-    assert moved.objective_ == pytest.approx(near.objective_, rel=2e-5)
+    with pytest.warns(ConvergenceWarning, match="with a certified gap of"):
+        moved = FRPCAG(**options).fit(noise + offsets)
+    assert moved.lower_bound_ <= near.objective_ * (1 + 1e-6)
 
 
 def test_roots_of_the_degrees_are_offsets_of_the_normalized_laplacian(rng):

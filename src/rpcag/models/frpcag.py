@@ -26,7 +26,7 @@ from rpcag.models.progress import Monitor, tell
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.solvers.fista import Centered, fista, fista_rows
-from rpcag.terms import Constants, TwoGraphSmoothness
+from rpcag.terms import TwoGraphSmoothness
 
 # Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100
@@ -273,7 +273,7 @@ class FRPCAG(Decomposition):
         a, b = (gamma * unit for gamma in gammas)
         smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
         self._top = smooth.top_columns
-        data = Centered(in_unit(X, unit), Constants(graph.null, features.null))
+        data = Centered(in_unit(X, unit), graph.null, features.null)
         # Start from X, but not from gross errors: smoothing would spread them, and
         # every step takes back no more than one over the Lipschitz constant.
         reach = X.dtype.type(10 * typical_size(data.array))

@@ -1,83 +1,96 @@
 """The l1 distance to the data plus smoothness on two graphs, by FISTA."""
 
 import math
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
-from rpcag.linalg.blocks import BLOCK, blocks
-from rpcag.linalg.rounding import UNIT, total, total_error
+from rpcag.linalg.blocks import BLOCK, blocks, row_blocks
+from rpcag.linalg.null_space import NullSpace
+from rpcag.linalg.rounding import UNIT, total_error
 from rpcag.linalg.shifted import Laplacian
 from rpcag.losses import L1
 from rpcag.solvers.certificates import Certificates, dual_value
 from rpcag.solvers.result import Progress, Result, Status
-from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness, add_row_products
+from rpcag.terms.two_graphs import TwoGraphSmoothness, add_row_products
 
 # ||R||_1. The box of `Centered` is derived for it.
 LOSS = L1(1.0)
+# The median of the data is subtracted if it is more than this many deviations from
+# zero. A smaller one costs at most one digit.
+FAR = 10.0
+# Rows from which the median is computed. More cost time and gain little.
+SAMPLE = 256
 
 
 class Centered:
-    """X, and X - T for the solver, with T constant on every pair of components.
+    """X, and X - T for the solver, with T = c u v^T, on which the smoothness vanishes.
 
-    h(L) = h(L - T), so L - T solves the problem of X - T. If X is far from zero,
-    cancellation in inner products with X would cost more digits than a gap has. Inner
-    products with X - T avoid this.
+    u and v are the roots of the null spaces of the two Laplacians. h(L) = h(L - T), so
+    L - T solves the problem of X - T. If X is far from zero, cancellation in inner
+    products with X would cost more digits than a gap has. Inner products with X - T
+    avoid this.
 
     Attributes
     ----------
     array : ndarray
         X - T in the precision of X.
+    box : float
+        b with |X - T| <= b u v^T on observed entries. A minimizer is inside: the
+        smoothness is a sum of squared differences of L_ij / (u_i v_j) over edges, and
+        clipping these ratios to those of X - T increases neither the differences nor
+        the distances to X - T.
     """
 
-    def __init__(self, X: np.ndarray, constants: Constants) -> None:
-        self.X, self.constants = X, constants
-        self.C = constants.medians(X)
-        self.array = X
-        if self.C.any():
-            self.array = np.empty_like(X)
-            for rows in _row_blocks(X):
-                self.array[rows] = self.values(rows)[0]
+    def __init__(self, X: np.ndarray, rows: NullSpace, columns: NullSpace) -> None:
+        self.X, self.u, self.v = X, rows.root, columns.root
+        # Relative rounding of T; none where u and v are ones.
+        roots = rows.rounding + columns.rounding
+        self.rounding = roots + 4 * UNIT if roots > 0 else 0.0
+        self.c = self._median()
+        self.array = X if self.c == 0 else np.empty_like(X)
+        self.box = 0.0
+        for part in row_blocks(X.shape):
+            x, _, error = self.values(part)
+            if self.c != 0:
+                self.array[part] = np.where(np.isnan(X[part]), np.nan, x)
+            ratios = (np.abs(x) + error) / self.u[part, None] / self.v
+            self.box = max(self.box, float(ratios.max(initial=0.0)))
+        self.box *= 1 + 2 * self.rounding + 8 * UNIT
 
-    def values(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Some rows of X - T in double precision, and a bound on their rounding."""
-        x = self.X[rows].astype(np.float64)
-        if not self.C.any():
-            return x, np.zeros_like(x)
-        T = self.constants.at(self.C, rows)
-        x -= T
-        return x, self.constants.rounding * np.abs(T) + UNIT * np.abs(x)
+    def _median(self) -> float:
+        """c with about half of X on either side of T, if that is far from zero."""
+        some = np.s_[:: -(-len(self.X) // SAMPLE)]
+        ratios = self.X[some].astype(np.float64) / self.u[some, None] / self.v
+        ratios = ratios[np.isfinite(ratios)]
+        if ratios.size == 0:
+            return 0.0
+        center = float(np.median(ratios))
+        is_far = abs(center) > FAR * np.median(np.abs(ratios - center))
+        return center if is_far else 0.0
 
-    def box(self) -> np.ndarray:
-        """B with |X - T| <= B u v^T on observed entries: a minimizer is inside.
+    def offset(self, rows: slice) -> np.ndarray:
+        """Some rows of T."""
+        return self.c * self.u[rows, None] * self.v
 
-        The smoothness is a sum of squared differences of L_ij / (u_i v_j) over edges.
-        Clipping these ratios to where those of X - T lie, component by component,
-        increases neither the differences nor the distances to X - T.
+    def values(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Some rows of X - T in double precision, 0 where X is missing.
+
+        Also where X is observed, and a bound on the rounding errors there.
         """
-        B = np.zeros(self.constants.shape)
-        for rows in _row_blocks(self.X):
-            x, error = self.values(rows)
-            sizes = np.nan_to_num(np.abs(x) + error, nan=0.0)
-            self.constants.widen(B, sizes, rows)
-        return B * (1 + 2 * self.constants.rounding + 8 * UNIT)
+        x = self.X[rows].astype(np.float64)
+        seen = ~np.isnan(x)
+        if self.c == 0:
+            return np.where(seen, x, 0.0), seen, np.zeros_like(x)
+        T = self.offset(rows)
+        x = np.where(seen, x - T, 0.0)
+        return x, seen, seen * (self.rounding * np.abs(T) + UNIT * np.abs(x))
 
     def restored(self, L: np.ndarray) -> np.ndarray:
         """L + T in the precision of X; X itself where L is X - T."""
-        if not self.C.any():
-            return L
-        for rows in _row_blocks(L):
+        for rows in row_blocks(L.shape) if self.c != 0 else ():
             same = L[rows] == self.array[rows]
-            L[rows] = L[rows] + self.constants.at(self.C, rows)
-            np.copyto(L[rows], self.X[rows], where=same)
-        return L
-
-    def removed(self, L: np.ndarray) -> np.ndarray:
-        """L - T in double precision."""
-        L = L.astype(np.float64)
-        for rows in _row_blocks(L):
-            L[rows] -= self.constants.at(self.C, rows)
+            L[rows] = np.where(same, self.X[rows], L[rows] + self.offset(rows))
         return L
 
 
@@ -106,23 +119,20 @@ def fista(
 
     Certificate: let D = grad h(L) = 2 A L and q = <L, A L>. A tangent of h is below it:
     h(Z) >= s <D, Z> - s^2 q for every Z and s. There is a minimizer Z with |Z| <= B,
-    the box of `Centered.box`. Minimizing |x - z| + s d z over the entries of such a Z
-    gives two lower bounds on the optimum. The best bound so far is kept:
+    the box b u v^T of `Centered`. Minimizing |x - z| + s d z over the entries of such a
+    Z gives a lower bound on the optimum for every s with |s D| <= 1 on observed
+    entries. The best bound so far is kept:
 
-        s with |s D| <= 1 on observed entries:
-            s (sum over observed of d x - sum over missing of |d| B) - s^2 q
-        s = 1:
-            sum over observed of clip(d, -1, 1) x - max(|d| - 1, 0) B
-            - sum over missing of |d| B - q
+        s (sum over observed of d x - sum over missing of |d| B) - s^2 q
 
     Rounding: the computed gradient is 2 A L + E, with |E| <= e entry by entry
-    (`TwoGraphSmoothness.gradient_error`). With it for D the bounds are too large by at
+    (`TwoGraphSmoothness.gradient_error`). With it for D the bound is too large by at
     most s <E, Z> + s^2 <E, L> / 2, and sum |E Z| is at most
 
         sum over observed of e |x| + max(e) F + sum over missing of e B,
 
     since the l1 distance of the minimizer to X is at most F, the objective of any
-    matrix. This is subtracted from the bounds. So are the rounding errors of X - T,
+    matrix. This is subtracted from the bound. So are the rounding errors of X - T,
     which change the loss by at most their sum, and the rounding errors of the sums.
 
     Parameters
@@ -142,22 +152,19 @@ def fista(
     gradient = smooth.gradient(L, np.empty_like(L))
     gradient_before = gradient.copy()
     step = 1 / smooth.lipschitz if smooth.lipschitz > 0 else 1.0
-    certificate = _Certificate(data, smooth, tol)
+    certificates = Certificates(tol)
     t = 1.0
     momentum = 0.0
     next_check = 1
     status: Status = "max_iter"
     n_iter = 0
-    while n_iter < max_iter:
+    while status == "max_iter" and n_iter < max_iter:
         n_iter += 1
         against, change, size = _advance(
             X, has_missing, L, before, gradient, gradient_before, step, momentum
         )
         L, before = before, L
-        gradient, gradient_before = (
-            smooth.gradient(L, gradient_before),
-            gradient,
-        )
+        gradient, gradient_before = smooth.gradient(L, gradient_before), gradient
         if not math.isfinite(change):
             raise FloatingPointError(
                 f"the solver left the range of {X.dtype} in iteration {n_iter}"
@@ -169,29 +176,29 @@ def fista(
             t, momentum = longer, (t - 1) / longer
         moved = math.sqrt(change / size) if size > 0 else 0.0
         if n_iter >= next_check or n_iter == max_iter:
-            progress = certificate.check(n_iter, L, gradient, moved)
+            progress = _certify(certificates, data, smooth, L, gradient, n_iter, moved)
             next_check = n_iter + max(5, n_iter // 10)
-            if certificate.ledger.is_contradicted:
+            if certificates.is_contradicted:
                 status = "numerical_error"
             elif progress.gap <= tol:
                 status = "converged"
             elif moved <= 4 * float(np.finfo(X.dtype).eps):
                 status = "stalled"
         else:
-            progress = certificate.ledger.history[-1]._replace(
+            progress = certificates.history[-1]._replace(
                 n_iter=n_iter, primal_residual=moved
             )
         if callback is not None and callback(progress) and status == "max_iter":
             status = "stopped"
-        if status != "max_iter":
-            break
-    if certificate.ledger.history[-1].n_iter != n_iter:
-        certificate.check(n_iter, L, gradient, moved)
+    if certificates.history[-1].n_iter != n_iter:
+        _certify(certificates, data, smooth, L, gradient, n_iter, moved)
     L = data.restored(L)
-    if data.C.any():
-        certificate.check_rounded(n_iter, L, moved)
-    last = certificate.ledger.history[-1]
-    if certificate.ledger.is_contradicted:
+    if data.c != 0:  # certify L as it was rounded
+        centered = L - data.offset(slice(None))
+        gradient = smooth.gradient(centered, np.empty(L.shape))
+        _certify(certificates, data, smooth, centered, gradient, n_iter, moved)
+    last = certificates.history[-1]
+    if certificates.is_contradicted:
         status = "numerical_error"
     elif status == "converged" and last.gap > tol:
         status = "stalled"  # rounding L + T made the gap larger
@@ -206,7 +213,7 @@ def fista(
         rank=None,
         status=status,
         basis=None,
-        history=tuple(certificate.ledger.history),
+        history=tuple(certificates.history),
         state=None,
     )
 
@@ -242,110 +249,51 @@ def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentu
     return against, change, size
 
 
-class _Sums(NamedTuple):
-    """Parts of the objective and the bounds: rows of (sum, sum of absolute values)."""
-
-    parts: np.ndarray
-    largest: float  # of |d| on observed entries
-    off: float  # of e there
-    n_blocks: int
-
-
-# The rows of `_Sums.parts`.
-DISTANCE, QUADRATIC, LINEAR, CLIPPED, BEYOND, OUTSIDE, OFF_X, OFF_L, OFF_Z = range(9)
-
-
-class _Certificate:
-    """Objectives and lower bounds: see `fista`."""
-
-    def __init__(self, data: Centered, smooth: TwoGraphSmoothness, tol: float) -> None:
-        self.data, self.smooth = data, smooth
-        self.box = data.box()
-        self.ledger = Certificates(tol)
-
-    def check(self, n_iter: int, L, D, moved: float) -> Progress:
-        """Certify L - T by its gradient D."""
-        if D.dtype != np.float64:  # e is valid for double precision only
-            D = self.smooth.gradient(L, np.empty(L.shape))
-        sums = self.sums(L, D)
-        objective, slack = self.objective(sums)
-        bound = self.bound(sums, objective + slack)
-        residuals = moved, max(sums.largest - 1, 0.0)
-        return self.ledger.record(n_iter, objective, slack, bound, residuals, None)
-
-    def check_rounded(self, n_iter: int, L, moved: float) -> Progress:
-        """Certify the rounded answer L by the best bound so far."""
-        L = self.data.removed(L)
-        sums = self.sums(L, self.smooth.gradient(L, np.empty(L.shape)))
-        objective, slack = self.objective(sums)
-        residuals = moved, self.ledger.history[-1].dual_residual
-        return self.ledger.record(n_iter, objective, slack, 0.0, residuals, None)
-
-    def objective(self, sums: _Sums) -> tuple[float, float]:
-        """The objective and a bound on its rounding error."""
-        (distance, quadratic), sizes = sums.parts[:2, 0], sums.parts[:2, 1]
-        slack = total_error(sizes.sum(), sums.n_blocks)
-        slack += float(sums.parts[OFF_X, 0] + sums.parts[OFF_L, 0])
-        return float(distance + max(quadratic, 0.0)), slack
-
-    def bound(self, sums: _Sums, above: float) -> float:
-        """The better lower bound; `above` is an upper bound on the optimum."""
-        values, sizes = sums.parts[:, 0], sums.parts[:, 1]
-        quadratic = values[QUADRATIC] + values[OFF_L]
-        quadratic += total_error(sizes[QUADRATIC], sums.n_blocks)
-        quadratic = max(quadratic, 0.0)
-        lost = values[OFF_X] + values[OFF_Z] + sums.off * above
-        lost *= 1 + (sums.n_blocks + 100) * UNIT
-        first = values[LINEAR] - values[OUTSIDE] - lost
-        first -= total_error(sizes[LINEAR] + sizes[OUTSIDE], sums.n_blocks)
-        second = values[CLIPPED] - values[BEYOND] - values[OUTSIDE] - lost
-        size = sizes[CLIPPED] + sizes[BEYOND] + sizes[OUTSIDE]
-        second -= total_error(size, sums.n_blocks)
-        return max(
-            dual_value(-first, quadratic, sums.largest),
-            float(second - quadratic - 4 * UNIT * (size + quadratic)),
-        )
-
-    def sums(self, L, D) -> _Sums:
-        rows_error, columns_top, columns_error, rows_top = self.smooth.gradient_error(L)
-        parts, largest, off, count = np.zeros((9, 2)), 0.0, 0.0, 0
-        for rows in _row_blocks(L):
-            x, delta = self.data.values(rows)
-            l, d = L[rows].astype(np.float64), D[rows]
-            box = self.data.constants.at(self.box, rows)
-            e = rows_error[rows, None] * columns_top
-            e += rows_top[rows, None] * columns_error
-            parts[QUADRATIC] += total(l * d) / 2
-            parts[OFF_L] += total(e * l)[1] / 2
-            missing = np.isnan(x)
-            if missing.any():
-                outward = box[missing] * np.abs(d[missing])
-                parts[OUTSIDE] += total(outward)
-                parts[OFF_Z] += total(e[missing] * box[missing])
-                x, l, d, e, box, delta = (
-                    part[~missing] for part in (x, l, d, e, box, delta)
-                )
-            excess = np.abs(d)
-            largest = max(largest, float(excess.max(initial=0.0)))
-            off = max(off, float(e.max(initial=0.0)))
-            excess -= 1
-            parts[DISTANCE] += total(x - l)[1]
-            parts[OFF_X] += total(delta)
-            parts[OFF_Z] += total(e * x)[1]
-            parts[LINEAR] += total(d * x)
-            if largest > 1:
-                np.maximum(excess, 0, out=excess)
-                parts[BEYOND] += total(excess * box)
-                d = LOSS.project(d, 1.0)
-            parts[CLIPPED] += total(d * x)
-            count += 1
-        return _Sums(parts, largest, off, count)
-
-
-def _row_blocks(A: np.ndarray) -> Iterator[slice]:
-    step = max(1, BLOCK // A.shape[1])
-    for start in range(0, len(A), step):
-        yield slice(start, min(start + step, len(A)))
+def _certify(
+    certificates: Certificates,
+    data: Centered,
+    smooth: TwoGraphSmoothness,
+    L: np.ndarray,
+    D: np.ndarray,
+    n_iter: int,
+    moved: float,
+) -> Progress:
+    """Record the objective at L - T and the bound that its gradient D proves."""
+    if D.dtype != np.float64:  # the bound on its errors is for double precision
+        D = smooth.gradient(L, np.empty(L.shape))
+    rows_error, columns_top, columns_error, rows_top = smooth.gradient_error(L)
+    sums, size, largest, off, n_blocks = np.zeros(7), 0.0, 0.0, 0.0, 0
+    for rows in row_blocks(L.shape):
+        x, seen, shifted = data.values(rows)
+        l, d = L[rows].astype(np.float64), D[rows]
+        box = np.where(seen, 0.0, data.box * data.u[rows, None] * data.v)
+        e = rows_error[rows, None] * columns_top
+        e += rows_top[rows, None] * columns_error
+        terms = [
+            seen * np.abs(x - l),
+            l * d / 2,
+            d * x,
+            np.abs(d) * box,
+            shifted,
+            e * np.abs(l) / 2,
+            e * (np.abs(x) + box),
+        ]
+        sums += [term.sum() for term in terms]
+        size += sum(float(np.abs(term).sum()) for term in terms)
+        largest = max(largest, float((seen * np.abs(d)).max(initial=0.0)))
+        off = max(off, float((seen * e).max(initial=0.0)))
+        n_blocks += 1
+    distance, quadratic, linear, outside, shift, off_l, off_z = sums.tolist()
+    rounding = total_error(size, n_blocks)
+    objective, slack = distance + max(quadratic, 0.0), rounding + shift + off_l
+    lost = rounding + shift + off_z + off * (objective + slack)
+    bound = dual_value(
+        outside + lost * (1 + (n_blocks + 100) * UNIT) - linear,
+        max(quadratic + off_l + rounding, 0.0),
+        largest,
+    )
+    residuals = moved, max(largest - 1, 0.0)
+    return certificates.record(n_iter, objective, slack, bound, residuals, None)
 
 
 def fista_rows(

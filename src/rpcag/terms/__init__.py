@@ -18,10 +18,9 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimizer over P of
 from rpcag.terms.data import DataTerm, L1Loss
 from rpcag.terms.nuclear import NuclearNorm
 from rpcag.terms.smoothness import FeatureSmoothness, GraphSmoothness
-from rpcag.terms.two_graphs import Constants, TwoGraphSmoothness
+from rpcag.terms.two_graphs import TwoGraphSmoothness
 
 __all__ = [
-    "Constants",
     "DataTerm",
     "FeatureSmoothness",
     "GraphSmoothness",
