@@ -79,18 +79,6 @@ class KNNGraph(GraphBuilder):
         self.approximate = approximate
         self.random_state = random_state
 
-    def neighbors(self, X, mask=None):
-        """Indices and RMS distances of the neighbors of every row, nearest first.
-
-        Neighbors at an infinite distance (no common feature) are none.
-        """
-        X = check_rows(X)
-        self._check(X)
-        k = min(self.n_neighbors, len(X) - 1)
-        if k < 1:
-            return np.empty((len(X), 0), int), np.empty((len(X), 0))
-        return self._search(self._prepare(X, mask), k)
-
     def reach(self, X, mask=None) -> Reach:
         """Nearest neighbors of new rows in the graph, and whose neighbors they are.
 

@@ -38,15 +38,6 @@ def total_error(size: float, n_blocks: int) -> float:
     return (PAIRWISE + n_blocks) * UNIT * float(size)
 
 
-def rounded_down(number: float, dtype: Any) -> Any:
-    """The largest number of this type that is not above `number`."""
-    kind = np.dtype(dtype).type
-    rounded = kind(number)
-    if float(rounded) > number:  # in double precision, which both numbers have
-        rounded = np.nextafter(rounded, kind(-np.inf))
-    return rounded
-
-
 def in_unit(X: np.ndarray, unit: float) -> np.ndarray:
     """X / unit, exactly, for a power of two; 1 / unit itself could overflow."""
     return np.ldexp(X, 1 - math.frexp(unit)[1])

@@ -271,16 +271,10 @@ class FactorModel(MatrixModel):
         with np.errstate(over="ignore", invalid="ignore"):
             embedding = np.ascontiguousarray(Q, dtype=X.dtype)
             components = np.ascontiguousarray(U.T, dtype=X.dtype)
-            # |sum_k q_ik u_jk| <= d max |q| max |u|, also for a part of the sum. Only
-            # if that is too large is the product itself computed.
-            bound = Q.shape[1] * largest_entry(Q) * largest_entry(U)
-            is_finite = bound < np.finfo(X.dtype).max or all(
-                np.isfinite(embedding[rows] @ components).all()
-                for rows in row_blocks(X.shape)
-            )
-        if not (
-            is_finite and np.isfinite(embedding).all() and np.isfinite(components).all()
-        ):
+            # |sum_k q_ik u_jk| <= d max |q| max |u|, also for a part of the sum.
+            sizes = float(np.abs(Q).max()), float(np.abs(U).max())
+            largest = max(*sizes, Q.shape[1] * sizes[0] * sizes[1])
+        if not largest < float(np.finfo(X.dtype).max):
             raise ValueError(
                 f"X has entries of size {largest_entry(X):.3g}: the factors or their "
                 f"product overflow {X.dtype}; rescale X"

@@ -347,29 +347,12 @@ def _check_stiffness(
     for name, gamma, part in zip(names, gammas, graphs, strict=True):
         top = float(row_sizes(part.laplacian).max(initial=0.0))
         if gamma > 0 and not top * (gamma * unit) < STIFFEST:
-            raise _too_stiff(name, gamma, top / 2, typical, largest)
-
-
-def _too_stiff(
-    names: tuple[str, str], gamma: float, degree: float, typical: float, largest: float
-) -> ValueError:
-    """The error for gamma Phi X out of range, which blames the most extreme factor.
-
-    Its size is degree * (gamma typical) * (largest / typical), of the graph, of gamma
-    and of X.
-    """
-    graph, option = names
-    weight = math.log(gamma) + math.log(typical)
-    spread = math.log(largest) - math.log(typical)
-    if math.log(max(degree, 1.0)) > max(weight, spread):
-        return ValueError(
-            f"{graph} has degrees up to {degree:.3g}, out of range for "
-            f"{option}={gamma:.3g} and X, whose entries reach {largest:.3g}; divide "
-            "its weights by a number"
-        )
-    if spread > weight:
-        return too_far_apart(typical, largest)
-    return ValueError(
-        f"{option}={gamma:.3g} is out of range for X, whose typical size is "
-        f"{typical:.3g}; rescale X or use {option}='auto'"
-    )
+            if largest / typical > max(gamma * typical, top):
+                raise too_far_apart(typical, largest)
+            graph, option = name
+            raise ValueError(
+                f"{option}={gamma:.3g}, {graph} with degrees up to {top / 2:.3g} and X "
+                f"with entries up to {largest:.3g} (typical size {typical:.3g}) are "
+                f"out of range together; rescale X, divide the weights of {graph} by "
+                f"a number, or use {option}='auto'"
+            )

@@ -73,7 +73,7 @@ def embedded(data: Any) -> str:
 def section(name: str, title: str, *parts: str, tag: str = "section") -> str:
     heading = f'<h2 id="{name}-title">{escape(title)}</h2>'
     inside = "\n".join([heading, *parts])
-    return f'<{tag} id="{name}" aria-labeledby="{name}-title">\n{inside}\n</{tag}>'
+    return f'<{tag} id="{name}" aria-labelledby="{name}-title">\n{inside}\n</{tag}>'
 
 
 def empty(text: str) -> str:

@@ -221,10 +221,7 @@ def _weights(page: Page, found: Decomposition) -> list[str]:
         y_name="component",
         values=[_floats(row) for row in weights],
         value_name="weight",
-        unit="",
-        extra=[],
         span=[-reach, reach],
-        signed=True,
     )
     return [chart]
 

@@ -125,14 +125,9 @@ def rpcagcv(inputs: ModelInput) -> Fit:
     return convex(model, inputs)
 
 
-def frpcag(
-    inputs: ModelInput,
-    d: int | None = None,
-    gamma_samples: Any = "unit",
-    gamma_features: Any = "unit",
-) -> Fit:
-    """Stored results call gamma `gamma_samples`."""
-    weights = {"gamma": gamma_samples, "gamma_features": gamma_features}
+def frpcag(inputs: ModelInput, d: int | None = None, **values: Any) -> Fit:
+    weights = {"gamma_samples": "unit", "gamma_features": "unit"} | values
+    weights["gamma"] = weights.pop("gamma_samples")  # its name in stored results
     fit = convex(FRPCAG(graph=inputs.adjacency, tol=GAP, **weights), inputs)
     return fit._replace(embedding=fit.embedding[:, :d])
 

@@ -2,33 +2,20 @@
 
 const FRAME = { left: 58, right: 12, top: 10, plot: 196, bottom: 44 };
 
-// Short lines of whole words, each at most so many signs long if words allow.
-function wrapped(text, most) {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    if (lines.at(-1) && lines.at(-1).length + word.length >= most) lines.push("");
-    lines.push(`${lines.pop()} ${word}`.trim());
-  }
-  return lines;
-}
-
-// xTicks gives [place, name] or, for names that may need several lines, [place, name, width].
+// xTicks gives [place, name].
 function frameOf(root, data, xs, ys, xTicks) {
   const width = root.clientWidth;
-  const x = scaleOf(data.x_scale, xs, FRAME.left, width - FRAME.right);
+  const x = scaleOf("linear", xs, FRAME.left, width - FRAME.right);
   const below = FRAME.top + FRAME.plot;
   const y = scaleOf(data.y_scale, ys, below, FRAME.top);
-  const names = xTicks(width, x).map(([at, name, room]) => [at, room ? wrapped(name, room / 6.4) : [name]]);
-  const deep = FRAME.bottom + 15 * (Math.max(1, ...names.map(([, lines]) => lines.length)) - 1);
-  const height = below + deep;
+  const height = below + FRAME.bottom;
   const svg = make("svg", { width, height, role: "img", "aria-label": data.describes });
   for (const tick of data.y_scale === "log" ? logTicks(...ys) : ticks(...ys))
     svg.append(
       make("line", { class: "axis", x1: FRAME.left, x2: width - FRAME.right, y1: y(tick), y2: y(tick) }),
       make("text", { x: FRAME.left - 7, y: y(tick) + 4, "text-anchor": "end" }, number(tick)));
-  for (const [at, lines] of names)
-    lines.forEach((line, k) =>
-      svg.append(make("text", { x: at, y: below + 18 + 15 * k, "text-anchor": "middle" }, line)));
+  for (const [at, name] of xTicks(width, x))
+    svg.append(make("text", { x: at, y: below + 18, "text-anchor": "middle" }, name));
   svg.append(make("text", { x: (FRAME.left + width) / 2, y: height - 5, "text-anchor": "middle" }, data.x_name));
   const guide = make("line", { class: "guide", y1: FRAME.top, y2: below, visibility: "hidden" });
   return { svg, x, y, width, guide };
@@ -90,49 +77,33 @@ widgets.bars = (root, data) => {
   });
 };
 
-// data: series of {name, x, y, code (of color and marks), dashed, strong, quiet (not in
-// the legend)}; x_name, y_name, x_scale, y_scale, x_ticks, x_names (of 0, 1, ...), describes.
+// data: series of {name, x, y, dashed}; x_name, y_name, y_scale, describes.
 widgets.lines = (root, data) => {
-  const colorOf = (series, k) =>
-    series.strong ? "var(--ink)"
-    : series.code == null ? ["var(--accent)", "var(--second)"][k] : classColor(series.code);
   const strokeOf = (series, k) => ({
-    stroke: colorOf(series, k), "stroke-width": series.strong ? 3 : 1.8,
+    stroke: ["var(--accent)", "var(--second)"][k], "stroke-width": 1.8,
     "stroke-dasharray": series.dashed ? "4 3" : false,
   });
-  const markOf = (series, k, x, y) =>
-    svgShape(series.code == null ? "circle" : classShape(series.code), x, y, series.code == null ? 2.5 : 4,
-      { fill: colorOf(series, k) });
+  const markOf = (k, cx, cy) => make("circle", { cx, cy, r: 2.5, fill: strokeOf({}, k).stroke });
   const shown = (y) => y != null && (data.y_scale !== "log" || y > 0);
   const places = [...new Set(data.series.flatMap((series) => series.x))].sort((a, b) => a - b);
   const at = (series, x) => series.y[series.x.indexOf(x)];
-  const nameOf = (x) => (data.x_names ? data.x_names[x] : number(x));
   const holder = make("div");
   const legend = make("ul", { class: "series" }, ...data.series.map((series, k) =>
-    series.quiet ? null : make("li", {}, make("svg", { width: 26, height: 12, "aria-hidden": "true" },
+    make("li", {}, make("svg", { width: 26, height: 12, "aria-hidden": "true" },
       make("line", { x1: 0, x2: 26, y1: 6, y2: 6, ...strokeOf(series, k) }),
-      markOf(series, k, 13, 6)), series.name)));
+      markOf(k, 13, 6)), series.name)));
   root.append(make("figcaption", {}, data.y_name), holder, data.series.length > 1 ? legend : "",
     numbersOf([data.x_name, ...data.series.map((series) => series.name)],
-      places.map((x) => [nameOf(x), ...data.series.map((series) => at(series, x) ?? null)])));
+      places.map((x) => [number(x), ...data.series.map((series) => at(series, x) ?? null)])));
 
-  const ends = () => {
-    if (data.x_names) return [-0.5, data.x_names.length - 0.5];
-    if (places.length > 1) return [places[0], places.at(-1)];
-    return [places[0] * 0.8, places[0] * 1.25 || 1];
-  };
-  const ticksOf = (width, x, xs) => {
-    if (data.x_names)
-      return data.x_names.map((name, k) => [x(k), name, (width - FRAME.left) / data.x_names.length]);
-    const found = data.x_ticks || (data.x_scale === "log" ? logTicks(...xs) : ticks(...xs, width / 75));
-    return found.map((tick) => [x(tick), number(tick)]);
-  };
   keepDrawn(root, () => {
     const every = data.series.flatMap((series) => series.y).filter(shown);
     const ys = data.y_scale === "log"
       ? [Math.min(...every) / 1.3, Math.max(...every) * 1.3] : rangeOf(every);
-    const xs = ends();
-    const frame = frameOf(holder, data, xs, ys, (width, x) => ticksOf(width, x, xs));
+    const xs = places.length > 1
+      ? [places[0], places.at(-1)] : [places[0] * 0.8, places[0] * 1.25 || 1];
+    const frame = frameOf(holder, data, xs, ys, (width, x) =>
+      ticks(...xs, width / 75).map((tick) => [x(tick), number(tick)]));
     data.series.forEach((series, k) => {
       const points = series.x.flatMap((x, i) => (shown(series.y[i]) ? [[frame.x(x), frame.y(series.y[i])]] : []));
       const path = points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L");
@@ -140,11 +111,11 @@ widgets.lines = (root, data) => {
         d: path && `M${path}`, fill: "none", "stroke-linejoin": "round", ...strokeOf(series, k),
       }));
       if (points.length <= 60)
-        frame.svg.append(...points.map(([x, y]) => markOf(series, k, x, y)));
+        frame.svg.append(...points.map(([x, y]) => markOf(k, x, y)));
     });
     const where = places.map(frame.x);
     followPointer(frame, (px) => closest(where, px), (k) => where[k], (k) => [
-      make("div", { class: "name" }, data.x_names ? nameOf(places[k]) : `${data.x_name} ${number(places[k])}`),
+      make("div", { class: "name" }, `${data.x_name} ${number(places[k])}`),
       pairs(data.series.filter((series) => at(series, places[k]) != null)
         .map((series) => [series.name, number(at(series, places[k]))]))]);
     holder.replaceChildren(frame.svg);

@@ -1,14 +1,10 @@
-// A map of numbers over two parameters, with the least one ringed.
+// A map of signed numbers.
 
-// data: x, y (names of columns and rows, from below), values, extra [{name, values}], span,
-// title, x_name, y_name, value_name, unit; signed (around zero, names of x only told).
+// data: x, y (names of columns and rows, from below), values, span (around zero), title,
+// x_name, y_name, value_name. Names of x are told by the tooltip.
 widgets.heat = (root, data) => {
   const rows = data.y.length, columns = data.x.length;
   const [low, high] = data.span;
-  const flat = data.values.flat().map((value) => Math.max(value, low));
-  const least = Math.min(...flat);
-  const lone = !data.signed && flat.filter((value) => value === least).length === 1;
-  const longest = Math.max(...data.x.map((name) => name.length));
   const holder = make("div");
   root.append(make("h3", {}, data.title), holder);
   let cell = null; // of the keyboard
@@ -17,38 +13,23 @@ widgets.heat = (root, data) => {
     const width = holder.clientWidth, left = 44, top = 6, under = 40;
     const wide = (width - left - 6) / columns, tall = clamp(wide * 0.8, 18, 30);
     const height = top + rows * tall + under;
-    const told = data.signed ? "" : `: least ${data.value_name} ${number(least)}`;
     const svg = make("svg", {
-      width, height, tabindex: 0, role: "img", "aria-label": `${data.title}${told}. Arrow keys walk over the cells.`,
+      width, height, tabindex: 0, role: "img", "aria-label": `${data.title}. Arrow keys walk over the cells.`,
     });
-    const color = data.signed ? signed() : sequential();
+    const color = signed();
     const cellOf = (i, j) => ({ x: left + j * wide, y: top + (rows - 1 - i) * tall });
     const cursor = make("rect", {
       width: wide, height: tall, fill: "none", stroke: "var(--ink)", "stroke-width": 2, visibility: "hidden",
     });
     for (let i = 0; i < rows; i++)
       for (let j = 0; j < columns; j++) {
-        const value = data.values[i][j];
-        const share = (Math.max(value, low) - low) / (high - low || 1);
+        const share = (data.values[i][j] - low) / (high - low || 1);
         svg.append(make("rect", {
           ...cellOf(i, j), width: wide + 0.3, height: tall + 0.3, fill: hexOf(color(share)),
         }));
-        if (lone && Math.max(value, low) === least)
-          svg.append(make("circle", {
-            cx: left + (j + 0.5) * wide, cy: cellOf(i, j).y + tall / 2, r: Math.min(tall, wide) * 0.32,
-            fill: "none", stroke: "#fff", "stroke-width": 2.5,
-          }));
       }
-    if (data.divide)
-      svg.append(make("line", {
-        x1: left + wide, x2: left + wide, y1: top, y2: top + rows * tall, stroke: "var(--paper)", "stroke-width": 3,
-      }));
     data.y.forEach((name, i) =>
       svg.append(make("text", { x: left - 5, y: cellOf(i, 0).y + tall / 2 + 4, "text-anchor": "end" }, name)));
-    data.x.forEach((name, j) => {
-      if (!data.signed && (wide >= 7 * longest + 4 || j % 2 === 0))
-        svg.append(make("text", { x: left + (j + 0.5) * wide, y: height - under + 15, "text-anchor": "middle" }, name));
-    });
     svg.append(make("text", { x: left + (columns * wide) / 2, y: height - 6, "text-anchor": "middle" }, data.x_name));
     const tell = (i, j, x, y) => {
       const at = cellOf(i, j);
@@ -57,8 +38,7 @@ widgets.heat = (root, data) => {
       cursor.setAttribute("visibility", "visible");
       tooltip.show(x, y, pairs([
         [data.y_name, data.y[i]], [data.x_name, data.x[j]],
-        [data.value_name, `${number(data.values[i][j])}${data.unit}`],
-        ...data.extra.map((more) => [more.name, number(more.values[i][j])])]));
+        [data.value_name, number(data.values[i][j])]]));
     };
     const leave = () => {
       cursor.setAttribute("visibility", "hidden");
