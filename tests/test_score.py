@@ -67,17 +67,19 @@ def test_features_of_which_half_are_ties_are_measured_alike(seed):
     rng = np.random.default_rng(seed)
     full = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 6))
     truth = np.round(10 * (full + 0.1 * rng.standard_normal(full.shape))).clip(0)
-    gaps = rng.random(truth.shape) < 0.1
-    X = np.where(gaps, np.nan, truth)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = RPCA().fit(X)
-    squares = [
-        np.sum((truth - predicted)[gaps] ** 2)
-        for predicted in (model.low_rank_, np.nanmean(X, axis=0))
-    ]
-    assert model.explained_ == pytest.approx(1 - squares[0] / squares[1], abs=0.3)
-    assert model.weights_.explained_error < 0.05
+    unit, squares, shares = truth.std(axis=0), np.zeros(2), []
+    for _ in range(4):  # one has few gaps, whose errors have long tails
+        gaps = rng.random(truth.shape) < 0.1
+        X = np.where(gaps, np.nan, truth)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = RPCA().fit(X)
+        for k, predicted in enumerate((model.low_rank_, np.nanmean(X, axis=0))):
+            squares[k] += np.sum(((truth - predicted) / unit)[gaps] ** 2)
+        shares.append(model.explained_)
+        assert model.weights_.explained_error < 0.05
+    expected = 1 - squares[0] / squares[1]
+    assert np.mean(shares) == pytest.approx(expected, abs=0.15)
 
 
 def test_the_share_changes_little_with_the_share_of_ties(rng):
@@ -118,9 +120,8 @@ def test_explained_is_the_same_measure(X):
         truth.append(X[hidden])
         predicted.append(L[hidden])
         columns.append(np.nonzero(hidden)[1])
-    first = spread_of(np.where(hide(X), np.nan, X))
     parts = (np.concatenate(part) for part in (truth, predicted, columns))
-    share, error = first.explained(*parts)
+    share, error = spread_of(X).explained(*parts)
     assert share == pytest.approx(choice.explained, abs=0.02)
     assert error == pytest.approx(choice.explained_error, abs=0.02)
 
@@ -207,7 +208,6 @@ def test_data_from_which_nothing_can_be_hidden_are_refused(X):
         model.score(X[:3, :1])
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_constant_and_unseen_features_do_not_count(rng):
     X = rng.standard_normal((100, 2)) @ rng.standard_normal((2, 20))
     more = np.column_stack([X, np.ones(100), np.full(100, np.nan)])

@@ -72,10 +72,10 @@ def test_a_trial_predicts_what_the_solution_does(data, with_graph, rng):
     expected = {}
     for c, g in found:
         gamma = g * trials.gamma_unit / trials.stiffness
-        problem = Problem(trials.Y, c * trials.lam_unit, gamma, shifted)
+        problem = Problem(trials.Y[0], c * trials.lam_unit, gamma, shifted)
         solved = problem.solve(tol=1e-4, max_iter=5000)
         assert solved.status == "converged"
-        squares = trials._squares(solved.x[trials.at])
+        squares = trials._squares(solved.x[trials.at[1:]])
         expected[c, g] = math.sqrt(np.mean(squares))
     best = min(expected, key=expected.__getitem__)
     for cell, error in expected.items():

@@ -263,7 +263,7 @@ class RPCAGCV(RPCAG):
         for places in hidden:
             mask = np.zeros(X.shape, bool)
             mask.flat[places] = True
-            splits.append(Trials(X, build, hidden=mask))
+            splits.append(Trials(X, build, masks=[mask]))
         stiffness = 1.0
         if any(gamma > 0 for _, gamma in cells):
             stiffness = splits[0].graph_stiffness()

@@ -1,15 +1,17 @@
 """Trials of weights: how well a short solve predicts hidden entries."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.svt import SingularValueThreshold
+from rpcag.losses import L1
 from rpcag.models.hidden_entries import hide, spread_of
 from rpcag.models.problem import (
     FACTORED,
@@ -23,18 +25,19 @@ from rpcag.models.problem import (
     typical_spread,
 )
 from rpcag.models.problem import FAR as DISTANT
-from rpcag.solvers import Progress, State
-from rpcag.solvers.admm import PENALTY, iterates
-from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
+from rpcag.solvers import Progress
 
 # A trial ends when two iterations in a row change its squared error by less than the
 # share SETTLED, and after MOST iterations at the latest. It has FEWEST because the
 # first iterations from zero hardly move where the threshold is large.
 SETTLED, FEWEST, MOST = 5e-3, 4, 15
+# Over-relaxation of ADMM: larger values take fewer iterations, up to 2, where it
+# diverges.
+RELAXATION = 1.7
 # Smallest spread over size of the entries for which penalties are made.
 LEAST = 1e-6
 # Share of the residual of its first guess that a solve with the Laplacian may leave.
-ROUGH = 0.1
+ROUGH = 0.3
 # Median residual, relative to the distance of the entry from its feature's median, at
 # which the model counts as exact. Up to NEARLY, FINER times as many iterations find
 # out. Entries nearer to the median than most are left out (FAR is a quantile): in
@@ -73,12 +76,26 @@ class Watch:
         return self.is_stopped
 
 
+class Iterate(NamedTuple):
+    """Where a trial ended: L, and the copies of the loss and of the graph, if any.
+
+    U and T are the multipliers of the copies P and W, divided by the penalty.
+    """
+
+    L: np.ndarray
+    P: np.ndarray
+    U: np.ndarray
+    W: np.ndarray | None = None
+    T: np.ndarray | None = None
+
+
 class Trials:
     """Hidden entries of a part of the data, and how well pairs of weights predict them.
 
-    A trial is the ADMM of `rpcag.solvers.admm`, in single precision where that does,
-    with one penalty for all candidates, theory's lam / typical size: their iterates
-    have the same scale, so each starts where a neighbor ended.
+    Small data have several draws of hidden entries. They are solved side by side, in
+    arrays of shape (n_draws, n, p), and judged together. A trial is ADMM with one fixed
+    penalty for all candidates, theory's lam / typical size: their iterates have the
+    same scale, so each starts where a neighbor ended.
     """
 
     def __init__(
@@ -86,43 +103,47 @@ class Trials:
         X: np.ndarray,
         build: Build | None,
         watch: Watch | None = None,
-        hidden: np.ndarray | None = None,
+        masks: Sequence[np.ndarray] | None = None,
     ) -> None:
         self.X = X
-        self.at = np.nonzero(hide(X) if hidden is None else hidden)
-        self.Y = X.copy()
-        self.Y[self.at] = np.nan
-        self.truth = X[self.at].astype(np.float64)
-        self.spread = spread_of(self.Y)
-        self.size = typical_size(self.Y)
-        center = typical_center(self.Y)
-        spread = typical_spread(self.Y, self.size, center, LEAST)
+        hidden = np.array([hide(X)] if masks is None else masks)
+        self.at = np.nonzero(hidden)
+        Y = np.where(hidden, np.nan, X)
+        self.Y, self.n_draws = Y, len(Y)
+        self.truth = X[self.at[1:]].astype(np.float64)
+        self.columns = self.at[2]
+        # Units are of all entries: medians, so hidden ones hardly change them.
+        self.spread = spread_of(X)
+        self.size = typical_size(X)
+        center = typical_center(X)
+        spread = typical_spread(X, self.size, center, LEAST)
         # Data far from zero take more iterations to reach the offset of the features.
         # If that is all that single precision sees, the first trial starts there, with
         # the penalty of deviations. The offset cannot be taken off: a graph acts on it.
         self.most = FINER * MOST if spread < DISTANT * self.size else MOST
         is_far = spread < OFFSET * self.size
+        dtype = np.dtype(float if is_far else np.float32)
         self.center = center / self.size if is_far else None
-        self.dtype = np.dtype(float if is_far else np.float32)
         # Squares are in units of the typical size, so that none under- or overflows.
-        self.widest = self.limit = self.spread.limit[self.at[1]] / self.size
-        self.trivial = self._squares(self.spread.center[self.at[1]])
+        self.widest = self.limit = self.spread.limit[self.columns] / self.size
+        self.trivial = self._squares(self.spread.center[self.columns])
         self.build, self.watch = build, watch or Watch(None)
-        share = observed_part(self.Y)
+        observed = ~np.isnan(Y)
+        share = float(observed.mean()) or 1.0
         self.lam_unit = theory_lam(X.shape, share)
         self.gamma_unit = clustering_gamma(X.shape, self.size, share)
         # In units of the typical size, with errors that no sum of squares overflows.
         with np.errstate(over="ignore"):
-            self.scaled = np.clip(self.Y / self.size, -1e6, 1e6).astype(self.dtype)
+            scaled = np.clip(Y / self.size, -1e6, 1e6)
+        self.scaled = np.where(observed, scaled, 0.0).astype(dtype)
+        self.observed = observed.astype(dtype)
         self.penalty = self.lam_unit * (self.size / spread) ** (1.0 if is_far else 0.5)
-        self.nuclear = NuclearNorm()
-        self.loss = L1Loss(self.scaled, self.lam_unit)
+        self.shrink = _Shrink(Y.shape)
         self.shifted: ShiftedLaplacian | None = None
         self.stiffness = 1.0
         # Most entries equal the median of their feature, as in counts with many zeros.
         self.is_tied = len(self.truth) > 0 and float(np.median(self.trivial)) == 0
-        self.states: dict[Cell, State] = {}
-        self.answers: dict[Cell, np.ndarray] = {}
+        self.ends: dict[Cell, Iterate] = {}
         self.predictions: dict[Cell, np.ndarray] = {}
         self.squares: dict[Cell, np.ndarray] = {}
         self.ranks: dict[Cell, int] = {}
@@ -130,10 +151,10 @@ class Trials:
     def fork(self) -> "Trials":
         """The same entries and graph, for trials in another thread."""
         other = copy(self)
-        other.nuclear, other.loss = NuclearNorm(), copy(self.loss)
+        other.shrink = _Shrink(self.Y.shape)
         if self.shifted is not None:
             other.shifted = _rough(self.shifted.laplacian)
-        for name in ("states", "answers", "predictions", "squares", "ranks"):
+        for name in ("ends", "predictions", "squares", "ranks"):
             setattr(other, name, dict(getattr(self, name)))
         return other
 
@@ -153,10 +174,9 @@ class Trials:
 
         The graph is built from the answer of PLAIN, if there will be one.
         """
-        self.states = {cell: s for cell, s in self.states.items() if cell in cells}
         if self.build is not None and self.shifted is None:
             cells = (*cells, PLAIN)
-        self.answers = {cell: L for cell, L in self.answers.items() if cell in cells}
+        self.ends = {cell: end for cell, end in self.ends.items() if cell in cells}
 
     def reducible(self, cell: Cell) -> float:
         """Sum of the squares that are not truncated: the others may be gross errors."""
@@ -173,18 +193,18 @@ class Trials:
         if min(self.X.shape) < FACTORED:
             self._run(cell, None, FEWEST if most == FIRST else most, most)
         else:  # by the solver that is fast if the rank is low
-            result = Problem(self.Y, self.lam_unit).solve(
+            result = Problem(self.Y[0], self.lam_unit).solve(
                 tol=EXACT,
                 max_iter=most,
                 callback=lambda progress: self.watch.stops(progress.rank),
             )
-            self._enter(cell, result.x[self.at])
+            self._enter(cell, result.x[self.at[1:]])
         far = self._far()
         if not far.any():
             return 0.0  # all hidden entries are constant
         squares = self._squares(self.predictions[cell], self.widest)[far]
         found = math.sqrt(float(np.median(squares / self.trivial[far])))
-        if found > EXACT and cell not in self.states:
+        if found > EXACT and cell not in self.ends:
             del self.squares[cell]  # tried anew: the other candidates start there
         return found
 
@@ -227,34 +247,28 @@ class Trials:
 
     def _run(self, cell: Cell, near: Cell | None, fewest: int, most: int) -> None:
         c, g = cell
-        start, terms = self._start(g, near), list[Any]([self.loss])
+        loss = L1(c * self.lam_unit)
+        shift = 0.0
         if g > 0:
+            self.graph()
             gamma = g * self.gamma_unit / self.stiffness * self.size
-            terms.append(GraphSmoothness(self.graph(), gamma))
-        self.loss.lam = c * self.lam_unit
-        path = iterates(
-            self.nuclear,
-            terms,
-            self.scaled.shape,
-            self.dtype,
-            penalty=self.penalty,
-            start=start,
-        )
+            shift = 2 * gamma / self.penalty
+        end = self._start(g, near)
         errors: list[float] = []
         others = (s for other, s in self.squares.items() if other != cell)
         self.lowest = min((float(s.sum()) for s in others), default=math.inf)
-        for L, state in path:
-            self._enter(cell, L[self.at].astype(np.float64) * self.size)
+        while True:
+            end = self._iterate(end, loss, shift)
+            self._enter(cell, end.L[self.at].astype(np.float64) * self.size)
             errors.append(float(self.squares[cell].sum()))
-            if self._ends(errors, SETTLED * self.reducible(cell), fewest, most):
-                self.states[cell], self.answers[cell] = state, L
-                self.ranks[cell] = self.nuclear.rank
+            if self._is_over(errors, SETTLED * self.reducible(cell), fewest, most):
                 break
+        self.ends[cell], self.ranks[cell] = end, self.shrink.rank
         if len(self.ranks) == 1:
             self._tighten(cell)
 
-    def _ends(self, errors: list[float], small: float, fewest: int, most: int) -> bool:
-        self.watch.stops(self.nuclear.rank)
+    def _is_over(self, errors: list[float], small: float, fewest: int, most: int):
+        self.watch.stops(self.shrink.rank)
         still = [abs(a - b) < small for a, b in pairwise(errors[-3:])]
         settled = len(still) == 2 and all(still)
         # Worse than the best, and getting worse. Counts with many zeros start at L = 0,
@@ -264,38 +278,56 @@ class Trials:
         ends = len(errors) >= fewest and (settled or lost)
         return ends or len(errors) >= most or self.watch.is_stopped
 
-    def _start(self, g: float, near: Cell | None) -> State | None:
+    def _iterate(self, now: Iterate, loss: L1, shift: float) -> Iterate:
+        """One iteration of ADMM with the penalty r for min ||L||_* + l(P - X) + g(W).
+
+        L = argmin ||L||_* + r/2 ||P - U - L||^2 (+ r/2 ||W - T - L||^2) shrinks the
+        singular values of the mean of P - U and W - T; g is gamma tr(W^T Phi W), whose
+        prox is (I + 2 gamma / r Phi)^-1. Missing entries have no loss: U = 0 there.
+        """
+        P, U, W, T = now[1:]
+        A, step = P - U, 1 / self.penalty
+        if W is not None and T is not None:
+            A, step = (A + (W - T)) / 2, step / 2
+        L = self.shrink(A, step)
+        V = RELAXATION * L + (1 - RELAXATION) * P
+        V += U
+        D = (V - self.scaled) * self.observed
+        U = loss.project(D, self.penalty, out=D)
+        P = V - U
+        if W is None or T is None:
+            return Iterate(L, P, U)
+        V = RELAXATION * L + (1 - RELAXATION) * W + T
+        rows = (-1, V.shape[2])  # those of all draws
+        W = self.graph().solve(shift, V.reshape(rows), W.reshape(rows).copy())
+        W = W.reshape(V.shape)
+        return Iterate(L, P, U, W, V - W)
+
+    def _start(self, g: float, near: Cell | None) -> Iterate:
         """The end of a trial nearby; a copy for the graph begins at its L.
 
         Without one: zero, or the medians of data that are far from it.
         """
-        state = None if near is None else self.states.get(near)
-        if state is None and self.center is not None:
-            n_copies = 1 + (g > 0)
-            L = np.empty(self.scaled.shape, self.dtype)
-            L[:] = self.center
-            penalties, ratio = n_copies * (self.penalty,), self.penalty / PENALTY
-            return State.of_copies(
-                n_copies * [L], n_copies * [np.zeros_like(L)], penalties, ratio
-            )
-        if state is None or state.n_copies == 1 + (g > 0):
-            return state
-        assert near is not None
-        (P,), (U,) = state.copies()
-        L = self.answers[near]
-        return State.of_copies(
-            [P, L], [U, np.zeros_like(L)], 2 * state.penalties, state.ratio
-        )
+        zero = np.zeros_like(self.scaled)
+        start = None if near is None else self.ends.get(near)
+        if start is None:
+            L = zero if self.center is None else zero + self.center
+            start = Iterate(L, L, zero)
+        if g == 0:
+            return start._replace(W=None, T=None)
+        return start if start.W is not None else start._replace(W=start.L, T=zero)
 
     def graph(self) -> ShiftedLaplacian:
+        """The graphs of all draws, side by side."""
         if self.shifted is None:
             assert self.build is not None
             is_candidate = PLAIN in self.squares
             self.error(PLAIN)
-            L = self.answers.get(PLAIN, np.zeros_like(self.scaled))
+            L = self.ends[PLAIN].L if PLAIN in self.ends else np.zeros_like(self.scaled)
             if not is_candidate:  # lam was given, and is not the theory's
                 self.squares.pop(PLAIN, None)
-            Phi = self.build(self.Y, L).laplacian
+            parts = [self.build(*pair).laplacian for pair in zip(self.Y, L, strict=True)]
+            Phi = parts[0] if len(parts) == 1 else sparse.block_diag(parts, "csr")
             # A combinatorial Laplacian has the unit of the weights: one per degree.
             self.stiffness = float(Phi.diagonal().mean()) or 1.0
             self.shifted = _rough(Phi)
@@ -305,3 +337,28 @@ class Trials:
 def _rough(Phi) -> ShiftedLaplacian:
     method = "cg" if sparse.issparse(Phi) else "auto"
     return ShiftedLaplacian(Phi, method=method, reduction=ROUGH)
+
+
+class _Shrink:
+    """Subtract a threshold from the singular values of every matrix of a stack."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.large = None
+        if shape[0] == 1 and min(shape[1:]) >= FACTORED:
+            self.large = SingularValueThreshold()
+        self.rank = 0
+
+    def __call__(self, A: np.ndarray, threshold: float) -> np.ndarray:
+        if self.large is not None:
+            self.large(A[0], threshold)
+            self.rank = 0 if self.large.values is None else len(self.large.values)
+            return A
+        # With K = A^T A = Q diag(s^2) Q^T it is A Q diag(max(1 - t / s, 0)) Q^T.
+        is_tall = A.shape[1] >= A.shape[2]
+        At = A.swapaxes(1, 2)
+        squares, Q = np.linalg.eigh(At @ A if is_tall else A @ At)
+        kept = np.maximum(squares, threshold**2)
+        shares = 1 - threshold / np.sqrt(kept)
+        self.rank = int((shares > 0).sum(axis=1).max())
+        M = (Q * shares[:, None].astype(Q.dtype)) @ Q.swapaxes(1, 2)
+        return A @ M if is_tall else M @ A

@@ -115,19 +115,18 @@ def choose(
     part = X if len(rows) == len(X) else X[rows]
     if X.shape[1] > FEATURES:
         part = part[:, some_of(X.shape[1], FEATURES)]
-    draw, is_exact = _begin(X, part, lam is None, build, Watch(callback))
-    units = _Units.of(X, shape or X.shape, draw.X.shape)
+    trials, is_exact = _begin(X, part, lam is None, build, Watch(callback))
+    units = _Units.of(X, shape or X.shape, trials.X.shape)
     first = 1.0 if lam is None else lam / units.lam / units.transfer
-    if is_exact or len(draw.truth) == 0:  # too few entries to hide one
+    if is_exact or len(trials.truth) == 0:  # too few entries to hide one
         units = replace(units, transfer=1.0)  # exact data have no noise
-        return Draws([draw]).choice((first, 0.0), units, lam, gamma)
-    trials = Draws([draw, *_more_draws(draw)])
+        return _choice(trials, (first, 0.0), units, lam, gamma)
     if gamma is not None:
-        g = gamma and gamma / units.gamma * draw.graph_stiffness()
+        g = gamma and gamma / units.gamma * trials.graph_stiffness()
         if g > 0:
-            trials.drop(PLAIN)  # not a candidate: it has another gamma
+            trials.squares.pop(PLAIN, None)  # not a candidate: it has another gamma
         best = _search_lam(trials, first, g, lam is None)
-        return trials.choice(best, units, lam, gamma)
+        return _choice(trials, best, units, lam, gamma)
     best = _search_lam(trials, first, 0.0, lam is None)
     trials.keep(best)
     weak, middle, strong, *strongest = (
@@ -138,16 +137,18 @@ def choose(
     elif trials.error(strong, middle) < trials.error(middle):
         for before, cell in pairwise((strong, *strongest)):
             trials.error(cell, before)
-            if not trials.is_better(cell, before, MORE):
-                trials.drop(cell)
+            if not is_better(trials, cell, before, MORE):
+                trials.squares.pop(cell, None)
                 break
             trials.keep(cell)
-    found = trials.smallest()
+    found = smallest(trials)
     if found[1] > 0 and lam is None:
         for c in (found[0] / math.sqrt(2), found[0] * math.sqrt(2)):
             trials.keep(found)
             trials.error((c, found[1]), found)
-    return trials.choice(trials.best(), units, lam, gamma)
+    found, without = smallest(trials), smallest(trials, with_graph=False)
+    best = found if is_better(trials, found, without) else without
+    return _choice(trials, best, units, lam, gamma)
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def _begin(X, part, is_free: bool, build, watch) -> tuple[Trials, bool]:
             residual = look.residual(FIRST)
         if residual <= EXACT or watch.is_stopped:
             return look, True
-    trials = Trials(part, build, watch)
+    trials = Trials(part, build, watch, _masks(part))
     if is_free and not is_large and len(trials.truth):
         residual = trials.residual(FIRST)
     if EXACT < residual <= NEARLY:
@@ -194,149 +195,103 @@ def _begin(X, part, is_free: bool, build, watch) -> tuple[Trials, bool]:
     return trials, is_large or not _doubled_is_better(trials)
 
 
+def _masks(X: np.ndarray) -> list[np.ndarray]:
+    """Draws of hidden entries: more than one where that has too few."""
+    first = hide(X)
+    if not first.any():
+        return [first]
+    wanted = math.ceil(ENOUGH / int(first.sum()))
+    others = (hide(X, k) for k in range(1, min(wanted, MOST_DRAWS)))
+    return [first, *(hidden for hidden in others if hidden.any())]
+
+
 def _doubled_is_better(trials: Trials) -> bool:
-    draw, doubled = Draws([trials]), (STEPS[1], 0.0)
-    draw.error(PLAIN)
-    draw.error(doubled, PLAIN)
-    return draw.is_better(doubled, PLAIN)
+    doubled = STEPS[1], 0.0
+    trials.error(PLAIN)
+    trials.error(doubled, PLAIN)
+    return is_better(trials, doubled, PLAIN)
 
 
-def _search_lam(trials: "Draws", first: float, gamma: float, free: bool) -> Cell:
+def _search_lam(trials: Trials, first: float, gamma: float, free: bool) -> Cell:
     best = (first, gamma)
     trials.error(best)
     if not free:
         return best
-    for c in trials.steps():
-        if not trials.is_open(c, gamma):
+    for c in _steps(trials):
+        if not _is_open(trials, c, gamma):
             break
         trials.error((c, gamma), best)
-        if not trials.is_better((c, gamma), best):
+        if not is_better(trials, (c, gamma), best):
             break
         best = (c, gamma)
         trials.keep(best)
     for factor in (1 / math.sqrt(2), math.sqrt(2)):
-        if trials.is_open(best[0] * factor, gamma):
+        if _is_open(trials, best[0] * factor, gamma):
             trials.error((best[0] * factor, gamma), best)
-            trials.keep(best, trials.smallest())
-    return trials.smallest()
+            trials.keep(best, smallest(trials))
+    return smallest(trials)
 
 
-def _more_draws(draw: Trials) -> list[Trials]:
-    """Further draws of hidden entries, where one has too few."""
-    wanted = math.ceil(ENOUGH / len(draw.truth))
-    masks = (hide(draw.X, k) for k in range(1, min(wanted, MOST_DRAWS)))
-    return [
-        Trials(draw.X, draw.build, draw.watch, hidden)
-        for hidden in masks
-        if hidden.any()
-    ]
+def _steps(trials: Trials) -> tuple[float, ...]:
+    """Candidates for lam after the theory's.
 
-
-class Draws:
-    """Trials of the same weights on several draws of hidden entries, judged together.
-
-    Squared errors are in units of the first draw's typical size.
+    What differs from the medians of mostly tied data is a matrix with a share of its
+    entries. As with missing entries, its lam is the theory's over the root of the
+    share: far below, L is zero, and doubling lam changes nothing.
     """
+    share = float(np.mean(trials.trivial > 0))
+    if share == 0 or not trials.is_tied:
+        return STEPS[1:]
+    return tuple(step / math.sqrt(share) for step in STEPS)
 
-    def __init__(self, draws: list[Trials]) -> None:
-        self.draws, self.first = draws, draws[0]
 
-    def error(self, cell: Cell, near: Cell | None = None) -> float:
-        """Mean squared error of all hidden entries; infinite if a callback stopped."""
-        for draw in self.draws:
-            draw.error(cell, near)
-        if cell not in self.cells():
-            return math.inf
-        count = sum(len(draw.truth) for draw in self.draws)
-        return self._sum(cell) / count
+def _is_open(trials: Trials, c: float, gamma: float) -> bool:
+    """Whether this factor of lam leaves room for errors in S."""
+    return gamma > 0 or c * trials.lam_unit < LARGEST
 
-    def cells(self) -> list[Cell]:
-        """Those that were tried on all draws."""
-        first, *others = (draw.squares for draw in self.draws)
-        return [cell for cell in first if all(cell in other for other in others)]
 
-    def keep(self, *cells: Cell) -> None:
-        for draw in self.draws:
-            draw.keep(*cells)
+def smallest(trials: Trials, with_graph: bool = True) -> Cell:
+    """The cell with the smallest error so far."""
+    cells = [cell for cell in trials.squares if with_graph or cell[1] == 0]
+    return min(cells, key=lambda cell: (trials.error(cell), *cell))
 
-    def drop(self, cell: Cell) -> None:
-        """Do not count this cell as a candidate."""
-        for draw in self.draws:
-            draw.squares.pop(cell, None)
 
-    def steps(self) -> tuple[float, ...]:
-        """Candidates for lam after the theory's.
+def is_better(trials: Trials, cell: Cell, than: Cell, gain: float = GAIN) -> bool:
+    """Whether the error falls by more than this share of what could be gained."""
+    if cell not in trials.squares:
+        return False
+    gained = trials.squares[than].sum() - trials.squares[cell].sum()
+    return gained > gain * trials.reducible(than)
 
-        What differs from the medians of mostly tied data is a matrix with a share of
-        its entries. As with missing entries, its lam is the theory's over the root of
-        the share: far below, L is zero, and doubling lam changes nothing.
-        """
-        share = float(np.mean(self.first.trivial > 0))
-        if share == 0 or not self.first.is_tied:
-            return STEPS[1:]
-        return tuple(step / math.sqrt(share) for step in STEPS)
 
-    def is_open(self, c: float, gamma: float) -> bool:
-        """Whether this factor of lam leaves room for errors in S."""
-        return gamma > 0 or c * self.first.lam_unit < LARGEST
-
-    def smallest(self, with_graph: bool = True) -> Cell:
-        """The cell with the smallest error so far."""
-        cells = [cell for cell in self.cells() if with_graph or cell[1] == 0]
-        return min(cells, key=lambda cell: (self.error(cell), *cell))
-
-    def best(self) -> Cell:
-        """The cell with the smallest error, without a graph unless that is better."""
-        found, without = self.smallest(), self.smallest(with_graph=False)
-        return found if self.is_better(found, without) else without
-
-    def is_better(self, cell: Cell, than: Cell, gain: float = GAIN) -> bool:
-        """Whether the error falls by more than this share of what could be gained."""
-        if cell not in self.cells():
-            return False
-        gained = self._sum(than) - self._sum(cell)
-        reducible = sum(self._unit(draw) * draw.reducible(than) for draw in self.draws)
-        return gained > gain * reducible
-
-    def _sum(self, cell: Cell) -> float:
-        """Squared errors at all hidden entries."""
-        parts = (self._unit(d) * float(d.squares[cell].sum()) for d in self.draws)
-        return sum(parts)
-
-    def _unit(self, draw: Trials) -> float:
-        return (draw.size / self.first.size) ** 2
-
-    def choice(self, cell: Cell, units: _Units, lam, gamma) -> Choice:
-        first = self.first
-        explained, error = math.nan, math.nan
-        if all(cell in draw.predictions for draw in self.draws):
-            explained, error = first.spread.explained(
-                np.concatenate([draw.truth for draw in self.draws]),
-                np.concatenate([draw.predictions[cell] for draw in self.draws]),
-                np.concatenate([draw.at[1] for draw in self.draws]),
-            )
-
-        def found_lam(c: float) -> float:
-            return c * units.transfer * units.lam if lam is None else lam
-
-        def found_gamma(g: float) -> float:
-            return g * units.gamma / first.stiffness if gamma is None else gamma
-
-        cells = self.cells()
-        return Choice(
-            lam=found_lam(cell[0]),
-            gamma=found_gamma(cell[1]),
-            factors=(units.transfer * cell[0], cell[1] / first.stiffness),
-            explained=explained,
-            explained_error=error,
-            trials={
-                "lam": np.array([found_lam(c) for c, _ in cells]),
-                "gamma": np.array([found_gamma(g) for _, g in cells]),
-                "error": first.size * np.sqrt([self.error(cell) for cell in cells]),
-            },
-            n_hidden=sum(len(draw.truth) for draw in self.draws),
-            n_rows=len(first.Y),
+def _choice(trials: Trials, cell: Cell, units: _Units, lam, gamma) -> Choice:
+    explained, error = math.nan, math.nan
+    if cell in trials.predictions:
+        explained, error = trials.spread.explained(
+            trials.truth, trials.predictions[cell], trials.columns
         )
+
+    def found_lam(c: float) -> float:
+        return c * units.transfer * units.lam if lam is None else lam
+
+    def found_gamma(g: float) -> float:
+        return g * units.gamma / trials.stiffness if gamma is None else gamma
+
+    cells = list(trials.squares)
+    return Choice(
+        lam=found_lam(cell[0]),
+        gamma=found_gamma(cell[1]),
+        factors=(units.transfer * cell[0], cell[1] / trials.stiffness),
+        explained=explained,
+        explained_error=error,
+        trials={
+            "lam": np.array([found_lam(c) for c, _ in cells]),
+            "gamma": np.array([found_gamma(g) for _, g in cells]),
+            "error": trials.size * np.sqrt([trials.error(cell) for cell in cells]),
+        },
+        n_hidden=len(trials.truth),
+        n_rows=len(trials.X),
+    )
 
 
 def _aspect(shape: tuple[int, int]) -> float:

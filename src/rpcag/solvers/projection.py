@@ -80,12 +80,15 @@ def project(
             Z[active] = z
             if done.all():
                 return Z, 0
+            # The residuals relative to all of U and P, as usual. L - P alone is also how
+            # far U still moves per iteration: if that is much more than P does, as in
+            # rows that the subspace fits almost exactly, the penalty is too small.
             primal, dual = _norms(L - new), _norms(new - P)
-            primal, dual = (
-                primal * _norms(U),
-                dual * np.maximum(_norms(L), _norms(new)),
-            )
-            factor = np.where(primal > 5 * dual, 2, np.where(dual > 5 * primal, 0.5, 1))
+            is_low = primal > 5 * dual
+            primal *= _norms(U)
+            dual *= np.maximum(_norms(L), _norms(new))
+            is_low |= primal > 5 * dual
+            factor = np.where(is_low, 2, np.where(dual > 5 * primal, 0.5, 1))
             factor = factor[:, None] if iteration <= 300 else np.ones_like(rho)
             factor = factor.astype(X.dtype)
             rho, U = rho * factor, U / factor

@@ -43,7 +43,7 @@ def cross_predict(
         hidden = observed & (folds == fold)
         if not hidden.any() or (observed & ~hidden).sum() == 0:
             continue
-        trials = Trials(X, build, watch, hidden)
+        trials = Trials(X, build, watch, [hidden])
         gamma = 0.0
         if model.gamma_ > 0:
             gamma = model.gamma_ / trials.gamma_unit * trials.graph_stiffness()
