@@ -67,7 +67,7 @@ def test_a_trial_predicts_what_the_solution_does(data, with_graph, rng):
     for cell in LAMS + GAMMAS * with_graph:
         trials.error(cell, near)
         near = cell
-    shifted = ShiftedLaplacian(trials.graph().laplacian) if with_graph else None
+    shifted = ShiftedLaplacian(trials.graph()[0].laplacian) if with_graph else None
     found = {cell: math.sqrt(trials.error(cell)) for cell in trials.squares}
     expected = {}
     for c, g in found:

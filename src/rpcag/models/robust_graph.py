@@ -74,18 +74,20 @@ class RobustGraph(GraphBuilder):
     def _build(self, rows):
         self._model = _robust_pca(_with_nan(rows), self._monitor)
         self._stopped = self._model.status_ == "stopped"
-        return self._join(rows, self._halfway(self._model.embedding_))
+        values = self._represent(rows, self._halfway(self._model.embedding_))
+        self._graph = KNNGraph(self.n_neighbors).fit(values)
+        return self._graph.adjacency_
 
     def _of_low_rank(self, X, L: np.ndarray):
         """The graph of X, from the L of Robust PCA with the theory's lam."""
         P, s, _ = factorize(L, None)
         rows = observed(np.asarray(X, dtype=np.float64))
-        return self._join(rows, P.astype(np.float64) * np.sqrt(s))
+        values = self._represent(rows, P.astype(np.float64) * np.sqrt(s))
+        return KNNGraph(self.n_neighbors)._build(observed(values))
 
-    def _join(self, rows, h: np.ndarray):
+    def _represent(self, rows, h: np.ndarray) -> np.ndarray:
         self._short = SHORT * np.linalg.norm(h, axis=1).max()
-        self._graph = KNNGraph(self.n_neighbors).fit(_seen(rows, self._relative(h)))
-        return self._graph.adjacency_
+        return _seen(rows, self._relative(h))
 
     def _connect(self, rows):
         h = self._halfway(self._model.transform(_with_nan(rows)))

@@ -36,8 +36,10 @@ SETTLED, FEWEST, MOST = 5e-3, 4, 15
 RELAXATION = 1.7
 # Smallest spread over size of the entries for which penalties are made.
 LEAST = 1e-6
-# Share of the residual of its first guess that a solve with the Laplacian may leave.
-ROUGH = 0.3
+# Rows up to which solves with the Laplacian use its inverse. Beyond, conjugate gradients
+# leave at most the share ROUGH of the residual of their first guess: smaller values
+# take more iterations and hardly change the predictions.
+INVERTED, ROUGH = 300, 0.3
 # Median residual, relative to the distance of the entry from its feature's median, at
 # which the model counts as exact. Up to NEARLY, FINER times as many iterations find
 # out. Entries nearer to the median than most are left out (FAR is a quantile): in
@@ -139,7 +141,7 @@ class Trials:
         self.observed = observed.astype(dtype)
         self.penalty = self.lam_unit * (self.size / spread) ** (1.0 if is_far else 0.5)
         self.shrink = _Shrink(Y.shape)
-        self.shifted: ShiftedLaplacian | None = None
+        self.shifted: list[ShiftedLaplacian] = []
         self.stiffness = 1.0
         # Most entries equal the median of their feature, as in counts with many zeros.
         self.is_tied = len(self.truth) > 0 and float(np.median(self.trivial)) == 0
@@ -152,8 +154,7 @@ class Trials:
         """The same entries and graph, for trials in another thread."""
         other = copy(self)
         other.shrink = _Shrink(self.Y.shape)
-        if self.shifted is not None:
-            other.shifted = _rough(self.shifted.laplacian)
+        other.shifted = [_rough(graph.laplacian) for graph in self.shifted]
         for name in ("ends", "predictions", "squares", "ranks"):
             setattr(other, name, dict(getattr(self, name)))
         return other
@@ -174,7 +175,7 @@ class Trials:
 
         The graph is built from the answer of PLAIN, if there will be one.
         """
-        if self.build is not None and self.shifted is None:
+        if self.build is not None and not self.shifted:
             cells = (*cells, PLAIN)
         self.ends = {cell: end for cell, end in self.ends.items() if cell in cells}
 
@@ -298,9 +299,9 @@ class Trials:
         if W is None or T is None:
             return Iterate(L, P, U)
         V = RELAXATION * L + (1 - RELAXATION) * W + T
-        rows = (-1, V.shape[2])  # those of all draws
-        W = self.graph().solve(shift, V.reshape(rows), W.reshape(rows).copy())
-        W = W.reshape(V.shape)
+        W = W.copy()  # the first guess
+        for graph, v, w in zip(self.graph(), V, W, strict=True):
+            graph.solve(shift, v, w)
         return Iterate(L, P, U, W, V - W)
 
     def _start(self, g: float, near: Cell | None) -> Iterate:
@@ -317,25 +318,26 @@ class Trials:
             return start._replace(W=None, T=None)
         return start if start.W is not None else start._replace(W=start.L, T=zero)
 
-    def graph(self) -> ShiftedLaplacian:
-        """The graphs of all draws, side by side."""
-        if self.shifted is None:
+    def graph(self) -> list[ShiftedLaplacian]:
+        """The graph of every draw."""
+        if not self.shifted:
             assert self.build is not None
             is_candidate = PLAIN in self.squares
             self.error(PLAIN)
             L = self.ends[PLAIN].L if PLAIN in self.ends else np.zeros_like(self.scaled)
             if not is_candidate:  # lam was given, and is not the theory's
                 self.squares.pop(PLAIN, None)
-            parts = [self.build(*pair).laplacian for pair in zip(self.Y, L, strict=True)]
-            Phi = parts[0] if len(parts) == 1 else sparse.block_diag(parts, "csr")
+            pairs = zip(self.Y, L, strict=True)
+            self.shifted = [_rough(self.build(*pair).laplacian) for pair in pairs]
             # A combinatorial Laplacian has the unit of the weights: one per degree.
-            self.stiffness = float(Phi.diagonal().mean()) or 1.0
-            self.shifted = _rough(Phi)
+            diagonals = [graph.laplacian.diagonal().mean() for graph in self.shifted]
+            self.stiffness = float(np.mean(diagonals)) or 1.0
         return self.shifted
 
 
 def _rough(Phi) -> ShiftedLaplacian:
-    method = "cg" if sparse.issparse(Phi) else "auto"
+    is_large = sparse.issparse(Phi) and Phi.shape[0] > INVERTED
+    method = "cg" if is_large else "inverse"
     return ShiftedLaplacian(Phi, method=method, reduction=ROUGH)
 
 

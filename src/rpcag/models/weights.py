@@ -38,16 +38,18 @@ LARGEST = 1.0
 # Candidates for gamma, relative to that for clustering, each with a factor of lam: the
 # more the graph smooths L, the less a small lam is needed for it.
 GAMMAS = tuple((4.0**k, math.sqrt(2) ** (k + 2)) for k in range(-2, 4))
-# A larger lam, or a graph, has to reduce the squared error by this share. Without it,
-# data without gross errors would get an ever larger lam for nothing, and the error that
-# a trial of a graph leaves could choose the graph.
-GAIN = 5e-3
+# A larger lam, or a graph, has to reduce the squared error by the share GAIN. Without
+# it, data without gross errors would get an ever larger lam for nothing. A graph has to
+# reduce it by CLEARLY standard errors too: the hidden entries of small data are few.
+# Larger values of either choose no graph where one would help. Both are the best of a
+# grid on tables that were left out (docs/design_weights.md).
+GAIN, CLEARLY = 2.5e-3, 0.5
 # A gamma above the one for clustering has to reduce it by this share: it is for graphs
 # that know more than the data, such as an order in time.
 MORE = 2e-2
 # Data with fewer hidden entries are judged by up to MOST_DRAWS draws of them, so that
 # these are ENOUGH: errors of few entries choose weights by chance.
-ENOUGH, MOST_DRAWS = 1500, 6
+ENOUGH, MOST_DRAWS = 1000, 4
 # Large data are first tried for exactness on at least LOOK rows and features.
 LOOK = (300, 1000)
 
@@ -147,8 +149,9 @@ def choose(
             trials.keep(found)
             trials.error((c, found[1]), found)
     found, without = smallest(trials), smallest(trials, with_graph=False)
-    best = found if is_better(trials, found, without) else without
-    return _choice(trials, best, units, lam, gamma)
+    if not (is_better(trials, found, without) and _is_clear(trials, found, without)):
+        found = without
+    return _choice(trials, found, units, lam, gamma)
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,12 @@ def is_better(trials: Trials, cell: Cell, than: Cell, gain: float = GAIN) -> boo
         return False
     gained = trials.squares[than].sum() - trials.squares[cell].sum()
     return gained > gain * trials.reducible(than)
+
+
+def _is_clear(trials: Trials, cell: Cell, than: Cell) -> bool:
+    """Whether the error is lower by more than chance, entry by entry."""
+    gained = trials.squares[than] - trials.squares[cell]
+    return gained.mean() > CLEARLY * gained.std() / math.sqrt(len(gained))
 
 
 def _choice(trials: Trials, cell: Cell, units: _Units, lam, gamma) -> Choice:

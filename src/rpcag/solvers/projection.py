@@ -80,9 +80,9 @@ def project(
             Z[active] = z
             if done.all():
                 return Z, 0
-            # The residuals relative to all of U and P, as usual. L - P alone is also how
-            # far U still moves per iteration: if that is much more than P does, as in
-            # rows that the subspace fits almost exactly, the penalty is too small.
+            # Residuals relative to all of U and P, as usual. But L - P is also how far U
+            # moves per iteration: if that is much more than P does, as in rows that the
+            # subspace fits almost exactly, the penalty is too small.
             primal, dual = _norms(L - new), _norms(new - P)
             is_low = primal > 5 * dual
             primal *= _norms(U)
