@@ -108,7 +108,7 @@ def test_gross_errors_among_hidden_entries_count_little(rng):
 def test_explained_is_the_same_measure(X):
     """That of the last iterate of a trial; here the problem is solved."""
     choice = choose(X)
-    truth, predicted, columns = [], [], []
+    truth, predicted, columns, seen = [], [], [], []
     for draw in range(6):
         if sum(map(len, truth)) == choice.n_hidden:
             break
@@ -119,9 +119,10 @@ def test_explained_is_the_same_measure(X):
         L = Problem(Y, lam).solve(tol=1e-4, max_iter=2000).x
         truth.append(X[hidden])
         predicted.append(L[hidden])
-        columns.append(np.nonzero(hidden)[1])
+        columns.append(draw * X.shape[1] + np.nonzero(hidden)[1])
+        seen.append(Y)
     parts = (np.concatenate(part) for part in (truth, predicted, columns))
-    share, error = spread_of(X).explained(*parts)
+    share, error = spread_of(np.hstack(seen)).explained(*parts)
     assert share == pytest.approx(choice.explained, abs=0.02)
     assert error == pytest.approx(choice.explained_error, abs=0.02)
 

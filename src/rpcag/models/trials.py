@@ -36,8 +36,8 @@ SETTLED, FEWEST, MOST = 5e-3, 4, 15
 RELAXATION = 1.7
 # Smallest spread over size of the entries for which penalties are made.
 LEAST = 1e-6
-# Rows up to which solves with the Laplacian use its inverse. Beyond, conjugate gradients
-# leave at most the share ROUGH of the residual of their first guess: smaller values
+# Up to this many rows, solves with the Laplacian use its inverse; conjugate gradients
+# leave at most the share ROUGH of the residual of their first guess. Smaller values
 # take more iterations and hardly change the predictions.
 INVERTED, ROUGH = 300, 0.3
 # Median residual, relative to the distance of the entry from its feature's median, at
@@ -113,9 +113,9 @@ class Trials:
         Y = np.where(hidden, np.nan, X)
         self.Y, self.n_draws = Y, len(Y)
         self.truth = X[self.at[1:]].astype(np.float64)
-        self.columns = self.at[2]
-        # Units are of all entries: medians, so hidden ones hardly change them.
-        self.spread = spread_of(X)
+        # A feature has a spread per draw: its mean must not know the hidden entries.
+        self.spread = spread_of(Y[0] if len(Y) == 1 else np.hstack(list(Y)))
+        self.columns = self.at[0] * X.shape[1] + self.at[2]
         self.size = typical_size(X)
         center = typical_center(X)
         spread = typical_spread(X, self.size, center, LEAST)

@@ -80,7 +80,7 @@ def project(
             Z[active] = z
             if done.all():
                 return Z, 0
-            # Residuals relative to all of U and P, as usual. But L - P is also how far U
+            # Residuals relative to all of U and P, as usual. But L - P is also how U
             # moves per iteration: if that is much more than P does, as in rows that the
             # subspace fits almost exactly, the penalty is too small.
             primal, dual = _norms(L - new), _norms(new - P)
