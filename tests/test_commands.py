@@ -582,12 +582,12 @@ MISTAKES = [
     ("decompose sensors.csv -o r --checkpoint faces.npz", "is not a checkpoint"),
     ("decompose sensors.csv -o r --shape 3by4", "--shape must be HEIGHTxWIDTH"),
     ("decompose sensors.csv -o r --shape 5x5", "--shape 5x5 does not fit"),
-    ("decompose sensors.csv -o r --labels kind", "--labels kind: sensors.csv has no"),
+    ("decompose sensors.csv -o r --labels kind", "--labels 'kind': sensors.csv has no"),
     ("decompose sensors.csv -o r --variable X", "--variable is for files of arrays"),
     ("decompose kinds.csv -o r", "column 'kind' of kinds.csv is text: --labels 'kind'"),
     (
         "decompose faces.npz -o r --variable Z",
-        "--variable Z: faces.npz has X (40 x 48)",
+        "--variable 'Z': faces.npz has X (40 x 48)",
     ),
     ("decompose several.npz -o r", "choose one with --variable NAME"),
     ("decompose empty.csv -o r", "empty.csv is empty"),
@@ -769,7 +769,7 @@ def test_what_cannot_be_written_is_told_before_the_work(folder, monkeypatch):
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("os.mkdir", refuse)
-    monkeypatch.setattr("rpcag.files.fitting.fit", None)
+    monkeypatch.setattr("rpcag.commands.fitting.fit", None)
     for words in (
         ("decompose", "sensors.csv", "-o", "r"),
         ("cluster", "sensors.csv", "-k", "3", "-o", "c.csv"),

@@ -62,16 +62,16 @@ def test_a_matrix_is_read_as_it_was_written(kind, tmp_path):
 def test_one_of_several_arrays(kind, tmp_path):
     path = tmp_path / f"t.{kind}"
     SAVERS[kind](path, X=A, other=2 * A, y=np.array([[7.0, 8.5]]).T)
-    with pytest.raises(ValueError, match=r"several matrices: .*other.*--variable NAME"):
+    with pytest.raises(ValueError, match=r"several matrices: .*other.*variable=NAME"):
         read(path)
     table = read(path, variable="other", labels="y")
     np.testing.assert_array_equal(table.X, 2 * A)
     assert table.labels == ["7", "8.5"]
-    with pytest.raises(ValueError, match=r"--variable z: .* has .*X \(2 x 3\)"):
+    with pytest.raises(ValueError, match=r"variable='z': .* has .*X \(2 x 3\)"):
         read(path, variable="z")
-    with pytest.raises(ValueError, match="--variable y: not a matrix"):
+    with pytest.raises(ValueError, match="variable='y': not a matrix"):
         read(path, variable="y")
-    with pytest.raises(ValueError, match="--labels z"):
+    with pytest.raises(ValueError, match="labels='z'"):
         read(path, variable="X", labels="z")
     with pytest.raises(ValueError, match="2 values for 3 samples"):
         read(path, variable="X", labels="y", transpose=True)
@@ -208,10 +208,10 @@ def test_folder_of_images(pictures):
 def test_errors_of_folders(pictures, tmp_path):
     from PIL import Image
 
-    with pytest.raises(ValueError, match="--labels is for files"):
+    with pytest.raises(ValueError, match="labels= is for files"):
         read(pictures, labels="x")
     Image.new("L", (9, 9)).save(pictures / "ben" / "2.png")
-    with pytest.raises(ValueError, match="--shape HEIGHTxWIDTH"):
+    with pytest.raises(ValueError, match=r"shape=\(height, width"):
         read(pictures)
 
 
@@ -243,7 +243,7 @@ def test_nonsense(name, tmp_path):
 
 def test_options_that_do_not_fit(tmp_path):
     np.save(tmp_path / "t.npy", A)
-    with pytest.raises(ValueError, match="--drop is for tables"):
+    with pytest.raises(ValueError, match="drop= is for tables"):
         read(tmp_path / "t.npy", drop=("x",))
 
 
@@ -275,5 +275,5 @@ def test_a_struct_is_told_with_what_to_do(name, tmp_path):
     said = rf"it has s \({size}, a struct\); {remedy}"
     with pytest.raises(ValueError, match=said):
         read_table(path)
-    with pytest.raises(ValueError, match=rf"--variable s: not numbers, .*; {remedy}"):
+    with pytest.raises(ValueError, match=rf"variable='s': not numbers, .*; {remedy}"):
         read_table(path, Reading(variable="s"))

@@ -6,13 +6,12 @@ import io
 import numpy as np
 import pytest
 
-from rpcag.files import text_sheet
-from rpcag.files.content import Content
+from rpcag.files import text as text_files
 from rpcag.files.number_style import NumberStyle
+from rpcag.files.sheet import make_sheet
 from rpcag.files.sheets import cells_path, kind_of, read_sheet
-from rpcag.files.spans import locate
 from rpcag.files.table import Reading
-from rpcag.files.text_sheet import read_text_sheet
+from rpcag.files.text import read_text
 from rpcag.files.timestamps import iso_seconds, unix_seconds
 
 PLAIN = "id,x,y,z\na,1.50,2,10\nb,,4,20\nc,5.25,NA,30\nd,7.00,8,-45\n"
@@ -20,7 +19,8 @@ PLAIN = "id,x,y,z\na,1.50,2,10\nb,,4,20\nc,5.25,NA,30\nd,7.00,8,-45\n"
 
 def read(text, time=None, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    return read_text_sheet(Content("t.csv", data), Reading(**options), time)
+    reading = Reading(**options)
+    return make_sheet(read_text("t.csv", data, reading), reading.missing, time)
 
 
 def written(sheet, values, changed):
@@ -171,32 +171,6 @@ def test_thousands_of_rows(rng, line_end):
     assert file.getvalue() == expected
 
 
-def test_large_files_are_read_by_pyarrow_to_the_same_sheet(rng, monkeypatch):
-    pytest.importorskip("pyarrow", reason="needs the extra rpcag[files]")
-    X = rng.standard_normal((3000, 3)).round(3)
-    rows = "".join(f"{a},{b},{c}\n" for a, b, c in X)
-    data = ("a,b,c\n" + rows).replace("0.1", "").encode()
-    slow = read(data)
-    monkeypatch.setattr("rpcag.files.fast_text.LARGE", 0)
-    fast = read(data)
-    np.testing.assert_array_equal(fast.X, slow.X)
-    assert filled(fast) == filled(slow)
-
-
-def test_every_field_is_found():
-    data = b'a,b,c,d\n1,"x,\n""y""",4,5\n\n3, "z","6",7.5\r\n'
-    sheet = read(data)
-    starts, ends = locate(data, sheet.format.layout, 2)
-    fields = [
-        [data[a:b] for a, b in zip(*row, strict=True)]
-        for row in zip(starts, ends, strict=True)
-    ]
-    assert fields == [
-        [b"1", b'"x,\n""y"""', b"4", b"5"],
-        [b"3", b' "z"', b'"6"', b"7.5"],
-    ]
-
-
 # -- what the columns are --------------------------------------------------------------
 
 
@@ -270,7 +244,7 @@ def test_time_can_be_named_and_refused():
     assert read(table(h=hours), time="h").times.tolist() == hours
     days = [f"2024-05-{d + 1:02}" for d in range(12)]
     assert read(table(c=days), time=False).roles["c"] == "text"
-    with pytest.raises(ValueError, match=r"--time x: t\.csv has no such column"):
+    with pytest.raises(ValueError, match=r"time='x': t\.csv has no such column"):
         read(table(), time="x")
     with pytest.raises(ValueError, match=r"'a' in t\.csv is neither an ISO 8601"):
         read(PLAIN, time="id")
@@ -328,7 +302,7 @@ def grouped(X, mark):
 @pytest.mark.parametrize("mark", [".", ","])
 def test_thousands_separators_are_not_read_as_decimals(mark, rng):
     text = grouped(1e4 * rng.standard_normal((50, 4)).clip(-9, 9), mark)
-    told = rf"t\.csv, line \d+, column 's\d': .* --decimal \{mark} reads decimals; if"
+    told = rf"t\.csv, line \d+, column 's\d': .* decimal='\{mark}' reads decimals; if"
     with pytest.raises(ValueError, match=told):
         read(text)
     values = read(text, decimal=mark).X
@@ -391,7 +365,7 @@ def test_a_compressed_file_beyond_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("rpcag.files.memory.available", lambda: 1e6)
     with pytest.raises(ValueError, match="of memory, but only"):
         read_sheet(path)
-    assert text_sheet.BLOCK < 10_000_000
+    assert text_files.BLOCK < 10_000_000
 
 
 @pytest.mark.parametrize(
@@ -411,7 +385,7 @@ def test_names_of_files(name, kind, cells, tmp_path):
 
 @pytest.mark.parametrize("name", ["a.npy", "a", "a.parquet.gz"])
 def test_other_files_are_refused(name, tmp_path):
-    with pytest.raises(ValueError, match=r"tables are|only text"):
+    with pytest.raises(ValueError, match=r"no reader for .*; tables are|only text"):
         kind_of(tmp_path / name)
 
 

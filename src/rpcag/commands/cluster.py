@@ -161,7 +161,7 @@ def _from_result(folder: Path, k: int | None, given: dict[str, Any]):
 
 
 def _from_table(input: Path, k: int | None, given: dict[str, Any]):
-    from rpcag.files import fitting
+    from rpcag.commands import fitting
     from rpcag.files.reading import read_table
 
     fitting.check_scale(given["scale"])

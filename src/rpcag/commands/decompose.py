@@ -99,7 +99,7 @@ def decompose(
     rpcag decompose sensors.csv -o smooth --graph edges.csv --gamma cv --json
     """
     given = locals()
-    from rpcag.files import fitting
+    from rpcag.commands import fitting
     from rpcag.files.reading import read_table
 
     with mistakes():

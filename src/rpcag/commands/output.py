@@ -5,6 +5,7 @@ so that ``--json`` can be piped.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,19 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from rpcag.files.place import Occupied
 from rpcag.graphs.inputs import reason
 
+# Parameters of the library that are options of the commands.
+OPTIONS = (
+    *("variable", "labels", "names", "drop", "keep", "missing", "shape", "color"),
+    *("transpose", "delimiter", "decimal", "header", "time", "sheet", "graph"),
+    *("model", "lam", "gamma", "scale", "tol", "max_iter", "checkpoint", "force"),
+    *("size", "frames", "gray"),
+)
+PARAMETER = re.compile(
+    rf"(?<![\w.])({'|'.join(OPTIONS)})="
+    r"(\((\w+), (\w+)\)|'[^']*'|\"[^\"]*\"|(?:[^\s,;:)'(]|:(?=\d))*)"
+)
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
     DONE: "success",
@@ -53,7 +64,21 @@ def note(message: str) -> None:
 
 
 def one_line(message: str) -> str:
-    return " ".join(str(message).split())
+    return " ".join(PARAMETER.sub(_flag, str(message)).split())
+
+
+def _flag(found: re.Match) -> str:
+    """A parameter of the library as an option of the command.
+
+    >>> one_line("missing='ERR' reads it, header=False, shape=(2, 3), delimiter= sets")
+    "--missing 'ERR' reads it, --no-header, --shape 2x3, --delimiter sets"
+    """
+    name, value = found[1].replace("_", "-"), found[2]
+    if value in ("True", "False"):
+        return f"--{name}" if value == "True" else f"--no-{name}"
+    if found[3]:  # HEIGHTxWIDTH
+        value = "x".join(side.upper() for side in (found[3], found[4]))
+    return f"--{name} {value}".rstrip()
 
 
 def print_json(value: Any) -> None:
@@ -72,8 +97,6 @@ def mistakes() -> Iterator[None]:
         raise
     except ImportError as error:
         raise fail(f"{error}") from None
-    except Occupied as error:
-        raise fail(f"{error.args[0]}; --force replaces it") from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise fail(f"{where}{error.strerror or error}") from None

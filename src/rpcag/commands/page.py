@@ -27,6 +27,7 @@ Samples are rows. Pass `--transpose` if they are columns.
 | --- | --- | --- | --- |
 | `.csv`, `.tsv`, `.txt`, `.dat` | empty, `NA`, `NaN`, `null`, `None`, `?`, `-`, `.`, `#N/A`, in any case | header; a first column of unique text, or one without a header, has the sample names; otherwise `--labels`, `--names`, `--drop` | |
 | `.parquet` | null, NaN | as above; also the index of a pandas frame | `rpcag[files]` |
+| `.xlsx`, `.xlsm` | empty, and as in text | as above; the first sheet | `rpcag[excel]` |
 | `.npy`, `.npz` | NaN | `--variable`, `--labels`, `--names` choose arrays; three axes are images; `image_shape` is used; also `scipy.sparse.save_npz` | |
 | `.mat` | NaN | as above; cell arrays of strings are names | `rpcag[files]` for version 7.3 |
 | `.h5`, `.hdf5` | NaN, `_FillValue`, `missing_value` | as above, by path | `rpcag[files]` |
@@ -35,8 +36,8 @@ Samples are rows. Pass `--transpose` if they are columns.
 `--missing VALUE` adds a value that means missing, such as `-999` or `inf`.
 
 **Text files** may use commas, semicolons, tabs, bars or spaces between fields, decimal commas, quotes, a
-byte order mark, UTF-16 or Windows-1252. A first line `sep=;` sets the delimiter. With `rpcag[files]`,
-large files are read several times as fast.
+byte order mark, UTF-16 or Windows-1252. A first line `sep=;` sets the delimiter. They may be compressed
+(`.csv.gz`).
 
 **Ambiguous files** are errors that name the line or column and the option to use. Examples are lines of
 unequal length, a word among numbers, and numbers with units or thousands separators. `1.234` in a column

@@ -57,13 +57,13 @@ class Variable:
 
 
 def read_arrays(path: Path, reading: Reading) -> Table:
-    """The one matrix in the file, or the one that --variable names.
+    """The one matrix in the file, or the one that `variable` names.
 
     An array of three axes is a stack of images, of four one of color images.
     """
     for option in ("drop", "delimiter", "decimal", "header"):
         if getattr(reading, option) not in (None, ()):
-            raise ValueError(f"--{option} is for tables with columns, not for {path}")
+            raise ValueError(f"{option}= is for tables with columns, not for {path}")
     with variables(path) as found:
         name = choose(path, found, reading.variable)
         A = read_dense(path, name, found[name], copies=2 if reading.transpose else 1)
@@ -71,8 +71,8 @@ def read_arrays(path: Path, reading: Reading) -> Table:
             A = np.moveaxis(A, -1, 0)
         n = len(A)
         shape = _image_shape(path, A, found)
-        labels = _strings(path, found, reading.labels, "--labels", n)
-        names = _strings(path, found, reading.names, "--names", n)
+        labels = _strings(path, found, reading.labels, "labels", n)
+        names = _strings(path, found, reading.names, "names", n)
     X = np.ascontiguousarray(A.reshape(n, -1))
     if X.dtype not in (np.float32, np.float64):
         check_fits(8 * X.size, f"{path}: {name} in double precision")
@@ -105,16 +105,16 @@ def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
     listed = ", ".join(f"{key} ({value})" for key, value in found.items()) or "nothing"
     if name is not None:
         if name not in found:
-            raise ValueError(f"--variable {name}: {path} has {listed}")
+            raise ValueError(f"variable={name!r}: {path} has {listed}")
         if found[name].elsewhere:
             raise ValueError(
-                f"--variable {name}: {path} stores it in another file, and only "
+                f"variable={name!r}: {path} stores it in another file, and only "
                 "one file is read; copy the values into this file"
             )
         if not found[name].is_matrix:
             what = "a matrix" if found[name].is_number else "numbers"
             raise ValueError(
-                f"--variable {name}: not {what}, but {found[name]}; {path} has {listed}"
+                f"variable={name!r}: not {what}, but {found[name]}; {path} has {listed}"
                 f"{SAVE_FIELD if found[name].is_struct else ''}"
             )
         return name
@@ -124,7 +124,7 @@ def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
         raise ValueError(f"{path} has no matrix of numbers; it has {listed}{remedy}")
     if len(matrices) > 1:
         raise ValueError(
-            f"{path} has several matrices: {listed}; choose one with --variable NAME"
+            f"{path} has several matrices: {listed}; choose one with variable=NAME"
         )
     return matrices[0]
 
@@ -344,15 +344,15 @@ def _strings(
     if name is None:
         return None
     if name not in found:
-        raise ValueError(f"{option} {name}: {path} has {', '.join(found)}")
+        raise ValueError(f"{option}={name!r}: {path} has {', '.join(found)}")
     variable = found[name]
     is_number = variable.is_number
     A = read_dense(path, name, variable) if is_number else variable.read()
     values = A.ravel()
     if len(values) != n:
         raise ValueError(
-            f"{option} {name}: {path} has {len(values)} values for {n} samples; if "
-            "samples are columns, --transpose"
+            f"{option}={name!r}: {path} has {len(values)} values for {n} samples; if "
+            "samples are columns, transpose=True"
         )
     words = []
     for i, value in enumerate(values):
@@ -360,12 +360,12 @@ def _strings(
             words.append(_string(value))
         except OverflowError:
             raise ValueError(
-                f"{option} {name}: {path} has {value} for sample {i}; use NaN for an "
+                f"{option}={name!r}: {path} has {value} for sample {i}; use NaN for an "
                 "unknown value"
             ) from None
         except UnicodeDecodeError:
             raise ValueError(
-                f"{option} {name}: {path} has {value!r} for sample {i}, which is not "
+                f"{option}={name!r}: {path} has {value!r} for sample {i}, which is not "
                 "valid UTF-8 text; correct it"
             ) from None
     return words

@@ -1,31 +1,89 @@
-"""Named columns of numbers and of text, and which of them are what."""
+"""Named columns of a file, and which of them are features, names and labels."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import IO, Literal, Protocol
 
 import numpy as np
 
+from rpcag.files.names import unique
 from rpcag.files.numbers import HEXADECIMAL, Numbers, is_measure
 from rpcag.files.table import Reading, Table
 
+Role = Literal[
+    "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
+]
 SHOWN = 8
 # Rows that tell whether text is numbers with units and the like, and the share of them
 # that has to be. If it were less, names such as "5 mm" beside "steel" would be refused.
 ROWS, SHARE = 1000, 0.9
 
 
-@dataclass(frozen=True)
-class Columns:
-    """What a text or Parquet file has.
+class Format(Protocol):
+    """How a file is written again with some cells changed. Columns are its own."""
 
-    `index` is the column of `texts` that the format itself marks as names of rows.
-    `guess` ends an error that may come from a wrong guess.
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        """The cells as they are in the file."""
+
+    def formatted(
+        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> tuple[list[str], np.ndarray]:
+        """New values as they will be in the file, as text and as numbers."""
+
+    def write(
+        self,
+        file: IO[bytes],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        after: Sequence[str],
+        values: np.ndarray,
+    ) -> None:
+        """The file again, with new cells."""
+
+
+@dataclass
+class Columns:
+    """What a table of text, Parquet or Excel has.
+
+    Attributes
+    ----------
+    source : str
+        The file, for messages.
+    names : list of str
+        All columns in their order, without doubles.
+    n : int
+        Number of rows.
+    format : Format
+    numbers : dict
+        Columns of numbers, NaN where missing.
+    texts : dict
+        Columns of words.
+    moments : dict
+        Seconds of those columns of `texts` that are dates or times.
+    nested : dict
+        Types of columns that hold several values in a cell, which are not read.
+    roles : dict
+        What some columns are: the format or the user says so.
+    index : str or None
+        The column of `texts` that the format itself marks as names of rows.
+    doubles : list of str
+        Names that several columns of the file have; all but one got a number.
+    guess : str
+        Ends an error that may come from a wrong guess.
     """
 
-    numbers: np.ndarray  # (n, k)
-    features: list[str]  # k
-    texts: dict[str, list[str]]
+    source: str
+    names: list[str]
+    n: int
+    format: Format
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    moments: dict[str, np.ndarray] = field(default_factory=dict)
+    nested: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
     index: str | None = None
+    doubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     decimal: str = "."
     guess: str = ""
@@ -38,31 +96,51 @@ def listed(names: Sequence[str]) -> str:
     return shown + (f" and {rest} more" if rest > 0 else "")
 
 
-def check_chosen(source: str, names: Sequence[str], reading: Reading) -> None:
-    """Refuse options that name columns which are not there, or one column twice."""
-    chosen = [("--labels", reading.labels), ("--names", reading.names)]
-    chosen += [("--drop", name) for name in reading.drop]
-    chosen += [("--keep", name) for name in reading.keep]
+def check_names(
+    source: object, names: Sequence[str], reading: Reading, notes: list[str]
+) -> tuple[list[str], list[str]]:
+    """Names without doubles, and the doubles; refuse options that name no column."""
+    doubles = sorted(name for name, times in Counter(names).items() if times > 1)
+    if doubles:
+        for option in (reading.labels, reading.names, *reading.unread):
+            if option in doubles:
+                raise ValueError(f"{source} has several columns called {option!r}")
+        notes.append(
+            "some columns have the same name, such as "
+            f"{doubles[0]!r}: a number was added"
+        )
+    found = unique(names)
+    chosen = [("labels", reading.labels), ("names", reading.names)]
+    chosen += [("drop", name) for name in reading.drop]
+    chosen += [("keep", name) for name in reading.keep]
     given: dict[str, str] = {}
+    known = set(found)
     for option, name in chosen:
         if name is None:
             continue
-        if name not in names:
+        if name not in known:
             raise ValueError(
-                f"{option} {name}: {source} has no such column; it has {listed(names)}"
+                f"{option}={name!r}: {source} has no such column; it has "
+                f"{listed(found)}"
             )
         if given.setdefault(name, option) != option:
             raise ValueError(f"{given[name]} and {option} both name {name!r}")
+    return found, doubles
 
 
-def to_table(columns: Columns, reading: Reading, source: str) -> Table:
+def to_table(columns: Columns, reading: Reading) -> Table:
     """Numbers are features; text is labels or names, or an error.
 
-    Names are, in this order: what --names says, what the file itself marks as names of
+    Names are, in this order: what the user says, what the file itself marks as names of
     rows, the first column of text that has no value twice and is not numbers with
     units and the like, which would be data that is lost.
     """
-    texts = dict(columns.texts)
+    source, texts = columns.source, dict(columns.texts)
+    for name, kind in columns.nested.items():
+        raise ValueError(
+            f"column {name!r} of {source} holds {kind}, not numbers; "
+            f"drop={name!r} leaves it out"
+        )
     numbers = Numbers(columns.decimal, reading.missing)
     labels = texts.pop(reading.labels) if reading.labels is not None else None
     names = None
@@ -80,12 +158,11 @@ def to_table(columns: Columns, reading: Reading, source: str) -> Table:
         names = texts.pop(single[0]) if single else None
     for name, words in texts.items():
         if are_measures(words, numbers):
-            word = next(w for w in words if is_measure(w) and not numbers.is_number(w))
             raise ValueError(
                 f"column {name!r} of {source} has numbers that are written as text, "
-                f"such as {word!r}: write plain numbers to use it; --labels {name!r} "
-                f"keeps it as the class of the samples, --names {name!r} as their "
-                f"names, --drop {name!r} leaves it out"
+                f"such as {first_measure(words, numbers)!r}: write plain numbers to "
+                f"use it; labels={name!r} keeps it as the class of the samples, "
+                f"names={name!r} as their names, drop={name!r} leaves it out"
             )
     if texts:
         plural = "s" if len(texts) > 1 else ""
@@ -93,19 +170,17 @@ def to_table(columns: Columns, reading: Reading, source: str) -> Table:
         name = next(iter(texts))
         raise ValueError(
             f"column{plural} {listed(list(texts))} of {source} {are} text: "
-            f"--labels {name!r} keeps it as the class of the samples, --names "
-            f"{name!r} as their names, --drop {name!r} leaves it out"
+            f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
+            f"their names, drop={name!r} leaves it out"
         )
-    n, p = columns.numbers.shape
-    if p == 0:
+    features = [k for k in columns.names if k in columns.numbers and k != columns.index]
+    if not features:
         raise ValueError(f"{source} has no column of numbers{columns.guess}")
-    return Table(
-        columns.numbers,
-        names or [str(i) for i in range(n)],
-        columns.features,
-        labels,
-        notes=columns.notes,
-    )
+    X = np.empty((columns.n, len(features)))
+    for j, name in enumerate(features):
+        X[:, j] = columns.numbers[name]
+    samples = names or [str(i) for i in range(columns.n)]
+    return Table(X, samples, features, labels, notes=columns.notes)
 
 
 def are_measures(words: Sequence[str], numbers: Numbers) -> bool:
@@ -118,6 +193,10 @@ def are_measures(words: Sequence[str], numbers: Numbers) -> bool:
     return 2 * plain < len(filled) and (
         sum(map(is_measure, filled)) >= SHARE * len(filled)
     )
+
+
+def first_measure(words: Sequence[str], numbers: Numbers) -> str:
+    return next(w for w in words if is_measure(w) and not numbers.is_number(w))
 
 
 def are_hexadecimal(words: Sequence[str], numbers: Numbers) -> bool:

@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from rpcag.files.arrays import SUFFIXES as ARRAYS
 from rpcag.files.arrays import choose, read_dense, variables
-from rpcag.files.delimited import SUFFIXES, Line, rows_of
+from rpcag.files.cells import decode, guess_delimiter, split
 from rpcag.files.numbers import Numbers
+from rpcag.files.text import SUFFIXES
 
-ARRAYS = (".npy", ".npz", ".mat", ".h5", ".hdf5")
+Line = tuple[int, list[str]]  # its number in the file, its cells
 
 
 def read_graph(path: Path | str, samples: list[str], variable: str | None = None):
@@ -30,7 +32,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"graph {path} is not there; --graph takes robust, knn, complete, chain or "
+            f"graph {path} is not there; graph= takes robust, knn, complete, chain or "
             "a file"
         )
     suffix = path.suffix.lower()
@@ -41,7 +43,9 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
             f"graph {path}: no reader for {suffix or 'a file without a suffix'}; known "
             f"are {', '.join(ARRAYS)} and {', '.join(SUFFIXES)}"
         )
-    lines = rows_of(path, None)
+    text, *_ = decode(path.read_bytes(), path)
+    cells = split(text, guess_delimiter(text), path)
+    lines = [(int(line), cells.row(i)) for i, line in enumerate(cells.lines)]
     if not lines:
         raise ValueError(f"graph {path} is empty")
     widths = {len(row) for _, row in lines}

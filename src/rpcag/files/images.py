@@ -1,30 +1,158 @@
-"""A folder of images as a table; its subfolders, if any, are the classes."""
+"""A folder of images as rows of numbers; its subfolders, if any, are the classes."""
 
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rpcag.datasets.folder import image_files, load_folder
+import numpy as np
+
+from rpcag.files.memory import check_fits
+from rpcag.files.readable import readable
 from rpcag.files.table import Reading, Table
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Images of one size in rows, with values in [0, 1].
+
+    `classes` are the names of the subfolders; None if there are no subfolders.
+    """
+
+    X: np.ndarray
+    files: list[Path]
+    classes: list[str] | None
+    shape: tuple[int, ...]
 
 
 def read_images(path: Path, reading: Reading) -> Table:
     options = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
     for option in (*options, "transpose"):
         if getattr(reading, option) not in (None, (), False):
-            raise ValueError(f"--{option} is for files, not for the folder {path}")
-    size = reading.shape
-    if size is not None and len(size) != 2:
-        raise ValueError("--shape of a folder of images must be HEIGHTxWIDTH")
+            raise ValueError(f"{option}= is for files, not for the folder {path}")
+    if reading.shape is not None and len(reading.shape) != 2:
+        raise ValueError("shape= of a folder of images must be (height, width)")
     try:
-        data = load_folder(path, size=size, color=reading.color)
+        found = load_images(path, size=reading.shape, color=reading.color)
     except ValueError as error:
-        said = str(error).replace("size=(height, width)", "--shape HEIGHTxWIDTH")
-        raise ValueError(said) from error
-    files = image_files(path)
-    labels = [name for _, name in files if name is not None]
+        raise ValueError(str(error).replace("size=", "shape=")) from error
     return Table(
-        data.X,
-        [str(file.relative_to(path)) for file, _ in files],
-        [str(j) for j in range(data.X.shape[1])],
-        labels or None,
-        data.image_shape,
+        found.X,
+        [str(file.relative_to(path)) for file in found.files],
+        [str(j) for j in range(found.X.shape[1])],
+        found.classes,
+        found.shape,
     )
+
+
+def load_images(
+    folder: Path, *, size: tuple[int, ...] | None = None, color: bool = False
+) -> Images:
+    """All images of a folder or its subfolders; see `rpcag.datasets.load_folder`."""
+    Image, ImageOps = _pillow()
+    members = _image_files(folder)
+    images = [file for file, _ in members]
+
+    # Not EPS: Pillow would run Ghostscript, which executes the code in the file.
+    formats = [name for name in Image.OPEN if name != "EPS"]
+    X, first = np.empty((0, 0)), None
+    for i, file in enumerate(images):
+        with readable(file, "an image"), _opened(Image, file, formats) as image:
+            if first is None:
+                sides = size or image.size
+                p = math.prod(sides) * (3 if color else 1)
+                check_fits(8 * len(images) * p, f"{folder}, {len(images)} images,")
+                X = np.empty((len(images), p))
+            # Three copies: decoded, rotated upright, and in gray or color.
+            check_fits(12 * math.prod(image.size), _size_of(image))
+            array = _pixels(ImageOps.exif_transpose(image), size, color, Image)
+        first = array.shape if first is None else first
+        if array.shape != first:
+            raise ValueError(
+                f"{file} is {array.shape[0]} x {array.shape[1]} pixels but "
+                f"{images[0].name} is {first[0]} x {first[1]}: give "
+                f"size=(height, width) to bring all to one size"
+            )
+        X[i] = array.ravel() / 255
+    classes = [name for _, name in members if name is not None]
+    assert first is not None  # there are images
+    return Images(X, images, classes or None, first)
+
+
+def _image_files(folder: Path) -> list[tuple[Path, str | None]]:
+    """All images in their order, each with its class or None."""
+    Image, _ = _pillow()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder")
+    suffixes = set(Image.registered_extensions())
+    loose = _images(folder, suffixes)
+    grouped: list[tuple[Path, str | None]] = [
+        (image, child.name)
+        for child in sorted(folder.iterdir())
+        if child.is_dir()
+        for image in _images(child, suffixes)
+    ]
+    if loose and grouped:
+        raise ValueError(
+            f"{folder} has images beside subfolders of images: {loose[0].name} and "
+            f"{grouped[0][1]}. Either all images have a class or none has"
+        )
+    if not loose and not grouped:
+        raise ValueError(f"{folder} and its subfolders have no images")
+    return [(image, None) for image in loose] or grouped
+
+
+def _pillow():
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ImportError(
+            "images are read with Pillow, which comes with matplotlib: pip install "
+            "'rpcag[plots]'"
+        ) from error
+    return Image, ImageOps
+
+
+@contextmanager
+def _opened(Image, file: Path, formats: list[str]) -> Iterator[Any]:
+    """Open an image and read only its header.
+
+    Pillow's warning about images above 89 million pixels is silenced, because
+    `check_fits` compares the size with the free memory. Pillow still raises an error
+    from 179 million pixels on.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        opened = Image.open(file, formats=formats)
+    with opened as image:
+        yield image
+
+
+def _size_of(image) -> str:
+    return f"an image of {image.size[1]} x {image.size[0]} pixels"
+
+
+def _images(folder: Path, suffixes: set[str]) -> list[Path]:
+    return sorted(
+        file
+        for file in folder.iterdir()
+        if file.is_file()
+        and file.suffix.lower() in suffixes
+        and not file.name.startswith(".")
+    )
+
+
+def _pixels(image, size, color, Image) -> np.ndarray:
+    # Pillow cuts deeper pixels off at 255 instead of scaling them.
+    if image.mode.startswith("I") or image.mode == "F":
+        raise ValueError(
+            f"pixels of more than 8 bits (mode {image.mode}) are not read here; "
+            f"read them yourself and build a Data"
+        )
+    image = image.convert("RGB" if color else "L")
+    if size is not None and image.size != size[::-1]:
+        image = image.resize(size[::-1], Image.Resampling.BOX)
+    return np.asarray(image)

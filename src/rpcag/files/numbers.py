@@ -28,6 +28,7 @@ MEASURE = re.compile(
     rf"(?P<space>\s*)(?:[%‰]|{MONEY}|(?P<unit>{UNIT}(?:/{UNIT})?))?"
 )
 
+DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
 HEXADECIMAL = re.compile(r"[+\u2212-]?0[xX][0-9a-fA-F]+")
 
 
@@ -71,8 +72,7 @@ def remedy_for(word: str, column: str) -> str:
     if is_grouped(word):
         return "write numbers without thousands separators"
     return (
-        f"--missing {word!r} reads it as missing, --drop {column!r} leaves the column "
-        "out"
+        f"missing={word!r} reads it as missing, drop={column!r} leaves the column out"
     )
 
 
@@ -147,9 +147,14 @@ class Numbers:
             return list(map(self.one, words))
         if MINUS in together:
             words = [word.replace(MINUS, "-") for word in words]
-        special = self._special
         if self.decimal == ",":
             words = [word.replace(",", ".") for word in words]
+        special = self._special
+        try:
+            if not special:
+                return list(map(float, words))
+        except ValueError:
+            pass
         for _ in range(KINDS):
             try:
                 return [special[w] if w in special else float(w) for w in words]

@@ -16,13 +16,6 @@ LITTER = {".ds_store", "desktop.ini", "thumbs.db"}
 LITTER |= {".gitkeep", ".gitignore", ".ipynb_checkpoints"}
 
 
-class Occupied(FileExistsError):
-    """An earlier result exists; `force` would replace it."""
-
-    def __str__(self) -> str:
-        return f"{self.args[0]}; force=True replaces it"
-
-
 def check_place(path: Path, *, inside: bool = False) -> None:
     """Raise an error if nothing can be created at `path`; leaves no files behind.
 
@@ -76,7 +69,7 @@ def check_file(
                 f"the {what}"
             )
         if not force:
-            raise Occupied(f"{path} already exists")
+            raise FileExistsError(f"{path} already exists; force=True replaces it")
     check_place(path)
 
 
@@ -137,7 +130,9 @@ def check_folder(
                 "choose another folder"
             )
         if not force:
-            raise Occupied(f"{folder} already holds a {what}")
+            raise FileExistsError(
+                f"{folder} already holds a {what}; force=True replaces it"
+            )
     check_place(folder, inside=True)
     return ours
 

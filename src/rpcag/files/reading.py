@@ -1,48 +1,29 @@
 """Read a table from any file the command knows."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from rpcag.files import arrays, delimited
-from rpcag.files.columns import to_table
+from rpcag.files import arrays, excel, parquet, text
+from rpcag.files.columns import Columns, to_table
 from rpcag.files.decomposition import is_result
-from rpcag.files.delimited import read_delimited
 from rpcag.files.images import read_images
 from rpcag.files.numbers import normal
-from rpcag.files.parquet import read_parquet
 from rpcag.files.table import Reading, Table
 
-
-def _from_columns(read: Callable) -> Callable[[Path, Reading], Table]:
-    def reader(path: Path, reading: Reading) -> Table:
-        if reading.variable is not None:
-            raise ValueError(f"--variable is for files of arrays, not for {path}")
-        if reading.transpose and reading.labels is not None:
-            raise ValueError(
-                "--labels names a column, one class per row; with --transpose rows "
-                "are features"
-            )
-        table = to_table(read(path, reading), reading, str(path))
-        if reading.transpose:
-            return replace(
-                table,
-                X=np.ascontiguousarray(table.X.T),
-                samples=table.features,
-                features=table.samples,
-            )
-        return table
-
-    return reader
-
-
-READERS: dict[str, Callable[[Path, Reading], Table]] = {
-    **dict.fromkeys(delimited.SUFFIXES, _from_columns(read_delimited)),
-    **dict.fromkeys((".parquet", ".pq"), _from_columns(read_parquet)),
-    **dict.fromkeys(arrays.SUFFIXES, arrays.read_arrays),
+STREAM = Path("-")  # standard input or output
+GZIP = ".gz"
+Kind = Literal["text", "parquet", "excel"]
+SUFFIXES: dict[str, Kind] = {
+    **dict.fromkeys(text.SUFFIXES, "text"),
+    ".csv.gz": "text",
+    **dict.fromkeys(parquet.SUFFIXES, "parquet"),
+    **dict.fromkeys(excel.SUFFIXES, "excel"),
 }
 
 
@@ -52,31 +33,88 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     Parameters
     ----------
     path : path
-        .csv, .tsv, .txt, .parquet, .npy, .npz, .mat, .h5, or a folder of images.
+        .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, .mat, .h5, or a folder of images.
     reading : Reading, optional
         How, where the file does not tell.
     """
     path, reading = Path(path), reading or Reading()
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is not there")
     if is_result(path):
         raise ValueError(
             f"{path} is a decomposition already; rpcag explore shows it, rpcag cluster "
             "groups its samples"
         )
     if path.is_dir():
-        reader: Callable[[Path, Reading], Table] = read_images
+        return _finish(read_images(path, reading), reading, path)
+    _check_input(path)
+    if path.suffix.lower() in arrays.SUFFIXES:
+        found = arrays.read_arrays(path, reading)
     else:
-        suffix = path.suffix.lower()
-        if suffix not in READERS:
-            raise ValueError(
-                f"{path}: no reader for {suffix or 'a file without a suffix'}; known "
-                f"are {', '.join(READERS)} and folders of images"
-            )
-        if path.stat().st_size == 0:
-            raise ValueError(f"{path} is empty")
-        reader = READERS[suffix]
-    return _finish(reader(path, reading), reading, path)
+        found = _read_columns_as_table(path, reading)
+    return _finish(found, reading, path)
+
+
+def _read_columns_as_table(path: Path, reading: Reading) -> Table:
+    if reading.variable is not None:
+        raise ValueError(f"variable= is for files of arrays, not for {path}")
+    if reading.transpose and reading.labels is not None:
+        raise ValueError(
+            "labels= names a column, one class per row; with transpose=True rows are "
+            "features"
+        )
+    columns = read_columns(path, reading)
+    if isinstance(columns.format, text.TextFormat):
+        columns.notes.extend(text.note_on_rounded(columns))
+    table = to_table(columns, reading)
+    if reading.transpose:
+        X, names = np.ascontiguousarray(table.X.T), table.samples
+        return replace(table, X=X, samples=table.features, features=names)
+    return table
+
+
+def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
+    """The columns of a table of text, Parquet or Excel; "-" is standard input.
+
+    `sheet` is the sheet of an Excel workbook; by default, the first.
+    """
+    kind = kind_of(path)
+    if sheet is not None and kind != "excel":
+        raise ValueError(f"sheet= is for Excel workbooks, not for {path}")
+    if path == STREAM:
+        return text.read_text("standard input", sys.stdin.buffer.read(), reading)
+    _check_input(path)
+    if kind == "text":
+        return text.read_text(str(path), path.read_bytes(), reading)
+    for option in ("delimiter", "decimal"):
+        if getattr(reading, option) is not None:
+            raise ValueError(f"{option}= is for tables of text, not for {path}")
+    if kind == "parquet":
+        return parquet.read_parquet(path, reading)
+    return excel.read_excel(path, reading, sheet)
+
+
+def kind_of(path: Path) -> Kind:
+    """The format of a table, from the name of its file; a stream is text."""
+    name = path.name.lower()
+    last = Path(name.removesuffix(GZIP)).suffix
+    if path == STREAM or (name.endswith(GZIP) and last in (*text.SUFFIXES, "")):
+        return "text"
+    if name.endswith(GZIP) and last in SUFFIXES:
+        raise ValueError(f"{path}: only text is read or written compressed")
+    if last not in SUFFIXES or name.endswith(GZIP):
+        raise ValueError(
+            f"{path}: no reader for {path.suffix or 'a file without a suffix'}; tables "
+            f"are {', '.join(SUFFIXES)}"
+        )
+    return SUFFIXES[last]
+
+
+def _check_input(path: Path) -> None:
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file with a table")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty")
 
 
 def _finish(table: Table, reading: Reading, path: Path) -> Table:
@@ -90,7 +128,7 @@ def _finish(table: Table, reading: Reading, path: Path) -> Table:
     if reading.shape is not None and path.is_file():
         if min(reading.shape) < 1 or math.prod(reading.shape) != X.shape[1]:
             raise ValueError(
-                f"--shape {'x'.join(map(str, reading.shape))} does not fit the "
+                f"shape={reading.shape} does not fit the "
                 f"{X.shape[1]} features of {path}"
             )
         shape = reading.shape
@@ -116,7 +154,7 @@ def check_values(
         i, j = np.argwhere(np.isinf(X))[0]
         raise ValueError(
             f"{source} has infinite values, the first in sample {samples[i]!r}, "
-            f"feature {features[j]!r}; --missing inf reads them as missing"
+            f"feature {features[j]!r}; missing=inf reads them as missing"
         )
     if np.isnan(X).all():
         raise ValueError(f"{source} has no value at all: everything is missing")

@@ -2,18 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import IO, Literal, Protocol
+from typing import IO, Literal
 
 import numpy as np
 
-from rpcag.files.columns import are_hexadecimal, are_identifiers, are_measures, listed
-from rpcag.files.numbers import Numbers, is_measure
+from rpcag.files.columns import (
+    Columns,
+    Format,
+    Role,
+    are_hexadecimal,
+    are_identifiers,
+    are_measures,
+    first_measure,
+    listed,
+)
+from rpcag.files.numbers import Numbers
 from rpcag.files.reading import check_values, note_on_empty, without_marks
 from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
-
-Role = Literal[
-    "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
-]
 
 # Values of a column with gaps that must count the rows to make it an index, and of one
 # without gaps that must be whole and rise from row to row to make it an identifier.
@@ -40,28 +45,6 @@ class Edits:
     before: list[str]
     after: list[str]
     values: np.ndarray
-
-
-class Format(Protocol):
-    """What a file format has to offer. Columns are those of the file."""
-
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        """The cells as they are in the file."""
-
-    def formatted(
-        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
-        """New values as they will be in the file, as text and as numbers."""
-
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
-        """The file again, with new cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,33 +114,9 @@ class Sheet:
         return np.array([place[name] for name in self.features], dtype=np.intp)
 
 
-@dataclass
-class Found:
-    """The columns of a file by what the format itself says they hold.
-
-    `texts` are words, "" where missing. `moments` are seconds. `fixed` columns have
-    their role already.
-    """
-
-    name: str
-    columns: list[str]
-    n: int
-    numbers: dict[str, np.ndarray] = field(default_factory=dict)
-    texts: dict[str, list[str]] = field(default_factory=dict)
-    moments: dict[str, np.ndarray] = field(default_factory=dict)
-    fixed: dict[str, Role] = field(default_factory=dict)
-    index: str | None = None
-    notes: list[str] = field(default_factory=list)
-    guess: str = ""
-    doubles: Sequence[str] = ()
-
-
 def make_sheet(
-    found: Found,
-    format: Format,
-    *,
+    found: Columns,
     missing: Sequence[str] = (),
-    decimal: str = ".",
     time: str | Literal[False] | None = None,
 ) -> Sheet:
     """Tell features from timestamps, indexes and the like.
@@ -166,15 +125,15 @@ def make_sheet(
     """
     if found.doubles:
         raise ValueError(
-            f"{found.name} has several columns called {found.doubles[0]!r}; give every "
-            "column its own name"
+            f"{found.source} has several columns called {found.doubles[0]!r}; give "
+            "every column its own name"
         )
     if found.n < 2:
         raise ValueError(
-            f"{found.name} has one row; values are predicted from other rows, so at "
+            f"{found.source} has one row; values are predicted from other rows, so at "
             "least two are needed"
         )
-    roles: dict[str, Role] = dict(found.fixed)
+    roles: dict[str, Role] = dict(found.roles)
     name, times = _times(found, time)
     if name is not None:
         roles[name] = "time"
@@ -182,28 +141,28 @@ def make_sheet(
     for column, x in numbers.items():
         if column not in roles:
             roles[column] = _role(x, column == found.index)
-    for column in (*found.texts, *found.moments):
+    for column in found.texts:
         is_index = column == found.index
         roles.setdefault(column, "index" if is_index else "text")
-    features = [c for c in found.columns if c in numbers and roles[c] == "number"]
+    features = [c for c in found.names if c in numbers and roles[c] == "number"]
     X = np.empty((found.n, len(features)))
     for j, column in enumerate(features):
         X[:, j] = numbers[column]
-    measures = _measures(found, Numbers(decimal, missing))
+    measures = _measures(found, Numbers(found.decimal, missing))
     _check(found, X, features, roles, measures)
     whole = [not (x != np.round(x))[np.isfinite(x)].any() for x in X.T]
-    roles = {c: roles.get(c, "text") for c in found.columns}
+    roles = {c: roles.get(c, "text") for c in found.names}
     rows = range(1, found.n + 1)
     return Sheet(
-        name=found.name,
+        name=found.source,
         X=X,
         features=features,
-        columns=found.columns,
+        columns=found.names,
         roles=roles,
         labels=_labels(found, roles),
         times=times,
         integers=np.array(whole, dtype=bool),
-        format=format,
+        format=found.format,
         notes=[
             *found.notes,
             *note_on_empty(X, 1, "row", rows),
@@ -213,35 +172,35 @@ def make_sheet(
 
 
 def _times(
-    found: Found, time: str | Literal[False] | None
+    found: Columns, time: str | Literal[False] | None
 ) -> tuple[str | None, np.ndarray | None]:
     if time is False:
         return None, None
     if time is not None:
         return time, _named_times(found, time)
-    for name in found.columns:
-        if name in found.fixed:
+    for name in found.names:
+        if name in found.roles:
             continue
         seconds = found.moments.get(name)
         if seconds is None and name in found.texts:
             seconds = iso_seconds(found.texts[name])
         if seconds is None and name in found.numbers:
             # A counter may rise like a clock: the name has to say that it is one.
-            is_likely = name == found.columns[0] or is_time_name(name)
+            is_likely = name == found.names[0] or is_time_name(name)
             seconds = unix_seconds(found.numbers[name]) if is_likely else None
         if seconds is not None and len(np.unique(seconds[np.isfinite(seconds)])) > 1:
             return name, seconds
     return None, None
 
 
-def _named_times(found: Found, name: str) -> np.ndarray:
-    if name not in found.columns:
+def _named_times(found: Columns, name: str) -> np.ndarray:
+    if name not in found.names:
         raise ValueError(
-            f"--time {name}: {found.name} has no such column; it has "
-            f"{listed(found.columns)}"
+            f"time={name!r}: {found.source} has no such column; it has "
+            f"{listed(found.names)}"
         )
-    if name in found.fixed:
-        raise ValueError(f"--time and --keep both name {name!r}")
+    if name in found.roles:
+        raise ValueError(f"time and keep both name {name!r}")
     if name in found.moments:
         return found.moments[name]
     if name in found.numbers:
@@ -250,8 +209,8 @@ def _named_times(found: Found, name: str) -> np.ndarray:
     if seconds is None:
         word = next((w for w in found.texts.get(name, []) if w), "")
         raise ValueError(
-            f"--time {name}: {word!r} in {found.name} is neither an ISO 8601 timestamp "
-            "such as 2024-05-31 13:45:00 nor a number of seconds"
+            f"time={name!r}: {word!r} in {found.source} is neither an ISO 8601 "
+            "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
         )
     return seconds
 
@@ -275,7 +234,7 @@ def _role(x: np.ndarray, is_index: bool) -> Role:
 
 
 def _check(
-    found: Found,
+    found: Columns,
     X: np.ndarray,
     features: list[str],
     roles: dict[str, Role],
@@ -284,20 +243,20 @@ def _check(
     left = [c for c in found.numbers if c not in features]
     told = f" ({left[0]!r} was taken for {_a(roles[left[0]])})" if left else ""
     if not features:
-        kept = [c for c, role in found.fixed.items() if role == "kept"]
+        kept = [c for c, role in found.roles.items() if role == "kept"]
         cause = told or found.guess
         if measures:
             cause = f": {measures[0]}"
         elif kept:
-            cause = f" besides {listed(kept)}, which --keep or --drop leaves alone"
-        raise ValueError(f"{found.name} has no column of numbers to repair{cause}")
-    check_values(found.name, X, range(1, found.n + 1), features)
+            cause = f" besides {listed(kept)}, which keep= or drop= leaves alone"
+        raise ValueError(f"{found.source} has no column of numbers to repair{cause}")
+    check_values(found.source, X, range(1, found.n + 1), features)
     varying = [c for c, x in zip(features, X.T, strict=True) if _varies(x)]
     if len(varying) < 2:
         which = f"only one column, {varying[0]!r}," if varying else "no column"
         raise ValueError(
-            f"{found.name}: {which} has different numbers{told}; values are predicted "
-            "from other columns, so at least two are needed"
+            f"{found.source}: {which} has different numbers{told}; values are "
+            "predicted from other columns, so at least two are needed"
         )
 
 
@@ -310,7 +269,7 @@ def _varies(x: np.ndarray) -> bool:
     return len(known) > 1 and bool((known != known[0]).any())
 
 
-def _labels(found: Found, roles: dict[str, Role]) -> list[str] | None:
+def _labels(found: Columns, roles: dict[str, Role]) -> list[str] | None:
     if found.index in found.texts:
         return found.texts[found.index]
     for name, role in roles.items():
@@ -323,21 +282,20 @@ def _labels(found: Found, roles: dict[str, Role]) -> list[str] | None:
     return None
 
 
-def _measures(found: Found, numbers: Numbers) -> list[str]:
+def _measures(found: Columns, numbers: Numbers) -> list[str]:
     """Notes on text that a person would read as numbers."""
     notes = []
     for name, words in found.texts.items():
-        if name not in found.fixed and are_hexadecimal(words, numbers):
+        if name not in found.roles and are_hexadecimal(words, numbers):
             notes.append(
                 f"column {name!r} has hexadecimal numbers and is left alone; write "
                 "decimal ones to repair it"
             )
-        if name in found.fixed or not are_measures(words, numbers):
+        if name in found.roles or not are_measures(words, numbers):
             continue
-        word = next(w for w in words if is_measure(w) and not numbers.is_number(w))
         notes.append(
-            f"column {name!r} has numbers that are written as text, such as {word!r}, "
-            "and is left alone; write plain numbers to repair it, without units or "
-            "thousands separators"
+            f"column {name!r} has numbers that are written as text, such as "
+            f"{first_measure(words, numbers)!r}, and is left alone; write plain "
+            "numbers to repair it, without units or thousands separators"
         )
     return notes

@@ -10,44 +10,15 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from rpcag.files import delimited, excel_sheet
-from rpcag.files.content import Content
-from rpcag.files.excel_sheet import read_excel_sheet
 from rpcag.files.matrices import write_rows
-from rpcag.files.parquet_sheet import read_parquet_sheet
 from rpcag.files.place import check_file
-from rpcag.files.sheet import Edits, Sheet
+from rpcag.files.reading import GZIP, STREAM, kind_of, read_columns
+from rpcag.files.sheet import Edits, Sheet, make_sheet
 from rpcag.files.table import Reading
-from rpcag.files.text_sheet import TextFormat, read_bytes, read_text_sheet
+from rpcag.files.text import TextFormat
 
-STREAM = Path("-")  # standard input or output
-PARQUET = (".parquet", ".pq")
-GZIP = ".gz"
 TABBED = (".tsv", ".tab")
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
-Kind = Literal["text", "parquet", "excel"]
-
-
-def kind_of(path: Path) -> Kind:
-    """The format, from the name of a file; a stream is text."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if path == STREAM:
-        return "text"
-    if suffixes[-1:] == [GZIP]:
-        suffixes.pop()
-        if suffixes and suffixes[-1] not in delimited.SUFFIXES:
-            raise ValueError(f"{path}: only text is read or written compressed")
-    last = suffixes[-1] if suffixes else ""
-    if last in delimited.SUFFIXES:
-        return "text"
-    if last in PARQUET:
-        return "parquet"
-    if last in excel_sheet.SUFFIXES:
-        return "excel"
-    known = (*delimited.SUFFIXES, ".csv.gz", *PARQUET, *excel_sheet.SUFFIXES)
-    raise ValueError(
-        f"{path}: tables are {', '.join(known)}, or - for standard input and output"
-    )
 
 
 def read_sheet(
@@ -70,27 +41,9 @@ def read_sheet(
     sheet : str, optional
         Sheet of an Excel workbook; by default, the first.
     """
-    path, reading = Path(path), reading or Reading()
-    kind = kind_of(path)
-    if sheet is not None and kind != "excel":
-        raise ValueError(f"--sheet is for Excel workbooks, not for {path}")
-    if path == STREAM:
-        data = Content("standard input", sys.stdin.buffer.read())
-        return read_text_sheet(data, reading, time)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is not there")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file with a table")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty")
-    if kind == "text":
-        return read_text_sheet(read_bytes(path), reading, time)
-    for option in ("delimiter", "decimal"):
-        if getattr(reading, option) is not None:
-            raise ValueError(f"--{option} is for tables of text, not for {path}")
-    if kind == "parquet":
-        return read_parquet_sheet(path, reading, time)
-    return read_excel_sheet(path, reading, time, sheet)
+    reading = reading or Reading()
+    found = read_columns(Path(path), reading, sheet)
+    return make_sheet(found, reading.missing, time)
 
 
 def check_output(
@@ -128,7 +81,7 @@ def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
     wanted, suffix = (_suffix(path) for path in (source, output))
     if suffix == wanted or not isinstance(sheet.format, TextFormat):
         return
-    delimiter = sheet.format.layout.delimiter
+    delimiter = sheet.format.delimiter
     is_tab = delimiter == "\t"
     if (suffix in TABBED and not is_tab) or (suffix == ".csv" and is_tab):
         shown = "tabs" if is_tab else repr(delimiter)

@@ -2,10 +2,11 @@
 
 import math
 from pathlib import Path, PurePath
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from rpcag.files.sheet import Sheet
 from rpcag.page import pack
 from rpcag.page.document import (
     Page,
@@ -19,6 +20,7 @@ from rpcag.page.document import (
 )
 from rpcag.page.extract import spread
 from rpcag.page.words import count, share
+from rpcag.tables.repair import Repaired
 
 # More of any of these makes a larger page.
 COLUMNS = 1000  # shown; of more, those with the most changes
@@ -36,52 +38,6 @@ NOTES = POOR, CONSTANT, EMPTY = (
     "empty, left alone",
 )
 Scales = tuple[np.ndarray, np.ndarray]  # center and unit of every column
-
-
-class Sheet(Protocol):
-    """A table as it was read, with NaN where it has gaps."""
-
-    @property
-    def X(self) -> np.ndarray: ...
-    @property
-    def features(self) -> list[str]: ...
-    @property
-    def samples(self) -> list[str]: ...
-    @property
-    def name(self) -> str: ...
-
-
-class Repaired(Protocol):
-    """The repaired table; arrays have the shape of the table, or one entry per column.
-
-    `lower` and `upper` bound the value of a changed cell with probability `coverage`.
-    `scores` are distances from the prediction in units of `error`, the prediction error
-    at hidden cells. `explained` is the share of the spread of hidden cells that is
-    predicted, and `median_error` the error of the median at the same cells.
-    """
-
-    @property
-    def values(self) -> np.ndarray: ...
-    @property
-    def filled(self) -> np.ndarray: ...
-    @property
-    def replaced(self) -> np.ndarray: ...
-    @property
-    def lower(self) -> np.ndarray: ...
-    @property
-    def upper(self) -> np.ndarray: ...
-    @property
-    def scores(self) -> np.ndarray: ...
-    @property
-    def explained(self) -> np.ndarray: ...
-    @property
-    def error(self) -> np.ndarray: ...
-    @property
-    def median_error(self) -> np.ndarray: ...
-    @property
-    def dead(self) -> np.ndarray: ...
-    @property
-    def coverage(self) -> float: ...
 
 
 def write_report(path: Path | str, sheet: Sheet, repaired: Repaired) -> None:

@@ -36,7 +36,7 @@ from rpcag.video.sources import (
     check_size,
     open_source,
 )
-from rpcag.video.spread import Spread, spread
+from rpcag.video.spread import SpreadFrames, spread
 from rpcag.video.truth import Truth
 from rpcag.video.writers import Writer, check_format, check_sides
 
@@ -245,7 +245,7 @@ def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
     return max(2, round(height * scale / 2) * 2), max(2, round(width * scale / 2) * 2)
 
 
-def _read(video, options: Options, watch: Watch) -> tuple[Spread, Selection]:
+def _read(video, options: Options, watch: Watch) -> tuple[SpreadFrames, Selection]:
     """Return the frames to fit, and the source, in gray if it has no colors."""
     source = _selection(video, options)
 
@@ -323,7 +323,7 @@ def _fit(frames: np.ndarray, options: Options, watch: Watch) -> BackgroundModel:
 
 def _write(
     source: Selection,
-    chosen: Spread,
+    chosen: SpreadFrames,
     model: BackgroundModel,
     place: tuple[Path, Path],
     options: Options,
@@ -390,7 +390,7 @@ def _bytes(frames: np.ndarray) -> np.ndarray:
 
 def _facts(
     source: Selection,
-    chosen: Spread,
+    chosen: SpreadFrames,
     model: BackgroundModel,
     options: Options,
     seconds: dict[str, float],

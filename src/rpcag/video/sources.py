@@ -124,7 +124,7 @@ class FileSource:
             except (av.error.FFmpegError, OSError) as error:
                 raise ValueError(
                     f"{self.name} is broken after frame {read - 1} ({_said(error)}); "
-                    f"--frames 0:{read} takes what can be read"
+                    f"frames=0:{read} takes what can be read"
                     if read
                     else f"{self.name} has no frame that can be read "
                     f"({_said(error)}){_or_large(self._format)}"
@@ -140,7 +140,7 @@ class FileSource:
         if ends_in_fragment(self.path):
             raise ValueError(
                 f"{self.name} ends within a fragment, after {read} frames: the file is "
-                f"cut off. --frames 0:{read} takes what is there"
+                f"cut off. frames=0:{read} takes what is there"
             )
         missing = {}
         if self.length is not None:
@@ -152,7 +152,7 @@ class FileSource:
         if missing and all(missing.values()):
             raise ValueError(
                 f"{self.name} ends after {next(iter(missing))}: the file is cut off. "
-                f"--frames 0:{read} takes what is there"
+                f"frames=0:{read} takes what is there"
             )
 
     @contextmanager
@@ -366,7 +366,7 @@ class PixelFormat:
         if self.size is None and (frame.height, frame.width) != first:
             raise ValueError(
                 f"{name} is {frame.width}x{frame.height} but the first is "
-                f"{first[1]}x{first[0]}: --size WIDTHxHEIGHT brings all to one size"
+                f"{first[1]}x{first[0]}: size=WIDTHxHEIGHT brings all to one size"
             )
 
     def check_array(self, shape, dtype: np.dtype, name: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class SpreadFrames:
     """Evenly spaced frames of a stream."""
 
     frames: np.ndarray
@@ -20,11 +20,11 @@ class Spread:
         """Map numbers in the stream to positions among the chosen frames."""
         return {i * self.step: i for i in range(len(self.frames))}
 
-    def thinned(self, most: int) -> "Spread":
+    def thinned(self, most: int) -> "SpreadFrames":
         """Drop every other frame until at most this many remain."""
         if len(self.frames) <= most:
             return self
-        half = Spread(self.frames[::2].copy(), 2 * self.step, self.length)
+        half = SpreadFrames(self.frames[::2].copy(), 2 * self.step, self.length)
         return half.thinned(most)
 
 
@@ -32,7 +32,7 @@ def spread(
     stream: Iterable[np.ndarray],
     most: int,
     watch: Callable[[int], Any] | None = None,
-) -> Spread:
+) -> SpreadFrames:
     """Choose evenly spaced frames: at most `most`, and at least half of that.
 
     Whenever there are too many, every other one is dropped.
@@ -46,7 +46,7 @@ def spread(
             mixed = frame.ndim != kept[0].ndim
             raise ValueError(
                 f"frame {length} has shape {frame.shape}, the first {kept[0].shape}: "
-                f"all must have one{'; --gray leaves colors out' if mixed else ''}"
+                f"all must have one{'; gray=True leaves colors out' if mixed else ''}"
             )
         if length % step == 0:
             kept.append(frame.copy())
@@ -57,5 +57,5 @@ def spread(
         if watch is not None:
             watch(length)
     if not kept:
-        return Spread(np.empty((0, 0, 0)), 1, 0)
-    return Spread(np.stack(kept), step, length)
+        return SpreadFrames(np.empty((0, 0, 0)), 1, 0)
+    return SpreadFrames(np.stack(kept), step, length)

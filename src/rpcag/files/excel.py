@@ -13,19 +13,18 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Literal
+from typing import IO, Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from rpcag.files.columns import check_chosen, listed
-from rpcag.files.delimited import CORNER, are_words, header_of
+from rpcag.files.columns import Columns, check_names, listed
 from rpcag.files.extras import need
+from rpcag.files.header import CORNER, are_words, header_of
 from rpcag.files.memory import check_fits
 from rpcag.files.number_style import NumberStyle
 from rpcag.files.numbers import Numbers, remedy_for
 from rpcag.files.readable import readable
-from rpcag.files.sheet import Found, Sheet, make_sheet
 from rpcag.files.table import Reading
 
 SUFFIXES = (".xlsx", ".xlsm")
@@ -37,12 +36,7 @@ FORMULA = re.compile(rb'<(?:\w+:)?c\b[^>]*?\sr="([A-Z]+)\d+"[^>]*>\s*<(?:\w+:)?f
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
-def read_excel_sheet(
-    path: Path,
-    reading: Reading,
-    time: str | Literal[False] | None = None,
-    sheet: str | None = None,
-) -> Sheet:
+def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
     """The table in the first sheet of a workbook, or in the one called `sheet`."""
     openpyxl = need("openpyxl")
     with readable(path, "Excel"):
@@ -64,7 +58,7 @@ def read_excel_sheet(
     top, rows = _trimmed(path, rows)
     numbers = Numbers(".", reading.missing)
     notes: list[str] = []
-    head = [(top + i, list(map(_word, row))) for i, row in enumerate(rows[: HEAD + 1])]
+    head = [list(map(_word, row)) for row in rows[: HEAD + 1]]
     names = header_of(path, head, reading, numbers, notes)
     letters = [_letters(j) for j in range(len(rows[0]))]
     if names is None:
@@ -73,72 +67,72 @@ def read_excel_sheet(
         top, rows = top + 1, rows[1:]
     if not rows:
         raise ValueError(f"{path} has a header but no rows")
-    doubles = [name for k, name in enumerate(names) if name and name in names[:k]]
-    index = None
-    if names[0] in CORNER:
-        names[0] = index = "row names"
+    index = "row names" if names[0] in CORNER else None
+    names[0] = index or names[0]
     unnamed = [j for j, name in enumerate(names) if not name]
     names = [name or f"column {letters[j]}" for j, name in enumerate(names)]
-    check_chosen(str(path), names, reading)
-    found = Found(
+    names, doubles = check_names(path, names, reading, notes)
+    columns = list(zip(*rows, strict=True))
+    found = Columns(
         str(path),
         names,
         len(rows),
-        fixed=dict.fromkeys(reading.unread, "kept"),
+        ExcelFormat(path, data, part, xml, columns, top),
+        roles=dict.fromkeys(reading.unread, "kept"),
         index=index,
         notes=notes,
         doubles=doubles,
     )
-    columns = list(zip(*rows, strict=True))
     formulas = {found.decode() for found in FORMULA.findall(xml)}
+    asked = (reading.labels, reading.names)
     for j, (name, values) in enumerate(zip(names, columns, strict=True)):
-        if name in found.fixed:
+        if name in found.roles:
             continue
+        if j in unnamed and all(value is None for value in values):
+            found.roles[name] = "text"
+            continue
+        place = f"{path}, cell {letters[j]}{{}}, column {name!r}"
         if letters[j] in formulas:
-            found.fixed[name] = "formula"
-        elif j in unnamed and all(value is None for value in values):
-            found.fixed[name] = "text"
-        else:
-            _sort(path, found, name, letters[j], values, top, numbers)
-    format = ExcelFormat(path, data, part, xml, columns, top)
-    return make_sheet(found, format, missing=reading.missing, time=time)
+            found.roles[name] = "formula"
+        _sort(found, name, values, numbers, name in asked, place, top)
+    return found
 
 
 def _sort(
-    path: Path,
-    found: Found,
+    found: Columns,
     name: str,
-    letter: str,
     values: Sequence[Any],
-    top: int,
     numbers: Numbers,
+    is_asked: bool,
+    place: str,
+    top: int,
 ) -> None:
-    """Put a column where it belongs."""
+    """Put a column where it belongs; `place` is for errors."""
+    words = [_word(value) for value in values]
     filled = [value for value in values if not numbers.is_missing(_word(value))]
-    if filled and all(isinstance(value, bool) for value in filled):
-        found.fixed[name] = "boolean"
-        return
     if filled and all(isinstance(value, (datetime, date)) for value in filled):
         found.moments[name] = np.array([_seconds(value) for value in values])
+        found.texts[name] = words
         return
-    words = [_word(value) for value in values]
+    if filled and all(isinstance(value, bool) for value in filled):
+        found.roles[name] = "boolean"
     numbers = numbers.for_column(words)
+    is_text = is_asked or name == found.index
     try:
         column = numbers.many(words)
     except ValueError:
-        if name == found.index or are_words(words, numbers):
-            found.texts[name] = ["" if numbers.is_missing(w) else w for w in words]
-            return
+        is_text = is_text or name in found.roles or are_words(words, numbers)
+        if not is_text:
+            i = next(i for i, word in enumerate(words) if not numbers.is_number(word))
+            raise ValueError(
+                f"{place.format(top + i)}: {words[i]!r} is not a number; "
+                f"{remedy_for(words[i], name)}"
+            ) from None
     else:
-        if name == found.index:
-            found.texts[name] = words
-        found.numbers[name] = np.array(column)
-        return
-    i = next(i for i, word in enumerate(words) if not numbers.is_number(word))
-    raise ValueError(
-        f"{path}, cell {letter}{top + i}, column {name!r}: {words[i]!r} is not a "
-        f"number; {remedy_for(words[i], name)}"
-    )
+        if not is_asked:
+            found.numbers[name] = np.array(column)
+    if is_text:
+        found.texts[name] = ["" if numbers.is_missing(w) else w for w in words]
 
 
 class ExcelFormat:

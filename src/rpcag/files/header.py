@@ -1,0 +1,123 @@
+"""Tell whether the first line of a table has the names of its columns."""
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rpcag.files.numbers import Numbers
+from rpcag.files.table import Reading
+
+WHOLE = re.compile(r"\s*\d{1,18}\s*")
+SIGNED = re.compile(r"\s*[+\u2212-]?\d{1,18}\s*")
+CORNER = ("", "Unnamed: 0")  # above the index, as pandas writes it
+# Fewest numbers in a first line that may be a header: if they are equally spaced, and
+# if they only grow or only fall. Smaller, and ordinary data is asked about more often:
+# 1 in 20000 random lines of 8 numbers is sorted.
+SPACED, SORTED = 4, 8
+
+
+def header_of(
+    source: object,
+    head: Sequence[Sequence[str]],
+    reading: Reading,
+    numbers: Numbers,
+    notes: list[str],
+) -> list[str] | None:
+    """The names of the columns, or None where the first line is data already.
+
+    It is a header if it has words only, or an empty field above names of rows or above
+    0, 1, 2, ...; data if it has numbers only. Words beside whole numbers that grow
+    (years, wavelengths) are a header, beside other numbers data. Numbers that only look
+    like a header are not guessed at.
+    """
+    first = [field.strip() for field in head[0]]
+    if reading.header is not None:
+        return first if reading.header else None
+    filled = [field for field in first if not numbers.is_missing(field)]
+    values = [field for field in filled if numbers.is_number(field)]
+    is_words = len(values) < len(filled)
+    if not filled or (is_words and not values):
+        return first
+    others = head[1:]
+    if first[0] in CORNER and _are_row_names([row[0] for row in others], numbers):
+        return first
+    whole = [int(field) for field in values if WHOLE.fullmatch(field)]
+    grows = _grows(values)
+    if is_words:
+        if grows and len(whole) > 1 and not (others and _grows(others[0][1:])):
+            return first
+        if len(whole) < len(values) and not _may_name(first, others, numbers):
+            return None
+    elif grows and whole == list(range(len(whole))) and not first[0]:
+        return first  # as pandas writes, with an index
+    elif grows and len(whole) > 2:
+        if whole == list(range(len(whole))):  # as pandas writes, without one
+            notes.append(
+                "the first line, 0, 1, 2, ..., was taken for the names of the columns; "
+                "header=False reads it as data"
+            )
+            return first
+        # Names of columns (wavelengths), perhaps, if what is below is not whole.
+        if not others or any(all(map(WHOLE.fullmatch, row)) for row in others):
+            return None
+    elif not _may_name(first, others, numbers):
+        return None
+    raise ValueError(
+        f"{source}: the first line ({', '.join(first[:4])}, ...) may be names of "
+        "columns or data; say header=True or header=False"
+    )
+
+
+def are_words(words: Iterable[str], numbers: Numbers) -> bool:
+    """Mostly: one that is not a number among numbers is a mistake."""
+    filled = [word for word in words if not numbers.is_missing(word)]
+    return 2 * sum(map(numbers.is_number, filled)) < len(filled)
+
+
+def _grows(words: Sequence[str]) -> bool:
+    """Whole numbers, each larger than the one before."""
+    if not all(map(WHOLE.fullmatch, words)):
+        return False
+    return all(a < b for a, b in itertools.pairwise(map(int, words)))
+
+
+def _are_row_names(words: Sequence[str], numbers: Numbers) -> bool:
+    """Mostly words, or a count from 0."""
+    words = [word.strip() for word in words]
+    if len(words) > 1 and words == list(map(str, range(len(words)))):
+        return True
+    return are_words(words, numbers)
+
+
+def _may_name(
+    first: Sequence[str], others: Sequence[Sequence[str]], numbers: Numbers
+) -> bool:
+    """Whether numbers in `first` are like an axis (wavelengths, times), none below.
+
+    The first field may be the name of the rows, or empty.
+    """
+    if not numbers.is_number(first[0]) or numbers.is_missing(first[0]):
+        first, others = first[1:], [row[1:] for row in others]
+    if not others or not all(map(numbers.is_number, first)):
+        return False
+    if all(map(SIGNED.fullmatch, first)) and any(
+        all(map(SIGNED.fullmatch, row)) for row in others
+    ):
+        return False
+    axis = numbers.many(first)
+    rows = ([numbers.one(w) for w in row if numbers.is_number(w)] for row in others)
+    if len(axis) >= SPACED and _is_spaced(axis):
+        return not any(map(_is_spaced, rows))
+    return len(axis) >= SORTED and _is_sorted(axis) and not any(map(_is_sorted, rows))
+
+
+def _is_sorted(values: list[float]) -> bool:
+    steps = [b - a for a, b in itertools.pairwise(values)]
+    return all(step > 0 for step in steps) or all(step < 0 for step in steps)
+
+
+def _is_spaced(values: list[float]) -> bool:
+    steps = np.diff(values)
+    return _is_sorted(values) and bool(np.allclose(steps, steps[:1], rtol=1e-6, atol=0))
