@@ -1,5 +1,7 @@
 """Arrays, Parquet and folders of images as tables."""
 
+import gzip
+
 import numpy as np
 import pytest
 from scipy import io, sparse
@@ -277,3 +279,20 @@ def test_a_struct_is_told_with_what_to_do(name, tmp_path):
         read_table(path)
     with pytest.raises(ValueError, match=rf"variable='s': not numbers, .*; {remedy}"):
         read_table(path, Reading(variable="s"))
+
+
+def test_excel_and_compressed_text_are_the_same_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra rpcag[excel]")
+    rows = [["id", "x", "y"], ["a", 1.5, 2], ["b", None, 4], ["c", 5.25, 7]]
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    text = "\n".join(",".join("" if w is None else str(w) for w in r) for r in rows)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("t.xlsx", "t.csv.gz"):
+        table = read_table(tmp_path / name)
+        np.testing.assert_array_equal(table.X, [[1.5, 2], [np.nan, 4], [5.25, 7]])
+        assert (table.samples, table.features) == (["a", "b", "c"], ["x", "y"])
+        labeled = read_table(tmp_path / name, Reading(labels="y", names="id"))
+        assert (labeled.labels, labeled.features) == (["2", "4", "7"], ["x"])

@@ -15,8 +15,8 @@ Input = Annotated[
     typer.Argument(
         metavar="INPUT",
         show_default=False,
-        help="Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, "
-        ".mat, .h5 or a folder of images.",
+        help="Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, "
+        ".npz, .mat, .h5 or a folder of images.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]

@@ -118,7 +118,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return Z
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        """X as the model sees it; see `Decomposition`."""
+        """X as the model sees it; see `DecompositionModel`."""
         return X
 
     def _embed_rows(self, X: np.ndarray, adjacency) -> np.ndarray:

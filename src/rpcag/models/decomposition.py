@@ -19,7 +19,7 @@ from rpcag.models.scaling import center_and_scale, restore, standardize
 from rpcag.solvers import Progress, Result
 
 
-class Decomposition(MatrixModel):
+class DecompositionModel(MatrixModel):
     """A certified split of X, with NaN where it is missing, into L and a sparse S.
 
     The model sees (X - center_) / scale_; `low_rank_` and `sparse_` are in the unit of

@@ -18,7 +18,7 @@ from rpcag.models.checks import (
     check_observed,
     check_scale,
 )
-from rpcag.models.decomposition import Decomposition
+from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.graph import ModelGraph
 from rpcag.models.problem import too_far_apart, typical_size
@@ -35,7 +35,7 @@ STIFFEST = 1e100
 QUIET: dict[str, Any] = {"over": "ignore", "invalid": "ignore"}
 
 
-class FRPCAG(Decomposition):
+class FRPCAG(DecompositionModel):
     """Fast Robust PCA on graphs: smooth between samples and features, plus sparse.
 
     minimize ||M o (X - L)||_1 + gamma tr(L^T Phi_1 L)

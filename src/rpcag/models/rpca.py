@@ -31,7 +31,7 @@ from rpcag.models.data_loss import (
     loss_of,
     resolve_loss,
 )
-from rpcag.models.decomposition import Decomposition
+from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_poor, warn_if_tied
 from rpcag.models.feature_graph import (
     build_feature_graph,
@@ -65,7 +65,7 @@ from rpcag.solvers.projection import Subspace, project
 CLUSTERING_LAM = 2.0
 
 
-class RPCA(Decomposition):
+class RPCA(DecompositionModel):
     """Robust PCA: a low-rank matrix plus a sparse one.
 
     minimize ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L

@@ -121,7 +121,7 @@ class BackgroundModel:
         self.skip_motion = skip_motion
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
 
-    _part_of: str | None = None  # as of `rpcag.models.decomposition.Decomposition`
+    _part_of: str | None = None  # as of `rpcag.models.decomposition.DecompositionModel`
 
     def fit(self, frames: np.ndarray) -> "BackgroundModel":
         """Find the background of frames of shape (n, height, width) or (..., 3)."""
