@@ -580,7 +580,7 @@ def test_fragments_are_cut_off_only_where_they_end_in_one(clip, tmp_path):
     assert len(list(open_source(path))) == 20
     _, end = places(data, b"mdat")[2]
     path.write_bytes(data[: end - 1])
-    with pytest.raises(ValueError, match=r"ends within a fragment.* --frames 0:\d+ "):
+    with pytest.raises(ValueError, match=r"ends within a fragment.* frames=0:\d+ "):
         list(open_source(path))
 
 
