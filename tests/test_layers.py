@@ -40,7 +40,7 @@ BEHIND = {
 }
 # British spellings, without their endings.
 BRITISH = (
-    r"\b(colour|grey|centre|neighbour|behaviour|favour|labelled|modelling|catalogue|"
+    r"\b(colour|grey|centre|neighbour|behaviour|favour|labelled(?!by)|modelling|catalogue|"
     r"(standard|normal|initial|optim|minim|maxim|organ|recogn|real|general|character)is"
     r"(e|ed|es|ing|ation))"
 )
