@@ -27,8 +27,8 @@ from rpcag.video.masks import (
     otsu,
 )
 from rpcag.video.motion import least_still, moving
-from rpcag.video.separation import in_unit_of
-from rpcag.video.sources import ArraySource, Selection, area_average
+from rpcag.video.pixels import area_average, in_unit_of
+from rpcag.video.sources import ArraySource, Selection
 from rpcag.video.spread import spread
 from videos import scene
 

@@ -8,10 +8,10 @@ from rpcag.video.background import (
     BackgroundModel,
     fit_mask_rule,
     noise_level,
-    scaled,
 )
 from rpcag.video.files import Options, separate_file
 from rpcag.video.masks import MaskRule, refined
+from rpcag.video.pixels import scaled
 from rpcag.video.separation import Separation, separate
 from rpcag.video.sources import open_source
 

@@ -1,22 +1,32 @@
 """A model of the background of a fixed camera."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from rpcag.linalg.threads import in_shares, one_blas_thread_each
 from rpcag.models import FRPCAG, RPCA, RPCAG
 from rpcag.models.feature_graph import pixel_graph
 from rpcag.models.problem import theory_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
 from rpcag.video.masks import MaskEstimate, MaskRule
-from rpcag.video.motion import moving
+from rpcag.video.motion import least_still, moving
+from rpcag.video.pixels import scaled
+from rpcag.video.regression import time_course
 
 MODELS = ("rpcag", "rpca", "frpcag")
 BLOCK = 32  # frames at a time, where all at once is not needed
+PIECE = 4  # frames whose masks a thread computes at a time, to stay in the cache
+# Values of a frame in the fit, as a multiple of the number of frames; the others are
+# regressed on its time course. Random signs then raise the weight at which noise alone
+# gives no background by 1 + sqrt(1 / SAMPLE) over that of all pixels. A larger value
+# takes longer, a smaller one lets noise into the time course.
+# Of a lamp that lights a hundredth of the picture, LEAST has forty values.
+SAMPLE, LEAST = 16, 4000
 # How far the background of a frame may be from the mean of those of its neighbors, in
 # deviations of the noise. Without a nuclear norm, within the noise, or it is followed.
 REACH = {"rpcag": 4.0, "frpcag": 0.25}
@@ -96,7 +106,16 @@ class BackgroundModel:
     Attributes
     ----------
     estimator_ : RPCAG, RPCA or FRPCAG
-        The fitted model of values between 0 and 1.
+        The model of values between 0 and 1, fitted to the columns `columns_`. Its
+        certified gap is that of these columns.
+    columns_ : ndarray of int
+        Values of a frame that were fitted: a sample of 16 for each frame, but at least
+        4000. FRPCAG and lam="paper" fit all.
+    components_ : ndarray of shape (rank, height * width) or (..., * 3)
+        Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
+        the sample are found by robust regression (`rpcag.video.regression`).
+    regression_gap_ : float
+        Relative duality gap of that regression, which is at most `tol`.
     rule_ : MaskRule
     noise_ : float
     moving_ : float
@@ -125,22 +144,36 @@ class BackgroundModel:
 
     def fit(self, frames: np.ndarray) -> "BackgroundModel":
         """Find the background of frames of shape (n, height, width) or (..., 3)."""
-        if len(frames) < 2:
+        n = len(frames)
+        if n < 2:
             raise ValueError(
                 "a background is what frames have in common: at least 2 are needed, "
-                f"got {len(frames)}"
+                f"got {n}"
             )
         self.shape_ = frames.shape[1:]
         X = self._rows(frames)
         self._graph = FrameGraph(self.shape_).fit(X)
         self.noise_ = self._graph.noise_
-        self.estimator_ = self._estimator(X.shape)
+        self.columns_ = self._sample(n)
+        size = self.columns_.size
+        found = None
+        if self.skip_motion:
+            found = moving(frames, self.noise_, least_still(n, size))
+        self.moving_ = 0.0 if found is None else float(found.mean())
+        seen = None if not self.moving_ else ~found.reshape(n, -1)
+        some = scaled(X[:, self.columns_])
+        if seen is not None:
+            some[~seen[:, self.columns_ // self._channels]] = np.nan
+        self.estimator_ = self._estimator((n, size))
         self.estimator_._part_of = self._part_of
         self.estimator_._warns_of_ties = False
-        self.estimator_.fit(self._still(X))
-        self.rule_ = self._rule(X)
+        self.estimator_.fit(some)
         # X is L + S: one of the three is enough.
         self.estimator_.sparse_ = None
+        self.components_, self.regression_gap_ = self.estimator_.components_, 0.0
+        if size < X.shape[1]:
+            self._extend(X, seen)
+        self.rule_ = self._rule(frames)
         return self
 
     def background(self, frames: np.ndarray) -> np.ndarray:
@@ -151,16 +184,38 @@ class BackgroundModel:
         ties = {}
         if self.model != "rpca" and self._on_frames:
             ties = {"adjacency": self._graph.connect(X)}
-        Z = self.estimator_.transform(X, **ties)
-        return self._images(Z @ self.estimator_.components_)
+        Z = self.estimator_.transform(scaled(X[:, self.columns_]), **ties)
+        return self._images(Z @ self.components_)
 
     def fitted_background(self, frames: Any) -> np.ndarray:
         """Return the background of the frames of `fit` with these numbers."""
-        return self._images(self.estimator_.low_rank_[frames])
+        fit = self.estimator_
+        if self.columns_.size == math.prod(self.shape_):
+            return self._images(fit.low_rank_[frames])
+        return self._images(fit.embedding_[frames] @ self.components_)
 
     def mask(self, frames: np.ndarray, background: np.ndarray) -> np.ndarray:
         """Return a mask that is True where something moves."""
-        return self.rule_(scaled(frames), background)
+        mask = np.empty(frames.shape[:3], bool)
+
+        def share(numbers: Sequence[int]) -> None:
+            for i in range(0, len(numbers), PIECE):
+                some = slice(numbers[i], numbers[min(i + PIECE, len(numbers)) - 1] + 1)
+                mask[some] = self.rule_(scaled(frames[some]), background[some])
+
+        with one_blas_thread_each():
+            # Work: about as many multiplications as blurring takes.
+            in_shares(share, range(len(frames)), 1000.0 * mask.size)
+        return mask
+
+    def _sample(self, n: int) -> np.ndarray:
+        """Choose columns to fit, one from each of equally long stretches."""
+        p = math.prod(self.shape_)
+        size = max(SAMPLE * n, LEAST)
+        if self.model == "frpcag" or self.lam == "paper" or size >= p:
+            return np.arange(p)
+        places = np.arange(size) + np.random.default_rng(0).random(size)
+        return (places * (p / size)).astype(int)
 
     def _estimator(self, shape: tuple[int, int]):
         options: dict[str, Any] = {
@@ -168,7 +223,11 @@ class BackgroundModel:
             "max_iter": self.max_iter,
             "callback": self.callback,
         }
+        # With q of the p columns, sums over entries are q / p of all, and the nuclear
+        # norm is about the root of that.
+        share = math.sqrt(math.prod(self.shape_) / shape[1])
         lam = resolve_lam(self.lam, shape)
+        lam = lam if isinstance(self.lam, str) else lam * share
         if self.model == "rpca":
             return RPCA(lam=lam, **options)
         if self._on_frames:
@@ -178,36 +237,41 @@ class BackgroundModel:
             }
         else:
             options["graph"] = self.graph
-        weight = lam if self.model == "rpcag" else 1.0
         gamma = self.gamma
         if isinstance(gamma, str):
+            weight = lam if self.model == "rpcag" else 1.0
             gamma = automatic_gamma(weight, REACH[self.model] * self.noise_)
+        else:
+            gamma *= share
         if self.model == "rpcag":
             return RPCAG(lam=lam, gamma=gamma, **options)
         pixels = pixel_graph(*self.shape_)
         weights = {"gamma": gamma, "gamma_features": "unit"}
         return FRPCAG(**weights, feature_graph=pixels, **options)
 
-    def _still(self, X: np.ndarray) -> np.ndarray:
-        """X with NaN at moving entries."""
-        self.moving_ = 0.0
-        if not self.skip_motion:
-            return X
-        found = moving(self._images(X), self.noise_)
-        self.moving_ = float(found.mean())
-        if not self.moving_:
-            return X
-        still = self._images(X).copy()
-        still[found] = np.nan
-        return still.reshape(X.shape)
+    def _extend(self, X: np.ndarray, seen: np.ndarray | None) -> None:
+        """Compute the components of all pixels from the time course of the sample."""
+        course, turn = time_course(self.estimator_)
 
-    def _rule(self, X: np.ndarray) -> MaskRule:
+        def values(columns: slice) -> tuple[np.ndarray, np.ndarray | None]:
+            pixels = np.arange(columns.start, columns.stop) // self._channels
+            first = pixels[0]
+            mask = None if seen is None else seen[:, first : pixels[-1] + 1]
+            if mask is None or mask.all():
+                return scaled(X[:, columns]), None
+            return scaled(X[:, columns]), mask[:, pixels - first].astype(np.float32)
+
+        options = {"noise": self.noise_, "tol": self.tol}
+        C, self.regression_gap_ = course.regress(values, X.shape[1], **options)
+        self.components_ = (turn @ C).astype(np.float32)
+
+    def _rule(self, frames: np.ndarray) -> MaskRule:
         """Estimate the mask rule from at most a few hundred frames."""
         estimate = MaskEstimate(self.noise_, self._graph.step_)
-        some = np.arange(0, len(X), max(1, len(X) // 256))
+        some = np.arange(0, len(frames), max(1, len(frames) // 256))
         for rows in blocks(len(some)):
-            S = X[some[rows]] - self.estimator_.low_rank_[some[rows]]
-            estimate.add(self._images(S))
+            L = self.fitted_background(some[rows])
+            estimate.add(scaled(frames[some[rows]]) - L)
         return estimate.rule()
 
     @property
@@ -220,17 +284,14 @@ class BackgroundModel:
                 f"frames must be of shape {self.shape_}, as in fit, got "
                 f"{frames.shape[1:]}"
             )
-        return scaled(frames).reshape(len(frames), math.prod(self.shape_))
+        return frames.reshape(len(frames), math.prod(self.shape_))
+
+    @property
+    def _channels(self) -> int:
+        return math.prod(self.shape_[2:])
 
     def _images(self, X: np.ndarray) -> np.ndarray:
         return X.reshape(len(X), *self.shape_)
-
-
-def scaled(frames: np.ndarray) -> np.ndarray:
-    """Scale to values between 0 and 1 in single precision; floats are kept."""
-    if frames.dtype.kind in "ui":
-        return np.multiply(frames, 1 / np.iinfo(frames.dtype).max, dtype=np.float32)
-    return frames.astype(np.float32)
 
 
 def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:

@@ -24,15 +24,14 @@ from rpcag.video.background import (
     BackgroundModel,
     check_model,
     check_weights,
-    scaled,
 )
+from rpcag.video.pixels import as_gray, in_unit_of, scaled
 from rpcag.video.plugin import pyav
-from rpcag.video.separation import backgrounds, in_unit_of
+from rpcag.video.separation import backgrounds
 from rpcag.video.sources import (
     FRAME_BYTES,
     Selection,
     Size,
-    as_gray,
     check_size,
     open_source,
 )

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from scipy import sparse
 
+from rpcag.video.pixels import scaled
+
 CELLS, PIXELS = 4, 16  # so many cells by so many, and pixels of each
 LIKE = 0.8  # so much of the picture must be alike
 PARTS = 10  # of equal length, one after another
@@ -80,7 +82,7 @@ class FrameGraph:
 
     def fit(self, X: np.ndarray) -> "FrameGraph":
         self._columns = sample_columns(self.shape).ravel()
-        sample = X[:, self._columns]
+        sample = scaled(X[:, self._columns])
         noise = pixel_noise(sample)
         self.noise_, self.step_ = float(np.median(noise)), gray_step(sample)
         self._noise = noise
@@ -95,7 +97,7 @@ class FrameGraph:
         return self._nearest(self._features(X))
 
     def _features(self, X: np.ndarray) -> np.ndarray:
-        return (X[:, self._columns] / self._noise).astype(np.float32)
+        return scaled(X[:, self._columns]) / self._noise
 
     def _distances(self, y: np.ndarray) -> np.ndarray:
         """Return the distances of a row to all rows of the graph."""

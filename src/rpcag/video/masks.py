@@ -22,6 +22,7 @@ constants come from a search on synthetic videos (docs/design_video.md).
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import ndimage
@@ -82,9 +83,7 @@ class MaskEstimate:
     def __init__(self, noise: float = 0.0, step: float = 1 / 255) -> None:
         self.width = min(AVERAGE * 255 * noise, WIDEST)
         self.step = step
-        # Sizes and their roots are at most one, mostly; what is larger counts as one.
-        self._edges = np.linspace(0.0, 1.0, BINS + 1)
-        self._middles = (self._edges[1:] + self._edges[:-1]) / 2
+        self._middles = (np.arange(BINS) + 0.5) / BINS
         self._sizes = np.zeros(BINS, np.int64)
         self._roots = np.zeros(BINS, np.int64)
 
@@ -104,7 +103,9 @@ class MaskEstimate:
         return MaskRule(threshold, noise, self.width)
 
     def _histogram(self, values: np.ndarray) -> np.ndarray:
-        return np.histogram(np.minimum(values, 1.0), self._edges)[0]
+        # Sizes and their roots are at most one, mostly; what is larger counts as one.
+        bins = np.minimum(values * np.float32(BINS), BINS - 1).astype(np.intp)
+        return np.bincount(bins.ravel(), minlength=BINS)
 
 
 def pixel_unit(height: int, width: int) -> float:
@@ -114,8 +115,11 @@ def pixel_unit(height: int, width: int) -> float:
 
 def evidence(S: np.ndarray, width: float = 0.0) -> np.ndarray:
     """Step 1, for S of shape (n_frames, height, width) or (..., 3)."""
-    size = np.abs(S) if S.ndim == 3 else np.sqrt(np.mean(np.square(S), axis=3))
-    return _blurred(np.sqrt(size), width)
+    size = np.abs(S)
+    if S.ndim == 4:
+        size = np.sqrt(np.einsum("nhwc,nhwc->nhw", S, S) / S.shape[3])
+    width *= pixel_unit(*S.shape[1:3])
+    return ndimage.gaussian_filter(np.sqrt(size), (0, width, width))
 
 
 def otsu(values: np.ndarray, counts: np.ndarray) -> float:
@@ -165,21 +169,21 @@ def lit_differently(
     if the background has a texture, half of it must be seen, and else the outline of
     the thing stays, and is filled.
     """
-    x, b = _blurred(frames, WINDOW), _blurred(background, WINDOW)
-    var_x = _blurred(frames**2, WINDOW) - x**2
-    var_b = _blurred(background**2, WINDOW) - b**2
-    cov = _blurred(frames * background, WINDOW) - x * b
+    moments = [frames, background, frames**2, background**2, frames * background]
+    x, b, xx, bb, xb = (window_mean(part, WINDOW) for part in moments)
+    var_x, var_b, cov = xx - x**2, bb - b**2, xb - x * b
     textured = var_b > TEXTURE * noise**2
     seen = (cov > 0) & (cov**2 > noise**2 * var_b)
     left = var_x * var_b - cov**2
     lit = textured & seen & (left < (SIGMAS * noise) ** 2 * var_b)
 
-    xb, bb = _blurred(frames * background, 1.0), _blurred(background**2, 1.0)
+    xx, bb, xb = (window_mean(part, 1.0) for part in moments[2:])
     gain = xb / np.maximum(bb, noise**2)
-    left = _blurred(frames**2, 1.0) - gain * xb
+    left = xx - gain * xb
     slow = left < UNEVEN * noise**2 + SLOPE**2 * bb
     shown = ~textured | (cov > gain * var_b / 2)
-    return lit | (slow & shown & (gain > SHADE) & (gain < 1))
+    shade = slow & shown & (gain > SHADE) & (gain < 1)
+    return at_every_pixel(lit | shade, frames.shape[1:])
 
 
 def clean(mask: np.ndarray) -> np.ndarray:
@@ -202,29 +206,23 @@ def without_ghosts(
     what is outside of all. Means, so that the texture of a background that somebody
     plain hides is no step.
     """
-    kept = np.empty_like(masks)
+    kept = np.zeros_like(masks)
+    inside = window_mean(masks.astype(frames.dtype), WINDOW)
+    inner, outer = np.maximum(inside, 1e-6), np.maximum(1 - inside, 1e-6)
+    steps = []
+    for image in (frames, background):
+        total = window_mean(image * masks, WINDOW)
+        step = total / inner - (window_mean(image, WINDOW) - total) / outer
+        steps.append(at_every_pixel(step**2, masks.shape[1:]))
     for i, mask in enumerate(masks):
         labels, count = ndimage.label(mask)
         around = np.where(mask, labels, ndimage.maximum_filter(labels, 3))
         outline = np.where(ndimage.minimum_filter(mask, 3), 0, around).ravel()
-        steps, behind = (
-            np.bincount(outline, _step(image[i], mask).ravel() ** 2, count + 1)
-            for image in (frames, background)
-        )
-        keep = steps >= GHOST**2 * behind
+        step, behind = (np.bincount(outline, s[i].ravel(), count + 1) for s in steps)
+        keep = step >= GHOST**2 * behind
         keep[0] = False
         kept[i] = keep[labels]
     return kept
-
-
-def _step(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Mean of an image around a pixel, inside of a mask minus outside."""
-    means = []
-    for part in (mask, ~mask):
-        weight = _blurred(part[None].astype(np.float32), WINDOW)[0]
-        total = _blurred((image * part)[None], WINDOW)[0]
-        means.append(total / np.maximum(weight, 1e-6))
-    return means[0] - means[1]
 
 
 def _filled(mask: np.ndarray) -> np.ndarray:
@@ -239,12 +237,39 @@ def _filled(mask: np.ndarray) -> np.ndarray:
 
 
 def _gray(images: np.ndarray) -> np.ndarray:
-    return images if images.ndim == 3 else images.mean(axis=3)
+    if images.ndim == 3:
+        return images
+    return images @ np.full(images.shape[3], 1 / images.shape[3], images.dtype)
 
 
-def _blurred(images: np.ndarray, width: float) -> np.ndarray:
-    width *= pixel_unit(*images.shape[1:])
-    return ndimage.gaussian_filter(images, (0, width, width))
+def window_mean(images: np.ndarray, width: float) -> np.ndarray:
+    """Mean in a Gaussian window around every pixel of a 160 x 120 frame.
+
+    Of larger frames there is one value for every square of pixels that such a pixel
+    covers: `at_every_pixel` repeats it.
+    """
+    height, across = images.shape[1:]
+    unit = pixel_unit(height, across)
+    rows = _window(height, width * unit, int(unit), images.dtype)
+    columns = _window(across, width * unit, int(unit), images.dtype)
+    return rows @ images @ columns.T
+
+
+def at_every_pixel(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    side = int(pixel_unit(*shape))
+    if side == 1:
+        return values
+    repeated = values.repeat(side, axis=1).repeat(side, axis=2)
+    return repeated[:, : shape[0], : shape[1]]
+
+
+@lru_cache(maxsize=16)
+def _window(length: int, width: float, side: int, dtype: np.dtype) -> np.ndarray:
+    """Gaussian means along an axis, averaged over `side` neighbors, as a matrix."""
+    means = ndimage.gaussian_filter1d(np.eye(length), width, axis=0)
+    starts = np.arange(0, length, side)
+    counts = np.diff(starts, append=length)[:, None]
+    return (np.add.reduceat(means, starts) / counts).astype(dtype)
 
 
 def _close(mask: np.ndarray, radius: float) -> np.ndarray:

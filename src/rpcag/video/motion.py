@@ -3,21 +3,24 @@
 import math
 
 import numpy as np
-from scipy import ndimage
 
-from rpcag.video.masks import pixel_unit
+from rpcag.video.masks import at_every_pixel, window_mean
+from rpcag.video.pixels import scaled
 
 # Steps are averaged over a Gaussian of so many pixels, and count from so many
 # deviations of the noise on. Noise alone has 2 / sqrt(pi) = 1.13 of them on average,
 # with a deviation of 0.24 after the averaging.
 WIDTH, STEP = 1.0, 3.0
+MEDIAN = 20_000  # values, or up to twice as many, that tell a change of light
 # More of a frame than this does not move at once: it is light that changes.
 MOST = 0.5
 # How far a background may be pulled off the median of its entries: to the quartiles.
 PULL = 0.5
 
 
-def moving(frames: np.ndarray, noise: float) -> np.ndarray:
+def moving(
+    frames: np.ndarray, noise: float, least: float | None = None
+) -> np.ndarray:
     """Where frames differ from the one before or after by more than noise and light.
 
     A pixel that somebody crosses changes when he comes and when he goes, and changes on
@@ -29,24 +32,33 @@ def moving(frames: np.ndarray, noise: float) -> np.ndarray:
     ----------
     frames : ndarray of shape (n_frames, height, width) or (..., 3), of one video
     noise : float
-        Deviation of the noise of a pixel, in the same unit.
+        Deviation of the noise of a pixel, for values from 0 to 1.
+    least : float, optional
+        Share of the entries of a pixel, or of a frame, that must be still for the
+        others to count. Default: `least_still` of all pixels.
 
     Returns
     -------
     ndarray of bool, of shape (n_frames, height, width)
     """
     found = np.zeros(frames.shape[:3], bool)
-    width = WIDTH * pixel_unit(*frames.shape[1:3])
+    before = scaled(frames[0])
     for t in range(1, len(frames)):
-        step = frames[t] - frames[t - 1]
-        step = np.abs(step - np.median(step))
+        now = scaled(frames[t])
+        step = now - before
+        before = now
+        some = step.ravel()[:: max(1, step.size // MEDIAN)]
+        step = np.abs(step - np.median(some))
         if step.ndim == 3:
-            step = step.mean(axis=2)
-        moved = ndimage.gaussian_filter(step, width) > STEP * noise
+            step = step @ np.full(step.shape[2], 1 / step.shape[2], step.dtype)
+        moved = window_mean(step[None], WIDTH)[0] > STEP * noise
         if moved.mean() <= MOST:
+            moved = at_every_pixel(moved[None], found.shape[1:])[0]
             found[t - 1] |= moved
             found[t] |= moved
-    most = 1 - least_still(len(frames), frames[0].size)
+    if least is None:
+        least = least_still(len(frames), frames[0].size)
+    most = 1 - least
     found[:, found.mean(axis=0) > most] = False  # leaves, for instance
     found[found.mean(axis=(1, 2)) > most] = False
     return found

@@ -8,6 +8,7 @@ import numpy as np
 
 from rpcag.solvers import Progress
 from rpcag.video.background import BackgroundModel, blocks
+from rpcag.video.pixels import in_unit_of
 from rpcag.video.sources import ArraySource
 from rpcag.video.spread import spread
 
@@ -127,13 +128,3 @@ def backgrounds(
     if new:
         L[new] = model.background(frames[new])
     return L
-
-
-def in_unit_of(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Invert `scaled`, clipped to the range of the type."""
-    if dtype.kind == "b":
-        return values > 0.5
-    if dtype.kind not in "ui":
-        return values.astype(dtype)
-    top = np.iinfo(dtype).max
-    return np.rint(np.clip(values, 0, 1) * np.float64(top)).astype(dtype)

@@ -18,6 +18,7 @@ from rpcag.files.memory import available
 from rpcag.files.numpy_arrays import Header, check_ended, open_member, read_header
 from rpcag.files.readable import readable
 from rpcag.graphs.inputs import refuse_masked
+from rpcag.video.pixels import area_average, as_gray
 from rpcag.video.plugin import opened, pyav
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
@@ -448,26 +449,6 @@ def _in_memory(frames) -> np.ndarray:
         return np.asarray(frames)
     except ValueError as error:  # NumPy tells of axes, not of frames
         raise ValueError("frames must all have one shape") from error
-
-
-def as_gray(frame: np.ndarray) -> np.ndarray:
-    """Convert to gray with the weights of BT.601."""
-    if frame.ndim == 2:
-        return frame
-    gray = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
-    return np.rint(gray).astype(frame.dtype) if _whole(frame) else gray
-
-
-def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
-    """Resize an axis; each new pixel is the mean over the area that it covers."""
-    old = image.shape[axis]
-    edges = np.arange(length + 1) * (old / length)
-    image = np.moveaxis(image, axis, 0).astype(np.float32)
-    total = np.concatenate([np.zeros((1, *image.shape[1:])), np.cumsum(image, 0)])
-    whole = np.minimum(edges.astype(int), old - 1)
-    part = (edges - whole).reshape(-1, *[1] * (image.ndim - 1))
-    sums = total[whole] + part * image[whole]
-    return np.moveaxis(np.diff(sums, axis=0) * (length / old), 0, axis)
 
 
 def read_image(path: Path, wanted: PixelFormat):

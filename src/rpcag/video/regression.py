@@ -1,0 +1,119 @@
+"""The background of every pixel, given how the background changes in time.
+
+A Robust PCA of some columns of X gives L_s = U diag(s) V^T: U is how frames differ, and
+frames are the same for all columns. The nuclear norm is the least value of
+tr(L^T C^-1 L) / 2 + tr(C) / 2 over C, at C = U diag(s) U^T. So any column x of X, seen
+where m is one, has the background U c that minimizes
+
+    lam ||m o (x - U c)||_1 + c^T A c / 2,     A = diag(1/s) + 2 gamma U^T Phi U,
+
+which for columns of the fit is L_s itself. For a rank of one, c is a weighted median.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpcag.linalg.threads import in_shares, one_blas_thread_each
+
+RELAXATION = 1.7
+# A multiplier reaches lam where a residual is this many deviations of the noise. If
+# larger, pixels with noise alone take more iterations; if smaller, those with objects.
+NOISE = 3.0
+ITERATIONS, CHECK = 200, 5  # at most, and between two duality gaps
+ENTRIES = 2**17  # of a block of columns: its few arrays stay in the cache
+
+
+@dataclass(frozen=True)
+class TimeCourse:
+    """How the background changes in time: U and A above, and the weight lam."""
+
+    basis: np.ndarray
+    curvature: np.ndarray
+    lam: float
+
+    def regress(
+        self,
+        values: Callable[[slice], tuple[np.ndarray, np.ndarray | None]],
+        n_columns: int,
+        *,
+        noise: float,
+        tol: float = 1e-3,
+    ) -> tuple[np.ndarray, float]:
+        """Return c for every column and the relative duality gap of all of them.
+
+        `values` returns columns of X in single precision, and m, or None for ones.
+        """
+        n, rank = self.basis.shape
+        found = np.zeros((rank, n_columns), np.float32)
+        if rank == 0:
+            return found, 0.0
+        step = max(16, ENTRIES // n)
+        blocks = [slice(i, min(i + step, n_columns)) for i in range(0, n_columns, step)]
+
+        def share(some: Sequence[slice]) -> list[np.ndarray]:
+            bounds = []
+            for columns in some:
+                x, seen = values(columns)
+                found[:, columns], limits = self._block(x, seen, noise, tol)
+                bounds.append(limits)
+            return bounds
+
+        with one_blas_thread_each():
+            # Work: ten iterations of two products with U.
+            shares = in_shares(share, blocks, 20.0 * n * rank * n_columns)
+        objective, bound = np.sum([limits for part in shares for limits in part], 0)
+        return found, float((objective - bound) / max(objective, np.finfo(float).tiny))
+
+    def _block(self, x, seen, noise: float, tol: float):
+        """ADMM on P = U c: the c-step is one small product, as U^T U = I."""
+        rho = self.lam / (NOISE * noise)
+        invert = np.linalg.inv(self.curvature / rho + np.eye(len(self.curvature)))
+        U = self.basis.astype(np.float32)
+        gain = (RELAXATION * self.basis @ invert).astype(np.float32)
+        weight = np.float32(RELAXATION) if seen is None else RELAXATION * seen
+        limit = np.float32(RELAXATION * self.lam / rho)
+        # v = RELAXATION U c + (1 - RELAXATION) P + Y; the multiplier is Y = clip(v - x),
+        # P = v - Y, and c depends on P - Y. W is RELAXATION times Y.
+        middle = np.median(x[:: max(1, len(x) // 32)], axis=0)
+        v, W = np.broadcast_to(middle, x.shape).copy(), np.zeros_like(x)
+        L = np.empty_like(x)
+        for iteration in range(1, ITERATIONS + 1):
+            z = U.T @ v - np.float32(2 / RELAXATION) * (U.T @ W)
+            np.matmul(gain, z, out=L)
+            v *= np.float32(1 - RELAXATION)
+            v += L
+            v += W
+            np.subtract(v, x, out=W)
+            W *= weight
+            np.clip(W, -limit, limit, out=W)
+            if iteration >= 2 * CHECK and iteration % CHECK == 0:
+                c = invert @ z
+                Y = (-rho / RELAXATION * W).astype(np.float32)
+                limits = self._limits(x, seen, c, Y)
+                if limits[0] - limits[1] <= tol * limits[0]:
+                    break
+        return c, limits
+
+    def _limits(self, x, seen, c, Y) -> tuple[float, float]:
+        """Objective, and the lower bound <Y, x> - (U^T Y)^T A^-1 (U^T Y) / 2."""
+        left = np.abs(x - self.basis.astype(np.float32) @ c.astype(np.float32))
+        if seen is not None:
+            left *= seen
+        objective = self.lam * left.sum() + np.sum(c * (self.curvature @ c)) / 2
+        w = self.basis.T @ Y
+        bound = np.sum(Y * x) - np.sum(w * np.linalg.solve(self.curvature, w)) / 2
+        return float(objective), float(bound)
+
+
+def time_course(estimator) -> tuple[TimeCourse, np.ndarray]:
+    """Of a fitted RPCA or RPCAG; c times the matrix are its `components_`."""
+    U, s, turn = np.linalg.svd(estimator.embedding_.astype(float), full_matrices=False)
+    keep = s > np.finfo(np.float32).eps * s.max(initial=0)
+    U, s, turn = U[:, keep], s[keep], turn[keep]
+    A = np.diag(1 / s)
+    gamma = getattr(estimator, "gamma_", 0)
+    if gamma:
+        A += 2 * gamma * U.T @ (estimator.laplacian_ @ U)
+    return TimeCourse(U, A, estimator.lam_), turn.T / s
