@@ -226,7 +226,9 @@ def test_frames_beyond_the_memory_go_through_the_model(clip, tmp_path, monkeypat
 def test_colors_take_memory_only_where_there_are_some(tmp_path, rng, monkeypatch):
     monkeypatch.setattr("rpcag.video.files.BASE", 0)
     gray = rng.integers(90, 110, (60, 24, 32)).astype(np.uint8)
-    memory = f"{70 * 24 * 32 * 10 * 4 / 1e6}MB"  # of seventy frames in gray
+    pixels = 24 * 32
+    # Seventy frames in gray that are stored in color, and components.
+    memory = f"{pixels * (70 * (40 + 2 * 3 + 2) + 4 * 32) / 1e6}MB"
     for channels, fitted in (([1, 1, 1], 60), ([1, 0, 1], 15)):
         frames = np.where(channels, gray[..., None], 0).astype(np.uint8)
         np.save(tmp_path / "video.npy", frames)

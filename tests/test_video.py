@@ -22,12 +22,15 @@ from rpcag.video.graph import FrameGraph, pixel_noise
 from rpcag.video.masks import (
     MaskEstimate,
     MaskRule,
+    at_every_pixel,
     clean,
     lit_differently,
     otsu,
+    window_mean,
 )
 from rpcag.video.motion import least_still, moving
 from rpcag.video.pixels import area_average, in_unit_of
+from rpcag.video.regression import TimeCourse, time_course
 from rpcag.video.sources import ArraySource, Selection
 from rpcag.video.spread import spread
 from videos import scene
@@ -49,7 +52,7 @@ def test_what_moves_is_found(model, rng):
 def test_new_frames_have_the_background_of_fitted_ones(rng):
     frames, truth = scene(rng)
     every, some = separate(frames), separate(frames, max_frames=20)
-    assert len(some.model.estimator_.low_rank_) == 20  # every other
+    assert len(some.model.estimator_.embedding_) == 20  # every other
     apart = np.abs(every.background.astype(int) - some.background)[~truth]
     assert apart.mean() < 1
     assert foreground_scores(some.mask, truth).f > 0.93
@@ -312,6 +315,96 @@ def test_a_place_that_is_mostly_crowded_keeps_its_background(rng):
     assert off(False) > 25
 
 
+# -- regression on the time course -----------------------------------------------------
+
+
+def columns_of(X, seen=None):
+    def values(columns):
+        part = None if seen is None else seen[:, columns].astype(np.float32)
+        return X[:, columns].astype(np.float32), part
+
+    return values
+
+
+def test_columns_of_the_fit_get_its_background_back(rng):
+    n, p = 30, 200
+    light = 1 + 0.3 * np.sin(np.arange(n) / 5)[:, None]
+    X = light * rng.uniform(0.2, 0.7, p) + 0.02 * rng.standard_normal((n, p))
+    X[rng.random((n, p)) < 0.1] = 1.0
+    seen = rng.random((n, p)) > 0.1
+    chain = np.eye(n, k=1) + np.eye(n, k=-1)
+    graph = {"graph": chain, "laplacian": "combinatorial"}
+    for model in (
+        RPCA(tol=1e-6, lam=0.06),
+        RPCAG(tol=1e-6, lam=0.06, gamma=0.05, **graph),
+    ):
+        model.fit(np.where(seen, X, np.nan))
+        course = time_course(model)
+        values = columns_of(np.where(seen, X, 0), seen)
+        components, gap = course.regress(values, p, noise=0.02, tol=1e-5)
+        assert gap <= 1e-5
+        apart = np.abs(model.embedding_ @ components - model.low_rank_)
+        assert apart.max() < 0.01
+        assert apart.mean() < 5e-4
+
+
+def test_regression_minimizes_its_objective(rng):
+    import cvxpy as cp
+
+    n, p, rank, lam = 12, 5, 2, 0.3
+    U = np.linalg.qr(rng.standard_normal((n, rank)))[0]
+    A = np.diag([0.2, 0.5]) + 0.1
+    X, seen = rng.standard_normal((n, p)), rng.random((n, p)) > 0.2
+    course = TimeCourse(U, A, lam, np.eye(rank))
+    found, gap = course.regress(columns_of(X, seen), p, noise=0.5, tol=1e-5)
+    total = 0.0
+    for j in range(p):
+        c = cp.Variable(rank)
+        left = cp.multiply(seen[:, j], X[:, j] - U @ c)
+        problem = cp.Problem(cp.Minimize(lam * cp.norm1(left) + cp.quad_form(c, A) / 2))
+        total += problem.solve()
+    left = seen * np.abs(X - U @ found)
+    objective = lam * left.sum() + np.sum(found * (A @ found)) / 2
+    assert gap <= 1e-5
+    assert total <= objective + 1e-6
+    assert objective - total <= 1e-5 * objective
+
+
+def test_a_constant_time_course_gives_medians(rng):
+    n, p = 41, 30
+    X = rng.random((n, p))
+    course = TimeCourse(np.full((n, 1), n**-0.5), np.array([[1e-6]]), 0.01, np.eye(1))
+    found, _ = course.regress(columns_of(X), p, noise=0.1, tol=1e-6)
+    near = np.sort(X, axis=0)[[n // 2 - 1, n // 2 + 1]]
+    middle = found[0] / n**0.5
+    assert ((near[0] < middle) & (middle < near[1])).all()
+
+
+def test_a_sample_of_pixels_gives_the_background_of_all(rng, monkeypatch):
+    light = 1 + 0.2 * np.sin(np.arange(40) / 6)
+    frames, truth = scene(rng, light=light)
+    every = separate(frames)
+    monkeypatch.setattr("rpcag.video.background.SAMPLE", 8)
+    monkeypatch.setattr("rpcag.video.background.LEAST", 0)
+    some = separate(frames)
+    assert every.model.columns_.size == frames[0].size
+    assert some.model.columns_.size == 320 < frames[0].size
+    assert len(np.unique(some.model.columns_)) == 320
+    assert some.model.estimator_.gap_ <= 1e-3
+    assert 0 < some.model.regression_gap_ <= 1e-3
+    apart = np.abs(every.background.astype(int) - some.background)
+    assert apart.mean() < 0.7
+    assert foreground_scores(some.mask, truth).f > 0.93
+    # A weight of all pixels keeps its meaning.
+    lam, gamma = 1 / (40**0.5 + frames[0].size ** 0.5), 0.5
+    fit = separate(frames, lam=lam, gamma=gamma).model.estimator_
+    scale = (frames[0].size / 320) ** 0.5
+    assert (fit.lam_, fit.gamma_) == pytest.approx((lam * scale, gamma * scale))
+    for options in ({"model": "frpcag"}, {"lam": "paper"}):
+        model = separate(frames, **options).model
+        assert model.columns_.size == frames[0].size
+
+
 # -- masks -----------------------------------------------------------------------------
 
 
@@ -337,6 +430,22 @@ def test_the_rule_knows_the_noise(rng):
     estimate.add(0.02 * rng.standard_normal((20, 30, 30)))
     estimate.add(0.02 * rng.standard_normal((20, 30, 30)))
     assert estimate.rule().noise == pytest.approx(0.02, rel=0.05)
+
+
+def test_windows_are_gaussian(rng):
+    images = rng.random((2, 61, 83))
+    expected = ndimage.gaussian_filter(images, (0, 1.5, 1.5))
+    np.testing.assert_allclose(window_mean(images, 1.5), expected, atol=1e-12)
+    large = rng.random((1, 243, 323))  # one value for two by two pixels
+    width = 1.5 * np.sqrt(243 * 323 / (120 * 160))
+    blurred = ndimage.gaussian_filter(large, (0, width, width))
+    found = window_mean(large, 1.5)
+    assert found.shape == (1, 122, 162)
+    whole = blurred[:, :242, :322].reshape(1, 121, 2, 161, 2).mean(axis=(2, 4))
+    np.testing.assert_allclose(found[:, :121, :161], whole, atol=1e-12)
+    repeated = at_every_pixel(found, large.shape[1:])
+    assert repeated.shape == large.shape
+    assert (repeated[0, 4:6, 8:10] == found[0, 2, 4]).all()
 
 
 def test_shadows_are_told_from_objects(rng):
@@ -521,11 +630,15 @@ def test_gray_is_told_from_color(rng):
 
 
 def test_memory_is_a_budget():
-    few = frames_that_fit(0.5e9, 19200, "rpcag")
-    assert 20 <= few < frames_that_fit(0.7e9, 19200, "rpcag") < 1000
-    assert frames_that_fit(50e9, 19200, "rpcag") == 1000
-    with pytest.raises(ValueError, match=r"memory must be at least 1.04 GB for 20"):
-        frames_that_fit(0.5e9, 640 * 480 * 3, "rpcag")
+    def count(memory, values, **options):
+        return frames_that_fit(Options(memory=memory, **options), values)
+
+    few = count(0.5e9, 19200)
+    assert 20 <= few < count(0.6e9, 19200) < 1000
+    assert count(0.5e9, 19200, lam="paper") < few  # fits all values
+    assert count(50e9, 19200) == 1000
+    with pytest.raises(ValueError, match=r"memory must be at least 0.46 GB for 20"):
+        count(0.4e9, 640 * 480 * 3)
 
 
 # -- files -----------------------------------------------------------------------------

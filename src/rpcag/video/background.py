@@ -19,8 +19,7 @@ from rpcag.video.pixels import scaled
 from rpcag.video.regression import time_course
 
 MODELS = ("rpcag", "rpca", "frpcag")
-BLOCK = 32  # frames at a time, where all at once is not needed
-PIECE = 4  # frames whose masks a thread computes at a time, to stay in the cache
+BATCH = 2**22  # values of frames that are worked on together, for memory
 # Values of a frame in the fit, as a multiple of the number of frames; the others are
 # regressed on its time course. Random signs then raise the weight at which noise alone
 # gives no background by 1 + sqrt(1 / SAMPLE) over that of all pixels. A larger value
@@ -199,9 +198,9 @@ class BackgroundModel:
         mask = np.empty(frames.shape[:3], bool)
 
         def share(numbers: Sequence[int]) -> None:
-            for i in range(0, len(numbers), PIECE):
-                some = slice(numbers[i], numbers[min(i + PIECE, len(numbers)) - 1] + 1)
-                mask[some] = self.rule_(scaled(frames[some]), background[some])
+            for i in numbers:
+                one = slice(i, i + 1)
+                mask[one] = self.rule_(scaled(frames[one]), background[one])
 
         with one_blas_thread_each():
             # Work: about as many multiplications as blurring takes.
@@ -211,11 +210,11 @@ class BackgroundModel:
     def _sample(self, n: int) -> np.ndarray:
         """Choose columns to fit, one from each of equally long stretches."""
         p = math.prod(self.shape_)
-        size = max(SAMPLE * n, LEAST)
-        if self.model == "frpcag" or self.lam == "paper" or size >= p:
+        size = fitted_values(self.model, self.lam, n, p)
+        if size == p:
             return np.arange(p)
-        places = np.arange(size) + np.random.default_rng(0).random(size)
-        return (places * (p / size)).astype(int)
+        edges = np.arange(size + 1) * p // size
+        return np.random.default_rng(0).integers(edges[:-1], edges[1:])
 
     def _estimator(self, shape: tuple[int, int]):
         options: dict[str, Any] = {
@@ -251,7 +250,7 @@ class BackgroundModel:
 
     def _extend(self, X: np.ndarray, seen: np.ndarray | None) -> None:
         """Compute the components of all pixels from the time course of the sample."""
-        course, turn = time_course(self.estimator_)
+        course = time_course(self.estimator_)
 
         def values(columns: slice) -> tuple[np.ndarray, np.ndarray | None]:
             pixels = np.arange(columns.start, columns.stop) // self._channels
@@ -262,14 +261,14 @@ class BackgroundModel:
             return scaled(X[:, columns]), mask[:, pixels - first].astype(np.float32)
 
         options = {"noise": self.noise_, "tol": self.tol}
-        C, self.regression_gap_ = course.regress(values, X.shape[1], **options)
-        self.components_ = (turn @ C).astype(np.float32)
+        found = course.regress(values, X.shape[1], **options)
+        self.components_, self.regression_gap_ = found
 
     def _rule(self, frames: np.ndarray) -> MaskRule:
         """Estimate the mask rule from at most a few hundred frames."""
         estimate = MaskEstimate(self.noise_, self._graph.step_)
         some = np.arange(0, len(frames), max(1, len(frames) // 256))
-        for rows in blocks(len(some)):
+        for rows in batches(len(some), self.shape_):
             L = self.fitted_background(some[rows])
             estimate.add(scaled(frames[some[rows]]) - L)
         return estimate.rule()
@@ -294,7 +293,20 @@ class BackgroundModel:
         return X.reshape(len(X), *self.shape_)
 
 
-def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
+def fitted_values(model: str, lam: float | str, n: int, p: int) -> int:
+    """Return how many of the p values of a frame are in the fit."""
+    if model == "frpcag" or lam == "paper":
+        return p
+    return min(p, max(SAMPLE * n, LEAST))
+
+
+def batch_length(shape: tuple[int, ...]) -> int:
+    """Return how many frames of this shape to work on together."""
+    return max(1, min(32, BATCH // math.prod(shape)))
+
+
+def batches(n: int, shape: tuple[int, ...]) -> Iterator[slice]:
+    size = batch_length(shape)
     return (slice(first, first + size) for first in range(0, n, size))
 
 
@@ -322,6 +334,6 @@ def fit_mask_rule(frames: np.ndarray, background: np.ndarray) -> MaskRule:
     """
     estimate = MaskEstimate(noise_level(frames))
     background = np.broadcast_to(background, frames.shape)
-    for rows in blocks(len(frames)):
+    for rows in batches(len(frames), frames.shape[1:]):
         estimate.add(scaled(frames[rows]) - background[rows])
     return estimate.rule()

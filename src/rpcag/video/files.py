@@ -1,5 +1,6 @@
 """Separate a video of any length into files, with limited memory."""
 
+import bisect
 import json
 import math
 import platform
@@ -20,10 +21,11 @@ from rpcag.atomic import replace_files
 from rpcag.files.place import check_folder, recorded
 from rpcag.solvers import Progress
 from rpcag.video.background import (
-    BLOCK,
     BackgroundModel,
+    batch_length,
     check_model,
     check_weights,
+    fitted_values,
 )
 from rpcag.video.pixels import as_gray, in_unit_of, scaled
 from rpcag.video.plugin import pyav
@@ -43,10 +45,10 @@ PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
 # Pattern of the file names that the facts may list.
 NAMES = rf"({'|'.join(PARTS)})(\.mp4|\.webm|/\d{{6,}}\.png)"
-# Peak memory of a fit, in arrays of the size of the frames in single precision, and of
-# Python with all libraries and the video decoders.
-COPIES = {"rpcag": 10, "rpca": 10, "frpcag": 16}
-BASE = 300e6
+# Peak memory in bytes: for each value that is fitted, and for Python with all libraries
+# and the video decoders. RANK is the largest rank for which memory is set aside.
+FITTED = {"rpcag": 40, "rpca": 40, "frpcag": 64}
+BASE, RANK = 300e6, 32
 FEWEST, MOST = 20, 1000
 # Pixels of a frame when no size is given: beyond, details cost more than they tell.
 PIXELS = 320 * 240
@@ -215,7 +217,7 @@ def _names(format: str) -> dict[str, str]:
 def _selection(video, options: Options) -> Selection:
     size = options.size
     if isinstance(size, tuple):  # before a frame of this size is made
-        frames_that_fit(options.memory, math.prod(size), options.model)
+        frames_that_fit(options, math.prod(size))
     else:
         size = _fitting_size(video, options, keep=size == "full")
     source = open_source(
@@ -255,12 +257,11 @@ def _read(video, options: Options, watch: Watch) -> tuple[SpreadFrames, Selectio
     if first is None:
         raise ValueError(_too_few(source, 0))
     check_sides(3 * first.shape[1], first.shape[0], options.format)
-    most = frames_that_fit(options.memory, first.size, options.model)
-    # Until it is known whether there are colors, as many as without: bytes are small.
-    pixels = first.shape[0] * first.shape[1]
-    chosen = spread(
-        source, frames_that_fit(options.memory, pixels, options.model), reading
-    )
+    most = frames_that_fit(options, first.size, first.itemsize)
+    # Until it is known whether there are colors, as many as without.
+    pixels = math.prod(first.shape[:2])
+    gray = frames_that_fit(options, pixels, first.nbytes // pixels)
+    chosen = spread(source, max(most, gray), reading)
     if chosen.length < 2:
         raise ValueError(_too_few(source, chosen.length))
     if chosen.frames.ndim == 4 and without_color(chosen.frames):
@@ -283,17 +284,25 @@ def _too_few(source: Selection, n: int) -> str:
     )
 
 
-def frames_that_fit(memory: float, pixels: int, model: str) -> int:
-    """Return the number of frames that can be fitted with this much memory."""
-    each = 4 * pixels * COPIES[model]
-    count = int((memory - BASE) / each)
-    if count < FEWEST:
+def frames_that_fit(options: Options, values: int, stored: int = 1) -> int:
+    """Return the number of frames that can be fitted with this much memory.
+
+    `values` are those of a frame, each with so many bytes stored.
+    """
+
+    def need(n: int) -> float:
+        fitted = fitted_values(options.model, options.lam, n, values)
+        # Frames in a list and stacked, and two masks of motion.
+        of_frames = n * ((2 * stored + 2) * values + FITTED[options.model] * fitted)
+        return BASE + of_frames + 4 * min(n, RANK) * values
+
+    if options.memory < need(FEWEST):
         raise ValueError(
-            f"memory must be at least {math.ceil((BASE + FEWEST * each) / 1e7) / 100} "
-            f"GB for {FEWEST} frames of {pixels} values, got {memory / 1e9:.4g} GB; "
+            f"memory must be at least {math.ceil(need(FEWEST) / 1e7) / 100} GB for "
+            f"{FEWEST} frames of {values} values, got {options.memory / 1e9:.4g} GB; "
             "give more, or a smaller size"
         )
-    return min(count, MOST)
+    return bisect.bisect_right(range(MOST + 1), options.memory, key=need) - 1
 
 
 def _fit(frames: np.ndarray, options: Options, watch: Watch) -> BackgroundModel:
@@ -344,7 +353,7 @@ def _write(
             for name in PARTS
         }
         watch("separating", 0, chosen.length)
-        for frames in _batches(source, min(BLOCK, len(chosen.frames))):
+        for frames in _batches(source, batch_length(model.shape_)):
             L = backgrounds(model, chosen.places, frames, done)
             masks = model.mask(frames, L)
             behind = in_unit_of(L, np.dtype(np.uint8))
@@ -370,7 +379,7 @@ def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
 
 
 def _batches(source: Selection, size: int) -> Iterator[np.ndarray]:
-    """Yield batches of at most as many frames as were fitted, to limit memory."""
+    """Yield stacks of this many frames."""
     batch: list[np.ndarray] = []
     for frame in source:
         batch.append(frame)
@@ -412,6 +421,8 @@ def _facts(
         "tol": options.tol,
         "status": fit.status_,
         "certified_gap": _number(fit.gap_),
+        "fitted_values": model.columns_.size,
+        "regression_gap": _number(model.regression_gap_),
         "iterations": int(fit.n_iter_),
         "rank": int(fit.rank_),
         "noise": _number(model.noise_),

@@ -18,9 +18,7 @@ MOST = 0.5
 PULL = 0.5
 
 
-def moving(
-    frames: np.ndarray, noise: float, least: float | None = None
-) -> np.ndarray:
+def moving(frames: np.ndarray, noise: float, least: float | None = None) -> np.ndarray:
     """Where frames differ from the one before or after by more than noise and light.
 
     A pixel that somebody crosses changes when he comes and when he goes, and changes on

@@ -27,11 +27,12 @@ ENTRIES = 2**17  # of a block of columns: its few arrays stay in the cache
 
 @dataclass(frozen=True)
 class TimeCourse:
-    """How the background changes in time: U and A above, and the weight lam."""
+    """How the background changes in time."""
 
-    basis: np.ndarray
-    curvature: np.ndarray
+    basis: np.ndarray  # U
+    curvature: np.ndarray  # A
     lam: float
+    coordinates: np.ndarray  # U is the embedding of a model times this
 
     def regress(
         self,
@@ -41,12 +42,12 @@ class TimeCourse:
         noise: float,
         tol: float = 1e-3,
     ) -> tuple[np.ndarray, float]:
-        """Return c for every column and the relative duality gap of all of them.
+        """Return the components of all columns, and their relative duality gap.
 
         `values` returns columns of X in single precision, and m, or None for ones.
         """
         n, rank = self.basis.shape
-        found = np.zeros((rank, n_columns), np.float32)
+        found = np.zeros((len(self.coordinates), n_columns), np.float32)
         if rank == 0:
             return found, 0.0
         step = max(16, ENTRIES // n)
@@ -56,7 +57,8 @@ class TimeCourse:
             bounds = []
             for columns in some:
                 x, seen = values(columns)
-                found[:, columns], limits = self._block(x, seen, noise, tol)
+                c, limits = self._block(x, seen, noise, tol)
+                found[:, columns] = self.coordinates @ c
                 bounds.append(limits)
             return bounds
 
@@ -107,8 +109,8 @@ class TimeCourse:
         return float(objective), float(bound)
 
 
-def time_course(estimator) -> tuple[TimeCourse, np.ndarray]:
-    """Of a fitted RPCA or RPCAG; c times the matrix are its `components_`."""
+def time_course(estimator) -> TimeCourse:
+    """Of a fitted RPCA or RPCAG."""
     U, s, turn = np.linalg.svd(estimator.embedding_.astype(float), full_matrices=False)
     keep = s > np.finfo(np.float32).eps * s.max(initial=0)
     U, s, turn = U[:, keep], s[keep], turn[keep]
@@ -116,4 +118,4 @@ def time_course(estimator) -> tuple[TimeCourse, np.ndarray]:
     gamma = getattr(estimator, "gamma_", 0)
     if gamma:
         A += 2 * gamma * U.T @ (estimator.laplacian_ @ U)
-    return TimeCourse(U, A, estimator.lam_), turn.T / s
+    return TimeCourse(U, A, estimator.lam_, turn.T / s)

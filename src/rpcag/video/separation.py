@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rpcag.solvers import Progress
-from rpcag.video.background import BackgroundModel, blocks
+from rpcag.video.background import BackgroundModel, batches
 from rpcag.video.pixels import in_unit_of
 from rpcag.video.sources import ArraySource
 from rpcag.video.spread import spread
@@ -106,7 +106,7 @@ def separate(
     ).fit(chosen.frames)
     background = np.empty_like(frames)
     mask = np.empty(frames.shape[:3], bool)
-    for rows in blocks(len(frames)):
+    for rows in batches(len(frames), frames.shape[1:]):
         some = frames[rows]
         L = backgrounds(fitted, chosen.places, some, rows.start)
         mask[rows] = fitted.mask(some, L)
