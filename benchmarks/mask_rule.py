@@ -28,8 +28,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from rpcag.metrics import foreground_scores
-from rpcag.video import graph, masks
-from rpcag.video.background import BackgroundModel, scaled
+from rpcag.video import BackgroundModel, graph, masks, scaled
 from rpcag_study.datasets.files import cache_folder
 
 FILE = Path(__file__).with_suffix(".json")

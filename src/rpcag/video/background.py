@@ -20,12 +20,11 @@ from rpcag.video.regression import time_course
 
 MODELS = ("rpcag", "rpca", "frpcag")
 BATCH = 2**22  # values of frames that are worked on together, for memory
-# Values of a frame in the fit, as a multiple of the number of frames; the others are
-# regressed on its time course. Random signs then raise the weight at which noise alone
-# gives no background by 1 + sqrt(1 / SAMPLE) over that of all pixels. A larger value
-# takes longer, a smaller one lets noise into the time course.
+# Values of a frame in the fit: SAMPLE times the number of frames, but at least LEAST.
+# The others are regressed on its time course. More take longer; with fewer the weight
+# of noise grows: in units of all p values, lam is 1 / (1 + sqrt(1 / SAMPLE)) / sqrt(p).
 # Of a lamp that lights a hundredth of the picture, LEAST has forty values.
-SAMPLE, LEAST = 16, 4000
+SAMPLE, LEAST = 8, 4000
 # How far the background of a frame may be from the mean of those of its neighbors, in
 # deviations of the noise. Without a nuclear norm, within the noise, or it is followed.
 REACH = {"rpcag": 4.0, "frpcag": 0.25}
@@ -108,11 +107,14 @@ class BackgroundModel:
         The model of values between 0 and 1, fitted to the columns `columns_`. Its
         certified gap is that of these columns.
     columns_ : ndarray of int
-        Values of a frame that were fitted: a sample of 16 for each frame, but at least
+        Values of a frame that were fitted: a sample of 8 for each frame, but at least
         4000. FRPCAG and lam="paper" fit all.
     components_ : ndarray of shape (rank, height * width) or (..., * 3)
         Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
         the sample are found by robust regression (`rpcag.video.regression`).
+    rank_ : int
+        Rank of the background. Components of a sample below the rounding to gray levels
+        are left out.
     regression_gap_ : float
         Relative duality gap of that regression, which is at most `tol`.
     rule_ : MaskRule
@@ -155,11 +157,11 @@ class BackgroundModel:
         self.noise_ = self._graph.noise_
         self.columns_ = self._sample(n)
         size = self.columns_.size
-        found = None
+        self.moving_, seen = 0.0, None
         if self.skip_motion:
             found = moving(frames, self.noise_, least_still(n, size))
-        self.moving_ = 0.0 if found is None else float(found.mean())
-        seen = None if not self.moving_ else ~found.reshape(n, -1)
+            self.moving_ = float(found.mean())
+            seen = ~found.reshape(n, -1) if self.moving_ else None
         some = scaled(X[:, self.columns_])
         if seen is not None:
             some[~seen[:, self.columns_ // self._channels]] = np.nan
@@ -170,6 +172,7 @@ class BackgroundModel:
         # X is L + S: one of the three is enough.
         self.estimator_.sparse_ = None
         self.components_, self.regression_gap_ = self.estimator_.components_, 0.0
+        self.rank_ = self.estimator_.rank_
         if size < X.shape[1]:
             self._extend(X, seen)
         self.rule_ = self._rule(frames)
@@ -250,7 +253,9 @@ class BackgroundModel:
 
     def _extend(self, X: np.ndarray, seen: np.ndarray | None) -> None:
         """Compute the components of all pixels from the time course of the sample."""
-        course = time_course(self.estimator_)
+        # Less than the rounding of values to gray levels is not seen.
+        course = time_course(self.estimator_, self._graph.step_ / math.sqrt(12))
+        self.rank_ = course.basis.shape[1]
 
         def values(columns: slice) -> tuple[np.ndarray, np.ndarray | None]:
             pixels = np.arange(columns.start, columns.stop) // self._channels

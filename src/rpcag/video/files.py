@@ -260,8 +260,8 @@ def _read(video, options: Options, watch: Watch) -> tuple[SpreadFrames, Selectio
     most = frames_that_fit(options, first.size, first.itemsize)
     # Until it is known whether there are colors, as many as without.
     pixels = math.prod(first.shape[:2])
-    gray = frames_that_fit(options, pixels, first.nbytes // pixels)
-    chosen = spread(source, max(most, gray), reading)
+    in_gray = frames_that_fit(options, pixels, first.nbytes // pixels)
+    chosen = spread(source, max(most, in_gray), reading)
     if chosen.length < 2:
         raise ValueError(_too_few(source, chosen.length))
     if chosen.frames.ndim == 4 and without_color(chosen.frames):
@@ -424,7 +424,7 @@ def _facts(
         "fitted_values": model.columns_.size,
         "regression_gap": _number(model.regression_gap_),
         "iterations": int(fit.n_iter_),
-        "rank": int(fit.rank_),
+        "rank": int(model.rank_),
         "noise": _number(model.noise_),
         "in_motion": _number(model.moving_),
         "threshold": _number(model.rule_.threshold**2),

@@ -76,8 +76,8 @@ class TimeCourse:
         gain = (RELAXATION * self.basis @ invert).astype(np.float32)
         weight = np.float32(RELAXATION) if seen is None else RELAXATION * seen
         limit = np.float32(RELAXATION * self.lam / rho)
-        # v = RELAXATION U c + (1 - RELAXATION) P + Y; the multiplier is Y = clip(v - x),
-        # P = v - Y, and c depends on P - Y. W is RELAXATION times Y.
+        # v = RELAXATION U c + (1 - RELAXATION) P + Y, the multiplier is Y = clip(v - x)
+        # and P = v - Y; c depends on P - Y. W is RELAXATION times Y.
         middle = np.median(x[:: max(1, len(x) // 32)], axis=0)
         v, W = np.broadcast_to(middle, x.shape).copy(), np.zeros_like(x)
         L = np.empty_like(x)
@@ -109,10 +109,11 @@ class TimeCourse:
         return float(objective), float(bound)
 
 
-def time_course(estimator) -> TimeCourse:
-    """Of a fitted RPCA or RPCAG."""
+def time_course(estimator, least: float = 0.0) -> TimeCourse:
+    """Of a fitted RPCA or RPCAG, without what is below `least` in root mean square."""
     U, s, turn = np.linalg.svd(estimator.embedding_.astype(float), full_matrices=False)
-    keep = s > np.finfo(np.float32).eps * s.max(initial=0)
+    size = np.sqrt(len(U) * estimator.components_.shape[1])
+    keep = s > max(least * size, np.finfo(np.float32).eps * s.max(initial=0))
     U, s, turn = U[:, keep], s[keep], turn[keep]
     A = np.diag(1 / s)
     gamma = getattr(estimator, "gamma_", 0)

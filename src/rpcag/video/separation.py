@@ -38,7 +38,7 @@ class Separation:
         share = 100 * self.mask.mean()
         return (
             f"Separation({n} frames of {height} x {width}, {share:.1f} % foreground, "
-            f"rank {self.model.estimator_.rank_})"
+            f"rank {self.model.rank_})"
         )
 
 
