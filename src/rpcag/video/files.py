@@ -8,7 +8,8 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from rpcag.video.writers import Writer, check_format, check_sides
 
 PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
+OF_THE_MODEL = ("model", "gamma", "lam", "skip_motion", "tol", "max_iter")
 # Pattern of the file names that the facts may list.
 NAMES = rf"({'|'.join(PARTS)})(\.mp4|\.webm|/\d{{6,}}\.png)"
 # Peak memory in bytes: for each value that is fitted, and for Python with all libraries
@@ -92,19 +94,6 @@ class Options:
         check_size(self.size)
 
 
-@dataclass
-class _Clock:
-    """Seconds of every stage."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    _since: float = field(default_factory=time.perf_counter)
-
-    def stage(self, name: str) -> None:
-        now = time.perf_counter()
-        self.seconds[name] = round(now - self._since, 3)
-        self._since = now
-
-
 def separate_file(
     video, folder, options: Options | None = None, *, watch: Watch | None = None
 ) -> dict[str, Any]:
@@ -136,7 +125,13 @@ def separate_file(
     folder = Path(folder).expanduser()
     check_target(video, folder, options, force=True)
     with replace_files(folder, FACTS) as new:
-        clock = _Clock()
+        seconds: dict[str, float] = {}
+        start = time.perf_counter()
+
+        def lap(stage: str) -> None:
+            now = time.perf_counter() - start
+            seconds[stage] = round(now - sum(seconds.values()), 3)
+
         budget = _frame_budget(options)
         truth = None if options.truth is None else Truth(options.truth, budget)
         chosen, source = _read(video, options, watch)
@@ -145,13 +140,13 @@ def separate_file(
             numbers = range(source.start, end, source.every)
             first = next(iter(open_source(video, memory=budget)))
             truth.check(numbers, *first.shape[:2])
-        clock.stage("read")
+        lap("read")
         model = _fit(chosen.frames, options, watch)
-        clock.stage("fit")
+        lap("fit")
         place = new.stage, folder
         moving = _write(source, chosen, model, place, options, truth, watch)
-        clock.stage("separate")
-        facts = _facts(source, chosen, model, options, clock.seconds, moving, truth)
+        lap("separate")
+        facts = _facts(source, chosen, model, options, seconds, moving, truth)
         new.commit(
             lambda place, leftovers: _index(facts, place, leftovers),
             lambda: check_target(video, folder, options, force=True),
@@ -315,13 +310,7 @@ def _fit(frames: np.ndarray, options: Options, watch: Watch) -> BackgroundModel:
 
     watch("fitting", 0, total)
     model = BackgroundModel(
-        options.model,
-        gamma=options.gamma,
-        lam=options.lam,
-        skip_motion=options.skip_motion,
-        tol=options.tol,
-        max_iter=options.max_iter,
-        callback=fitting,
+        **{name: getattr(options, name) for name in OF_THE_MODEL}, callback=fitting
     )
     model._part_of = "background"  # no warning: the status is among the facts
     model.fit(frames)
@@ -380,13 +369,8 @@ def _write_frame(writers: dict[str, Writer], frame, back, mask) -> None:
 
 def _batches(source: Selection, size: int) -> Iterator[np.ndarray]:
     """Yield stacks of this many frames."""
-    batch: list[np.ndarray] = []
-    for frame in source:
-        batch.append(frame)
-        if len(batch) == size:
-            yield np.stack(batch)
-            batch = []
-    if batch:
+    frames = iter(source)
+    while batch := list(islice(frames, size)):
         yield np.stack(batch)
 
 

@@ -277,9 +277,9 @@ class ArraySource:
 
     name = "frames"
 
-    def __init__(self, frames, *, size: Size | None = None, gray: bool = False) -> None:
+    def __init__(self, frames) -> None:
         self.frames = _in_memory(frames)
-        self._format = PixelFormat(size, gray)
+        self._format = PixelFormat(None, gray=False)
         self._format.check_array(self.frames.shape, self.frames.dtype, "frames")
         self.length: int | None = len(self.frames)
         self.rate = RATE
@@ -292,15 +292,7 @@ class ArraySource:
 
 @dataclass
 class Selection:
-    """Every n-th of the frames A to B - 1 of a source.
-
-    Parameters
-    ----------
-    source : Source
-    start, stop : int, optional
-    every : int, default=1
-    gray : bool, default=False
-    """
+    """Every n-th of the frames A to B - 1 of a source."""
 
     source: Source
     start: int = 0
