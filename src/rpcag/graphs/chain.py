@@ -133,28 +133,16 @@ class Chain(GraphBuilder):
 
     def _check(self, X) -> None:
         super()._check(X)
-        if not _is_int(self.steps, 0):
-            raise ValueError(
-                "steps must be a number of rows, an int of at least 1, got "
-                f"{shown(self.steps)}"
-            )
-        if self.steps == 0 and self.period is None:
-            raise ValueError(
-                "steps must be a number of rows, an int of at least 1, got 0, which "
-                "needs a period"
-            )
-        if self.period is not None and not _is_int(self.period, 2):
-            raise ValueError(
-                "period must be a number of rows, an int of at least 2, or None, got "
-                f"{shown(self.period)}"
-            )
-        if not _is_int(self.n_periods, 1):
-            raise ValueError(
-                "n_periods must be a number of periods, an int of at least 1, got "
-                f"{shown(self.n_periods)}"
-            )
-
-
-def _is_int(value, least: int) -> bool:
-    is_int = isinstance(value, Integral) and not isinstance(value, bool)
-    return is_int and value >= least
+        for name, least, other in (
+            ("steps", 0 if self.period is not None else 1, ""),
+            ("period", 2, " or None"),
+            ("n_periods", 1, ""),
+        ):
+            value = getattr(self, name)
+            is_int = isinstance(value, Integral) and not isinstance(value, bool)
+            if not (is_int and value >= least) and not (other and value is None):
+                remedy = ", which needs a period" if is_int and value == 0 else ""
+                raise ValueError(
+                    f"{name} must be an int of at least {least}{other}, got "
+                    f"{shown(value)}{remedy if name == 'steps' else ''}"
+                )

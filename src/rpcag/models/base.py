@@ -104,12 +104,22 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Rows are embedded independently, so blocks change only rounding errors. Only
         their edges may depend on all of them.
         """
-        adjacency = self._edges_by_order(X, self._check_adjacency(X, adjacency))
+        adjacency = self._check_adjacency(X, adjacency)
+        several = isinstance(adjacency, list)
+        graphs = self._graphs if several else [getattr(self, "_graph", None)]
+        given = adjacency if several else [adjacency]
+        edges = [
+            graph.builder.connect(X) if A is None and _is_by_order(graph) else A
+            for graph, A in zip(graphs, given, strict=True)
+        ]
+        fitted = [getattr(graph, "adjacency", None) for graph in graphs]
+        dense = any(isinstance(A, np.ndarray) for A in edges + fitted)
         Z = np.empty((len(X), self._n_features_out), X.dtype)
         with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
-            for rows in row_blocks((len(X), self._row_width(X, adjacency))):
+            for rows in row_blocks((len(X), self._row_width(X, dense))):
+                some = [None if A is None else A[rows] for A in edges]
                 seen = self._scaled(X[rows])
-                Z[rows] = self._embed_rows(seen, _take(adjacency, rows))
+                Z[rows] = self._embed_rows(seen, some if several else some[0])
         if not np.isfinite(Z).all():
             raise ValueError(
                 "X or adjacency has values far larger than those in fit; the largest "
@@ -130,19 +140,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return None
         return check_edges(adjacency, len(X), len(self.embedding_))
 
-    def _edges_by_order(self, X: np.ndarray, adjacency):
-        """`adjacency`, with the edges of builders that use the order of rows."""
-        if isinstance(adjacency, list):
-            pairs = zip(self._graphs, adjacency, strict=True)
-            return [_edges_by_order(graph, X, edges) for graph, edges in pairs]
-        return _edges_by_order(getattr(self, "_graph", None), X, adjacency)
-
-    def _row_width(self, X: np.ndarray, adjacency) -> int:
+    def _row_width(self, X: np.ndarray, dense: bool) -> int:
         """Entries per row of the arrays (up to forty) that `_embed_rows` allocates."""
-        edges = [*adjacency] if isinstance(adjacency, list) else [adjacency]
-        graphs = getattr(self, "_graphs", None) or [getattr(self, "_graph", None)]
-        edges += [getattr(graph, "adjacency", None) for graph in graphs]
-        dense = any(isinstance(A, np.ndarray) for A in edges)
         # Dense weights to all fitted rows take ten arrays, not forty: a quarter.
         return max(X.shape[1], len(self.embedding_) // 4 if dense else 0)
 
@@ -293,18 +292,9 @@ class FactorModel(MatrixModel):
         )
 
 
-def _edges_by_order(graph, X: np.ndarray, edges):
-    builder: Any = getattr(graph, "builder", None)
-    if edges is None and getattr(builder, "by_order", False):
-        return builder.connect(X)
-    return edges
-
-
-def _take(adjacency, rows: slice):
-    """Some rows of the weights to fitted rows, of one graph or of several."""
-    if isinstance(adjacency, list):
-        return [_take(A, rows) for A in adjacency]
-    return None if adjacency is None else adjacency[rows]
+def _is_by_order(graph) -> bool:
+    """Whether the edges of new rows depend on all of them."""
+    return getattr(getattr(graph, "builder", None), "by_order", False)
 
 
 def row_names(X):

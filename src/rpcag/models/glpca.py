@@ -341,8 +341,8 @@ class RGLPCA(GLPCA):
                 break
         return q
 
-    def _row_width(self, X, adjacency):
-        return max(super()._row_width(X, adjacency), self.n_components_**2)
+    def _row_width(self, X, dense):
+        return max(super()._row_width(X, dense), self.n_components_**2)
 
 
 def _solve(systems: np.ndarray, right: np.ndarray) -> np.ndarray:
