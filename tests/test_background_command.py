@@ -75,7 +75,20 @@ def test_all_videos_and_the_facts_are_written(clip, tmp_path):
     apart = np.abs(frames["side_by_side"][:, :, width:].astype(int) - together)
     assert apart.mean() < 6  # what encoders change
     assert "certified gap" in result.output
+    assert "1408 of 1408" in result.output
+    assert facts["fitted_values"] == 32 * 44
+    assert facts["regression_gap"] == 0
     assert open_source(output / "mask.mp4").rate == 10
+
+
+def test_a_gap_of_a_sample_is_called_so(clip, tmp_path, monkeypatch):
+    monkeypatch.setattr("rpcag.video.background.LEAST", 400)
+    result = command(clip, "-o", tmp_path / "o")
+    assert result.exit_code == 0, result.output
+    assert "certified gap of the sample" in result.output
+    facts = json.loads((tmp_path / "o" / "facts.json").read_text())
+    assert facts["fitted_values"] == 400
+    assert 0 < facts["regression_gap"] <= 1e-3
 
 
 def test_json_is_all_that_is_printed(clip, tmp_path):

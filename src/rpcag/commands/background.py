@@ -199,12 +199,15 @@ def _tell(facts: dict[str, Any], output: Path) -> None:
     table.add_column()
     table.add_column(justify="right")
     size = f"{facts['width']} x {facts['height']}"
+    values = facts["width"] * facts["height"] * (3 if facts["color"] else 1)
+    sampled = " of the sample" if facts["fitted_values"] < values else ""
     rows = {
         "size": f"{size}, {'color' if facts['color'] else 'gray'}",
         "model": facts["model"],
         "frames fitted": str(facts["fitted_frames"]),
         "rank of the background": str(facts["rank"]),
-        "certified gap": f"{facts['certified_gap']:.1e}",
+        "values fitted per frame": f"{facts['fitted_values']} of {values}",
+        f"certified gap{sampled}": f"{facts['certified_gap']:.1e}",
         "moving pixels": f"{100 * facts['foreground_share']:.1f} %",
         "frames per second": f"{facts['frames_per_second']:.1f}",
     }

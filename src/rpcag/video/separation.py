@@ -25,7 +25,8 @@ class Separation:
     foreground : array of the shape and type of the frames
         The frames on the mask, zero elsewhere.
     model : BackgroundModel
-        The fitted model; ``model.estimator_.gap_`` is its certified gap.
+        The fitted model; ``model.estimator_.gap_`` is the certified gap for the sample
+        of pixels that was fitted.
     """
 
     background: np.ndarray
