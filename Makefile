@@ -75,9 +75,7 @@ docs: $(VENV)/docs  ## the site, in build/docs; runs the gallery, a warning is a
 	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \
 		> docs/models.md.new
 	mv docs/models.md.new docs/models.md
-	$(BIN)/python -c 'from rpcag.commands.page import markdown; print(markdown(), end="")' \
-		> docs/command.md.new
-	mv docs/command.md.new docs/command.md
+	$(BIN)/python docs/make_command_page.py
 	$(BIN)/python docs/make_map.py
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs
 	$(BIN)/python docs/check_site.py build/docs

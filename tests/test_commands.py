@@ -23,7 +23,6 @@ import rpcag.cli
 from command_line import KINDS, call, commands, examples, sensors, write_files
 from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV, list_models
 from rpcag.commands.output import EXIT_CODES
-from rpcag.commands.page import markdown
 from rpcag.commands.progress import Forecast, GapBar
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
@@ -32,6 +31,7 @@ from rpcag.graphs.inputs import percent
 from rpcag.metrics import clustering_error
 from rpcag.models import RobustGraph
 from rpcag.models.rpca import resolve_gamma, resolve_lam
+from test_docs import module_of_docs
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -80,7 +80,9 @@ def test_help_of_every_command_says_nothing_on_standard_error():
 
 
 def test_the_page_of_the_command_is_that_of_the_code():
-    assert (DOCS / "command.md").read_text() == markdown(), "make docs writes it anew"
+    page = module_of_docs("make_command_page.py")
+    written = (DOCS / "command.md").read_text()
+    assert written == page.markdown(), "make docs writes it anew"
 
 
 def test_exit_codes_are_in_the_help():

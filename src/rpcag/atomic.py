@@ -1,12 +1,14 @@
 """Write files atomically: readers find the old content or the new, never a part."""
 
 import errno
+import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 # Temporary files and folders are PREFIX and 16 random hexadecimal digits.
 PREFIX = ".rpcag-"
@@ -27,10 +29,6 @@ REMEDIES = {
     errno.EPERM: FORBIDDEN,
     errno.EROFS: FORBIDDEN,
 }
-
-# Returns the text of an index. Arguments: the folder of the files ("" or a name that
-# ends with a slash), and the names of other files that are ours, old or new.
-Index = Callable[[str, list[str]], str]
 
 
 @contextmanager
@@ -179,12 +177,13 @@ class Staging:
         self.stage = folder / token()
 
     def commit(
-        self, text: Index, replaceable: Callable[[], Iterable[str]]
+        self, content: dict[str, Any], replaceable: Callable[[], Iterable[str]]
     ) -> list[Path]:
         """Put all files in place and return their paths, the index last.
 
-        The index names all files. A crash at any moment leaves either the old index
-        with the old files or a new index with the new files:
+        The index is `content` as JSON. Its entry "files", a list or the values of a
+        dict, names all files, or their folders. A crash at any moment leaves either the
+        old index with the old files or a new index with the new files:
 
         1. All new files are synced to disk in `stage`. The old files are unchanged.
         2. A new index, which names the files in `stage`, replaces the old index. It
@@ -208,16 +207,26 @@ class Staging:
                     _sync(self.stage / name)
         with _locked(self.folder):
             old = set(replaceable())
-            self._write_index(text(f"{self.stage.name}/", sorted({*old, *names})))
+            self._write_index(content, f"{self.stage.name}/", sorted({*old, *names}))
             for name in names:
                 _name(self.stage / name, self.folder / name, self.stage)
             for name in sorted(old - set(names)):
                 _remove(self.folder, name)
-            self._write_index(text("", []))
+            self._write_index(content, "", [])
             _remove_abandoned(self.folder, self.stage)
         return [self.folder / name for name in (*names, self.index)]
 
-    def _write_index(self, text: str) -> None:
+    def _write_index(self, content: dict, place: str, leftovers: list[str]) -> None:
+        """`leftovers` are files that the next writer may replace."""
+        files = content["files"]
+        if isinstance(files, dict):
+            files = {name: place + file for name, file in files.items()}
+        else:
+            files = [place + file for file in files]
+        content = content | {"files": files}
+        if leftovers:
+            content |= {"leftovers": leftovers}
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
         path = self.folder / self.index
         write_text(path, text, "backslashreplace", within=self.stage)
 

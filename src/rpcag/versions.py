@@ -22,17 +22,22 @@ def show_versions() -> None:
         print(f"{name:<16}{version}")
 
 
+def core_versions() -> dict[str, str]:
+    """What the numbers of a result depend on; recorded with every result."""
+    return {
+        "rpcag": rpcag.__version__,
+        "python": sys.version.split()[0],
+        **{name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")},
+    }
+
+
 def versions() -> dict[str, str]:
     """Name and version of the package, the machine, the dependencies and the BLAS.
 
     The dependencies are those of the package's own metadata, extras included; nothing
     of them is imported.
     """
-    found = {
-        "rpcag": rpcag.__version__,
-        "python": sys.version.split()[0],
-        "machine": platform.platform(),
-    }
+    found = core_versions() | {"machine": platform.platform()}
     for name in _dependencies():
         try:
             found[name] = metadata.version(name)

@@ -1,5 +1,6 @@
 """``rpcag decompose``."""
 
+import hashlib
 import signal
 import threading
 from collections.abc import Iterator
@@ -121,13 +122,9 @@ def decompose(
         notes = list(table.notes)
         if graph is not None:
             estimator.set_params(graph=load_graph(graph, table.samples))
+        tol, max_iter = estimator.tol, estimator.max_iter
         with (
-            GapBar(
-                kind.__name__,
-                estimator.tol,
-                estimator.max_iter,
-                quiet=quiet,
-            ) as bar,
+            GapBar(kind.__name__, tol, max_iter, quiet=quiet) as bar,
             nullcontext() if checkpoint is None else _stopping(bar),
             far_value_named(input, table.X, table.samples, table.features),
         ):
@@ -184,8 +181,6 @@ def _names(written: list[Path]) -> list[str]:
 def _provenance(
     input: Path, shape: tuple[int, ...], graph: str | None, components: int | None
 ) -> dict[str, Any]:
-    from rpcag.files.fingerprint import fingerprint
-
     found: dict[str, Any] = {
         "input": {
             "file": input.resolve().name,
@@ -200,6 +195,19 @@ def _provenance(
             "sha256": fingerprint(Path(graph)),
         }
     return found
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of a file; of a folder, over the names and contents of its files."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    total = hashlib.sha256()
+    for member in sorted(path.rglob("*")):
+        if member.is_file():
+            total.update(f"{member.relative_to(path).as_posix()}\0".encode())
+            total.update(fingerprint(member).encode())
+    return total.hexdigest()
 
 
 def _stopped(estimator: Any) -> str:

@@ -1,14 +1,11 @@
 """From a table and options to a fitted model and a decomposition."""
 
 import inspect
-import platform
 import time
 import warnings
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -26,6 +23,7 @@ from rpcag.models.scaling import (
     ratio_of_scales,
     standardize,
 )
+from rpcag.versions import core_versions
 
 DECOMPOSITIONS: dict[str, type] = {
     model.__name__.lower(): model for model in (RPCA, RPCAG, FRPCAG)
@@ -188,7 +186,7 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
     history = getattr(model, "history_", {})
     told = ("n_iter", "objective", "lower_bound", "gap")
     found: dict[str, Any] = {
-        "versions": versions(),
+        "versions": core_versions(),
         "model": type(model).__name__,
         "parameters": given,
         "resolved": {
@@ -208,18 +206,6 @@ def facts(model: Any, seconds: float) -> dict[str, Any]:
         columns = zip(*(history[name].tolist() for name in told), strict=True)
         found["history"] = [list(entry) for entry in columns]
     return found
-
-
-def versions() -> dict[str, str]:
-    import rpcag
-
-    return {
-        "rpcag": rpcag.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
 
 
 def _of_sparse(table: Table, S: np.ndarray, unit: np.ndarray) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from scipy import sparse
 from rpcag.atomic import explained, replace_files
 from rpcag.files.arrays import variables
 from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
-from rpcag.files.place import STAGE, check_folder, others_in, recorded
+from rpcag.files.place import STAGE, check_folder
 from rpcag.files.readable import readable
 from rpcag.graphs.inpainting import check_image_shape
 
@@ -125,10 +125,8 @@ class Decomposition:
         check_target(folder, force, format)
         with replace_files(folder, INDEX) as new:
             files = self._write(new.stage, folder, format)
-            return new.commit(
-                lambda place, leftovers: self._index(files, place, leftovers),
-                lambda: check_target(folder, force, format),
-            )
+            content = self._index(files)
+            return new.commit(content, lambda: check_target(folder, force, format))
 
     def _write(self, stage: Path, folder: Path, format: str) -> dict[str, str]:
         """Write all files except the index; errors name the paths in `folder`."""
@@ -154,12 +152,10 @@ class Decomposition:
                 sparse.save_npz(stage / file, sparse.csr_matrix(self.graph))
         return files
 
-    def _index(self, files: dict[str, str], place: str, leftovers: list[str]) -> str:
-        """`leftovers` are files that the next result in this folder may replace."""
+    def _index(self, files: dict[str, str]) -> dict[str, Any]:
         index = {
             "rpcag_result": LAYOUT,
-            "files": {name: place + file for name, file in files.items()},
-            **({"leftovers": leftovers} if leftovers else {}),
+            "files": files,
             "facts": self.facts,
             "singular_values": self.singular_values,
             "image_shape": self.image_shape,
@@ -167,7 +163,7 @@ class Decomposition:
             "features": self.features,
             "labels": self.labels,
         }
-        return json.dumps(plain(index), indent=1, ensure_ascii=False) + "\n"
+        return plain(index)
 
     @classmethod
     def load(cls, folder: Path | str) -> "Decomposition":
@@ -210,25 +206,13 @@ def check_target(
     that no work is wasted. Returns the names of the files that may be replaced; none of
     the `sources` is among them.
     """
-    names = [INDEX, "missing.npy", "graph.npz"]
-    names += [f"{name}.{format}" for name in MATRICES]
-    ours = check_folder(
-        folder, names, _replaceable, "result", force=force, sources=sources
+    names = ["missing.npy", "graph.npz", *(f"{name}.{format}" for name in MATRICES)]
+    return check_folder(
+        *(folder, INDEX, names, _names_in, NAMES, "result"),
+        force=force,
+        sources=sources,
+        is_own=True,
     )
-    return ours - {INDEX}
-
-
-def _replaceable(folder: Path) -> set[str]:
-    """Names of the files of the result in a folder, if it has one."""
-    found = recorded(folder / INDEX, _names_in, NAMES)
-    if found is not None:
-        return {*found, INDEX}
-    if others := others_in(folder):
-        raise FileExistsError(
-            f"{folder} is a folder of something else: it has {others[0]}; choose "
-            "another folder for the result"
-        )
-    return set()
 
 
 def _names_in(index: dict[str, Any]) -> list[str]:

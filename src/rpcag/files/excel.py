@@ -19,12 +19,11 @@ from xml.etree import ElementTree
 import numpy as np
 
 from rpcag.files.columns import Columns, check_names, listed
-from rpcag.files.extras import need
 from rpcag.files.header import CORNER, are_words, header_of
 from rpcag.files.memory import check_fits
 from rpcag.files.number_style import NumberStyle
 from rpcag.files.numbers import Numbers, remedy_for
-from rpcag.files.readable import readable
+from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".xlsx", ".xlsm")

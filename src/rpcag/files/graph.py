@@ -6,10 +6,11 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.files.arrays import SUFFIXES as ARRAYS
-from rpcag.files.arrays import choose, read_dense, variables
+from rpcag.files.arrays import variables
 from rpcag.files.cells import decode, guess_delimiter, split
 from rpcag.files.numbers import Numbers
 from rpcag.files.text import SUFFIXES
+from rpcag.files.variable import choose, read_dense
 
 Line = tuple[int, list[str]]  # its number in the file, its cells
 

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
+from rpcag.files.variable import Variable
 from rpcag.linalg.sparse_structure import check_structure
 
 HEADER = 128  # bytes before the first element
@@ -32,18 +33,7 @@ NUMBERS = range(6, 16)  # double, single, and integers of 8 to 64 bits
 BLOCK = 1 << 20
 
 
-@dataclass(frozen=True)
-class MatlabArray:
-    """An array of a file whose values are not read yet."""
-
-    shape: tuple[int, ...]
-    is_number: bool
-    is_sparse: bool
-    read: Callable[[], Any]
-    is_struct: bool = False
-
-
-def matlab_arrays(path: Path) -> dict[str, MatlabArray]:
+def matlab_variables(path: Path) -> dict[str, Variable]:
     """All arrays of a file by name."""
     with readable(path, "MATLAB"), path.open("rb") as file:
         start = file.read(HEADER)
@@ -52,17 +42,17 @@ def matlab_arrays(path: Path) -> dict[str, MatlabArray]:
         found = {}
         for part in _parts(file, start):
             array = _array(part)
-            found[array.name] = MatlabArray(
+            found[array.name] = Variable(
                 array.shape,
                 array.kind in (SPARSE, *NUMBERS) and not array.is_complex,
-                array.kind == SPARSE,
                 _reader(path, array.name),
-                array.kind == STRUCT,
+                is_sparse=array.kind == SPARSE,
+                is_struct=array.kind == STRUCT,
             )
         return {k: v for k, v in found.items() if k and not k.startswith("__")}
 
 
-def _version_4(path: Path) -> dict[str, MatlabArray]:
+def _version_4(path: Path) -> dict[str, Variable]:
     from scipy.io import whosmat
 
     size = path.stat().st_size
@@ -76,9 +66,8 @@ def _version_4(path: Path) -> dict[str, MatlabArray]:
             raise ValueError(
                 f"{name} claims the shape {shape}, but the file is too short"
             )
-        found[name] = MatlabArray(
-            shape, is_number, kind == "sparse", _reader(path, name)
-        )
+        read = _reader(path, name)
+        found[name] = Variable(shape, is_number, read, is_sparse=kind == "sparse")
     return found
 
 

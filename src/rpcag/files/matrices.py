@@ -11,10 +11,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rpcag.files.arrays import read_dense, variables
-from rpcag.files.extras import need
+from rpcag.files.arrays import variables
 from rpcag.files.names import escaped, unique
 from rpcag.files.parquet import read_whole
+from rpcag.files.readable import need
+from rpcag.files.variable import read_dense
 
 FORMATS = ("npy", "csv", "tsv", "parquet", "mat", "h5")
 DELIMITERS = {"csv": ",", "tsv": "\t"}

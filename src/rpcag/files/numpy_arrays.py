@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
+from rpcag.files.variable import Variable
+from rpcag.linalg.sparse_structure import check_structure
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 10_000  # bytes, as in numpy.load
@@ -38,14 +41,6 @@ class Header:
     @property
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
-
-
-@dataclass(frozen=True)
-class StoredArray:
-    """An array of a file whose values are not read yet."""
-
-    header: Header
-    read: Callable[[], np.ndarray]
 
 
 def read_header(stream: IO[bytes], size: int) -> Header:
@@ -78,24 +73,83 @@ def read_header(stream: IO[bytes], size: int) -> Header:
     return header
 
 
-@contextmanager
-def open_npz(path: Path) -> Iterator[dict[str, StoredArray]]:
-    """All arrays of a .npz by name; values are read on demand."""
-    with readable(path, "NumPy"):
-        if not zipfile.is_zipfile(path):
-            raise ValueError("it is not an archive")
-        archive = zipfile.ZipFile(path)
-    with archive:
+def npy_variable(path: Path) -> Variable:
+    """The array of a .npy."""
+
+    def read() -> np.ndarray:
         with readable(path, "NumPy"):
-            found = dict(_members(archive, path))
+            if not header.nbytes:  # an empty file part cannot be mapped
+                return np.empty(header.shape, header.dtype)
+            return np.load(path, allow_pickle=False, mmap_mode="r")
+
+    with readable(path, "NumPy"), path.open("rb") as file:
+        header = read_header(file, path.stat().st_size)
+        if header.dtype.hasobject:
+            raise ValueError("it holds Python objects, not numbers")
+        return Variable.of(header.shape, header.dtype, read)
+
+
+@contextmanager
+def npz_variables(path: Path) -> Iterator[dict[str, Variable]]:
+    """All arrays of a .npz by name, or the sparse matrix that SciPy wrote."""
+    with _open_npz(path) as found:
+        if {"format", "shape", "data"} <= set(found):
+            found = {path.stem: _sparse(path, found)}
         yield found
 
 
 def read_npz(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.ndarray]:
     """The arrays of a .npz: all, or those among `names` that it has."""
-    with open_npz(path) as found:
+    with _open_npz(path) as found:
         wanted = [name for name in found if names is None or name in names]
         return {name: found[name].read() for name in wanted}
+
+
+@contextmanager
+def _open_npz(path: Path) -> Iterator[dict[str, Variable]]:
+    with readable(path, "NumPy"):
+        if not zipfile.is_zipfile(path):
+            raise ValueError("it is not an archive")
+        archive = zipfile.ZipFile(path)
+    with archive:
+        found = {}
+        with readable(path, "NumPy"):
+            for info in archive.infolist():
+                if info.filename.endswith(".npy"):
+                    with open_member(archive, info) as (_, header):
+                        read = _reader(archive, info, path)
+                        found[info.filename.removesuffix(".npy")] = Variable.of(
+                            header.shape, header.dtype, read
+                        )
+        yield found
+
+
+def _sparse(path: Path, stored: dict[str, Variable]) -> Variable:
+    """A sparse matrix as `scipy.sparse.save_npz` writes it."""
+    with readable(path, "a sparse matrix"):
+        if stored["shape"].shape != (2,) or stored["format"].shape:
+            raise ValueError("it has no shape with two axes, or no format")
+        shape = tuple(int(side) for side in stored["shape"].read())
+        format = stored["format"].read().item()
+        format = format.decode("ascii") if isinstance(format, bytes) else format
+        if min(shape) < 0 or format not in ("csr", "csc", "bsr", "dia", "coo"):
+            raise ValueError(f"it has the format {format!r} and the shape {shape}")
+
+    def read() -> Any:
+        parts = {"dia": ("offsets",), "coo": ("row", "col")}
+        names = parts.get(format, ("indices", "indptr"))
+        if "coords" in stored and format == "coo":
+            names = ("coords",)
+        with readable(path, "a sparse matrix"):
+            data = stored["data"].read()
+            index = tuple(stored[name].read() for name in names)
+            content: Any = (data, *index)
+            if format == "coo":
+                content = (data, tuple(index[0]) if len(index) == 1 else index)
+            made = getattr(sparse, f"{format}_array")(content, shape=shape)
+            return check_structure(made, "it")
+
+    return Variable(shape, stored["data"].is_number, read, is_sparse=True)
 
 
 @contextmanager
@@ -123,14 +177,6 @@ def check_ended(stream: IO[bytes], name: str) -> None:
     """Refuse a member that is longer than its declared size."""
     if stream.read(1):
         raise ValueError(f"{name} holds more than the archive declares")
-
-
-def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, StoredArray]]:
-    for info in archive.infolist():
-        if info.filename.endswith(".npy"):
-            with open_member(archive, info) as (_, header):
-                name = info.filename.removesuffix(".npy")
-                yield name, StoredArray(header, _reader(archive, info, path))
 
 
 def _reader(

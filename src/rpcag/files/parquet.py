@@ -9,10 +9,9 @@ from typing import IO, Any
 import numpy as np
 
 from rpcag.files.columns import Columns, check_names
-from rpcag.files.extras import need
 from rpcag.files.memory import NAME, check_fits
 from rpcag.files.number_style import NumberStyle
-from rpcag.files.readable import readable
+from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".parquet", ".pq")

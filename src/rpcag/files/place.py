@@ -35,7 +35,7 @@ def check_place(path: Path, *, inside: bool = False) -> None:
         ) from error
 
 
-def others_in(folder: Path) -> list[str]:
+def _others_in(folder: Path) -> list[str]:
     """Names of what is in a folder, other than LITTER and what writers leave."""
     names = os.listdir(folder) if folder.is_dir() else []
     return sorted(
@@ -75,39 +75,54 @@ def check_file(
 
 def check_folder(
     folder: Path,
+    index: str,
     names: Iterable[str],
-    old: Callable[[Path], set[str]],
+    names_in: Callable[[dict[str, Any]], Iterable[str]],
+    pattern: str,
     what: str,
     *,
     force: bool,
     sources: Iterable[Any] = (),
+    is_own: bool = False,
 ) -> set[str]:
     """Raise an error if a file other than those of an earlier run would be lost.
 
     Parameters
     ----------
     folder : Path
+    index : str
+        The file of JSON in the folder that lists the files of a run.
     names : iterable of str
-        Files that will be written, relative to the folder.
-    old : callable
-        Takes the folder and returns the names of the files of an earlier run; see
-        `recorded`.
+        Files that will be written beside it, relative to the folder.
+    names_in : callable
+        Takes the content of the index and returns the names. Raises KeyError, TypeError
+        or ValueError if it is not an index of this kind.
+    pattern : str
+        Regular expression that all names in the index must match.
     what : str
         A word for the content, for errors.
     force : bool
         Whether an earlier result may be replaced.
     sources : iterable of path or None
         Input files, which are never replaced.
+    is_own : bool
+        Whether files that no run wrote are an error, whatever their names.
 
     Returns
     -------
     set of str
-        The names that may be replaced or removed.
+        The names that may be replaced or removed, without the index.
     """
     if os.path.lexists(folder) and not folder.is_dir():
         _refuse_dangling(folder, what)
         raise FileExistsError(f"{folder} is a file; choose a folder for the {what}")
-    ours = old(folder)
+    ours = {*_recorded(folder / index, names_in, pattern), index}
+    is_new = not os.path.lexists(folder / index)
+    if is_own and is_new and (others := _others_in(folder)):
+        raise FileExistsError(
+            f"{folder} is a folder of something else: it has {others[0]}; choose "
+            f"another folder for the {what}"
+        )
     for name in sorted({*names, *ours}):
         path = folder / name
         top = path if path.parent == folder else path.parent
@@ -134,26 +149,15 @@ def check_folder(
                 f"{folder} already holds a {what}; force=True replaces it"
             )
     check_place(folder, inside=True)
-    return ours
+    return ours - {index}
 
 
-def recorded(
+def _recorded(
     index: Path, names_in: Callable[[dict[str, Any]], Iterable[str]], pattern: str
-) -> set[str] | None:
-    """Names of the files that the index lists; None if there is no index.
-
-    Parameters
-    ----------
-    index : Path
-        A file of JSON.
-    names_in : callable
-        Takes its content and returns the names. Raises KeyError, TypeError or
-        ValueError if it is not an index of this kind.
-    pattern : str
-        Regular expression that all names must match.
-    """
+) -> set[str]:
+    """Names of the files that the index lists; none if there is no index."""
     if not os.path.lexists(index):
-        return None
+        return set()
     try:
         content = json.loads(index.read_text(encoding="utf-8"))
         names = {str(name) for name in names_in(content)}

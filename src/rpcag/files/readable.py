@@ -1,8 +1,25 @@
-"""Turn the errors of file-reading libraries into one type with one message."""
+"""Libraries that read files: get them, and turn their errors into one message."""
 
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+
+READS = {"pyarrow": "Parquet", "h5py": "HDF5 and MATLAB 7.3", "openpyxl": "Excel"}
+EXTRAS = {"openpyxl": "excel"}  # else "files"
+
+
+def need(module: str) -> ModuleType:
+    """The module, or an error that names the extra to install."""
+    package = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{READS[package]} files need {package}: pip install "
+            f"'rpcag[{EXTRAS.get(package, 'files')}]'"
+        ) from error
 
 
 @contextmanager

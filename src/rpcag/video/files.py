@@ -1,7 +1,6 @@
 """Separate a video of any length into files, with limited memory."""
 
 import bisect
-import json
 import math
 import platform
 import re
@@ -19,7 +18,7 @@ import sklearn
 
 import rpcag
 from rpcag.atomic import replace_files
-from rpcag.files.place import check_folder, recorded
+from rpcag.files.place import check_folder
 from rpcag.solvers import Progress
 from rpcag.video.background import (
     BackgroundModel,
@@ -147,10 +146,7 @@ def separate_file(
         moving = _write(source, chosen, model, place, options, truth, watch)
         lap("separate")
         facts = _facts(source, chosen, model, options, seconds, moving, truth)
-        new.commit(
-            lambda place, leftovers: _index(facts, place, leftovers),
-            lambda: check_target(video, folder, options, force=True),
-        )
+        new.commit(facts, lambda: check_target(video, folder, options, force=True))
     return facts
 
 
@@ -161,7 +157,7 @@ def check_target(video, folder, options: Options, *, force: bool) -> set[str]:
     video and the true masks are never among them.
     """
     folder = Path(folder).expanduser()
-    names = [*_names(options.format).values(), FACTS]
+    names = list(_names(options.format).values())
     if options.format == "png":  # existing frames, and the first new one
         frames = [
             path.relative_to(folder).as_posix()
@@ -169,16 +165,7 @@ def check_target(video, folder, options: Options, *, force: bool) -> set[str]:
             for path in (folder / part).glob("*.png")
             if re.fullmatch(NAMES, f"{part}/{path.name}")
         ]
-        names = [*(f"{part}/{0:06d}.png" for part in PARTS), *frames, FACTS]
-    sources = [video, options.truth]
-    ours = check_folder(
-        folder, names, _replaceable, "separation", force=force, sources=sources
-    )
-    return ours - {FACTS}
-
-
-def _replaceable(folder: Path) -> set[str]:
-    """Names of the files of an earlier run in a folder, if there are any."""
+        names = [*(f"{part}/{0:06d}.png" for part in PARTS), *frames]
 
     def names_in(facts: dict[str, Any]) -> list[str]:
         files = {name: str(file) for name, file in facts["files"].items()}
@@ -193,15 +180,11 @@ def _replaceable(folder: Path) -> set[str]:
             if path.stem.isdecimal() and int(path.stem) < facts["frames"]
         ]
 
-    found = recorded(folder / FACTS, names_in, NAMES)
-    return set() if found is None else {*found, FACTS}
-
-
-def _index(facts: dict[str, Any], place: str, leftovers: list[str]) -> str:
-    """`leftovers` are files that the next run for this folder may replace."""
-    files = {name: place + file for name, file in facts["files"].items()}
-    found = facts | {"files": files} | ({"leftovers": leftovers} if leftovers else {})
-    return json.dumps(found, indent=2) + "\n"
+    return check_folder(
+        *(folder, FACTS, names, names_in, NAMES, "separation"),
+        force=force,
+        sources=[video, options.truth],
+    )
 
 
 def _names(format: str) -> dict[str, str]:

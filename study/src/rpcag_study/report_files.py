@@ -1,6 +1,5 @@
 """The report of a store as files: a page on one screen, and every table and figure."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -12,7 +11,6 @@ from rpcag.plugins import (
     check_file,
     check_folder,
     explained,
-    recorded,
     replace_files,
     versions,
     write_text,
@@ -252,12 +250,6 @@ def write(
     """
     names: list[str] = []
 
-    def index(place: str, leftovers: list[str]) -> str:
-        files = [place + name for name in names]
-        found = {"rpcag_report": 1, "files": files, "versions": versions()}
-        found |= {"leftovers": leftovers} if leftovers else {}
-        return json.dumps(found, indent=1) + "\n"
-
     with replace_files(folder, INDEX) as new:
         for name, text in _texts(report, records):
             with explained(folder / name, new.stage / name):
@@ -267,7 +259,8 @@ def write(
             with explained(folder / name, new.stage / name):
                 figure.savefig(new.stage / name, dpi=DPI)
             names.append(name)
-        return new.commit(index, lambda: _replaceable(folder, names))
+        content = {"rpcag_report": 1, "files": names, "versions": versions()}
+        return new.commit(content, lambda: _replaceable(folder, names))
 
 
 def check_report(folder: Path) -> None:
@@ -276,12 +269,7 @@ def check_report(folder: Path) -> None:
 
 
 def _replaceable(folder: Path, names: Iterable[str]) -> set[str]:
-    def old(folder: Path) -> set[str]:
-        found = recorded(folder / INDEX, _names_in, NAMES)
-        return set() if found is None else {*found, INDEX}
-
-    ours = check_folder(folder, [*names, INDEX], old, "report", force=True)
-    return ours - {INDEX}
+    return check_folder(folder, INDEX, names, _names_in, NAMES, "report", force=True)
 
 
 def _names_in(index: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The page docs/command.md, made from the commands themselves."""
+"""Write docs/command.md from the help of the commands: ``python docs/make_command_page.py``."""
 # ruff: noqa: E501  (rows of tables)
 
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 
 import typer.main
 
+from rpcag.commands import app
 from rpcag.commands.output import EXIT_CODES
 
 INTRODUCTION = """# Commands
@@ -97,8 +98,6 @@ writes there removes it, except on Windows.
 
 
 def markdown() -> str:
-    from rpcag.commands import app
-
     sections = [INTRODUCTION]
     for path, command in _commands(typer.main.get_command(app), ("rpcag",)):
         sections.append(_section(" ".join(path), command))
@@ -146,3 +145,7 @@ def _row(parameter: Any) -> str:
     ):
         told += f" Default: `{default}`."
     return f"| {words} | {told.replace('|', '/')} |"
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("command.md").write_text(markdown(), encoding="utf-8")
