@@ -22,9 +22,8 @@ def read_arrays(path: Path, reading: Reading) -> Table:
 
     An array of three axes is a stack of images, of four one of color images.
     """
-    for option in ("drop", "delimiter", "decimal", "header"):
-        if getattr(reading, option) not in (None, ()):
-            raise ValueError(f"{option}= is for tables with columns, not for {path}")
+    unused = ("drop", "delimiter", "decimal", "header")
+    reading.refuse(unused, f"tables with columns, not for {path}")
     with variables(path) as found:
         name = choose(path, found, reading.variable)
         A = read_dense(path, name, found[name], copies=2 if reading.transpose else 1)

@@ -252,9 +252,7 @@ def _read_index(folder: Path) -> dict[str, Any]:
         index = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
         layout = index["rpcag_result"]
         is_later = layout > LAYOUT
-        known = {"files", "facts", "singular_values", "samples", "features", "labels"}
-        complete = known | {"image_shape"} <= set(index)
-        complete = complete and set(MATRICES) <= set(index["files"])
+        is_whole = set(KINDS) <= set(index) and set(MATRICES) <= set(index["files"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not the index of a result of rpcag") from error
     if is_later:
@@ -262,16 +260,15 @@ def _read_index(folder: Path) -> dict[str, Any]:
             f"{path} was written by a newer rpcag (layout {layout}, this one reads "
             f"{LAYOUT}); update rpcag"
         )
-    if not complete:
+    if not is_whole:
         raise ValueError(f"{path} is not whole; decompose again")
-    wrong = [name for name, fits in _KINDS.items() if not fits(index[name])]
-    if not wrong:
-        facts = index["facts"]
-        wrong = [
-            f"{name} of its facts"
-            for name, fits in _FACTS.items()
-            if facts.get(name) is not None and not fits(facts[name])
-        ]
+    wrong = [name for name, kind in KINDS.items() if not _fits(index[name], kind)]
+    facts = {} if wrong else index["facts"]
+    for name, kind in FACTS.items():
+        if facts.get(name) is not None and not _fits(facts[name], kind):
+            wrong.append(f"{name} of its facts")
+    if len({len(row) for row in facts.get("history") or ()}) > 1:
+        wrong.append("history of its facts")
     if wrong:
         raise ValueError(
             f"{path} is damaged: {wrong[0]} is not what rpcag writes; decompose again"
@@ -283,53 +280,44 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
 
 
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and abs(value) < float("inf")
-    )
-
-
-def _is_dict(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_history(value: Any) -> bool:
-    """Rows of one length, of numbers or null."""
-    return (
-        isinstance(value, list)
-        and all(isinstance(row, list) for row in value)
-        and len({len(row) for row in value}) <= 1
-        and all(v is None or _is_number(v) for row in value for v in row)
-    )
-
-
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    "files": lambda value: isinstance(value, dict) and _is_names([*value.values()]),
-    "facts": _is_dict,
-    "singular_values": lambda value: _is_history([value]),
-    "samples": _is_names,
-    "features": _is_names,
-    "labels": lambda value: value is None or _is_names(value),
-    "image_shape": lambda value: value is None or isinstance(value, list),
+# What the values of the index are: a type, one of several, a list of some kind, or a
+# dict with some entries. `float` is any number.
+Kind = type | None | tuple | list | dict
+KINDS: dict[str, Kind] = {
+    "files": dict.fromkeys((*MATRICES, "missing", "graph"), str),
+    "facts": dict,
+    "singular_values": [(float, None)],
+    "samples": [str],
+    "features": [str],
+    "labels": (None, [str]),
+    "image_shape": (None, list),
 }
 # Facts that the page and the commands use. All others are shown unchecked.
-_FACTS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("objective", "lower_bound", "gap", "rank", "n_iter"), _is_number),
-    **dict.fromkeys(("seconds", "sparse_share", "gross_share", "missing"), _is_number),
-    **dict.fromkeys(("parameters", "resolved"), _is_dict),
-    **dict.fromkeys(("model", "status"), lambda value: isinstance(value, str)),
-    "input": lambda value: (
-        isinstance(value, dict) and isinstance(value.get("file", ""), str)
-    ),
-    "history": _is_history,
-    "largest": lambda value: isinstance(value, list) and all(map(_is_dict, value)),
+FACTS: dict[str, Kind] = {
+    **dict.fromkeys(("objective", "lower_bound", "gap", "rank", "n_iter"), float),
+    **dict.fromkeys(("seconds", "sparse_share", "gross_share", "missing"), float),
+    **dict.fromkeys(("parameters", "resolved"), dict),
+    **dict.fromkeys(("model", "status"), str),
+    "input": {"file": str},
+    "history": [[(float, None)]],
+    "largest": [dict],
 }
+
+
+def _fits(value: Any, kind: Kind) -> bool:
+    """Whether a value of JSON is of this kind."""
+    if isinstance(kind, tuple):
+        return any(_fits(value, one) for one in kind)
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_fits(v, kind[0]) for v in value)
+    if isinstance(kind, dict):
+        inside = value if isinstance(value, dict) else {}
+        found = [_fits(inside[name], kind[name]) for name in kind if name in inside]
+        return isinstance(value, dict) and all(found)
+    if kind is float:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_number and abs(value) < float("inf")
+    return value is None if kind is None else isinstance(value, kind)
 
 
 def _read(folder: Path, name: str, reader: Callable[[Path], Any]) -> Any:

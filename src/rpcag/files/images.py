@@ -29,10 +29,8 @@ class Images:
 
 
 def read_images(path: Path, reading: Reading) -> Table:
-    options = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
-    for option in (*options, "transpose"):
-        if getattr(reading, option) not in (None, (), False):
-            raise ValueError(f"{option}= is for files, not for the folder {path}")
+    unused = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
+    reading.refuse((*unused, "transpose"), f"files, not for the folder {path}")
     if reading.shape is not None and len(reading.shape) != 2:
         raise ValueError("shape= of a folder of images must be (height, width)")
     try:

@@ -54,8 +54,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
 
 
 def _read_columns_as_table(path: Path, reading: Reading) -> Table:
-    if reading.variable is not None:
-        raise ValueError(f"variable= is for files of arrays, not for {path}")
+    reading.refuse(("variable",), f"files of arrays, not for {path}")
     if reading.transpose and reading.labels is not None:
         raise ValueError(
             "labels= names a column, one class per row; with transpose=True rows are "
@@ -84,9 +83,7 @@ def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Colu
     _check_input(path)
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
-    for option in ("delimiter", "decimal"):
-        if getattr(reading, option) is not None:
-            raise ValueError(f"{option}= is for tables of text, not for {path}")
+    reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
     if kind == "parquet":
         return parquet.read_parquet(path, reading)
     return excel.read_excel(path, reading, sheet)

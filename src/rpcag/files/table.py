@@ -1,5 +1,6 @@
 """What is read from a file: samples in rows, with names, and how to read it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,3 +82,9 @@ class Reading:
     def unread(self) -> tuple[str, ...]:
         """Columns whose values are not used."""
         return (*self.drop, *self.keep)
+
+    def refuse(self, options: Iterable[str], reason: str) -> None:
+        """Raise an error if one of these options was given."""
+        for option in options:
+            if getattr(self, option) != getattr(Reading, option):  # the default
+                raise ValueError(f"{option}= is for {reason}")
