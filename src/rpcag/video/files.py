@@ -2,7 +2,6 @@
 
 import bisect
 import math
-import platform
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -13,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 
-import rpcag
 from rpcag.atomic import replace_files
 from rpcag.files.place import check_folder
 from rpcag.solvers import Progress
+from rpcag.versions import core_versions
 from rpcag.video.background import (
     BackgroundModel,
     batch_length,
@@ -405,14 +402,7 @@ def _facts(
         facts["scores"] = {"masks": truth.n_masks} | {
             name: _number(value) for name, value in found._asdict().items()
         }
-    facts["versions"] = {
-        "rpcag": rpcag.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "av": pyav().__version__,
-    }
+    facts["versions"] = core_versions() | {"av": pyav().__version__}
     return facts
 
 
