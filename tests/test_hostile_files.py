@@ -14,7 +14,8 @@ from scipy import io, sparse
 import decompositions
 from command_line import call
 from rpcag.datasets import Data, load_folder
-from rpcag.files import arrays, memory
+from rpcag.files import hdf5 as hdf5_files
+from rpcag.files import memory
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
 from rpcag.files.numpy_arrays import read_npz
@@ -452,7 +453,7 @@ def test_a_chunk_that_unpacks_to_more_than_its_size_is_refused(tmp_path, monkeyp
     with pytest.raises(ValueError, match=r"small.h5 .*/X holds more data"):
         read(tmp_path / "small.h5")
     monkeypatch.setattr(
-        arrays, "available", lambda: 1e7
+        hdf5_files, "available", lambda: 1e7
     )  # less than it could unpack to
     with pytest.raises(ValueError, match=r"large.h5 .*/X holds more data"):
         read(tmp_path / "large.h5")
