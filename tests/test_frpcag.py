@@ -196,11 +196,31 @@ def test_weights_of_subnormal_data_are_chosen(size):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("weights", ["auto", "unit"])
-def test_data_that_overflow_are_refused_without_warnings(weights):
+@pytest.mark.parametrize(("weights", "largest"), [("auto", "6.81"), ("unit", "6.24")])
+def test_data_that_overflow_are_refused_without_warnings(weights, largest):
+    """Automatic weights are for centered features."""
     model = FRPCAG(gamma=weights, gamma_features=weights)
-    with pytest.raises(ValueError, match=r"of size 6.24e\+307: .* rescale X"):
+    with pytest.raises(ValueError, match=rf"of size {largest}e\+307: .* rescale X"):
         model.fit(low_rank_of_size(1e307))
+
+
+@pytest.mark.parametrize("weights", ["auto", "unit"])
+def test_automatic_weights_do_not_depend_on_the_offsets_of_features(weights, rng):
+    X = rng.standard_normal((150, 3)) @ rng.standard_normal((3, 12))
+    X += 0.3 * rng.standard_normal(X.shape)
+    offsets = 2.0 ** rng.integers(6, 10, 12)
+    X = np.round(X * 2**20) / 2**20  # so that the offsets change no digit of X
+    one, two = (
+        FRPCAG(gamma=weights, gamma_features="auto").fit(Y) for Y in (X, X + offsets)
+    )
+    np.testing.assert_allclose(two.low_rank_ - offsets, one.low_rank_, atol=1e-6)
+    assert two.gamma_ == pytest.approx(one.gamma_)
+    assert two.explained_ == pytest.approx(one.explained_)
+    assert one.explained_ > 0.6
+    new = X[:5] + 0.1
+    moved = two.inverse_transform(two.transform(new + offsets)) - offsets
+    expected = one.inverse_transform(one.transform(new))
+    np.testing.assert_allclose(moved, expected, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("error")

@@ -11,8 +11,6 @@ from rpcag.models.problem import (
     some_rows,
     theory_lam,
     typical_center,
-    typical_size,
-    typical_spread,
 )
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
 from rpcag.models.two_graph_weights import GammaChoice
@@ -28,15 +26,10 @@ FEWEST = 300
 # Share of entries at the median of their feature from which the data are mostly
 # zeros. The median then predicts them, and the other entries are too few.
 MOSTLY = 0.6
-# Size of a typical entry, in its distance from the median of the feature, from which
-# data are far from zero. Below it, FRPCAG predicts most of the spread of low-rank data.
-DISTANT = 5.0
 # A fit with given weights warns if less than TIED of the entries, but at least FEW,
 # differ from the median of their feature, and S holds more than IN_S of their distances
 # to it. Below FEW they are more likely errors than data.
 TIED, FEW, IN_S = 0.5, 0.01, 0.95
-# Smallest spread over size of the entries that is measured.
-LEAST = 1e-9
 
 
 class PoorFitWarning(UserWarning):
@@ -75,17 +68,6 @@ def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
             f"the scales of the features differ by a factor of {in_words(ratio)}, and "
             "the features with the smallest scales hardly count; try scale='robust'"
         )
-    if isinstance(choice, GammaChoice):
-        # A normalized Laplacian does not leave constants alone. Robust PCA fits an
-        # offset with one component, and RPCAG drops a graph that does not help.
-        size = typical_size(X)
-        distance = size / typical_spread(X, size, typical_center(X), LEAST)
-        if distance > DISTANT:
-            return (
-                f"the entries are {in_words(distance)} times as large as their "
-                "distances from the median of their feature, and the graphs smooth "
-                "this offset as well; try scale='robust'"
-            )
     return (
         "no low-rank structure was found; check that rows are samples, and that the "
         "features are related to each other"

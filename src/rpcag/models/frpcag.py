@@ -21,6 +21,7 @@ from rpcag.models.checks import (
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.graph import ModelGraph
+from rpcag.models.hidden_entries import spread_of
 from rpcag.models.problem import too_far_apart, typical_size
 from rpcag.models.progress import Monitor, tell
 from rpcag.models.table import About
@@ -68,9 +69,10 @@ class FRPCAG(DecompositionModel):
     scale : {None, "robust", "standard"}, default=None
         Center and scale every feature first, ignoring NaN: by a clipped mean and
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
-        Use it if features have different units or are far from zero, because the graphs
-        smooth an offset as well; "robust" withstands gross errors.
+        Use it if features have different units; "robust" withstands gross errors.
         Constant features are only centered. Graph builders see the scaled data.
+        Automatic weights are for features that are centered: by their medians, if
+        `scale` is None. Else the graphs would smooth the offsets of features too.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=2000
@@ -85,7 +87,7 @@ class FRPCAG(DecompositionModel):
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S; X = L + S where X is observed, and S is 0 where it is missing.
     center_, scale_ : ndarray of shape (n_features,) or None
-        Center and scale of every feature, None if `scale` is None. The objective, its
+        Center and scale of every feature, None if there are none. The objective, its
         bound, the graph, `embedding_` and `components_` are those of
         ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
     embedding_ : ndarray of shape (n_samples, n_components)
@@ -218,6 +220,19 @@ class FRPCAG(DecompositionModel):
         self._warn(result)
         self._name(X, result)
         return self
+
+    def _learn_scale(self, X: np.ndarray) -> np.ndarray:
+        """Automatic weights are for centered features: X + 1 m^T gets L + 1 m^T.
+
+        A normalized Laplacian does not leave constants alone, and the one of features
+        sees every difference between offsets.
+        """
+        if self.scale is not None or "auto" not in (self.gamma, self.gamma_features):
+            return super()._learn_scale(X)
+        self.center_, self.scale_ = spread_of(X).center, np.ones(X.shape[1])
+        X = self._scaled(X)
+        self._spread_of_features = spread_of(X)
+        return X
 
     def _gammas(self, X, graph: ModelGraph, features: ModelGraph, typical: float):
         """The two weights, as numbers; sets `weights_` and `explained_`."""

@@ -1,0 +1,154 @@
+"""Choose the constants of the choice of weights by cross-validation over tables.
+
+    python benchmarks/weight_rules.py            # what is missing in the store, report
+    python benchmarks/weight_rules.py --report
+
+Every setting of GAIN and CLEARLY (rpcag.models.weights) chooses the weights of all
+standardized tables of spoiled_tables.py. The true error of the chosen weights is looked
+up in the grid of weights.json, which must be there: see weights.py. Then every table is
+left out once, the setting that is best on all others is taken, and its errors on the
+table that was left out are reported. Results are in weight_rules.json.
+"""
+
+import argparse
+import json
+import math
+import warnings
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from imputers import GAMMAS, LAMS
+from spoiled_tables import Case, cases
+
+from rpcag import RPCAG
+from rpcag.atomic import write_text
+from rpcag.models import weights
+from rpcag.models.trials import Trials, Watch
+
+FILE = Path(__file__).with_suffix(".json")
+GRIDS = FILE.with_name("weights.json")
+GAINS, CLEARLY = (0.0, 2.5e-3, 5e-3, 1e-2, 2e-2), (0.0, 0.5, 1.0, 2.0)
+SETTINGS = list(product(GAINS, CLEARLY))
+
+
+def true_error(grid: np.ndarray, c: float, g: float) -> float:
+    """The error at these weights, between those of the grid; beyond, its edge."""
+
+    def place(value: float, values) -> tuple[int, int, float]:
+        logs = np.log2(values)
+        at = float(np.interp(math.log2(value), logs, np.arange(len(logs))))
+        low = min(int(at), len(logs) - 2)
+        return low, low + 1, at - low
+
+    a, b, t = place(c, LAMS)
+    row = (1 - t) * grid[a] + t * grid[b]
+    if g == 0:
+        return float(row[0])
+    a, b, t = place(g, GAMMAS[1:])
+    return float((1 - t) * row[1 + a] + t * row[1 + b])
+
+
+def ratios(case: Case, grid: np.ndarray) -> list[list[float]]:
+    """For every setting, the error relative to the best cell and to no graph."""
+    X = case.make().data
+    build = RPCAG()._trial_graph(X, None)["build"]
+    begin, known = weights._begin, {}
+    trials, is_exact = begin(X, X, True, build, Watch(None))
+
+    def begin_again(*_):
+        return remembering(trials.fork(), known), is_exact
+
+    found, alone = [], {}
+    weights._begin = begin_again
+    for gain, clearly in SETTINGS:
+        weights.GAIN, weights.CLEARLY = gain, clearly
+        if gain not in alone:
+            alone[gain] = true_error(grid, *weights.choose(X).factors)
+        choice = weights.choose(X, gamma=None, build=build)
+        error = true_error(grid, *choice.factors)
+        found.append([round(error / grid.min(), 4), round(error / alone[gain], 4)])
+    weights._begin = begin
+    return found
+
+
+def remembering(trials: Trials, known: dict) -> Trials:
+    """Trials that take what is known of a cell instead of solving again."""
+    run = trials._run
+    names = ("squares", "predictions", "ends", "ranks")
+
+    def look_up(cell, *options):
+        if cell not in known:
+            run(cell, *options)
+            known[cell] = [getattr(trials, name)[cell] for name in names]
+        for name, value in zip(names, known[cell], strict=True):
+            getattr(trials, name)[cell] = value
+
+    trials._run = look_up
+    if trials.build is not None:
+        trials.graph()
+    return trials
+
+
+def run() -> None:
+    store = json.loads(FILE.read_text()) if FILE.exists() else {}
+    grids = json.loads(GRIDS.read_text())
+    for case in cases():
+        known = grids.get(case.key, {}).get("grid")
+        if case.is_set or known is None or case.key in store:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            grid = np.reshape(known, (len(LAMS), len(GAMMAS)))
+            store[case.key] = ratios(case, grid)
+        lines = [
+            f" {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}"
+            for k, v in sorted(store.items())
+        ]
+        write_text(FILE, "{\n" + ",\n".join(lines) + "\n}\n")
+        print(case.key, flush=True)
+
+
+def loss(found: np.ndarray) -> np.ndarray:
+    """Of every setting: root mean squares of both excesses, which bad cases dominate.
+
+    Being below no graph is no excess.
+    """
+    excess = np.maximum(found - 1, 0)
+    return np.sqrt((excess**2).mean(axis=0)).sum(axis=1)
+
+
+def report() -> None:
+    store = json.loads(FILE.read_text())
+    tables = np.array([key.split(": ")[1] for key in store])
+    found = np.array(list(store.values()))
+    order = np.argsort(loss(found))
+    print(f"{len(found)} cases of {len(set(tables))} tables")
+    for k in order:
+        _print("GAIN {:g}, CLEARLY {:g}".format(*SETTINGS[k]), found[:, k])
+    left_out = np.empty_like(found[:, 0])
+    picks: dict[tuple, int] = {}
+    for table in sorted(set(tables)):
+        others = tables != table
+        k = int(np.argmin(loss(found[others])))
+        picks[SETTINGS[k]] = picks.get(SETTINGS[k], 0) + 1
+        left_out[~others] = found[~others, k]
+    _print("tables left out", left_out)
+    print("settings that were taken, and how often:", picks)
+
+
+def _print(name: str, found: np.ndarray) -> None:
+    best, alone = found.T
+    print(
+        f"{name}: to the best cell {best.mean():.4f}, worst {best.max():.3f}, "
+        f"{np.sum(best > 1.1)} above 1.1; to no graph {alone.mean():.4f}, worst "
+        f"{alone.max():.3f}, {np.sum(alone > 1.02)} above 1.02"
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Cross-validate the rule of weights.")
+    parser.add_argument("--report", action="store_true", help="run nothing")
+    if not parser.parse_args().report:
+        run()
+    report()
