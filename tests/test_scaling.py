@@ -49,6 +49,8 @@ def close(A, B, unit, tolerance=1e-4):
 @by_name
 def test_standard_is_a_fit_to_the_output_of_the_standard_scaler(model, X):
     scaler = StandardScaler().fit(X)
+    if isinstance(model, FRPCAG):  # automatic weights would center by medians again
+        model = clone(model).set_params(gamma="unit", gamma_features="unit")
     ours = clone(model).set_params(scale="standard").fit(X)
     oracle = clone(model).fit(scaler.transform(X))
     np.testing.assert_allclose(ours.center_, scaler.mean_)
