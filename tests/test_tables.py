@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from rpcag.datasets.sensors import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
-from rpcag.tables.cross_prediction import FEWER, MORE, draw_folds
+from rpcag.tables.cross_prediction import FEWER, LARGE, PARTS, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.fill_values import fill_values
 from rpcag.tables.prediction_error import PredictionError, _median_of_others
@@ -272,8 +272,9 @@ def test_tiny_tables_get_medians(rng, shape):
 
 def test_folds_imitate_runs_of_gaps(rng):
     missing = np.zeros((400, 6), bool)
-    assert set(np.unique(draw_folds(missing))) == set(range(FEWER))
-    assert set(np.unique(draw_folds(missing, more=True))) == set(range(MORE))
+    assert set(np.unique(draw_folds(missing))) == set(range(PARTS))
+    large = np.zeros((LARGE // 50 + 1, 50), bool)
+    assert set(np.unique(draw_folds(large))) == set(range(FEWER))
     for j in range(6):
         missing[50 * j : 50 * j + 12, j] = True
     folds = draw_folds(missing)
@@ -284,10 +285,10 @@ def test_folds_imitate_runs_of_gaps(rng):
 def test_thresholds_separate_two_groups(rng):
     correct = np.abs(rng.normal(size=20_000))
     wrong = rng.uniform(10, 20, 300)
-    t = score_threshold(np.r_[correct, wrong], 0.05).score
+    t = score_threshold(np.r_[correct, wrong], 0.05)
     assert correct.max() * 0.8 < t <= wrong.min()
-    assert score_threshold(correct, 0.05).score == np.inf
-    assert score_threshold(np.zeros(0), 0.05).score == np.inf
+    assert score_threshold(correct, 0.05) == np.inf
+    assert score_threshold(np.zeros(0), 0.05) == np.inf
 
 
 def test_scales_of_errors_follow_the_predictions(rng):

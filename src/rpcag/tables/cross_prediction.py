@@ -11,11 +11,10 @@ from rpcag.models.problem import theory_lam
 from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 
-# Parts of the cells; each is predicted from the others. To find wrong cells, FEWER do:
-# wrong cells that come in groups would predict each other. For intervals, fits should
-# see as much of the table as the final one, else they are too wide: tables of up to
-# LARGE cells have MORE parts.
-FEWER, MORE, LARGE = 10, 20, 200_000
+# Parts of the cells; each is predicted from the others. With fewer parts, fits see less
+# of the table than the final one, and intervals are too wide. Tables of more than LARGE
+# cells have FEWER parts: it matters less there, and takes longer.
+PARTS, FEWER, LARGE = 20, 10, 200_000
 # Longest run of cells that is hidden together, as a share of the rows.
 LONGEST = 0.05
 
@@ -53,7 +52,7 @@ def cross_predict(
     return predicted
 
 
-def draw_folds(missing: np.ndarray, more: bool = False) -> np.ndarray:
+def draw_folds(missing: np.ndarray) -> np.ndarray:
     """A fold for every cell: at random, in runs as long as gaps typically are.
 
     A gap next to observed cells of its column is easier to predict than one inside a
@@ -64,7 +63,7 @@ def draw_folds(missing: np.ndarray, more: bool = False) -> np.ndarray:
     n, p = missing.shape
     length = _typical_run(missing)
     rng = np.random.default_rng(SEED)
-    n_folds = MORE if more and missing.size <= LARGE else FEWER
+    n_folds = PARTS if missing.size <= LARGE else FEWER
     n_blocks = math.ceil(n / length) + 1
     width = max(p, n_folds)
     order = np.tile(np.arange(width, dtype=np.min_scalar_type(width)), (n_blocks, 1))

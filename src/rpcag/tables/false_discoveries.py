@@ -1,7 +1,6 @@
 """The score from which cells are wrong, at a given false discovery rate."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +12,6 @@ HEIGHTS = tuple(-math.log(1 - q) for q in QUANTILES)
 # tables the tails are heavier than the middle of the distribution suggests, so the
 # power is at most POWER: larger numbers flag more cells that are unusual but correct.
 POWER = 0.8
-# The power for the fewest correct cells that can be among unflagged ones. Intervals are
-# wider with a smaller number, which counts more wrong cells as correct.
-FEWEST_POWER = 1.0
 # Ratio of the ends of an interval of scores. Wider ones are too coarse to be ends of a
 # gap between correct and wrong cells; narrower ones hold too few cells.
 RATIO = 1.25
@@ -27,29 +23,13 @@ DEVIATIONS, MORE = 2.0, 2.0
 SHARE, ROUNDS = 0.15, 40
 
 
-class Threshold(NamedTuple):
-    """The score from which cells count as wrong, and how likely others are correct.
-
-    Attributes
-    ----------
-    score : float
-        Infinite if there is none.
-    edges, shares : ndarray
-        Ends of intervals of scores, and the shares of correct cells in them.
-    """
-
-    score: float
-    edges: np.ndarray
-    shares: np.ndarray
-
-    def correct(self, scores: np.ndarray) -> np.ndarray:
-        """Probability that cells with these scores are correct."""
-        places = np.searchsorted(self.edges, scores, side="right")
-        return np.concatenate([[1.0], self.shares, [0.0]])[places]
-
-
-def score_threshold(scores: np.ndarray, alpha: float) -> Threshold:
+def score_threshold(
+    scores: np.ndarray, alpha: float, levels: np.ndarray | None = None
+) -> float:
     """Smallest score t such that the cells above have a false discovery rate of alpha.
+
+    It is infinite if there is none. `levels` are the scores of other cells, which are
+    known to be correct.
 
     Among n scores with a share of wrong ones, (1 - share) n (S(a) - S(b)) correct ones
     are expected between a and b. If fewer are there, the tail is lower than S from
@@ -58,16 +38,17 @@ def score_threshold(scores: np.ndarray, alpha: float) -> Threshold:
     above t. S is extrapolated from quantiles in the middle, where wrong cells are rare.
     The share is iterated.
     """
-    n, share = len(scores), SHARE
-    ordered = np.sort(scores)
-    found = nothing = Threshold(math.inf, np.zeros(1), np.zeros(0))
-    for _ in range(ROUNDS if n else 0):
+    share, score = SHARE, math.inf
+    scores = np.sort(scores)
+    ordered = scores if levels is None else np.sort(np.r_[scores, levels])
+    n = len(ordered)
+    for _ in range(ROUNDS if len(scores) else 0):
         middle, upper = np.quantile(ordered, [(1 - share) * q for q in QUANTILES])
         if not 0 < middle < upper:
-            return nothing
-        n_steps = math.ceil(math.log(max(ordered[-1] / upper, 1)) / math.log(RATIO)) + 1
+            return math.inf
+        n_steps = math.ceil(math.log(max(scores[-1] / upper, 1)) / math.log(RATIO)) + 1
         edges = upper * RATIO ** np.arange(n_steps + 1)
-        counts = np.diff(np.searchsorted(ordered, edges))
+        counts = np.diff(np.searchsorted(scores, edges))
         power = math.log(HEIGHTS[1] / HEIGHTS[0]) / math.log(upper / middle)
         n_correct = (1 - share) * n
         expected = n_correct * _masses(edges / upper, min(power, POWER))
@@ -78,13 +59,11 @@ def score_threshold(scores: np.ndarray, alpha: float) -> Threshold:
         rates = np.cumsum(correct[::-1])[::-1] / np.maximum(above, 1)
         places = np.flatnonzero((rates <= alpha) & (above > 0))
         score = float(edges[places[0]]) if len(places) else math.inf
-        fewest = n_correct * _masses(edges / upper, min(power, FEWEST_POWER))
-        found = Threshold(score, edges, np.minimum(fewest / np.maximum(counts, 1), 1))
         n_wrong = int(above[places[0]]) if len(places) else 0
         if abs(n_wrong / n - share) < 1e-4:
             break
         share = n_wrong / n
-    return found
+    return score
 
 
 def _masses(edges: np.ndarray, power: float) -> np.ndarray:

@@ -32,17 +32,29 @@ class PredictionError:
         NaN where a cell is missing.
     counted : bool ndarray of shape (n, p)
         Cells that are known, and not known to be wrong.
+    least : ndarray of shape (p,), optional
+        Smallest scale of every column. If most cells of a column are equal, a quantile
+        of their errors is nearly zero.
     """
 
     def __init__(
-        self, errors: np.ndarray, predicted: np.ndarray, counted: np.ndarray
+        self,
+        errors: np.ndarray,
+        predicted: np.ndarray,
+        counted: np.ndarray,
+        least: np.ndarray | None = None,
     ) -> None:
         self.knots: list[tuple[np.ndarray, np.ndarray]] = []
-        for e, value, known in zip(errors.T, predicted.T, counted.T, strict=True):
-            self.knots.append(_local_scales(np.abs(e[known]), value[known]))
+        for j, known in enumerate(counted.T):
+            sizes = np.abs(errors[known, j])
+            centers, scales = _local_scales(sizes, predicted[known, j])
+            floor = LEAST if least is None else least[j]
+            self.knots.append((centers, np.maximum(scales, floor)))
         ratios = np.where(counted, np.abs(errors) / self._by_column(predicted), np.nan)
         ratios /= row_factors(ratios)
         self.column = np.array([_scale(r[~np.isnan(r)]) or 1.0 for r in ratios.T])
+        if least is not None:
+            self.column = np.where(least > LEAST, 1.0, self.column)
 
     def scale(self, predicted: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Typical error of cells with these predictions, in rows with these factors."""
@@ -113,7 +125,7 @@ def _median_of_others(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _local_scales(sizes: np.ndarray, values: np.ndarray):
     """Centers of groups of similar predictions, and the scale of errors in each."""
-    whole = max(_scale(sizes), LEAST)
+    whole = _scale(sizes)
     n_groups = int(np.clip(len(sizes) // GROUP, 1, GROUPS))
     if n_groups == 1:
         return np.zeros(1), np.array([whole])

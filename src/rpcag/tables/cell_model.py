@@ -1,0 +1,251 @@
+"""Predict the cells of a scaled table from one another, and find wrong cells."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rpcag.models import RPCAG, PoorFitWarning
+from rpcag.models.hidden_entries import SEED, spread_of
+from rpcag.solvers import Progress
+from rpcag.tables.cross_prediction import cross_predict, draw_folds
+from rpcag.tables.false_discoveries import score_threshold
+from rpcag.tables.features import is_level, levels_of
+from rpcag.tables.intervals import Calibration, chances_correct
+from rpcag.tables.prediction_error import LEAST, PredictionError, truncated_squares
+from rpcag.tables.principal_components import PrincipalComponents, predict_folds
+
+# Rows and columns from which a model is fitted; smaller tables get medians.
+SMALLEST = (5, 2)
+# Other values in a column with one level, such as zeros, from which they can be wrong.
+FEW = 30
+# Share of the cells of a column that may be wrong. If more are found, the scale of its
+# errors is not reliable, and none are.
+MOST = 0.3
+# Share of the squared error of a constant that a prediction has to save to be better.
+SKILL = 0.01
+# Scores of cells have to be so many times the threshold in features that are predicted
+# no better than by a constant. Values that are far out occur in heavy tails too.
+CAUTION = 3.0
+# Parts of the features of new rows; each is predicted from the others.
+PARTS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Predictions of the cells of a scaled table, and what is known about them."""
+
+    predicted: np.ndarray  # from fits that did not see the cell; NaN at gaps
+    filling: np.ndarray  # from a fit that saw all cells, but not the wrong ones
+    scale: np.ndarray  # typical size of the error
+    scores: np.ndarray  # |error| / scale; NaN at gaps
+    wrong: np.ndarray
+
+
+class _Fit(NamedTuple):
+    model: RPCAG
+    filling: np.ndarray  # L, or the part in principal components
+    predicted: np.ndarray  # all observed cells, by fits that did not see them
+    components: PrincipalComponents | None = None
+
+
+class CellModel:
+    """RPCAG, or regularized principal components, of a scaled table.
+
+    Attributes
+    ----------
+    model : RPCAG or None
+        None if the table is so small that medians are all that is predicted.
+    threshold : float
+        Score from which a cell is wrong.
+    explained : ndarray of shape (p,)
+        Share of the squared error of the median that predictions save, 0 for features
+        that get the median. Errors are truncated as in the choice of weights.
+    calibration : Calibration
+        Of intervals.
+    """
+
+    def __init__(self, middle: np.ndarray, alpha: float) -> None:
+        self.middle, self.alpha = middle, alpha
+        self.model: RPCAG | None = None
+        self.components: PrincipalComponents | None = None
+        self.threshold, self.caution = np.inf, np.ones(len(middle))
+        self.explained = np.zeros(len(middle))
+        self.levels = [np.empty(0)] * len(middle)
+
+    def fit(
+        self,
+        Z: np.ndarray,
+        make: Callable[[], RPCAG],
+        callback: Callable[[Progress], bool | None] | None = None,
+    ) -> Cells:
+        """Find wrong cells, and predict all cells without them."""
+        self._make, self._callback = make, callback
+        observed = ~np.isnan(Z)
+        if any(a < b for a, b in zip(Z.shape, SMALLEST, strict=True)):
+            return self._fit_medians(Z, observed)
+        self.levels = levels_of(Z)
+        self._folds = draw_folds(~observed)
+        self._limit = np.maximum(spread_of(Z).limit, LEAST)
+        fit = self._predict_all(Z)
+        scores, wrong = self._find(Z, observed, fit.predicted)
+        seen, filling = Z, None
+        if wrong.any():
+            # Removes the bias of the l1 norm: wrong cells pull at their neighbors.
+            without = self._predict_all(np.where(wrong, np.nan, Z))
+            without.predicted[wrong] = without.filling[wrong]
+            # Correct cells beside wrong ones may look wrong until those are left out.
+            again = self._score_sizes.scores(Z - without.predicted, without.predicted)
+            wrong &= again >= self.threshold * self.caution
+            if self._squares(Z, without.predicted) <= self._squares(Z, fit.predicted):
+                fit, seen = without, np.where(wrong, np.nan, Z)
+            else:
+                # The found cells are odd, but help to predict others. The model keeps
+                # them, and only their own new values come from the fit without them.
+                filling = without.filling
+            del without, again
+        fit = self._with_components(seen, fit)
+        self.model, self.components = fit.model, fit.components
+        fit.predicted[wrong] = fit.filling[wrong] if filling is None else filling[wrong]
+        fit.filling[wrong] = fit.predicted[wrong]
+        return self._learn_errors(Z, observed, fit, scores, wrong)
+
+    def predict(self, Z: np.ndarray, find: bool) -> Cells:
+        """Predict the cells of new rows; wrong ones are found if they matter."""
+        observed = ~np.isnan(Z)
+        none = np.zeros(Z.shape, bool)
+        if self.model is None:
+            middle = np.broadcast_to(self.middle, Z.shape).astype(Z.dtype)
+            scale = self._sizes.scale(middle, np.ones(Z.shape))
+            return Cells(middle, middle, scale, np.abs(Z - middle) / scale, none)
+        if not find and observed.all():
+            return Cells(Z, Z, np.ones(Z.shape), np.full(Z.shape, np.nan), none)
+        # By feature: what is found in a row does not depend on the other rows.
+        folds = np.random.default_rng(SEED).permutation(Z.shape[1]) % PARTS
+        predicted = np.full(Z.shape, np.nan)
+        for fold in range(PARTS):
+            hidden = observed & (folds == fold)
+            filled = self._with_medians(self._low_rank(np.where(hidden, np.nan, Z)))
+            predicted[hidden] = filled[hidden]
+        errors = Z - predicted
+        scores = self._score_sizes.scores(errors, predicted)
+        wrong = observed & (scores >= self.threshold * self.caution)
+        wrong &= ~is_level(Z, self.levels)
+        kept = np.where(wrong, np.nan, Z)
+        fill = self.components.predict if self.components else self._low_rank
+        filling = self._with_medians(fill(kept).astype(Z.dtype))
+        scale = self._sizes.scale(filling, self._sizes.row_factors(errors, predicted))
+        return Cells(predicted, filling, scale, scores, wrong)
+
+    def _fit_medians(self, Z: np.ndarray, observed: np.ndarray) -> Cells:
+        predicted = np.broadcast_to(self.middle, Z.shape)
+        errors = Z - predicted
+        self._sizes = self._score_sizes = PredictionError(errors, predicted, observed)
+        cells = self.predict(Z, find=True)
+        self.calibration = Calibration(errors / cells.scale, np.ones(Z.shape))
+        return cells
+
+    def _predict_all(self, Z: np.ndarray) -> _Fit:
+        """Fit the table, and predict its cells by fits that did not see them."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PoorFitWarning)  # told by `explained`
+            model = self._make().fit(Z)
+        predicted = cross_predict(Z, model, folds=self._folds, callback=self._callback)
+        return _Fit(model, model.low_rank_.astype(Z.dtype), predicted)
+
+    def _with_components(self, Z: np.ndarray, fit: _Fit) -> _Fit:
+        """Principal components instead of L, if they predict hidden cells better.
+
+        They do in tables of low rank plus noise.
+        """
+        found = predict_folds(Z, self._folds, fit.predicted, self._limit)
+        if found is None:
+            return fit
+        rank, predicted = found
+        components, filling = PrincipalComponents.fit(Z, rank, fit.filling)
+        return _Fit(fit.model, filling, predicted, components)
+
+    def _find(self, Z: np.ndarray, observed: np.ndarray, predicted: np.ndarray):
+        """Scores of all cells, and those that are wrong."""
+        predicted = predicted.copy()
+        self._compare_with_constants(Z, observed, predicted)
+        errors = Z - predicted
+        at_level = is_level(Z, self.levels)
+        # In a column of zeros with a few other values, zeros do not tell how well
+        # those are predicted. They are compared with each other, if they are enough.
+        n_levels = np.array([len(some) for some in self.levels])
+        candidates = observed & ~at_level
+        candidates &= (n_levels != 1) | (candidates.sum(axis=0) >= FEW)
+        counted = np.where(n_levels == 1, candidates, observed)
+        self._least = np.where(n_levels > 1, root_mean_square(errors, at_level), LEAST)
+        sizes = PredictionError(errors, predicted, counted, self._least)
+        scores = sizes.scores(errors, predicted)
+        self.threshold = score_threshold(
+            scores[candidates], self.alpha, scores[counted & ~candidates]
+        )
+        wrong = candidates & (scores >= self.threshold * self.caution)
+        wrong &= wrong.sum(axis=0) <= MOST * observed.sum(axis=0)
+        # Chances that cells are correct, by kind of feature. Levels always are.
+        kinds = 2 * (n_levels > 1) + (self.caution > 1)
+        relative = np.where(candidates, scores, np.nan) / self.caution
+        self._chances = chances_correct(relative, self.threshold, kinds)
+        self._score_sizes = sizes
+        return scores, wrong
+
+    def _learn_errors(self, Z, observed, fit: _Fit, scores, wrong) -> Cells:
+        """Sizes of prediction errors, for intervals."""
+        predicted = np.where(observed, fit.predicted, np.nan)
+        known = observed & ~wrong
+        self._compare_with_constants(Z, known, predicted)
+        weights = np.where(known, self._chances, 0)
+        errors = np.where(known, Z - predicted, np.nan)
+        counted = weights > 0.5
+        sizes = PredictionError(errors, predicted, counted, self._least)
+        rows = sizes.row_factors(errors, predicted)
+        self.calibration = Calibration(errors / sizes.scale(predicted, rows), weights)
+        filling = self._with_medians(fit.filling)
+        self._sizes = sizes
+        del self._chances, self._least, self._folds, self._make, self._callback
+        return Cells(predicted, filling, sizes.scale(filling, rows), scores, wrong)
+
+    def _compare_with_constants(self, Z, known, predicted) -> None:
+        """Features that are predicted no better than by their median have the median.
+
+        Z is centered, so that zero is the mean without gross errors. Features that it
+        predicts as well need more caution: other cells say nothing about theirs.
+        """
+        left, median, center = (
+            truncated_squares(Z, values, self._limit, known)
+            for values in (predicted, self.middle, 0.0)
+        )
+        best = np.minimum(median, center)
+        self.caution = np.where(left < (1 - SKILL) * best, 1.0, CAUTION)
+        saved = 1 - left / np.where(median > 0, median, 1.0)
+        self.explained = np.where(saved > SKILL, saved, 0.0)
+        predicted[:] = self._with_medians(predicted)
+
+    def _squares(self, Z: np.ndarray, predicted: np.ndarray) -> float:
+        """Squared error of the predictions, truncated as in the choice of weights."""
+        cells = ~np.isnan(Z)
+        return float(truncated_squares(Z, predicted, self._limit, cells).sum())
+
+    def _low_rank(self, Z: np.ndarray) -> np.ndarray:
+        """L of new rows."""
+        assert self.model is not None
+        if self.model.rank_ == 0:
+            return np.zeros_like(Z)
+        with warnings.catch_warnings():
+            # Rows that are far from those of `fit` are scored as such.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self.model.inverse_transform(self.model.transform(Z))
+
+    def _with_medians(self, values: np.ndarray) -> np.ndarray:
+        return np.where(self.explained > 0, values, self.middle).astype(values.dtype)
+
+
+def root_mean_square(errors: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    counts = np.maximum(np.count_nonzero(cells, axis=0), 1)
+    return np.sqrt(np.sum(np.where(cells, errors, 0.0) ** 2, axis=0) / counts)
