@@ -429,6 +429,31 @@ def test_fill_values_are_found_and_replaced(value, share, spoiled, rng):
     np.testing.assert_array_equal(kept.values[cells], X[cells])
 
 
+@pytest.mark.parametrize("value", [-999.0, 9999.0, -1.0, 32767.0, 99.99])
+def test_repeated_fill_values_are_replaced_and_named(value, spoiled, rng):
+    X, truth, _, _ = spoiled
+    X[:, 4], truth[:, 4] = X[:, 4] / 10 + 5, truth[:, 4] / 10 + 5
+    cells = np.zeros(X.shape, dtype=bool)
+    cells[rng.choice(len(X), 30, replace=False), 4] = True
+    X[cells] = value
+    repaired = repair_matrix(X)
+    assert repaired.replaced[cells].all()
+    assert [some.tolist() for some in repaired.fill_values] == [
+        [value] if j == 4 else [] for j in range(X.shape[1])
+    ]
+    assert np.abs(repaired.values - truth)[cells].mean() < 0.05
+
+
+def test_values_that_occur_once_or_nearby_are_not_fill_values(rng):
+    x = rng.normal(20, 4, 300)
+    assert not fill_values(np.append(x, 999.0)[:, None]).any()
+    assert not fill_values(np.append(x, 3 * [-1.0])[:, None]).any()
+    assert not fill_values(np.append(x, 3 * [54.0])[:, None]).any()
+    heavy = np.append(rng.pareto(1.0, 500), 3 * [99.0])
+    assert not fill_values(heavy[:, None]).any()
+    assert not fill_values(np.repeat([0.0, 1.0, 99.0], [90, 5, 3])[:, None])[:95].any()
+
+
 def test_large_data_is_not_taken_for_fill_values(rng):
     powers = rng.uniform(-5, 40, (200, 1))
     columns = {

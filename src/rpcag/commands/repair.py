@@ -301,6 +301,7 @@ def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any
             "median_error": number(repaired.median_error[j]),
             "filled": int(repaired.filled[:, j].sum()),
             "replaced": int(repaired.replaced[:, j].sum()),
+            "fill_values": repaired.fill_values[j].tolist(),
             "constant_or_empty": bool(repaired.dead[j]),
             "no_better_than_median": bool(weak[j]),
         }
@@ -335,6 +336,13 @@ def _summary(
         "gaps filled": _share(facts["filled"], found.X.size),
         "values replaced": _share(facts["replaced"], found.X.size),
     }
+    marks = [
+        f"{value:g} in {name!r}"
+        for name, values in zip(found.features, repaired.fill_values, strict=True)
+        for value in values
+    ]
+    if marks:
+        rows["of these fill values"] = _named(marks)
     if facts["time"] is not None:
         rows["order of rows"] = f"timestamps in {facts['time']!r}"
     others: dict[str, list[str]] = {}

@@ -183,15 +183,19 @@ class CellModel:
         self._least = np.where(n_levels > 1, root_mean_square(errors, at_level), LEAST)
         sizes = PredictionError(errors, predicted, counted, self._least)
         scores = sizes.scores(errors, predicted)
+        # Wrong cells are most of those between levels, but few of the other features.
+        reference = counted & (n_levels < 2)
+        if reference.sum() < FEW:
+            reference = counted
         self.threshold = score_threshold(
-            scores[candidates], self.alpha, scores[counted & ~candidates]
+            scores[candidates], self.alpha, scores[reference]
         )
         wrong = candidates & (scores >= self.threshold * self.caution)
         wrong &= wrong.sum(axis=0) <= MOST * observed.sum(axis=0)
         # Chances that cells are correct, by kind of feature. Levels always are.
         kinds = 2 * (n_levels > 1) + (self.caution > 1)
-        relative = np.where(candidates, scores, np.nan) / self.caution
-        self._chances = chances_correct(relative, self.threshold, kinds)
+        suspected = np.where(candidates, scores, np.nan)
+        self._chances = chances_correct(suspected, self.threshold, kinds)
         self._score_sizes = sizes
         return scores, wrong
 

@@ -24,12 +24,12 @@ SHARE, ROUNDS = 0.15, 40
 
 
 def score_threshold(
-    scores: np.ndarray, alpha: float, levels: np.ndarray | None = None
+    scores: np.ndarray, alpha: float, reference: np.ndarray | None = None
 ) -> float:
     """Smallest score t such that the cells above have a false discovery rate of alpha.
 
-    It is infinite if there is none. `levels` are the scores of other cells, which are
-    known to be correct.
+    It is infinite if there is none. `reference` are the scores, by default the same,
+    whose quantiles are used: most of these cells are correct.
 
     Among n scores with a share of wrong ones, (1 - share) n (S(a) - S(b)) correct ones
     are expected between a and b. If fewer are there, the tail is lower than S from
@@ -40,9 +40,9 @@ def score_threshold(
     """
     share, score = SHARE, math.inf
     scores = np.sort(scores)
-    ordered = scores if levels is None else np.sort(np.r_[scores, levels])
-    n = len(ordered)
-    for _ in range(ROUNDS if len(scores) else 0):
+    ordered = scores if reference is None else np.sort(reference)
+    n = max(len(scores), len(ordered))
+    for _ in range(ROUNDS if min(len(scores), len(ordered)) else 0):
         middle, upper = np.quantile(ordered, [(1 - share) * q for q in QUANTILES])
         if not 0 < middle < upper:
             return math.inf
@@ -59,10 +59,9 @@ def score_threshold(
         rates = np.cumsum(correct[::-1])[::-1] / np.maximum(above, 1)
         places = np.flatnonzero((rates <= alpha) & (above > 0))
         score = float(edges[places[0]]) if len(places) else math.inf
-        n_wrong = int(above[places[0]]) if len(places) else 0
-        if abs(n_wrong / n - share) < 1e-4:
+        before, share = share, float(np.mean(ordered >= score))
+        if abs(before - share) < 1e-4:
             break
-        share = n_wrong / n
     return score
 
 

@@ -63,7 +63,7 @@ class Features:
         return standardize(live, self.center, self.scale, _precision(X))
 
     def in_units(self, Z: np.ndarray) -> np.ndarray:
-        """All features in the unit of X; constant ones have their value, empty ones 0."""
+        """All features in the unit of X: constant ones too, empty ones are 0."""
         shape = (len(Z), len(self.varies))
         found = np.broadcast_to(np.nan_to_num(self.medians), shape).astype(Z.dtype)
         found[:, self.varies] = restore(Z, self.center, self.scale)

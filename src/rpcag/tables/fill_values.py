@@ -1,18 +1,28 @@
-"""Fill values: numbers beyond all others of a column that stand for a missing one."""
+"""Fill values: numbers far from all others of a column that stand for a missing one."""
 
 import numpy as np
 
-# Smallest fill value, and how many times larger than the next smaller number it is.
-# Larger, and the 1e20 of climate models is not found; smaller, and data that extends
-# over many orders of magnitude may be.
+# Smallest fill value that may occur once, and how many times larger than the next
+# smaller number it is. Larger, and the 1e20 of climate models is not found; smaller,
+# and data that extends over many orders of magnitude may be.
 SMALLEST, GAP = 1e15, 1e10
+# Others are -1, nines, or ends of integer types. They occur REPEATED times or
+# more, in less than half of the cells, and are FAR times the central 90 % of the other
+# values away from these. At most a share BEYOND of the others are as far out: heavy
+# tails reach out without a gap.
+NINES = [float("9" * n) for n in range(2, 10)]
+CLASSIC = np.array(
+    [9.9, 9.99, 99.9, 99.99, 999.9, 999.99, 9999.9, 9999.99, *NINES]
+    + [2.0**bits - k for bits in (15, 16, 31, 32) for k in (0, 1)]
+)  # without their signs
+REPEATED, FAR, BEYOND = 3, 3.0, 0.01
+CENTRAL = (0.05, 0.95)
 
 
 def fill_values(X: np.ndarray) -> np.ndarray:
-    """Where X has fill values, such as the 9.96921e+36 of netCDF; a bool ndarray.
+    """Where X has fill values, such as -999 or 9.96921e+36; a bool ndarray.
 
-    They are separated from the other values of the column by a gap of many orders of
-    magnitude. They are fewer than the others, or all equal.
+    Values below 1e15 have to repeat and look like a fill value, as -999 does.
 
     Examples
     --------
@@ -22,15 +32,38 @@ def fill_values(X: np.ndarray) -> np.ndarray:
     array([False,  True, False, False])
     """
     found = np.zeros(X.shape, dtype=bool)
-    sizes = np.abs(X)
-    for j in np.flatnonzero((sizes >= SMALLEST).any(axis=0)):
-        size = np.sort(sizes[np.isfinite(sizes[:, j]), j])
-        low, high = size[:-1], size[1:]
-        ends = np.flatnonzero((high >= SMALLEST) & (high / GAP >= low))
-        if not len(ends):
-            continue
-        limit = high[ends[0]]
-        is_large = sizes[:, j] >= limit
-        if 2 * is_large.sum() < len(size) or limit == size[-1]:
-            found[:, j] = is_large
+    for j, column in enumerate(X.T):
+        known = np.sort(column[np.isfinite(column)])
+        huge = _huge(np.sort(np.abs(known)))
+        found[:, j] = np.abs(column) >= huge
+        found[:, j] |= np.isin(column, _repeated(known[np.abs(known) < huge]))
     return found
+
+
+def _huge(sizes: np.ndarray) -> float:
+    """The size from which on there are many orders of magnitude to all other values.
+
+    Fill values are fewer than the others, or all equal.
+    """
+    low, high = sizes[:-1], sizes[1:]
+    ends = np.flatnonzero((high >= SMALLEST) & (high / GAP >= low))
+    if not len(ends):
+        return np.inf
+    n_large, limit = len(high) - ends[0], high[ends[0]]
+    return limit if 2 * n_large < len(sizes) or limit == sizes[-1] else np.inf
+
+
+def _repeated(values: np.ndarray) -> np.ndarray:
+    """Classic fill values that repeat and are far from the other values."""
+    is_classic = np.isin(np.abs(values), CLASSIC) | (values == -1)
+    candidates, counts = np.unique(values[is_classic], return_counts=True)
+    candidates = candidates[counts >= REPEATED]
+    others = values[~np.isin(values, candidates)]
+    if not len(candidates) or 2 * len(others) <= len(values):
+        return values[:0]
+    low, high = np.quantile(others, CENTRAL)
+    reach = FAR * (high - low)
+    is_out = (others < low - reach) | (others > high + reach)
+    if reach == 0 or np.mean(is_out) > BEYOND:
+        return values[:0]
+    return candidates[(candidates < low - reach) | (candidates > high + reach)]

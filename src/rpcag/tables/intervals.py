@@ -33,29 +33,26 @@ class Calibration:
 def chances_correct(
     scores: np.ndarray, threshold: float, kinds: np.ndarray
 ) -> np.ndarray:
-    """Probability that cells with these scores are correct; NaN scores count as 1.
+    """Probability that cells with these scores are correct; 1 where they are NaN.
 
-    Cells above the threshold t are wrong. If wrong cells are as dense below t as in
-    [t, 2 t), where hardly any other cells are, an interval of width h that holds m cells
-    has h / t times the number of cells in [t, 2 t) wrong ones. This is done for every
-    kind of feature, because wrong cells are not equally visible in all of them.
+    Cells above the threshold t are wrong. Some wrong cells are below it. They are taken
+    to be as dense there as in [1.5 t, 2 t), where hardly any correct cells are; so an
+    interval of width h has 2 h / t times as many wrong cells as that one. Features of
+    different kinds are treated separately: wrong cells are not equally visible in them.
     """
     found = np.ones(scores.shape, np.float32)
     if not np.isfinite(threshold):
         return found
-    places = np.nan_to_num(scores / threshold, nan=-1.0)
-    found[places >= 1] = 0.0
-    parts = np.floor(np.clip(places, -1, 2) * PARTS).astype(np.int16)
     for kind in np.unique(kinds):
-        columns = kinds == kind
-        counts = np.bincount(parts[:, columns][places[:, columns] >= 0], minlength=1)
-        counts = np.pad(counts, (0, max(2 * PARTS - len(counts), 0)))
-        n_wrong = counts[PARTS : 2 * PARTS].sum() / PARTS
-        shares = np.clip(1 - n_wrong / np.maximum(counts[:PARTS], 1), 0, 1)
+        part = scores[:, kinds == kind] / threshold
+        known = ~np.isnan(part)
+        counts, _ = np.histogram(part[known], 2 * PARTS, (0, 2))
+        n_wrong = 2 * counts[3 * PARTS // 2 :].sum() / PARTS
+        shares = 1 - n_wrong / np.maximum(counts[:PARTS], 1)
         # A larger score is no better a sign.
-        shares = np.r_[np.minimum.accumulate(shares), np.zeros(PARTS + 1)]
-        shown = np.where(places[:, columns] < 0, 1.0, shares[parts[:, columns]])
-        found[:, columns] = shown
+        shares = np.append(np.minimum.accumulate(np.clip(shares, 0, 1)), 0)
+        places = np.minimum(PARTS * np.where(known, part, 0), PARTS).astype(np.intp)
+        found[:, kinds == kind] = np.where(known, shares[places], 1)
     return found
 
 

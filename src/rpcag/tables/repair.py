@@ -27,6 +27,8 @@ class Repaired:
         X with gaps filled and wrong cells replaced.
     filled, replaced : bool ndarrays of shape (n, p)
         Gaps that were filled, and observed cells found wrong.
+    fill_values : list of ndarray
+        The fill values of every column, such as -999, that were replaced.
     lower, upper : ndarrays of shape (n, p)
         Bounds of the interval where filled or replaced, NaN elsewhere.
     scores : ndarray of shape (n, p)
@@ -46,6 +48,7 @@ class Repaired:
     values: np.ndarray
     filled: np.ndarray
     replaced: np.ndarray
+    fill_values: list[np.ndarray]
     lower: np.ndarray
     upper: np.ndarray
     scores: np.ndarray
@@ -128,6 +131,10 @@ def repair_matrix(
         values=np.where(changed, new, X),
         filled=filled,
         replaced=replaced,
+        fill_values=[
+            np.unique(x[cells])
+            for x, cells in zip(X.T, (marks & replaced).T, strict=True)
+        ],
         lower=lower,
         upper=upper,
         scores=scores,
