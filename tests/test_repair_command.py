@@ -138,6 +138,19 @@ def test_fill_values_are_replaced(folder):
     assert max(float(row[3]) for row in fields(folder / "new.csv")[1:]) < 30
 
 
+def test_repeated_fill_values_are_named(folder):
+    rows = fields(folder / "sensors.csv")
+    for i in range(5, 60, 9):
+        rows[i][3] = "-999"
+    text = "\n".join(",".join(row) for row in rows) + "\n"
+    (folder / "t.csv").write_text(text)
+    result = call("repair", "t.csv", "-o", "new.csv")
+    line = next(x for x in result.stdout.splitlines() if "of these fill values" in x)
+    assert f"-999 in {rows[0][3]!r}" in line
+    listed = [row for row in fields(folder / "new.cells.csv") if row[2] == "-999"]
+    assert [int(row[0]) for row in listed] == list(range(5, 60, 9))
+
+
 def test_values_too_far_apart_name_the_cell_and_the_option(empty, rng):
     lines = ["x,y,z"]
     for i in range(40):

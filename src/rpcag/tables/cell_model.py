@@ -94,24 +94,29 @@ class CellModel:
         scores, wrong = self._find(Z, observed, fit.predicted)
         seen, filling = Z, None
         if wrong.any():
-            # Removes the bias of the l1 norm: wrong cells pull at their neighbors.
+            # Removes the bias of the l1 norm: wrong cells pull at their neighbors. The
+            # first model is several times as large as Z; it is fitted again if needed.
+            predicted = fit.predicted
+            del fit
             without = self._predict_all(np.where(wrong, np.nan, Z))
             without.predicted[wrong] = without.filling[wrong]
             # Correct cells beside wrong ones may look wrong until those are left out.
             again = self._score_sizes.scores(Z - without.predicted, without.predicted)
             wrong &= again >= self.threshold * self.caution
-            if self._squares(Z, without.predicted) <= self._squares(Z, fit.predicted):
+            if self._squares(Z, without.predicted) <= self._squares(Z, predicted):
                 fit, seen = without, np.where(wrong, np.nan, Z)
             else:
                 # The found cells are odd, but help to predict others. The model keeps
                 # them, and only their own new values come from the fit without them.
                 filling = without.filling
-            del without, again
+                fit = self._fit_all(Z, predicted)
+            del without, again, predicted
         fit = self._with_components(seen, fit)
         self.model, self.components = fit.model, fit.components
-        fit.predicted[wrong] = fit.filling[wrong] if filling is None else filling[wrong]
-        fit.filling[wrong] = fit.predicted[wrong]
-        return self._learn_errors(Z, observed, fit, scores, wrong)
+        filling = (
+            fit.filling if filling is None else np.where(wrong, filling, fit.filling)
+        )
+        return self._learn_errors(Z, fit.predicted, filling, scores, wrong)
 
     def predict(self, Z: np.ndarray, find: bool) -> Cells:
         """Predict the cells of new rows; wrong ones are found if they matter."""
@@ -128,7 +133,7 @@ class CellModel:
         predicted = np.full(Z.shape, np.nan)
         for fold in range(PARTS):
             hidden = observed & (folds == fold)
-            filled = self._with_medians(self._low_rank(np.where(hidden, np.nan, Z)))
+            filled = self._set_medians(self._low_rank(np.where(hidden, np.nan, Z)))
             predicted[hidden] = filled[hidden]
         errors = Z - predicted
         scores = self._score_sizes.scores(errors, predicted)
@@ -136,7 +141,7 @@ class CellModel:
         wrong &= ~is_level(Z, self.levels)
         kept = np.where(wrong, np.nan, Z)
         fill = self.components.predict if self.components else self._low_rank
-        filling = self._with_medians(fill(kept).astype(Z.dtype))
+        filling = self._set_medians(fill(kept).astype(Z.dtype))
         scale = self._sizes.scale(filling, self._sizes.row_factors(errors, predicted))
         return Cells(predicted, filling, scale, scores, wrong)
 
@@ -150,11 +155,17 @@ class CellModel:
 
     def _predict_all(self, Z: np.ndarray) -> _Fit:
         """Fit the table, and predict its cells by fits that did not see them."""
+        fit = self._fit_all(Z, Z)
+        predicted = cross_predict(
+            Z, fit.model, folds=self._folds, callback=self._callback
+        )
+        return fit._replace(predicted=predicted)
+
+    def _fit_all(self, Z: np.ndarray, predicted: np.ndarray) -> _Fit:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PoorFitWarning)  # told by `explained`
             model = self._make().fit(Z)
-        predicted = cross_predict(Z, model, folds=self._folds, callback=self._callback)
-        return _Fit(model, model.low_rank_.astype(Z.dtype), predicted)
+        return _Fit(model, model.low_rank_.astype(Z.dtype, copy=False), predicted)
 
     def _with_components(self, Z: np.ndarray, fit: _Fit) -> _Fit:
         """Principal components instead of L, if they predict hidden cells better.
@@ -183,36 +194,42 @@ class CellModel:
         self._least = np.where(n_levels > 1, root_mean_square(errors, at_level), LEAST)
         sizes = PredictionError(errors, predicted, counted, self._least)
         scores = sizes.scores(errors, predicted)
+        del errors, predicted  # as large as the table
         # Wrong cells are most of those between levels, but few of the other features.
         reference = counted & (n_levels < 2)
         if reference.sum() < FEW:
             reference = counted
         self.threshold = score_threshold(
-            scores[candidates], self.alpha, scores[reference]
+            scores[candidates],
+            self.alpha,
+            scores[reference] if (n_levels > 0).any() else None,
         )
         wrong = candidates & (scores >= self.threshold * self.caution)
         wrong &= wrong.sum(axis=0) <= MOST * observed.sum(axis=0)
-        # Chances that cells are correct, by kind of feature. Levels always are.
-        kinds = 2 * (n_levels > 1) + (self.caution > 1)
-        suspected = np.where(candidates, scores, np.nan)
-        self._chances = chances_correct(suspected, self.threshold, kinds)
-        self._score_sizes = sizes
+        self._candidates = candidates
+        self._score_sizes, self._plain = sizes, self.caution > 1
         return scores, wrong
 
-    def _learn_errors(self, Z, observed, fit: _Fit, scores, wrong) -> Cells:
+    def _learn_errors(self, Z, predicted, filling, scores, wrong) -> Cells:
         """Sizes of prediction errors, for intervals."""
-        predicted = np.where(observed, fit.predicted, np.nan)
-        known = observed & ~wrong
+        known = ~np.isnan(Z) & ~wrong
+        predicted = np.where(wrong, filling, predicted)
+        predicted[np.isnan(Z)] = np.nan
         self._compare_with_constants(Z, known, predicted)
-        weights = np.where(known, self._chances, 0)
+        # Levels are always correct.
+        weights = chances_correct(
+            np.where(self._candidates, scores, np.nan),
+            self.threshold,
+            kinds=2 * np.array([len(some) > 1 for some in self.levels]) + self._plain,
+        )
+        weights[~known] = 0
         errors = np.where(known, Z - predicted, np.nan)
-        counted = weights > 0.5
-        sizes = PredictionError(errors, predicted, counted, self._least)
+        sizes = PredictionError(errors, predicted, weights > 0.5, self._least)
         rows = sizes.row_factors(errors, predicted)
-        self.calibration = Calibration(errors / sizes.scale(predicted, rows), weights)
-        filling = self._with_medians(fit.filling)
-        self._sizes = sizes
-        del self._chances, self._least, self._folds, self._make, self._callback
+        errors /= sizes.scale(predicted, rows)
+        self.calibration, self._sizes = Calibration(errors, weights), sizes
+        filling = self._set_medians(filling.copy())  # it may be the model's L
+        del self._candidates, self._least, self._folds, self._make, self._callback
         return Cells(predicted, filling, sizes.scale(filling, rows), scores, wrong)
 
     def _compare_with_constants(self, Z, known, predicted) -> None:
@@ -229,7 +246,7 @@ class CellModel:
         self.caution = np.where(left < (1 - SKILL) * best, 1.0, CAUTION)
         saved = 1 - left / np.where(median > 0, median, 1.0)
         self.explained = np.where(saved > SKILL, saved, 0.0)
-        predicted[:] = self._with_medians(predicted)
+        self._set_medians(predicted)
 
     def _squares(self, Z: np.ndarray, predicted: np.ndarray) -> float:
         """Squared error of the predictions, truncated as in the choice of weights."""
@@ -246,8 +263,10 @@ class CellModel:
             warnings.simplefilter("ignore", ConvergenceWarning)
             return self.model.inverse_transform(self.model.transform(Z))
 
-    def _with_medians(self, values: np.ndarray) -> np.ndarray:
-        return np.where(self.explained > 0, values, self.middle).astype(values.dtype)
+    def _set_medians(self, values: np.ndarray) -> np.ndarray:
+        plain = self.explained == 0
+        values[:, plain] = self.middle[plain]
+        return values
 
 
 def root_mean_square(errors: np.ndarray, cells: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ class Features:
     def among_all(self, cells: np.ndarray, other) -> np.ndarray:
         """Cells of the features that vary, among those of all features."""
         if self.varies.all():
-            return cells.copy()
+            return cells
         found = np.full((len(cells), len(self.varies)), other, cells.dtype)
         found[:, self.varies] = cells
         return found

@@ -8,8 +8,8 @@ import numpy as np
 SMALLEST, GAP = 1e15, 1e10
 # Others are -1, nines, or ends of integer types. They occur REPEATED times or
 # more, in less than half of the cells, and are FAR times the central 90 % of the other
-# values away from these. At most a share BEYOND of the others are as far out: heavy
-# tails reach out without a gap.
+# values away from these. At most a share BEYOND of the others, or two
+# of them, are as far out: heavy tails reach out without a gap.
 NINES = [float("9" * n) for n in range(2, 10)]
 CLASSIC = np.array(
     [9.9, 9.99, 99.9, 99.99, 999.9, 999.99, 9999.9, 9999.99, *NINES]
@@ -64,6 +64,6 @@ def _repeated(values: np.ndarray) -> np.ndarray:
     low, high = np.quantile(others, CENTRAL)
     reach = FAR * (high - low)
     is_out = (others < low - reach) | (others > high + reach)
-    if reach == 0 or np.mean(is_out) > BEYOND:
+    if reach == 0 or is_out.sum() > max(BEYOND * len(others), REPEATED - 1):
         return values[:0]
     return candidates[(candidates < low - reach) | (candidates > high + reach)]

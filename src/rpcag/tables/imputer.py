@@ -274,7 +274,6 @@ class RobustImputer(TransformerMixin, BaseEstimator):
                 reset=reset,
                 dtype=[np.float64, np.float32],
                 order="C",
-                copy=True,
                 ensure_all_finite="allow-nan",
             )
         marker = None if is_pandas_na(self.missing_values) else self.missing_values
@@ -283,9 +282,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
                 "missing_values must be a number, np.nan, pd.NA or None, got "
                 f"{marker!r}"
             )
-        if marker is not None and not np.isnan(float(marker)):
-            X[X == marker] = np.nan
-        return X
+        if marker is None or np.isnan(float(marker)):
+            return X
+        return np.where(X == marker, np.nan, X).astype(X.dtype, copy=False)
 
     def _learn_features(self, X) -> None:
         self._features = Features.of(X)

@@ -44,15 +44,18 @@ def chances_correct(
     if not np.isfinite(threshold):
         return found
     for kind in np.unique(kinds):
-        part = scores[:, kinds == kind] / threshold
-        known = ~np.isnan(part)
-        counts, _ = np.histogram(part[known], 2 * PARTS, (0, 2))
+        columns = np.flatnonzero(kinds == kind)
+        counts = np.zeros(2 * PARTS)
+        for j in columns:
+            counts += np.histogram(scores[:, j] / threshold, 2 * PARTS, (0, 2))[0]
         n_wrong = 2 * counts[3 * PARTS // 2 :].sum() / PARTS
         shares = 1 - n_wrong / np.maximum(counts[:PARTS], 1)
         # A larger score is no better a sign.
         shares = np.append(np.minimum.accumulate(np.clip(shares, 0, 1)), 0)
-        places = np.minimum(PARTS * np.where(known, part, 0), PARTS).astype(np.intp)
-        found[:, kinds == kind] = np.where(known, shares[places], 1)
+        for j in columns:
+            known = ~np.isnan(scores[:, j])
+            places = np.minimum(PARTS * scores[known, j] / threshold, PARTS)
+            found[known, j] = shares[places.astype(int)]
     return found
 
 

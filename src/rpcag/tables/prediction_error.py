@@ -50,7 +50,8 @@ class PredictionError:
             centers, scales = _local_scales(sizes, predicted[known, j])
             floor = LEAST if least is None else least[j]
             self.knots.append((centers, np.maximum(scales, floor)))
-        ratios = np.where(counted, np.abs(errors) / self._by_column(predicted), np.nan)
+        ratios = self._relative(errors, predicted)
+        ratios[~counted] = np.nan
         ratios /= row_factors(ratios)
         self.column = np.array([_scale(r[~np.isnan(r)]) or 1.0 for r in ratios.T])
         if least is not None:
@@ -65,12 +66,16 @@ class PredictionError:
 
     def scores(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Sizes of errors in units of what is typical for such cells."""
-        rows = self.row_factors(errors, predicted)
-        return np.abs(errors) / self.scale(predicted, rows)
+        scale = self.scale(predicted, self.row_factors(errors, predicted))
+        return np.divide(np.abs(errors), scale, out=scale)
 
     def row_factors(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """r_i of rows with these errors, NaN where they are not known."""
-        return row_factors(np.abs(errors) / self._by_column(predicted))
+        return row_factors(self._relative(errors, predicted))
+
+    def _relative(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        found = self._by_column(predicted)
+        return np.divide(np.abs(errors), found, out=found)
 
     def _by_column(self, predicted: np.ndarray) -> np.ndarray:
         found = np.empty_like(predicted)
