@@ -13,6 +13,7 @@ from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
 from rpcag.tables.cross_prediction import FEWER, LARGE, PARTS, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.fill_values import fill_values
+from rpcag.tables.intervals import chances_correct
 from rpcag.tables.prediction_error import PredictionError, _median_of_others
 
 
@@ -297,6 +298,47 @@ def test_scales_of_errors_follow_the_predictions(rng):
     sizes = PredictionError(errors, predicted, np.ones(errors.shape, bool))
     found = sizes.scale(np.array([[2.0], [8.0]]), np.ones((2, 1)))
     assert found[1, 0] / found[0, 0] == pytest.approx(4, rel=0.25)
+
+
+def test_chances_make_up_for_wrong_cells_below_the_threshold(rng):
+    correct = np.abs(rng.normal(size=(5000, 4)))
+    wrong = rng.uniform(0, 10, size=(800, 4))
+    scores = np.r_[correct, wrong]
+    chances = chances_correct(scores, 5.0, np.zeros(4))
+    assert chances.sum() == pytest.approx(correct.size, rel=0.01)
+    assert (chances[scores >= 5] == 0).all()
+    order = np.argsort(scores, axis=None)
+    assert (np.diff(chances.ravel()[order]) <= 0).all()
+    scores[:3] = np.nan  # levels
+    assert (chances_correct(scores, 5.0, np.arange(4))[:3] == 1).all()
+    assert (chances_correct(scores, np.inf, np.zeros(4)) == 1).all()
+
+
+def test_wrong_cells_among_levels_do_not_widen_intervals(rng):
+    factors = rng.normal(size=(500, 2))
+    truth = (factors @ rng.normal(size=(2, 12)) > 0.3).astype(float)
+    wrong = rng.random(truth.shape) < 0.1
+    X = truth + wrong * rng.choice([-1, 1], truth.shape) * rng.uniform(
+        1, 5, truth.shape
+    )
+    gaps = rng.random(truth.shape) < 0.1
+    X[gaps] = np.nan
+    imputer = RobustImputer().fit(X)
+    assert (imputer.outliers_ & wrong).sum() > 0.5 * (wrong & ~gaps).sum()
+    assert (imputer.outliers_ & ~wrong).sum() <= 0.07 * imputer.outliers_.sum()
+    lower, upper = imputer.predict_interval()
+    assert 0.87 < ((lower <= truth) & (truth <= upper))[gaps].mean() < 0.93
+
+
+def test_cells_that_are_odd_but_right_stay_in_the_model(rng):
+    """A few rows are far out in a direction of their own, and gaps of theirs are
+    predicted from the other cells of such rows."""
+    truth = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 12))
+    truth[::20] += 6 * rng.normal(size=(20, 1)) * rng.normal(size=(1, 12))
+    truth += 0.1 * rng.normal(size=truth.shape)
+    gaps = rng.random(truth.shape) < 0.1
+    filled = RobustImputer().fit_transform(np.where(gaps, np.nan, truth))
+    assert np.sqrt(np.mean((filled - truth)[gaps] ** 2)) < 0.25 * truth.std()
 
 
 # ---- rows ----

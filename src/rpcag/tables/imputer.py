@@ -26,9 +26,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     The features are scaled robustly and modeled by `RPCAG`, which splits them into a
     low-rank part, smooth on a graph, and sparse errors. Every observed cell is then
     predicted from fits that did not see it. Cells that are far from their predictions
-    are marked as wrong, and the model is fitted again without them. If regularized
-    principal components of the remaining cells predict hidden cells better, they fill
-    the table instead of the low-rank part; `model_` is the `RPCAG` in any case.
+    are marked as wrong, and the model is fitted again without them. The second model is
+    used if it predicts hidden cells better; if not, the marked cells are odd but carry
+    information. Regularized principal components fill the table instead of the low-rank
+    part if they predict hidden cells better; `model_` is the `RPCAG` in any case.
 
     Parameters
     ----------
@@ -78,10 +79,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Medians of the observed values. Features without any have NaN, or 0 if they are
         kept.
     explained_ : ndarray of shape (n_features,)
-        1 - (prediction_error_ / median_error_)^2, for every feature. 0 if gaps get the
-        median, because no better prediction was found. NaN for constant and empty
-        features. Unlike in `RPCAG`, errors are not truncated, and only the median is
-        compared.
+        Share of the squared error of the median that predictions of hidden cells save,
+        for every feature. Errors are truncated as in the choice of weights. 0 if gaps
+        get the median, because no better prediction was found. NaN for constant and
+        empty features.
     prediction_error_, median_error_ : ndarray of shape (n_features,)
         Root mean squared error of the predictions of cells that were not found wrong,
         and of the median.
@@ -200,8 +201,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         """Prediction intervals of gaps and wrong cells.
 
         As in conformal prediction, they are quantiles of the errors at cells that were
-        hidden and predicted, in units of their typical size, by feature. A share of
-        1 - alpha of the true values lies inside if gaps are like observed cells.
+        hidden and predicted, in units of their typical size, by feature. Cells count
+        with the estimated probability that they are correct. A share of 1 - alpha of
+        the true values lies inside if gaps are like correct observed cells. Features
+        that get the median and have few different values may be covered more often.
 
         Parameters
         ----------
