@@ -35,7 +35,7 @@ PARTS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class PredictedCells:
     """Predictions of the cells of a scaled table, and what is known about them."""
 
     predicted: np.ndarray  # from fits that did not see the cell; NaN at gaps
@@ -81,7 +81,7 @@ class CellModel:
         Z: np.ndarray,
         make: Callable[[], RPCAG],
         callback: Callable[[Progress], bool | None] | None = None,
-    ) -> Cells:
+    ) -> PredictedCells:
         """Find wrong cells, and predict all cells without them."""
         self._make, self._callback = make, callback
         observed = ~np.isnan(Z)
@@ -118,16 +118,20 @@ class CellModel:
         )
         return self._learn_errors(Z, fit.predicted, filling, scores, wrong)
 
-    def predict(self, Z: np.ndarray, find: bool) -> Cells:
+    def predict(self, Z: np.ndarray, find: bool) -> PredictedCells:
         """Predict the cells of new rows; wrong ones are found if they matter."""
         observed = ~np.isnan(Z)
         none = np.zeros(Z.shape, bool)
         if self.model is None:
             middle = np.broadcast_to(self.middle, Z.shape).astype(Z.dtype)
             scale = self._sizes.scale(middle, np.ones(Z.shape))
-            return Cells(middle, middle, scale, np.abs(Z - middle) / scale, none)
+            return PredictedCells(
+                middle, middle, scale, np.abs(Z - middle) / scale, none
+            )
         if not find and observed.all():
-            return Cells(Z, Z, np.ones(Z.shape), np.full(Z.shape, np.nan), none)
+            return PredictedCells(
+                Z, Z, np.ones(Z.shape), np.full(Z.shape, np.nan), none
+            )
         # By feature: what is found in a row does not depend on the other rows.
         folds = np.random.default_rng(SEED).permutation(Z.shape[1]) % PARTS
         predicted = np.full(Z.shape, np.nan)
@@ -143,9 +147,9 @@ class CellModel:
         fill = self.components.predict if self.components else self._low_rank
         filling = self._set_medians(fill(kept).astype(Z.dtype))
         scale = self._sizes.scale(filling, self._sizes.row_factors(errors, predicted))
-        return Cells(predicted, filling, scale, scores, wrong)
+        return PredictedCells(predicted, filling, scale, scores, wrong)
 
-    def _fit_medians(self, Z: np.ndarray, observed: np.ndarray) -> Cells:
+    def _fit_medians(self, Z: np.ndarray, observed: np.ndarray) -> PredictedCells:
         predicted = np.broadcast_to(self.middle, Z.shape)
         errors = Z - predicted
         self._sizes = self._score_sizes = PredictionError(errors, predicted, observed)
@@ -210,7 +214,7 @@ class CellModel:
         self._score_sizes, self._plain = sizes, self.caution > 1
         return scores, wrong
 
-    def _learn_errors(self, Z, predicted, filling, scores, wrong) -> Cells:
+    def _learn_errors(self, Z, predicted, filling, scores, wrong) -> PredictedCells:
         """Sizes of prediction errors, for intervals."""
         known = ~np.isnan(Z) & ~wrong
         predicted = np.where(wrong, filling, predicted)
@@ -230,7 +234,9 @@ class CellModel:
         self.calibration, self._sizes = Calibration(errors, weights), sizes
         filling = self._set_medians(filling.copy())  # it may be the model's L
         del self._candidates, self._least, self._folds, self._make, self._callback
-        return Cells(predicted, filling, sizes.scale(filling, rows), scores, wrong)
+        return PredictedCells(
+            predicted, filling, sizes.scale(filling, rows), scores, wrong
+        )
 
     def _compare_with_constants(self, Z, known, predicted) -> None:
         """Features that are predicted no better than by their median have the median.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 from rpcag.graphs.inputs import as_numbers, explained
 from rpcag.models import RPCAG
 from rpcag.models.callers import user_stacklevel
-from rpcag.tables.cell_model import CellModel, Cells, root_mean_square
+from rpcag.tables.cell_model import CellModel, PredictedCells, root_mean_square
 from rpcag.tables.features import Features, have_integers, observed_ranges
 
 
@@ -25,7 +25,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     The features are scaled robustly and modeled by `RPCAG`, which splits them into a
     low-rank part, smooth on a graph, and sparse errors. Every observed cell is then
-    predicted from fits that did not see it. Cells that are far from their predictions
+    predicted from fits that did not see it. PredictedCells that are far from their predictions
     are marked as wrong, and the model is fitted again without them. The second model is
     used if it predicts hidden cells better; if not, the marked cells are odd but carry
     information. Regularized principal components fill the table instead of the low-rank
@@ -66,7 +66,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     outliers_ : bool ndarray of shape (n_samples, n_features)
-        Cells of `fit` that were found wrong.
+        PredictedCells of `fit` that were found wrong.
     outlier_scores_ : ndarray of shape (n_samples, n_features)
         Distances of observed cells from their predictions, in units of the typical
         prediction error of such a cell. NaN where a cell is missing, or its feature is
@@ -187,7 +187,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         return self._features.among_all(self._examine(X)[1].wrong, False)
 
     def predict_cells(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Cells of new rows and predictions, in quartile deviations from the median.
+        """PredictedCells of new rows and predictions, in quartile deviations from the median.
 
         Every cell is predicted from other cells of its row. Only features that are not
         constant are returned.
@@ -201,7 +201,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         """Prediction intervals of gaps and wrong cells.
 
         As in conformal prediction, they are quantiles of the errors at cells that were
-        hidden and predicted, in units of their typical size, by feature. Cells count
+        hidden and predicted, in units of their typical size, by feature. PredictedCells count
         with the estimated probability that they are correct. A share of 1 - alpha of
         the true values lies inside if gaps are like correct observed cells. Features
         that get the median and have few different values may be covered more often.
@@ -251,7 +251,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     # ---- pieces ----
 
-    def _fit(self, X) -> tuple[np.ndarray, Cells]:
+    def _fit(self, X) -> tuple[np.ndarray, PredictedCells]:
         check_share("alpha", self.alpha)
         X = self._read(X, reset=True)
         self._missing = np.isnan(X)
@@ -321,7 +321,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         callback = self.callback
         return callback and (lambda p: callback(p._replace(stage="cells")))
 
-    def _learn_errors(self, Z: np.ndarray, cells: Cells) -> None:
+    def _learn_errors(self, Z: np.ndarray, cells: PredictedCells) -> None:
         found = np.full((3, len(self._features.varies)), np.nan)
         known = ~np.isnan(Z) & ~cells.wrong
         scale = self._features.scale
@@ -332,13 +332,13 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         )
         self.prediction_error_, self.median_error_, self.explained_ = found
 
-    def _examine(self, X, find=True) -> tuple[np.ndarray, Cells]:
+    def _examine(self, X, find=True) -> tuple[np.ndarray, PredictedCells]:
         """Predict the cells of new rows; wrong ones are found if they matter."""
         check_is_fitted(self, "statistics_")
         X = self._read(X, reset=False)
         return X, self._model.predict(self._features.scaled(X), find)
 
-    def _output(self, X: np.ndarray, cells: Cells) -> np.ndarray:
+    def _output(self, X: np.ndarray, cells: PredictedCells) -> np.ndarray:
         """X with new values in its gaps, and in wrong cells if they are repaired."""
         changed = np.isnan(X)
         if self.repair:
