@@ -25,7 +25,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     The features are scaled robustly and modeled by `RPCAG`, which splits them into a
     low-rank part, smooth on a graph, and sparse errors. Every observed cell is then
-    predicted from fits that did not see it. PredictedCells that are far from their predictions
+    predicted from fits that did not see it. Cells that are far from their predictions
     are marked as wrong, and the model is fitted again without them. The second model is
     used if it predicts hidden cells better; if not, the marked cells are odd but carry
     information. Regularized principal components fill the table instead of the low-rank
@@ -187,7 +187,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         return self._features.among_all(self._examine(X)[1].wrong, False)
 
     def predict_cells(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """PredictedCells of new rows and predictions, in quartile deviations from the median.
+        """Cells of new rows and predictions, in quartile deviations from the median.
 
         Every cell is predicted from other cells of its row. Only features that are not
         constant are returned.
@@ -201,7 +201,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         """Prediction intervals of gaps and wrong cells.
 
         As in conformal prediction, they are quantiles of the errors at cells that were
-        hidden and predicted, in units of their typical size, by feature. PredictedCells count
+        hidden and predicted, in units of their typical size, by feature. Cells count
         with the estimated probability that they are correct. A share of 1 - alpha of
         the true values lies inside if gaps are like correct observed cells. Features
         that get the median and have few different values may be covered more often.
