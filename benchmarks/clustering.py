@@ -27,8 +27,8 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import factorize
 from rpcag.metrics import clustering_error
 from rpcag.models import RobustGraph
-from rpcag.models.problem import Problem
 from rpcag.models.rpca import resolve_gamma, resolve_lam
+from rpcag.solvers.problem import Problem
 from rpcag_study.corruptions import CORRUPTIONS, GROUPS, suits
 from rpcag_study.datasets import load
 from rpcag_study.kmeans import errors

@@ -12,14 +12,10 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from rpcag import RPCA, RPCAG
 from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.typical import observed_share, typical_size
 from rpcag.models import RobustGraph
-from rpcag.models.problem import (
-    Problem,
-    clustering_gamma,
-    observed_share,
-    theory_lam,
-    typical_size,
-)
+from rpcag.models.rules import clustering_gamma, theory_lam
+from rpcag.solvers.problem import Problem
 from rpcag.tables import RobustImputer
 
 # The grid: lam relative to the theory's, gamma relative to that for clustering.

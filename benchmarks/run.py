@@ -26,7 +26,9 @@ import problems
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.models.problem import Problem, clustering_gamma, typical_size
+from rpcag.linalg.typical import typical_size
+from rpcag.models.rules import clustering_gamma
+from rpcag.solvers.problem import Problem
 
 # A peer this many times slower than the fastest one on three matrices is not run on the
 # others.

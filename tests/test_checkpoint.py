@@ -14,7 +14,7 @@ from scipy import sparse
 
 from rpcag import RPCA, RPCAG
 from rpcag.losses import L1
-from rpcag.solvers.iterates import Iterates
+from rpcag.solvers.tile import Tile
 
 # (n, p, options): with factors, with a graph, and without factors.
 FITS = {
@@ -217,9 +217,9 @@ def test_what_a_file_claims_proves_nothing(tmp_path, name):
 def test_a_dual_point_is_zero_where_data_are_missing_whatever_a_file_says():
     X = data(150, 200)
     X[3, :7] = np.nan
-    panel = Iterates(X, L1(0.06), dtype=np.float64)
-    panel.mean = np.full(X.shape, 7.0)
-    D, _ = panel.dual_piece(np.s_[:, :], 1.0)
+    tile = Tile(X, L1(0.06))
+    tile.mean = np.full(X.shape, 7.0)
+    D, _ = tile.dual_piece(np.s_[:, :], 1.0)
     assert (D[np.isnan(X)] == 0).all()
     assert (D[~np.isnan(X)] == 0.06).all()
 
@@ -267,7 +267,7 @@ def test_a_damaged_checkpoint_is_refused_in_words(tmp_path, name):
 
 @pytest.mark.parametrize(
     ("format", "said"),
-    [(None, "an older format of rpcag .1, not 2."), (3, "another format of rpcag .3")],
+    [(None, "an older format of rpcag .1, not 3."), (2, "another format of rpcag .2")],
 )
 def test_another_format_is_named(tmp_path, format, said):
     path = tmp_path / "fit.npz"

@@ -5,7 +5,8 @@ import pytest
 
 from rpcag import RPCAG, RPCAGCV
 from rpcag.graphs import KNNGraph
-from rpcag.models.problem import clustering_gamma, theory_lam, typical_size
+from rpcag.linalg.typical import typical_size
+from rpcag.models.rules import clustering_gamma, theory_lam
 
 
 def clustered(noise, seed=0):

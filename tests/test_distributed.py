@@ -123,12 +123,12 @@ def test_two_processes_hold_a_share_each_and_give_the_answer(client):
 
 
 def _largest_tile_and_sum(dask_worker):
-    from rpcag.solvers.iterates import Iterates
+    from rpcag.solvers.tile import Tile
 
     tiles = {
         id(value.X): value.X.shape[1]
         for value in dask_worker.data.values()
-        if isinstance(value, Iterates)
+        if isinstance(value, Tile)
     }
     return max(tiles.values(), default=0), sum(tiles.values())
 

@@ -8,23 +8,29 @@ from rpcag import RPCAG
 from rpcag.graphs import CompleteGraph, KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1
-from rpcag.models.problem import Problem
-from rpcag.solvers.certificates import Certificates
-from rpcag.solvers.dual_completion import DualCompletion, _norm
-from rpcag.solvers.iterates import Iterates
+from rpcag.solvers.certificates import Asked, Certificates, dual_value
+from rpcag.solvers.dual_completion import Columns, DualCompletion, _norm
+from rpcag.solvers.executor import Local
+from rpcag.solvers.factored import FactoredIterates
+from rpcag.solvers.graph_copy import GraphCopy
+from rpcag.solvers.problem import Problem
 
 
 def point(problem, rng, size=2.0):
-    """Any W and D_1, and the relief of their problem; together they are too large."""
+    """Any W and D_1, as `Columns`, and the completion of their problem."""
     X, lam, gamma = problem.X, problem.lam, problem.gamma
-    relief = DualCompletion(X, L1(lam), gamma, ShiftedLaplacian(problem.Phi))
     D_1 = size * lam * rng.standard_normal(X.shape)
     W = size * rng.standard_normal(X.shape) / max(gamma, 1e-9)
-    return relief, D_1, W
+    completion = DualCompletion(X.shape, gamma, ShiftedLaplacian(problem.Phi))
+    return completion, columns_of(X, lam, D_1, W), D_1, W
 
 
-def at(A):
-    return lambda columns: A[:, columns]
+def columns_of(X, lam, D_1, W):
+    return Columns(X, L1(lam), lambda at: D_1[:, at], lambda at: W[:, at])
+
+
+def complete(completion, *columns):
+    return completion(Local(), columns, completion.laplacian, 1e-9)
 
 
 def bound(linear, quadratic, norm):
@@ -42,19 +48,19 @@ def test_a_relieved_point_is_a_dual_point_with_these_values(k, rng):
     """(I - J) D has norm one, and W is what is left for it, by explicit algebra."""
     problem = small_problem(k)
     Phi, gamma, lam = problem.Phi, problem.gamma, problem.lam
-    relief, D_1, W = point(problem, rng)
-    linear, quadratic, norm = relief(at(D_1), at(W), 1e-9)
+    completion, columns, D_1, W = point(problem, rng)
+    linear, quadratic, norm = complete(completion, columns)
     # All points whose C is this one: the least norm of them is that of C, and any is
     # D_1 + 2 gamma Phi W for some W; its term is that of the least such W.
-    N = relief.null
+    N = completion.null
     assert np.abs(Phi @ N).max(initial=0) < 1e-9 * max(np.abs(Phi).max(), 1e-300)
     D_1 = np.clip(D_1, -lam, lam)
     D_1[np.isnan(problem.X)] = 0
-    excess = relief.excess(at(D_1))
+    (excess,) = completion.excess
     if excess is not None:
         before = np.linalg.norm(N.T @ D_1, 2)
         assert before > 1 - 1e-4
-        D_1 = relief._balanced(D_1, np.s_[:], excess)
+        D_1 = columns.inside(np.s_[:], N, excess)
         assert np.linalg.norm(N.T @ D_1, 2) < before
         assert np.abs(D_1).max() <= lam
         assert np.abs(D_1[np.isnan(problem.X)]).max(initial=0) == 0
@@ -80,8 +86,8 @@ def test_a_relieved_point_is_a_dual_point_with_these_values(k, rng):
 def test_it_is_never_above_the_optimum(k, size, rng):
     problem = small_problem(k)
     best, exact = optimum(problem)
-    relief, D_1, W = point(problem, rng, size)
-    found = bound(*relief(at(D_1), at(W), 1e-9))
+    completion, columns, _, _ = point(problem, rng, size)
+    found = bound(*complete(completion, columns))
     assert found <= best * (1 + exact) + 1e-12
 
 
@@ -147,18 +153,25 @@ def test_the_solver_with_factors_gives_its_own_point(rng):
     X = far(rng, missing=0.1).X
     shifted = ShiftedLaplacian(laplacian(KNNGraph(5)(np.nan_to_num(X))))
     lam, gamma, penalties = 0.2, 0.3, (0.1, 0.15)
-    panel = Iterates(X, L1(lam), gamma, shifted)
-    panel.begin(penalties, 20)
+    iterates = FactoredIterates.in_memory(X, L1(lam), gamma, shifted)
+    iterates.begin(penalties)
     H = rng.standard_normal((len(X), 1))
-    panel.R, _ = np.linalg.qr(rng.standard_normal((X.shape[1], 1)))
-    panel.graph = type(panel.graph)(shifted, gamma, H, H)
-    found = panel.relieved(penalties, 1e-9)
-    _, (U, _) = panel.copies()
-    same = DualCompletion(X, L1(lam), gamma, shifted)(
-        at(penalties[0] * U), at(H @ panel.R.T), 1e-9
-    )
-    assert found == pytest.approx(same, rel=1e-6)
-    assert bound(*found) > bound(*panel.dual(penalties, 1e-9))
+    R, _ = np.linalg.qr(rng.standard_normal((X.shape[1], 1)))
+    iterates.R, iterates.graph = [R], GraphCopy(gamma, H, H)
+    asked = Asked(tol=5e-8, n_iter=1000, is_near=True, is_warm=True)
+    plain, found = iterates.bounds(penalties, asked)
+    (U,) = iterates.tiles[0].copies()[1:]
+    columns = columns_of(X, lam, penalties[0] * U, H @ R.T)
+    same = complete(DualCompletion(X.shape, gamma, shifted), columns)
+    assert found[:3] == pytest.approx(same, rel=1e-6)
+    assert found.value > plain.value
+    # In two parts it is the same.
+    halves = [
+        columns_of(X[:, at], lam, penalties[0] * U[:, at], H @ R[at].T)
+        for at in (np.s_[:70], np.s_[70:])
+    ]
+    parts = complete(DualCompletion(X.shape, gamma, shifted), *halves)
+    assert parts == pytest.approx(same, rel=1e-6)
 
 
 def test_a_path_starts_near_the_next_answer(rng):
@@ -177,12 +190,11 @@ def test_a_path_starts_near_the_next_answer(rng):
 
 def test_a_graph_without_a_null_space_carries_everything(rng):
     problem = small_problem(3)
-    relief = DualCompletion(
-        problem.X, L1(problem.lam), 1.0, ShiftedLaplacian(np.eye(4))
-    )
+    completion = DualCompletion(problem.X.shape, 1.0, ShiftedLaplacian(np.eye(4)))
     D_1 = np.clip(rng.standard_normal((4, 12)), -problem.lam, problem.lam)
     W = 3 * rng.standard_normal((4, 12))
-    _, quadratic, norm = relief(at(D_1), at(W), 1e-9)
+    columns = columns_of(problem.X, problem.lam, D_1, W)
+    _, quadratic, norm = complete(completion, columns)
     assert norm <= 1 + 1e-6
     U, s, V = np.linalg.svd(D_1 + 2 * W, full_matrices=False)
     left = (U * np.minimum(s, 1)) @ V - D_1
@@ -191,5 +203,6 @@ def test_a_graph_without_a_null_space_carries_everything(rng):
 
 def test_what_is_no_number_is_no_proof():
     assert _norm(np.full((3, 3), np.nan), 1e-9) == np.inf
-    ledger = Certificates(1e-3)
-    assert ledger.enter(1, 2.0, (-1.0, 0.0, np.nan), (0.1, 0.1), 1).lower_bound == 0
+    bound = dual_value(-1.0, 0.0, np.nan)
+    progress = Certificates(1e-3).record(1, 2.0, 0.0, bound, (0.1, 0.1), 1)
+    assert progress.lower_bound == 0

@@ -1,7 +1,5 @@
 """The solver with factors against the one without."""
 
-import importlib
-
 import numpy as np
 import pytest
 
@@ -9,13 +7,12 @@ from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1
-from rpcag.models.problem import Problem
-from rpcag.solvers import admm, lowrank
-from rpcag.solvers.iterates import Iterates
-from rpcag.solvers.lowrank import HandOver
-from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
-
-solver = importlib.import_module("rpcag.solvers.lowrank")
+from rpcag.solvers import solve
+from rpcag.solvers.dense import DenseIterates
+from rpcag.solvers.factored import FactoredIterates
+from rpcag.solvers.penalties import FactoredPenalties
+from rpcag.solvers.problem import Problem
+from rpcag.terms import GraphSmoothness, L1Loss
 
 
 def spoiled(rng, n, p, rank=6, noise=0.05, missing=0.0):
@@ -35,21 +32,22 @@ def exact(X, lam, gamma, tol):
     terms = [L1Loss(X, lam)]
     if gamma:
         terms.append(GraphSmoothness(graph_of(X), gamma))
-    return admm(NuclearNorm(), terms, X.shape, ratio=lam, tol=tol, max_iter=20_000)
+    make = {"exact": lambda _: DenseIterates(terms, X.shape)}
+    return solve(make, ratio=lam, tol=tol, max_iter=20_000)
 
 
 def factored(X, lam, gamma, tol, dtype=None, **options):
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Iterates(X, L1(lam), gamma, shifted, dtype)
-    return lowrank(panel, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
+    iterates = FactoredIterates.in_memory(X, L1(lam), gamma, shifted, dtype, share=1)
+    make = {"factored": lambda _: iterates}
+    return solve(make, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(120, 260), (260, 120), (150, 150)])
 @pytest.mark.parametrize("gamma", [0.0, 0.02, 1.0])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_both_solvers_have_one_optimum(rng, monkeypatch, shape, gamma, missing):
-    monkeypatch.setattr(solver, "HIGH", 1.0)  # also where its rank is not low
+def test_both_solvers_have_one_optimum(rng, shape, gamma, missing):
     X = spoiled(rng, *shape, missing=missing)
     lam = 0.7 / np.sqrt(max(shape))
     reference = exact(X, lam, gamma, 1e-6)
@@ -81,13 +79,13 @@ def test_single_precision_starts_and_double_ends(rng, gamma):
     X = spoiled(rng, 130, 170)
     dtypes = []
     shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
-    panel = Iterates(X, L1(0.06), gamma, shifted, np.float32)
-    result = lowrank(
-        panel,
+    iterates = FactoredIterates.in_memory(X, L1(0.06), gamma, shifted, np.float32)
+    result = solve(
+        {"factored": lambda _: iterates},
         ratio=0.06,
         tol=1e-6,
         max_iter=5000,
-        callback=lambda _: dtypes.append(panel.dtype),
+        callback=lambda _: dtypes.append(iterates.dtype),
     )
     assert result.gap <= 1e-6
     assert {np.dtype(np.float32), np.dtype(np.float64)} == set(dtypes)
@@ -96,10 +94,9 @@ def test_single_precision_starts_and_double_ends(rng, gamma):
 
 def test_a_high_rank_is_handed_over_and_solved(rng):
     X = rng.standard_normal((120, 150))
-    with pytest.raises(HandOver):
-        factored(X, 0.2, 0.0, 1e-6)
     result = Problem(X, 0.2).solve(tol=1e-6, max_iter=5000)
     assert result.objective == pytest.approx(exact(X, 0.2, 0, 1e-7).objective, rel=2e-6)
+    assert result.solver == "factored, exact"
     iterations = [progress.n_iter for progress in result.history]
     assert iterations == sorted(set(iterations))
 
@@ -206,26 +203,29 @@ def test_a_path_comes_back_to_factors(monkeypatch):
     shifted = ShiftedLaplacian(laplacian(KNNGraph()(X)))
     problem = Problem(X, 0.2, 1e-3, shifted)
     full = problem.solve(tol=1e-3, max_iter=1000)
-    assert not full.state.factored
+    assert full.state.kind == "exact"
     assert full.state.rank == full.rank > 0.3 * 120
     between = problem.at(0.1, 3.0).solve(tol=1e-3, max_iter=1000, start=full.state)
     assert between.rank < 0.3 * 120
-    for long, is_factored in ((500, False), (100, True)):
-        monkeypatch.setattr("rpcag.models.problem.LONG", long)
-        last = problem.at(0.1, 4.0).solve(tol=1e-3, max_iter=1000, start=between.state)
-        assert last.state.factored == is_factored
+    for long, kind in ((500, "exact"), (100, "factored")):
+        monkeypatch.setattr("rpcag.solvers.problem.LONG", long)
+        last = problem.at(0.1, 8.0).solve(tol=1e-3, max_iter=1000, start=between.state)
+        assert last.state.kind == kind
         assert last.gap <= 1e-3
 
 
 def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
     X = spoiled(rng, 90, 130, rank=4, noise=0.0)
     lam = 1 / np.sqrt(130)
-    panel = Iterates(X, L1(lam))
-    result = lowrank(panel, ratio=lam, tol=1e-3, max_iter=500)
+    iterates = FactoredIterates.in_memory(X, L1(lam))
+    make = {"factored": lambda _: iterates}
+    result = solve(make, ratio=lam, tol=1e-3, max_iter=500)
     penalty = result.state.penalties[0]
-    panel.reflect(penalty)
-    before, _ = panel.dual_piece(np.s_[:, :], penalty)
-    D, _ = panel.dual_piece(np.s_[:, :], penalty, panel.polish(penalty, 1e-9))
+    (tile,) = iterates.tiles
+    tile.reflect(penalty)
+    before, _ = tile.dual_piece(np.s_[:, :], penalty)
+    (change,) = iterates.polish(penalty, 1e-9)
+    D, _ = tile.dual_piece(np.s_[:, :], penalty, change)
     U, _, Vt = np.linalg.svd(result.x, full_matrices=False)
     U, Vt = U[:, : result.rank], Vt[: result.rank]
     # P_T D = -U V^T is D V = -U and U^T D = -V^T.
@@ -241,7 +241,8 @@ def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
     X = spoiled(rng, 150, 180, rank=5, noise=0.0, missing=0.1)
     lam = 1 / np.sqrt(180)
     polished = factored(X, lam, 0.0, 1e-6)
-    monkeypatch.setattr(Iterates, "can_polish", False)
+    nothing = lambda self, penalty, wanted: [None]  # noqa: E731
+    monkeypatch.setattr(FactoredIterates, "polish", nothing)
     plain = factored(X, lam, 0.0, 1e-6)
     assert polished.n_iter < 0.8 * plain.n_iter
     assert polished.objective == pytest.approx(plain.objective, rel=2e-6)
@@ -257,12 +258,12 @@ def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
     # A start is seen in the iterates; a relief would certify those of both sooner.
     monkeypatch.setattr("rpcag.solvers.dual_completion.AFTER", 10_000)
 
-    def solve():
+    def started():
         return Problem(X, lam, gamma, Phi).solve(tol=1e-3, max_iter=2000)
 
-    ours = solve()
-    monkeypatch.setattr("rpcag.models.problem.FAR", 0.0)
-    from_zero = solve()
+    ours = started()
+    monkeypatch.setattr("rpcag.solvers.problem.FAR", 0.0)
+    from_zero = started()
     assert ours.gap <= 1e-3
     assert ours.objective == pytest.approx(from_zero.objective, rel=2e-3)
     assert ours.n_iter < 0.9 * from_zero.n_iter
@@ -272,12 +273,12 @@ def test_a_doubled_penalty_saves_iterations(rng, monkeypatch):
     X = spoiled(rng, 150, 220)
     Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
 
-    def solve():
+    def doubled():
         return Problem(X, 1 / np.sqrt(220), 0.02, Phi).solve(tol=1e-4, max_iter=2000)
 
-    monkeypatch.setattr(solver, "HIGH", 1.0)  # where the rank is low it is one
-    ours = solve()
-    monkeypatch.setattr(solver, "DOUBLED", -1)
-    plain = solve()
+    monkeypatch.setattr("rpcag.solvers.loop.HIGH", 1.0)  # where the rank is low
+    ours = doubled()
+    monkeypatch.setattr(FactoredPenalties, "DOUBLED", -1)
+    plain = doubled()
     assert ours.objective == pytest.approx(plain.objective, rel=2e-4)
     assert ours.n_iter < plain.n_iter

@@ -19,10 +19,10 @@ from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import size_norm
 from rpcag.linalg.svt import spectral_norm
 from rpcag.losses import L1
-from rpcag.models.problem import Problem
 from rpcag.solvers import certificates
 from rpcag.solvers.certificates import Certificates
-from rpcag.solvers.dual_completion import DualCompletion
+from rpcag.solvers.dual_completion import Columns, DualCompletion
+from rpcag.solvers.problem import Problem
 from rpcag.terms import GraphSmoothness, L1Loss
 
 LONG = np.longdouble
@@ -330,10 +330,9 @@ def test_a_false_bound_is_an_error_and_no_proof(model, shape, monkeypatch, rng):
 
 def test_a_bound_within_the_rounding_of_the_objective_is_none():
     ledger = Certificates(1e-3)
-    ledger.slack = 1e-6
-    assert ledger.enter(1, 1.0, (-1.0 - 1e-7, 0.0, 1.0), (0.1, 0.1), 1).gap == 0
+    assert ledger.record(1, 1.0, 1e-6, 1.0 + 1e-7, (0.1, 0.1), 1).gap == 0
     assert not ledger.is_contradicted
-    progress = ledger.enter(2, 1.0, (-1.1, 0.0, 1.0), (0.1, 0.1), 1)
+    progress = ledger.record(2, 1.0, 1e-6, 1.1, (0.1, 0.1), 1)
     assert ledger.is_contradicted
     assert (progress.lower_bound, progress.gap) == (0, 1)
     assert ledger.history[0].gap == 1
@@ -449,9 +448,10 @@ def test_completion_changes_the_dual_point_as_it_says(rng):
     shifted = ShiftedLaplacian(laplacian(A, "combinatorial"))
     D_1 = np.clip(rng.standard_normal((n, p)), -lam, lam)
     W = rng.standard_normal((n, p))
-    relief = DualCompletion(X, L1(lam), gamma, shifted)
-    square = relief.square(lambda at: D_1[:, at], lambda at: W[:, at], None)
-    linear, quadratic, norm = relief.relieved(square, 1e-9)
+    completion = DualCompletion(X.shape, gamma, shifted)
+    columns = Columns(X, L1(lam), lambda at: D_1[:, at], lambda at: W[:, at])
+    square = columns.square(shifted, gamma, completion.null, None)
+    linear, quadratic, norm = completion.relieved(square, 1e-9)
     value = certificates.dual_value(linear, quadratic, norm)
     # Any matrix is above the bound: here the best multiple of X.
     for c in np.linspace(-1, 1, 41):

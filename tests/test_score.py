@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from rpcag import FRPCAG, RPCA, RPCAG
 from rpcag.models.hidden_entries import SEED, hide, spread_of
-from rpcag.models.problem import Problem
 from rpcag.models.weights import choose
+from rpcag.solvers.problem import Problem
 
 MODELS = [RPCA(), RPCAG(graph="knn"), FRPCAG(scale="robust")]
 by_name = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)

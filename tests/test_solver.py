@@ -13,10 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.losses import Rows
-from rpcag.models.problem import Problem
 from rpcag.models.rpca import CLUSTERING_LAM
-from rpcag.solvers import admm
-from rpcag.terms import DataTerm, GraphSmoothness, L1Loss, NuclearNorm
+from rpcag.solvers import solve
+from rpcag.solvers.dense import DenseIterates
+from rpcag.solvers.problem import Problem
+from rpcag.terms import DataTerm, GraphSmoothness, L1Loss
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +32,14 @@ def terms(X, lam=0.1, gamma=0.1):
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", [0.001, 0.03, 1.0])
 def test_the_first_penalty_does_not_change_the_answer(X, penalty):
-    result = admm(
-        NuclearNorm(),
-        terms(X),
-        X.shape,
+    result = solve(
+        {"exact": lambda _: DenseIterates(terms(X), X.shape)},
         ratio=penalty,
         tol=1e-5,
         max_iter=10_000,
     )
-    reference = admm(
-        NuclearNorm(),
-        terms(X),
-        X.shape,
+    reference = solve(
+        {"exact": lambda _: DenseIterates(terms(X), X.shape)},
         ratio=0.1,
         tol=1e-6,
         max_iter=10_000,
@@ -57,10 +54,8 @@ def test_other_terms_are_solved_and_certified_too(X):
     import cvxpy as cp
 
     small = X[:8, 20:26]
-    result = admm(
-        NuclearNorm(),
-        [DataTerm(small, Rows(0.6))],
-        small.shape,
+    result = solve(
+        {"exact": lambda _: DenseIterates([DataTerm(small, Rows(0.6))], small.shape)},
         ratio=0.1,
         tol=1e-8,
         max_iter=5000,
@@ -181,7 +176,12 @@ def test_result_is_frozen(X):
 def test_overflow_is_an_error_not_a_nan():
     loss = L1Loss(np.full((4, 4), 1e200), 1e200)
     with pytest.raises(FloatingPointError, match="range of float64"):
-        admm(NuclearNorm(), [loss], (4, 4), ratio=1.0, tol=1e-3, max_iter=50)
+        solve(
+            {"exact": lambda _: DenseIterates([loss], (4, 4))},
+            ratio=1.0,
+            tol=1e-3,
+            max_iter=50,
+        )
 
 
 def uncentered_video(rng):

@@ -13,11 +13,11 @@ from rpcag.graphs import KNNGraph
 from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models import parts
-from rpcag.models.problem import Problem
 from rpcag.models.trials import PLAIN, Trials
 from rpcag.models.weights import choose
-from rpcag.solvers import admm
-from rpcag.solvers.admm import iterates
+from rpcag.solvers import solve
+from rpcag.solvers.dense import DenseIterates, iterations
+from rpcag.solvers.problem import Problem
 from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
 ROOT = math.sqrt(2)
@@ -103,14 +103,15 @@ def test_iterates_end_where_the_solver_ends(gamma, rng):
     terms = [L1Loss(X, 0.2)]
     if gamma > 0:
         terms.append(GraphSmoothness(ShiftedLaplacian(Phi), gamma))
-    options = NuclearNorm(), terms, X.shape, np.float64
-    solved = admm(*options, ratio=0.2, tol=1e-9, max_iter=20_000)
+    make = {"exact": lambda _: DenseIterates(terms, X.shape)}
+    solved = solve(make, ratio=0.2, tol=1e-9, max_iter=20_000)
+    options = {"penalty": 0.3, "norm": NuclearNorm()}
     assert solved.status == "converged"
-    path = iterates(*options, penalty=0.3)
+    path = iterations(terms, X.shape, float, **options)
     L, state = next(islice(path, 3000, None))
     np.testing.assert_allclose(L, solved.x, atol=1e-5)
     # Another solve that starts there stays there.
-    L, _ = next(iterates(*options, penalty=0.3, start=state))
+    L, _ = next(iterations(terms, X.shape, float, start=state, **options))
     np.testing.assert_allclose(L, solved.x, atol=1e-5)
 
 

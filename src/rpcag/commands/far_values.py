@@ -11,7 +11,7 @@ def far_value_named(
     source: object, X: np.ndarray, samples: Sequence[str], features: Sequence[str]
 ) -> Iterator[None]:
     """Make the error name the cell that is the farthest from others of its feature."""
-    from rpcag.models.problem import TooFarApart
+    from rpcag.linalg.typical import TooFarApart
 
     try:
         yield

@@ -14,12 +14,14 @@ from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import spectral_norm
 from rpcag.linalg.threads import one_blas_thread_each, product
+from rpcag.linalg.typical import thinned, typical_size
 from rpcag.losses import nearest, rescaled
 from rpcag.models.data_loss import KINDS, DataLoss
-from rpcag.models.problem import FACTORED, Problem, thinned, typical_size
 from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.certificates import dual_scale, dual_value
-from rpcag.solvers.dual_polishing import NEAR, Tangent
+from rpcag.solvers.executor import Local
+from rpcag.solvers.problem import FACTORED, Problem
+from rpcag.solvers.tangent_space import NEAR, TangentSpace, Vector, tangent_parts
 from rpcag.terms import DataTerm, GraphSmoothness
 
 # Penalty of the iterations in units of `ratio`: those with which solvers end.
@@ -232,7 +234,7 @@ class _Judge:
         """The dual point that L tells, of a loss that is a sum over entries.
 
         A subgradient where X - L is not small; elsewhere what the tangent space of L
-        asks for: see `rpcag.solvers.dual_polishing`. W is L.
+        asks for: see `rpcag.solvers.tangent_space`. W is L.
         """
         if not self.loss.entrywise or not len(self.s):
             return None
@@ -248,17 +250,18 @@ class _Judge:
                 mask[rows][np.isnan(X[rows])] = 0
             D[rows] = piece
         left, right = self.P.astype(single), self.Vt.T.astype(single)
-        tangent = Tangent(left, right, mask)
-        asked = np.vstack([-right, np.zeros_like(left)])
+        space = TangentSpace(Local(), left, [right], [mask])
+        asked = Vector([-right], np.zeros_like(left))
         if self.smooth is not None:  # 2 gamma Phi L = (2 gamma Phi P s) V^T
             rough = self._rough(self.P * self.s).astype(single)
-            asked[: len(right)] -= right @ (rough.T @ left)
-            asked[len(right) :] -= rough - left @ (left.T @ rough)
+            inside = left.T @ rough
+            asked = Vector([-right - right @ inside.T], left @ inside - rough)
         for _ in range(ROUNDS):
-            wanted = asked - tangent.project(lambda rows: D[rows])
-            if np.linalg.norm(wanted) <= tol / 3:
+            found = space.vector([tangent_parts(lambda rows: D[rows], left, right)])
+            wanted = Vector([asked.A[0] - found.A[0]], asked.B - found.B)
+            if math.hypot(*map(np.linalg.norm, (*wanted.A, wanted.B))) <= tol / 3:
                 break
-            change = tangent.factors(tangent.solve(wanted, tol / 10))
+            (change,) = space.changes(space.solve(wanted, tol / 10, single))
             for rows in row_blocks(X.shape):
                 step = change.left[rows] @ change.right.T
                 step *= mask[rows]
@@ -306,7 +309,7 @@ class _Judge:
             if self.smooth is not None:
                 G = H + self._rough(H) * (unit / penalties[1])
                 arrays |= {"G": G, "H": H, "R": Q}
-            return State(arrays, penalties, ratio, factored=True)
+            return State(arrays, penalties, ratio, "factored", len(self.s))
         copies, multipliers = [L], [U]
         if self.smooth is not None:
             copies.append(L)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rpcag.graphs.inputs import as_float
+from rpcag.linalg.typical import observed_share
 from rpcag.losses import L1, Both, Huber, Loss, Rows
 from rpcag.models.noise import ROW_LIMIT, Noise, estimate_noise, noise_weights
-from rpcag.models.problem import observed_share, theory_lam
+from rpcag.models.rules import theory_lam
 
 KINDS = ("entries", "rows", "both")
 # Share of the cells of a sample from which on, if they are wrong by the same size, it

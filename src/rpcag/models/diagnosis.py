@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 
 from rpcag.graphs.inputs import percent
-from rpcag.models.callers import user_stacklevel
-from rpcag.models.problem import (
+from rpcag.linalg.typical import (
     observed_share,
     some_rows,
-    theory_lam,
     typical_center,
 )
+from rpcag.models.callers import user_stacklevel
+from rpcag.models.rules import theory_lam
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
 from rpcag.models.two_graph_weights import GammaChoice
 from rpcag.models.weights import Choice

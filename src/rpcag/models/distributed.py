@@ -1,10 +1,9 @@
 """Robust PCA (on graphs) of a Dask array, on whatever scheduler is active."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -15,24 +14,16 @@ from dask import delayed
 from dask.sizeof import sizeof
 
 from rpcag.graphs.inputs import REAL, refuse_column
-from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.threads import gram
+from rpcag.linalg.typical import typical_center, typical_size, typical_spread
 from rpcag.losses import Loss, part
 from rpcag.models.data_loss import DataLoss
-from rpcag.models.problem import (
-    SAFE,
-    clustering_gamma,
-    theory_lam,
-    typical_center,
-    typical_size,
-    typical_spread,
-)
-from rpcag.solvers import Progress, Result, lowrank
-from rpcag.solvers.graph_copy import GraphCopy, compression, no_copy
-from rpcag.solvers.iterates import Dual, Iterates, Objective, mean_square
-from rpcag.solvers.lowrank import orthonormalizer
-from rpcag.solvers.result import Distances
+from rpcag.models.rules import clustering_gamma, theory_lam
+from rpcag.solvers import DualPoint, Progress, Result, solve
+from rpcag.solvers.factored import FactoredIterates
+from rpcag.solvers.graph_copy import GraphCopy
+from rpcag.solvers.problem import SAFE
+from rpcag.solvers.tile import Tile
 
 # Columns of a chunk are chosen so that it has about this many bytes, unless the array
 # already has all its rows in every chunk.
@@ -85,30 +76,31 @@ def fit(
         shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)
     stated = stated or DataLoss(lam=lam)
     loss = stated.build(weight)
-    panel = DaskIterates(X, loss, float(gamma), shifted)
-    result = lowrank(
-        panel,
+    iterates = iterates_of(X, loss, float(gamma), shifted)
+    result = solve(
+        {"factored": lambda _: iterates},
         ratio=lam / math.sqrt(size * spread),
         tol=tol,
         max_iter=max_iter,
         callback=callback,
     )
+    result = replace(result, x=_array(result.x, X), dual=_dual(result.dual, X))
     S = X - result.x
     if observed < 1:
         S = da.where(da.isnan(S), X.dtype.type(0), S)
     if not stated.is_plain:
         S = S.map_blocks(stated.sparse_part, weight, dtype=X.dtype)
-    assert result.rank is not None
-    return Split(
-        result.x,
-        S.persist(),
-        panel.factors(result.rank),
-        result,
-        lam,
-        float(gamma),
-        size,
-        spread,
-    )
+    scores, values, directions = iterates.factors()
+    shape = X.shape[0], len(values)
+    scores = da.from_delayed(scores, shape, X.dtype).persist()
+    parts = scores, values, directions
+    return Split(result.x, S.persist(), parts, result, lam, float(gamma), size, spread)
+
+
+def _dual(dual: DualPoint | None, X: Any) -> DualPoint | None:
+    if dual is None:
+        return None
+    return DualPoint(_array(dual.D, X), None if dual.W is None else _array(dual.W, X))
 
 
 def by_features(X: Any) -> Any:
@@ -241,254 +233,37 @@ def measure(X: Any) -> tuple[float, float, float]:
     return size, spread, 1 - int(missing) / X.size
 
 
-class DaskIterates:
-    """What `rpcag.solvers.iterates.Iterates` does, with X cut into chunks of columns.
+class Dask:
+    """An executor whose calls are tasks of the active Dask scheduler.
 
-    Every chunk is a panel of its own, with its columns of X and V and its rows of Q and
-    R. Matrices with n rows and few columns (F, the coefficients of the graph copy, what
-    is summed over chunks) live on workers too; only matrices with few rows and columns
-    come to this process. Tasks are pure, and every step is persisted: if a worker dies,
-    what it held is computed again, up to rounding. Rounding turns eigenvectors at will,
-    so bases are chosen here, once, and never by a task that may run twice.
+    Tasks are pure, and every step is persisted: if a worker dies, what it held is
+    computed again, up to rounding.
     """
 
-    can_hand_over = False
-    can_polish = False
-    can_average = False
-    relief = None
-    is_rounded = False
+    def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
+        return delayed(function, nout=n if n > 1 else None)(*args)
 
-    def __init__(
-        self, X: Any, loss: Loss, gamma: float, laplacian: ShiftedLaplacian | None
-    ) -> None:
-        self.shape, self.dtype = X.shape, X.dtype
-        self.chunks = X.chunks[1]
-        blocks = X.to_delayed().ravel()
-        ends = np.cumsum([0, *self.chunks]).tolist()
-        self.tiles = dask.persist(
-            *[
-                delayed(Iterates)(block, part(loss, (slice(None), slice(*columns))))
-                for block, columns in zip(blocks, pairwise(ends), strict=True)
-            ]
-        )
-        self.graph: Any = None
-        if laplacian is not None:
-            # Once on every worker; the copy itself moves without it.
-            (self.laplacian,) = dask.persist(delayed(laplacian))
-            self.graph = delayed(no_copy)(None, gamma, X.shape[0], X.dtype)
-            self.R = [np.empty((width, 0), X.dtype) for width in self.chunks]
-        self.A2: Any = None
+    def update(self, method: Callable, tile: Any, *args: Any) -> Any:
+        return delayed(_on_a_copy, nout=2)(method, tile, *args)
 
-    def begin(self, penalties: tuple[float, ...], width: int) -> None:
-        self.tiles = [delayed(_zero)(tile, penalties[0]) for tile in self.tiles]
-        E = [delayed(getattr)(tile, "E") for tile in self.tiles]
-        Q = [
-            delayed(_random)(p, width, [0, i], self.dtype)
-            for i, p in enumerate(self.chunks)
-        ]
-        for _ in range(2):
-            Y = _sum([delayed(_times)(e, q) for e, q in zip(E, Q, strict=True)])
-            Q = _orthonormal([delayed(_times)(delayed(_transpose)(e), Y) for e in E])
-        self.F = np.empty((self.shape[0], 0), self.dtype)
-        self._keep(
-            [delayed(_with_basis)(t, q) for t, q in zip(self.tiles, Q, strict=True)]
-        )
+    def keep(self, *values: Any) -> Sequence[Any]:
+        return dask.persist(*values)
 
-    def _keep(self, tiles: list) -> None:
-        """Hold new tiles, and their contribution to Y = E Q, and nothing of before."""
-        self.tiles = dask.persist(*tiles)
-        self.Y = _sum([delayed(getattr)(tile, "Y") for tile in self.tiles])
-        self.Y, self.graph, self.F = dask.persist(self.Y, self.graph, self.F)
-
-    def _basis(self) -> list:
-        return [delayed(getattr)(tile, "Q") for tile in self.tiles]
-
-    # -- the singular value step -------------------------------------------------------
-
-    def sketch(self, weights: tuple[float, ...]) -> np.ndarray:
-        self.A2, common = None, None
-        if self.graph is not None:
-            self.A2 = delayed(GraphCopy.reflected)(self.graph, weights[1])
-            pairs = zip(self.R, self._basis(), strict=True)
-            common = _sum([delayed(_inner)(R, Q) for R, Q in pairs])
-        Y = delayed(_sketch)(self.Y, weights[0], self.A2, common)
-        self.Y, self.A2 = dask.persist(Y, self.A2)
-        return delayed(gram)(self.Y).compute()
-
-    def compress(self, to_orthonormal: np.ndarray, weights) -> np.ndarray:
-        U = delayed(_times)(self.Y, to_orthonormal.astype(self.dtype))
-        pull = None if self.A2 is None else delayed(_inner)(U, self.A2)
-        R = [None] * len(self.tiles) if self.A2 is None else self.R
-        B = [
-            delayed(_project)(tile, U, weights[0], pull, r)
-            for tile, r in zip(self.tiles, R, strict=True)
-        ]
-        self.U, *self.B = dask.persist(U, *B)
-        return _sum([delayed(_outer)(b) for b in self.B]).compute()
-
-    def turn(self, rotation, sigma, shrunk, width: int, seed: int) -> None:
-        right = (rotation / sigma).astype(self.dtype)
-        shared = delayed(right)  # once, not with the task of every chunk
-        Q = [delayed(_turned)(b, shared) for b in self.B]
-        left = (rotation[:, : len(shrunk)] * shrunk).astype(self.dtype)
-        self.F = delayed(_times)(self.U, left)
-        if width > right.shape[1]:
-            new = [
-                delayed(_random)(p, width - right.shape[1], [seed, i], self.dtype)
-                for i, p in enumerate(self.chunks)
-            ]
-            for _ in range(2):
-                new = _orthonormal(_without(new, Q))
-            Q = [delayed(_beside)(q, z) for q, z in zip(Q, new, strict=True)]
-        self.F, *self.Q = dask.persist(self.F, *Q)
-
-    # -- the copies --------------------------------------------------------------------
-
-    def advance(
-        self,
-        penalties: tuple[float, ...],
-        relaxation: float,
-        growth: float = 1.0,
-        measure: bool = False,
-    ) -> list[Distances]:
-        parts = [
-            delayed(_advance, nout=2)(
-                tile, Q, self.F, penalties[0], relaxation, growth, measure
-            )
-            for tile, Q in zip(self.tiles, self.Q, strict=True)
-        ]
-        moved: list = [_add([part[1] for part in parts])]
-        if self.graph is not None:
-            # L in the basis R of the graph copy and what of Q is orthogonal to it.
-            pairs = list(zip(self.R, self.Q, strict=True))
-            inside = _sum([delayed(_inside)(R, Q, self.F) for R, Q in pairs])
-            outside = [delayed(_outside)(R, Q, self.F, inside) for R, Q in pairs]
-            again = _sum(
-                [delayed(_inner)(R, o) for R, o in zip(self.R, outside, strict=True)]
-            )
-            inside = delayed(_total)([inside, again])
-            parts_outside = [
-                delayed(_outside_again, nout=2)(R, o, again)
-                for R, o in zip(self.R, outside, strict=True)
-            ]
-            outside = [part[0] for part in parts_outside]
-            square = _sum([part[1] for part in parts_outside])
-            outside, square = dask.persist(outside, square)
-            turn, coefficients = _thin(square.compute(), self.dtype)
-            V, apart = delayed(GraphCopy.step, nout=2)(
-                self.graph, self.F, inside, coefficients, relaxation
-            )
-            V, apart = dask.persist(V, apart)
-            square, distance = dask.compute(delayed(gram)(V), apart)
-            T = compression(square, distance, relaxation)
-            T = T.astype(self.dtype)
-            step = delayed(GraphCopy.turned)(self.graph, V, T)
-            self.graph = self._solved(step, penalties[1])
-            distances = delayed(GraphCopy.distances)(self.graph, step, apart)
-            turn, T = delayed(turn), delayed(T)  # once, not with every chunk's task
-            self.R = dask.persist(
-                *[
-                    delayed(_extended)(R, o, turn, T)
-                    for R, o in zip(self.R, outside, strict=True)
-                ]
-            )
-            moved.append(distances)
-        self._keep([part[0] for part in parts])
-        self.B = self.Q = []
-        self.U = self.A2 = None
-        return list(dask.compute(*moved)) if measure else []
-
-    def _solved(self, copy: Any, penalty: float) -> Any:
-        """The columns of V are solved for in as many tasks as there are chunks."""
-        count = len(self.tiles)
-        pieces = [
-            delayed(_solved)(self.laplacian, delayed(_share)(copy, i, count), penalty)
-            for i in range(count)
-        ]
-        return delayed(_joined)(copy, pieces)
-
-    def rescale(self, factors: list[float], penalties: tuple[float, ...]) -> None:
-        if self.graph is not None:
-            self.graph = delayed(GraphCopy.rescaled)(self.graph, factors[1])
-        self._keep(
-            [delayed(_rescaled)(tile, penalties[0], factors[0]) for tile in self.tiles]
-        )
-
-    # -- the certificate ---------------------------------------------------------------
-
-    def objective(self) -> Objective:
-        rank = delayed(_columns)(self.F)
-        loss = _sum([delayed(Iterates.distance)(tile, self.F) for tile in self.tiles])
-        right = _sum([delayed(gram)(delayed(_first)(q, rank)) for q in self._basis()])
-        rough = None
-        if self.graph is not None:
-            rough = delayed(_roughness)(self.laplacian, self.graph, self.F)
-        return Objective(*dask.compute(loss, delayed(gram)(self.F), right, rough))
-
-    def dual(self, penalties: tuple[float, ...], accuracy: float) -> Dual:
-        left = rough = common = None
-        if self.graph is not None:
-            left, rough = delayed(_graph_dual, nout=2)(self.laplacian, self.graph)
-            common = _sum([delayed(gram)(R) for R in self.R])
-        R = [None] * len(self.tiles) if self.graph is None else self.R
-        parts = [
-            delayed(_dual, nout=2)(tile, penalties[0], left, r)
-            for tile, r in zip(self.tiles, R, strict=True)
-        ]
-        D = [part[0] for part in parts]
-        linear = _sum([part[1] for part in parts])
-        n, p = self.shape
-        if n <= p:
-            square_of_D = _sum([delayed(_outer)(d) for d in D])
-        else:  # by rows: every entry moves once
-            D = list(dask.persist(*D))
-            edges = np.linspace(0, n, len(D) + 1).astype(int).tolist()
-            square_of_D = _sum(
-                [
-                    delayed(_gram_of)([delayed(_rows)(d, *ends) for d in D])
-                    for ends in pairwise(edges)
-                ]
-            )
-        linear, rough, common, K = dask.compute(linear, rough, common, square_of_D)
-        quadratic = error = 0.0
-        if rough is not None:
-            quadratic, error = rough.dual(common, p)
-        return Dual.rounded_up(linear, len(parts), quadratic, K, error, accuracy, n + p)
-
-    def mean_square(self) -> float:
-        return delayed(mean_square)(self.F).compute()
-
-    # -- the end -----------------------------------------------------------------------
-
-    def arrays(self) -> dict:
-        return {}
-
-    def answer(self) -> tuple[Any, None]:
-        """L as a Dask array."""
-        parts = [delayed(_low_rank)(tile, self.F) for tile in self.tiles]
-        n = self.shape[0]
-        pieces = [
-            da.from_delayed(part, (n, width), self.dtype)
-            for part, width in zip(parts, self.chunks, strict=True)
-        ]
-        return da.concatenate(pieces, axis=1).persist(), None
-
-    def factors(self, rank: int) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Scores (a Dask array), singular values and directions of L."""
-        Q, square = dask.compute(self._basis(), delayed(gram)(self.F))
-        Vt = np.vstack(Q)[:, :rank].T
-        s = np.sqrt(np.diag(square))
-        signs = column_signs(Vt.T)
-        scores = da.from_delayed(
-            delayed(np.multiply)(self.F, signs), (self.shape[0], rank), self.dtype
-        )
-        return scores.persist(), s.astype(self.dtype), Vt * signs[:, None]
+    def get(self, *values: Any) -> Sequence[Any]:
+        return dask.compute(*values)
 
 
-# -- tasks: pure functions of their arguments ------------------------------------------
+def _on_a_copy(method: Callable, tile: Tile, *args: Any) -> tuple[Tile, Any]:
+    """Change a copy of the tile; X, which is not changed, is shared."""
+    tile = copy(tile)
+    for name in ("V", "E", "mean"):
+        value = getattr(tile, name)
+        setattr(tile, name, None if value is None else value.copy())
+    returned = method(tile, *args)
+    return tile, returned
 
 
-@sizeof.register(Iterates)
+@sizeof.register(Tile)
 @sizeof.register(GraphCopy)
 def _bytes(thing) -> int:
     """So that the scheduler knows what it would move."""
@@ -496,194 +271,34 @@ def _bytes(thing) -> int:
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
 
-def _fork(tile: Iterates) -> Iterates:
-    """A panel that can be changed without changing the other; X is shared."""
-    other = Iterates.__new__(Iterates)
-    other.__dict__.update(tile.__dict__)
-    return other
-
-
-def _zero(tile: Iterates, penalty: float) -> Iterates:
-    tile = _fork(tile)
-    tile.zero(penalty)
-    return tile
-
-
-def _with_basis(tile: Iterates, Q: np.ndarray) -> Iterates:
-    tile = _fork(tile)
-    tile.Q, tile.Y = Q, tile.E @ Q
-    return tile
-
-
-def _advance(tile: Iterates, Q, F, penalty, relaxation, growth, measure):
-    tile = _fork(tile)
-    tile.V, tile.E, tile.Q, tile.F = tile.V.copy(), tile.E.copy(), Q, F
-    distances = tile.advance_loss(penalty, relaxation, growth, measure)
-    tile.F = F[:, :0]
-    return tile, distances
-
-
-def _rescaled(tile: Iterates, penalty: float, factor: float) -> Iterates:
-    tile = _fork(tile)
-    tile.V, tile.E = tile.V.copy(), tile.E.copy()
-    tile.reflect(penalty, factor)
-    tile.Y = tile.E @ tile.Q
-    return tile
-
-
-def _project(tile: Iterates, U, weight, pull, R) -> np.ndarray:
-    B = tile.project(U, weight)
-    return B if pull is None else B + pull @ R.T
-
-
-def _dual(tile: Iterates, penalty: float, left, R):
-    D, product = tile.dual_piece(np.s_[:, :], penalty)
-    if left is not None:
-        D += left @ R.T.astype(np.float64)
-    return D, product
-
-
-def _share(copy: GraphCopy, i: int, count: int) -> GraphCopy:
-    return replace(copy, G=copy.G[:, i::count], H=copy.H[:, i::count])
-
-
-def _solved(laplacian, copy: GraphCopy, penalty: float) -> np.ndarray:
-    return replace(copy, laplacian=laplacian).solved(penalty).H
-
-
-def _joined(copy: GraphCopy, pieces: list[np.ndarray]) -> GraphCopy:
-    H = np.empty_like(copy.H)
-    for i, piece in enumerate(pieces):
-        H[:, i :: len(pieces)] = piece
-    return replace(copy, H=H)
-
-
-def _roughness(laplacian, copy: GraphCopy, F: np.ndarray) -> np.ndarray:
-    return replace(copy, laplacian=laplacian).roughness(F)
-
-
-def _graph_dual(laplacian, copy: GraphCopy):
-    return replace(copy, laplacian=laplacian).dual()
-
-
-def _low_rank(tile: Iterates, F: np.ndarray) -> np.ndarray:
-    return F @ tile.Q[:, : F.shape[1]].T
-
-
-def _sketch(Y, weight, A2, common) -> np.ndarray:
-    Y = Y * Y.dtype.type(-2 * weight)
-    return Y if A2 is None else Y + A2 @ common
-
-
-def _random(p: int, k: int, seed: list[int], dtype) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal((p, k)).astype(dtype)
-
-
-def _times(A, B):
-    return A @ B
-
-
-def _transpose(A):
-    return A.T
-
-
-def _inner(A, B):
-    return A.T @ B
-
-
-def _outer(A):
-    A = A.astype(np.float64, copy=False)
-    return A @ A.T
-
-
-def _turned(B, right):
-    return B.T @ right
-
-
-def _beside(A, B):
-    return np.hstack([A, B])
-
-
-def _minus(A, R, coefficients):
-    return A - R @ coefficients
-
-
-def _inside(R, Q, F):
-    return R.T @ Q[:, : F.shape[1]]
-
-
-def _outside(R, Q, F, inside):
-    return Q[:, : F.shape[1]] - R @ inside
-
-
-def _outside_again(R, outside, again):
-    outside = outside - R @ again  # twice is enough
-    return outside, gram(outside)
-
-
-def _columns(F) -> int:
-    return F.shape[1]
-
-
-def _first(Q, rank):
-    return Q[:, :rank]
-
-
-def _extended(R, outside, turn, T):
-    return np.hstack([R, outside @ turn]) @ T
-
-
-def _total(terms):
-    return reduce(np.add, terms)
-
-
-def _total_distances(parts: list[Distances]) -> Distances:
-    return Distances(*(sum(column) for column in zip(*parts, strict=True)))
-
-
-def _thin(square: np.ndarray, dtype):
-    """T with orthonormal A T, and the coefficients of A in it, from A^T A.
-
-    Directions whose length is a rounding error of vectors of length one are dropped.
-    """
-    values, vectors = np.linalg.eigh(square)
-    kept = values > float(np.finfo(dtype).eps)
-    roots = np.sqrt(values[kept])
-    T = vectors[:, kept] / roots
-    return T.astype(dtype), (vectors[:, kept] * roots).T.astype(dtype)
-
-
-def _sum(terms: list) -> Any:
-    """The sum, as a tree: no task holds more than a few terms."""
-    while len(terms) > 1:
-        terms = [delayed(_total)(terms[i : i + 4]) for i in range(0, len(terms), 4)]
-    return terms[0]
-
-
-def _add(parts: list) -> Any:
-    return delayed(_total_distances)(parts)
-
-
-def _orthonormal(blocks: list) -> list:
-    """The same row-blocks of a tall matrix, with orthonormal columns."""
-    blocks = list(dask.persist(*blocks))
-    square = _sum([delayed(gram)(b) for b in blocks]).compute()
-    T = delayed(orthonormalizer(square, np.dtype(np.float64)))
-    return [delayed(_times_small)(b, T) for b in blocks]
-
-
-def _times_small(A, T):
-    return A @ T.astype(A.dtype)
-
-
-def _without(new: list, Q: list) -> list:
-    common = _sum([delayed(_inner)(q, z) for q, z in zip(Q, new, strict=True)])
-    return [delayed(_minus)(z, q, common) for q, z in zip(Q, new, strict=True)]
-
-
-def _rows(D, start: int, stop: int):
-    return D[start:stop]
-
-
-def _gram_of(pieces: list[np.ndarray]) -> np.ndarray:
-    return gram(np.hstack(pieces))
+def iterates_of(
+    X: Any, loss: Loss, gamma: float, laplacian: ShiftedLaplacian | None
+) -> FactoredIterates:
+    """Iterates with a tile for every chunk of columns."""
+    ends = np.cumsum([0, *X.chunks[1]]).tolist()
+    columns = [slice(*some) for some in pairwise(ends)]
+    tiles = dask.persist(
+        *[
+            delayed(Tile)(block, part(loss, (slice(None), some)))
+            for block, some in zip(X.to_delayed().ravel(), columns, strict=True)
+        ]
+    )
+    return FactoredIterates(
+        tiles,
+        X.chunks[1],
+        Dask(),
+        X.shape,
+        (X.dtype, X.dtype),
+        gamma,
+        laplacian,
+        share=1.0,
+    )
+
+
+def _array(tiles: Any, X: Any) -> Any:
+    """A Dask array from its tiles of columns."""
+    pieces = [
+        da.from_delayed(tile, (X.shape[0], width), X.dtype)
+        for tile, width in zip(tiles, X.chunks[1], strict=True)
+    ]
+    return da.concatenate(pieces, axis=1)

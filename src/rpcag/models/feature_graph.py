@@ -7,11 +7,12 @@ from scipy import sparse
 from sklearn.feature_extraction.image import grid_to_graph
 
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.typical import observed_share, typical_size
 from rpcag.models.checks import check_auto_or_number
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import hide, spread_of
 from rpcag.models.parts import ENTRIES, random_rows
-from rpcag.models.problem import clustering_gamma, observed_share, typical_size
+from rpcag.models.rules import clustering_gamma
 
 # Candidates for the weight, relative to the rule for clustering and to the mean degree.
 FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)

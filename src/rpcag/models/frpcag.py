@@ -9,6 +9,7 @@ import numpy as np
 
 from rpcag.linalg.rounding import from_unit, in_unit, row_sizes
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.typical import too_far_apart, typical_size
 from rpcag.models.base import largest_entry, power_of_two
 from rpcag.models.checks import (
     check_auto_or_number,
@@ -22,7 +23,7 @@ from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import spread_of
-from rpcag.models.problem import too_far_apart, typical_size
+from rpcag.linalg.typical import too_far_apart, typical_size
 from rpcag.models.progress import Monitor, tell
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas

@@ -18,8 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rpcag.linalg.svt import factorize
+from rpcag.linalg.typical import observed_share
 from rpcag.losses import L1, Huber
-from rpcag.models.problem import Problem, observed_share, theory_lam
+from rpcag.models.rules import theory_lam
+from rpcag.solvers.problem import Problem
 
 # Residuals beyond this many deviations are gross errors: 9 % of normal noise. A larger
 # limit makes S sparser, and L worse where many entries are wrong: mu has to grow.

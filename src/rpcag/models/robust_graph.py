@@ -6,10 +6,10 @@ from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.svt import factorize
-from rpcag.models.problem import Problem
 from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA, resolve_lam
 from rpcag.solvers.checkpoint import Checkpoint, Saved, array, number
+from rpcag.solvers.problem import Problem
 
 # Certified gap of Robust PCA. A smaller gap takes longer and hardly changes neighbors.
 GRAPH_TOL, GRAPH_MAX_ITER = 1e-2, 1000

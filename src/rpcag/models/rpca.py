@@ -14,6 +14,7 @@ from rpcag.graphs.inputs import is_dask
 from rpcag.graphs.laplacian import check_kind, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.typical import observed_share, typical_size
 from rpcag.losses import rescaled
 from rpcag.models.checks import (
     check_auto_or_number,
@@ -41,20 +42,15 @@ from rpcag.models.feature_graph import (
 from rpcag.models.graph import ModelGraph, as_builder, trial_adjacency
 from rpcag.models.hidden_entries import Spread, measure_spread
 from rpcag.models.parts import connected_rows, random_rows
-from rpcag.models.problem import (
-    Problem,
-    clustering_gamma,
-    observed_share,
-    theory_lam,
-    typical_size,
-)
 from rpcag.models.progress import Monitor, tell
+from rpcag.models.rules import clustering_gamma, theory_lam
 from rpcag.models.scaling import center_and_scale
 from rpcag.models.table import About
 from rpcag.models.trials import Build
 from rpcag.models.weights import Choice, choose
 from rpcag.solvers import Progress, Result
-from rpcag.solvers.admm import PENALTY
+from rpcag.solvers.penalties import ExactPenalties
+from rpcag.solvers.problem import Problem
 from rpcag.solvers.projection import Subspace, project
 
 # lam that goes with gamma="clustering", in units of the theory's: the more the graph
@@ -299,7 +295,7 @@ class RPCA(DecompositionModel):
             rescaled(stated.build(), float(scale)),
             curvature * float(scale),
             pull,
-            penalty=PENALTY * multiplier * float(scale) / self._spread,
+            penalty=ExactPenalties.FIRST * multiplier * float(scale) / self._spread,
         )
         self._warn_unfinished(unfinished)
         Z = Z if turn is None else (Z @ turn.T).astype(Z.dtype)

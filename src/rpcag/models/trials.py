@@ -11,21 +11,18 @@ from scipy import sparse
 
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import SingularValueThreshold
-from rpcag.losses import L1
-from rpcag.models.hidden_entries import hide, spread_of
-from rpcag.models.problem import (
-    FACTORED,
-    OFFSET,
-    Problem,
-    clustering_gamma,
+from rpcag.linalg.typical import (
     observed_share,
-    theory_lam,
     typical_center,
     typical_size,
     typical_spread,
 )
-from rpcag.models.problem import FAR as DISTANT
+from rpcag.losses import L1
+from rpcag.models.hidden_entries import hide, spread_of
+from rpcag.models.rules import clustering_gamma, theory_lam
 from rpcag.solvers import Progress
+from rpcag.solvers.problem import FACTORED, OFFSET, Problem
+from rpcag.solvers.problem import FAR as DISTANT
 
 # A trial ends when two iterations in a row change its squared error by less than the
 # share SETTLED, and after MOST iterations at the latest. It has FEWEST because the

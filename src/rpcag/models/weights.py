@@ -7,14 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from rpcag.linalg.typical import typical_size
 from rpcag.models.hidden_entries import hide
 from rpcag.models.parts import FEATURES, QUARTER, random_rows, some_of
-from rpcag.models.problem import (
-    FACTORED,
-    clustering_gamma,
-    theory_lam,
-    typical_size,
-)
+from rpcag.models.rules import clustering_gamma, theory_lam
 from rpcag.models.trials import (
     EXACT,
     FINER,
@@ -28,6 +24,7 @@ from rpcag.models.trials import (
     observed_part,
 )
 from rpcag.solvers import Progress
+from rpcag.solvers.problem import FACTORED
 
 # Candidates for lam, relative to the theory's. Larger ones act like the last.
 STEPS = (1.0, 2.0, 4.0, 8.0, 16.0)

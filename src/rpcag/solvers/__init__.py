@@ -1,7 +1,7 @@
-"""Algorithms: arrays and terms in, a `Result` out."""
+"""Algorithms: a problem in, a `Result` out."""
 
-from rpcag.solvers.admm import admm
-from rpcag.solvers.lowrank import lowrank
+from rpcag.solvers.loop import solve
+from rpcag.solvers.problem import Problem
 from rpcag.solvers.result import DualPoint, Progress, Result, State
 
-__all__ = ["DualPoint", "Progress", "Result", "State", "admm", "lowrank"]
+__all__ = ["DualPoint", "Problem", "Progress", "Result", "State", "solve"]

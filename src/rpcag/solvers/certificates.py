@@ -1,6 +1,7 @@
 """The certificates of a solve: the best bound, and when the next one is worth it."""
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -8,11 +9,45 @@ import numpy as np
 
 from rpcag.linalg.rounding import UNIT
 from rpcag.solvers.checkpoint import entries, flag, number, whole
-from rpcag.solvers.result import Progress
+from rpcag.solvers.result import DualPoint, Progress
 
+# A certificate costs as much as two iterations. Where every iteration measures the
+# residuals, they tell when the next is worth it: the gap falls as they do. The first is
+# due when the dual residual is below EARLY times the wanted gap: it is 0.4 to 2.5 times
+# the gap on images and digits. A larger value takes some in vain, a smaller one comes
+# late.
+EARLY = 2.0
+# Iterations after which there is one in any case, and the share of those done.
+LATEST, LATE = 30, 0.5
 # Below this multiple of the wanted gap a few iterations may do, also after a bound that
 # was no better than the last.
 NEAR = 5.0
+
+
+class Asked(NamedTuple):
+    """What a certificate is for."""
+
+    tol: float  # the wanted gap
+    n_iter: int
+    is_near: bool  # whether a better multiplier is worth its price
+    is_warm: bool  # whether the solve started where another ended
+
+
+class Bound(NamedTuple):
+    """A dual point D, which bounds the optimum: see `dual_value`."""
+
+    linear: float  # <D_1, X>
+    quadratic: float  # l*(D_1) and the smoothness of W on the graphs
+    norm: float  # proven to be at least ||D||_2
+    point: Callable[[float, bool], DualPoint]  # makes a multiple; whether it is the end
+
+    @property
+    def value(self) -> float:
+        return dual_value(self.linear, self.quadratic, self.norm)
+
+    @property
+    def scale(self) -> float:
+        return dual_scale(self.linear, self.quadratic, self.norm)
 
 
 class Gap(NamedTuple):
@@ -38,22 +73,11 @@ class Certificates:
         # share of those done.
         self.haste, self.longest = haste, longest
         self.bound = self.claim = 0.0  # every term is non-negative
-        self.slack = 0.0  # relative rounding of the objectives
         self.is_contradicted = False  # whether a bound was above an objective
         self.history: list[Progress] = []
         self.pace: list[Gap] = []
-
-    def enter(
-        self,
-        n_iter: int,
-        objective: float,
-        dual: tuple[float, float, float],
-        residuals: tuple[float, float],
-        rank: int | None,
-    ) -> Progress:
-        """Certify an objective by a dual point, given as (linear, quadratic, norm)."""
-        slack = self.slack * abs(float(objective))
-        return self.record(n_iter, objective, slack, dual_value(*dual), residuals, rank)
+        self.next_check = LATEST
+        self.seen: tuple[float, ...] = ()  # the residuals at the last certificate
 
     def record(
         self,
@@ -116,6 +140,26 @@ class Certificates:
         before = [p.gap for p in self.pace if p.n_iter <= now.n_iter - window]
         return bool(before) and now.gap > factor * before[-1]
 
+    def is_due(
+        self, n_iter: int, residuals: tuple[float, ...] | None, goal: float
+    ) -> bool:
+        """Whether to look now; residuals, where known, may promise a gap of `goal`."""
+        if n_iter >= self.next_check or residuals is None:
+            return n_iter >= self.next_check
+        if not (self.seen and self.pace):
+            return residuals[1] <= EARLY * goal
+        last = self.pace[-1]
+        if n_iter < last.n_iter + 2:
+            return False
+        pairs = zip(residuals, self.seen, strict=True)
+        falls = [now / before for now, before in pairs if before > 0]
+        return last.gap * math.sqrt(math.prod(falls)) <= goal
+
+    def measured(self, n_iter: int, residuals: tuple[float, ...] = ()) -> None:
+        """From now on residuals tell when the next certificate is due."""
+        self.seen = residuals
+        self.next_check = n_iter + max(LATEST, int(LATE * n_iter))
+
     def patience(self) -> int:
         """Iterations to wait: most of what the gap's decay says is still needed."""
         longest = max(3, int(self.longest * self.pace[-1].n_iter))
@@ -132,12 +176,17 @@ class Certificates:
     def numbers(self) -> dict:
         """To be saved; `recall` reads them."""
         pace = [list(entry) for entry in self.pace]
-        return {"claim": self.claim, "pace": pace, "is_warm": self.is_warm}
+        names = ("claim", "is_warm", "next_check", "seen")
+        return {name: getattr(self, name) for name in names} | {"pace": pace}
 
     def recall(self, numbers: dict) -> None:
         """Take over the numbers of a checkpoint; they prove nothing."""
         self.claim = number(numbers["claim"])
         self.is_warm = flag(numbers["is_warm"])
+        self.next_check = whole(numbers["next_check"])
+        self.seen = tuple(number(residual) for residual in entries(numbers["seen"]))
+        if len(self.seen) not in (0, 2):
+            raise ValueError(f"there are {len(self.seen)} residuals")
         self.pace = [Gap(whole(i), number(gap)) for i, gap in entries(numbers["pace"])]
         if any(a.n_iter >= b.n_iter for a, b in pairwise(self.pace)):
             raise ValueError("the iterations do not increase")

@@ -22,8 +22,10 @@ precision, and from W without its part in N, whose rounding gamma would multiply
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -34,6 +36,9 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import is_below
 from rpcag.linalg.threads import in_shares
 from rpcag.losses import Loss, nearest, part
+from rpcag.solvers.certificates import Asked
+from rpcag.solvers.executor import Executor
+from rpcag.solvers.executor import total as sum_of
 
 # Samples up to which the eigenvalues of their square are cheap.
 LARGEST = 500
@@ -50,11 +55,10 @@ MARGIN = 1e-4
 # Entries of a piece of D, and the size of X over that of all squares, one per thread.
 PIECE, WIDE = 2**17, 4
 
-At = Callable[[slice], np.ndarray]  # some columns of an array
 
-
-class Square(NamedTuple):
-    """What norm and value of a dual point D are made of."""
+@dataclass(frozen=True)
+class Square:
+    """What norm and value of a dual point D are made of; sums over columns."""
 
     K: np.ndarray  # D D^T
     along: np.ndarray  # D W^T
@@ -62,33 +66,130 @@ class Square(NamedTuple):
     quadratic: np.ndarray  # gamma tr(W^T Phi W) + l*(D_1), likewise
     size: float  # ||W||_F^2
 
+    def __add__(self, other: "Square") -> "Square":
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Square(*(a + b for a, b in pairs))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some columns of X, of a multiplier, and of the copy of L that the graph has."""
+
+    X: np.ndarray  # NaN where missing
+    loss: Loss  # a sum over entries
+    D_1: Callable[[slice], np.ndarray]  # gives some of them
+    W: Callable[[slice], np.ndarray]
+
+    @classmethod
+    def of_tile(cls, tile: Any, penalty: float, copy: Any, R: np.ndarray) -> "Columns":
+        H, R = copy.smooth, R.astype(np.float64)
+        return cls(
+            tile.X,
+            tile.loss,
+            lambda at: tile.dual_piece(np.s_[:, at], penalty)[0],
+            lambda at: H @ R[at].T,
+        )
+
+    def pieces(self) -> list[slice]:
+        return column_blocks(self.X.shape, PIECE, most=self.X.shape[1])
+
+    def inside(self, at: slice, N: np.ndarray, excess) -> np.ndarray:
+        """Some of D_1, in the dual ball, moved so that N^T D_1 loses its excess.
+
+        From bounds only one way is free, so that a first step tells in every column how
+        much longer the second has to be.
+        """
+        missing = np.isnan(self.X[:, at])
+        loss = part(self.loss, (slice(None), at))
+        D = self.D_1(at).astype(np.float64)
+        D[missing] = 0
+        D = nearest(loss, D)
+        if excess is None:
+            return D
+        excess = excess[:, at]
+        step = N @ excess
+        step[missing] = 0
+        moved = nearest(loss, D - step) - D
+        wanted = np.einsum("ij,ij->j", excess, excess)
+        got = -np.einsum("ij,ij->j", moved, step)
+        longer = np.ones_like(wanted)
+        np.divide(wanted, got, out=longer, where=got > 0.1 * wanted)
+        return nearest(loss, D - longer * step)
+
+    def copy(self, at: slice, N: np.ndarray) -> np.ndarray:
+        """Some of W, without its part in N."""
+        w = self.W(at).astype(np.float64)
+        w -= N @ (N.T @ w)
+        return w
+
+    def null_sums(self, N: np.ndarray) -> np.ndarray:
+        """C = N^T D_1."""
+        return np.hstack([N.T @ self.inside(at, N, None) for at in self.pieces()])
+
+    def square(
+        self, laplacian: ShiftedLaplacian, gamma: float, N: np.ndarray, excess
+    ) -> Square:
+        n, p = self.X.shape
+        Phi = laplacian.laplacian
+
+        def square(share: Sequence[slice]) -> Square:
+            """Of some columns."""
+            K, along = np.zeros((n, n)), np.zeros((n, n))
+            linear, quadratic, size = np.zeros(2), np.zeros(2), 0.0
+            for at in share:
+                D = self.inside(at, N, excess)
+                linear += total(D * np.nan_to_num(self.X[:, at]))
+                quadratic += total(part(self.loss, (slice(None), at)).conjugate(D))
+                w = self.copy(at, N)
+                graph = np.asarray(Phi @ w)
+                graph *= 2 * gamma
+                quadratic += total(w * graph) / 2
+                size += float(np.vdot(w, w))
+                D += graph
+                K += D @ D.T
+                along += D @ w.T
+            return Square(K, along, linear, quadratic, size)
+
+        most = max(1, p // (WIDE * n))
+        return reduce(add, in_shares(square, self.pieces(), 3 * n * n * p, most))
+
+    def point(self, laplacian, gamma, N, excess, step, scale: float):
+        """-scale D_1 and scale W of the completed point."""
+        shrunk, U, c, V = step
+        better, smooth = np.empty(self.X.shape), np.empty(self.X.shape)
+        for at in self.pieces():
+            D, w = self.inside(at, N, excess), self.copy(at, N)
+            whole = D + 2 * gamma * np.asarray(laplacian.laplacian @ w)
+            w -= V @ (c[:, None] * (U.T @ whole)) / (2 * gamma)
+            better[:, at], smooth[:, at] = -scale * shrunk * D, scale * shrunk * w
+        return better, smooth
+
 
 class DualCompletion:
-    """Of the dual points of one problem.
+    """Of the dual points of one problem, whose columns are in tiles.
 
     Parameters
     ----------
-    X : ndarray of shape (n, p), NaN where missing
-    loss : Loss
-        A sum over entries.
+    shape : tuple of int
+        Of X.
     gamma : float
     laplacian : ShiftedLaplacian
     """
 
     def __init__(
-        self, X: np.ndarray, loss: Loss, gamma: float, laplacian: ShiftedLaplacian
+        self, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
     ) -> None:
-        self.X, self.loss, self.gamma = X, loss, gamma
-        self.step: tuple = ()  # what `point` needs of the last call
-        self.laplacian = laplacian
+        self.shape, self.gamma, self.laplacian = shape, gamma, laplacian
+        self.excess: list[Any] = []  # of the last call, for `point`
+        self.step: tuple = ()
 
     @staticmethod
     def suits(laplacian: ShiftedLaplacian) -> bool:
         return laplacian.method == "inverse" and laplacian.size <= LARGEST
 
-    def is_due(self, n_iter: int, is_warm: bool, norm: float) -> bool:
-        n, p = self.X.shape
-        near = is_warm or n_iter > AFTER * max(1, n / p)
+    def is_due(self, asked: Asked, norm: float) -> bool:
+        n, p = self.shape
+        near = asked.is_warm or asked.n_iter > AFTER * max(1, n / p)
         return near and 1 < norm <= LIMIT
 
     @cached_property
@@ -104,90 +205,29 @@ class DualCompletion:
         above = values > NULL * values[-1]
         return (vectors[:, above] / values[above]) @ vectors[:, above].T
 
-    def __call__(self, D_1: At, W: At, accuracy: float) -> tuple[float, float, float]:
-        """Linear, quadratic and norm of a better point, from any D_1 and W."""
-        excess = self.excess(D_1)
-        found = self.relieved(self.square(D_1, W, excess), accuracy)
-        self.step = (excess, *self.step)
-        return found
+    def __call__(
+        self, run: Executor, columns: Sequence[Any], laplacian: Any, accuracy: float
+    ) -> tuple[float, float, float]:
+        """Linear, quadratic and norm of a better point, from any `Columns`."""
+        C = run.get(*[run.call(Columns.null_sums, c, self.null) for c in columns])
+        self.excess = _excess(C)
+        given = laplacian, self.gamma, self.null
+        squares = [
+            run.call(Columns.square, c, *given, excess)
+            for c, excess in zip(columns, self.excess, strict=True)
+        ]
+        (square,) = run.get(sum_of(run, squares))
+        return self.relieved(square, accuracy)
 
-    def point(self, D_1: At, W: At) -> tuple[np.ndarray, np.ndarray]:
-        """D_1 and W of the point that the last call was about, given its arguments."""
-        excess, scale, U, c, V = self.step
-        shape, N, Phi = self.X.shape, self.null, self.laplacian.laplacian
-        better, smooth = np.empty(shape), np.empty(shape)
-        for at in column_blocks(shape, PIECE, most=shape[1]):
-            D = self._inside(D_1, at)
-            if excess is not None:
-                D = self._balanced(D, at, excess[:, at])
-            w = W(at).astype(np.float64)
-            w -= N @ (N.T @ w)
-            whole = D + 2 * self.gamma * np.asarray(Phi @ w)
-            w -= V @ (c[:, None] * (U.T @ whole)) / (2 * self.gamma)
-            better[:, at], smooth[:, at] = scale * D, scale * w
-        return better, smooth
-
-    def excess(self, D_1: At) -> np.ndarray | None:
-        """What of C is above one."""
-        columns = column_blocks(self.X.shape, PIECE, most=self.X.shape[1])
-        C = np.hstack([self.null.T @ self._inside(D_1, at) for at in columns])
-        if not C.size:
-            return None
-        left, sizes, right = np.linalg.svd(C, full_matrices=False)
-        above = np.maximum(sizes - (1 - MARGIN), 0)
-        return (left * above) @ right if above.any() else None
-
-    def square(self, D_1: At, W: At, excess: np.ndarray | None) -> Square:
-        n, p = self.X.shape
-        N, Phi = self.null, self.laplacian.laplacian
-
-        def square(share: Sequence[slice]) -> Square:
-            """Of some columns."""
-            K, along = np.zeros((n, n)), np.zeros((n, n))
-            linear, quadratic, size = np.zeros(2), np.zeros(2), 0.0
-            for at in share:
-                D = self._inside(D_1, at)
-                if excess is not None:
-                    D = self._balanced(D, at, excess[:, at])
-                linear += total(D * np.nan_to_num(self.X[:, at]))
-                quadratic += total(part(self.loss, (slice(None), at)).conjugate(D))
-                w = W(at).astype(np.float64)
-                w -= N @ (N.T @ w)
-                graph = np.asarray(Phi @ w)
-                graph *= 2 * self.gamma
-                quadratic += total(w * graph) / 2
-                size += float(np.vdot(w, w))
-                D += graph
-                K += D @ D.T
-                along += D @ w.T
-            return Square(K, along, linear, quadratic, size)
-
-        columns = column_blocks(self.X.shape, PIECE, most=p)
-        most = max(1, p // (WIDE * n))
-        found = in_shares(square, columns, 3 * n * n * p, most)
-        return Square(*(sum(parts) for parts in zip(*found, strict=True)))
-
-    def _inside(self, D_1: At, at: slice) -> np.ndarray:
-        """Some of D_1, in the dual ball."""
-        piece = D_1(at).astype(np.float64)
-        piece[np.isnan(self.X[:, at])] = 0
-        return nearest(part(self.loss, (slice(None), at)), piece)
-
-    def _balanced(self, D_1: np.ndarray, at: slice, excess: np.ndarray) -> np.ndarray:
-        """Some of D_1 moved so that C loses its excess, or most of it.
-
-        From bounds only one way is free, so that a first step tells in every column how
-        much longer the second has to be.
-        """
-        step = self.null @ excess
-        step[np.isnan(self.X[:, at])] = 0
-        loss = part(self.loss, (slice(None), at))
-        moved = nearest(loss, D_1 - step) - D_1
-        wanted = np.einsum("ij,ij->j", excess, excess)
-        got = -np.einsum("ij,ij->j", moved, step)
-        longer = np.ones_like(wanted)
-        np.divide(wanted, got, out=longer, where=got > 0.1 * wanted)
-        return nearest(loss, D_1 - longer * step)
+    def point(
+        self, run: Executor, columns: Sequence[Any], laplacian: Any, scale: float
+    ) -> list[tuple[Any, Any]]:
+        """-scale D_1 and scale W of what the last call was about, given its columns."""
+        given = laplacian, self.gamma, self.null
+        return [
+            run.call(Columns.point, c, *given, excess, self.step, scale, n=2)
+            for c, excess in zip(columns, self.excess, strict=True)
+        ]
 
     def relieved(self, square: Square, accuracy: float) -> tuple[float, float, float]:
         """Linear, quadratic and norm after the relief, rounded up.
@@ -196,7 +236,7 @@ class DualCompletion:
         is V diag(c) U^T D / (2 gamma) with V = Phi^+ U. Then D changes by Phi V diag(c)
         U^T D. This holds for the rounded U and V too.
         """
-        n, p = self.X.shape
+        n, p = self.shape
         K, along = square.K, square.along
         count = -(-p // (PIECE // n or 1)) + 1
         c_Phi = self.laplacian.error
@@ -255,3 +295,17 @@ def _norm(square: np.ndarray, accuracy: float) -> float:
     if is_below(square, above**2):
         return above**2
     return math.sqrt(max(np.linalg.eigvalsh(square)[-1], 1.0)) * above
+
+
+def _excess(C: Sequence[np.ndarray]) -> list[np.ndarray | None]:
+    """What of C, in tiles of columns, is above one."""
+    whole = np.hstack(C)
+    none: list[np.ndarray | None] = [None] * len(C)
+    if not whole.size:
+        return none
+    left, sizes, right = np.linalg.svd(whole, full_matrices=False)
+    above = np.maximum(sizes - (1 - MARGIN), 0)
+    if not above.any():
+        return none
+    ends = np.cumsum([part.shape[1] for part in C])[:-1]
+    return list(np.split((left * above) @ right, ends, axis=1))

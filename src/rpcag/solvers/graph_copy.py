@@ -7,7 +7,6 @@ import numpy as np
 
 from rpcag.linalg.rounding import PAIRWISE, UNIT
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.solvers.result import Distances
 
 # Share of a step that the compression may lose.
 TAIL = 0.1
@@ -52,7 +51,6 @@ class GraphCopy:
     its row space, and V has numerically the rank of a few of them.
     """
 
-    laplacian: ShiftedLaplacian | None  # None where only V and W matter
     gamma: float
     G: np.ndarray
     H: np.ndarray
@@ -66,29 +64,21 @@ class GraphCopy:
         """Coefficients of weight (2 W - V), what the singular value step sees."""
         return self.dtype.type(weight) * (2 * self.H - self.G)
 
-    def solved(self, penalty: float) -> "GraphCopy":
-        """W from V: (I + 2 gamma / r Phi) W = V."""
-        assert self.laplacian is not None
-        H = self.H.copy()
-        shift = 2 * self.gamma / penalty
-        self.laplacian.solve(shift, self.G, H, reduction=REDUCTION)
-        return replace(self, H=H)
+    def solution(
+        self, laplacian: ShiftedLaplacian, penalty: float, share: slice
+    ) -> np.ndarray:
+        """Some columns of H, from V: (I + 2 gamma / r Phi) W = V."""
+        H = self.H[:, share].copy()
+        G = np.ascontiguousarray(self.G[:, share])
+        laplacian.solve(2 * self.gamma / penalty, G, H, reduction=REDUCTION)
+        return H
 
-    def advance(
-        self,
-        F: np.ndarray,
-        inside: np.ndarray,
-        outside: np.ndarray,
-        penalty: float,
-        relaxation: float,
-    ) -> tuple["GraphCopy", np.ndarray, Distances]:
-        """V += relaxation (L - W), then W; also the change of basis, and how far."""
-        V, apart = self.step(F, inside, outside, relaxation)
-        double = V.astype(np.float64, copy=False)
-        T = compression(double.T @ double, apart, relaxation)
-        moved = self.turned(V, T)
-        new = moved.solved(penalty)
-        return new, T, new.distances(moved, apart)
+    def joined(self, shares: list[np.ndarray]) -> "GraphCopy":
+        """With the H of which all `solution` are given, in turn."""
+        H = np.empty_like(self.H)
+        for i, piece in enumerate(shares):
+            H[:, i :: len(shares)] = piece
+        return replace(self, H=H)
 
     def step(
         self, F: np.ndarray, inside: np.ndarray, outside: np.ndarray, relaxation: float
@@ -113,49 +103,41 @@ class GraphCopy:
         return replace(self, G=V @ T, H=self.H @ old, mean=mean)
 
     def averaged(self, share: float) -> "GraphCopy":
-        """With H as a share of the mean; all of it where there is none yet."""
-        if self.mean is None:
-            return replace(self, mean=self.H)
+        """With H as a share of the mean, all of it where there is none yet."""
+        if share == 0 or self.mean is None:
+            return replace(self, mean=self.H if share else None)
         return replace(
             self, mean=self.mean + self.dtype.type(share) * (self.H - self.mean)
         )
 
-    def distances(self, before: "GraphCopy", apart: float) -> Distances:
+    def distances(self, before: "GraphCopy", apart: float) -> np.ndarray:
+        """What `Distances` is made of."""
         U, change = self.G - self.H, self.H - before.H
-        return Distances(
-            apart,
-            float(np.vdot(change, change)),
-            float(np.vdot(self.H, self.H)),
-            float(np.vdot(U, U)),
-        )
+        squares = [float(np.vdot(A, A)) for A in (change, self.H, U)]
+        return np.array([apart, *squares])
 
     def rescaled(self, factor: float) -> "GraphCopy":
         """The same r U after the penalty was multiplied by `factor`."""
         return replace(self, G=self.H + (self.G - self.H) / self.dtype.type(factor))
-
-    def astype(self, dtype) -> "GraphCopy":
-        return replace(self, G=self.G.astype(dtype), H=self.H.astype(dtype))
 
     @property
     def smooth(self) -> np.ndarray:
         """Coefficients of the W that certifies."""
         return (self.H if self.mean is None else self.mean).astype(np.float64)
 
-    def dual(self) -> tuple[np.ndarray, "Roughness"]:
+    def dual(self, laplacian: ShiftedLaplacian) -> tuple[np.ndarray, "Roughness"]:
         """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""
-        assert self.laplacian is not None
-        H = self.laplacian.without_null(self.smooth)
-        rough = self.gamma * (self.laplacian.laplacian @ H)
+        H = laplacian.without_null(self.smooth)
+        rough = self.gamma * (laplacian.laplacian @ H)
         size = float(np.linalg.norm(H))
         moved = float(np.linalg.norm(rough))
-        lost = self.gamma * self.laplacian.error * size
+        lost = self.gamma * laplacian.error * size
         return 2 * rough, Roughness(H.T @ rough, len(H), size, moved, lost)
 
-    def roughness(self, F: np.ndarray) -> np.ndarray:
+    def roughness(self, laplacian: ShiftedLaplacian, F: np.ndarray) -> np.ndarray:
         """gamma F^T Phi F."""
-        assert self.laplacian is not None
-        F = self.laplacian.without_null(F.astype(np.float64))
-        return self.gamma * (F.T @ (self.laplacian.laplacian @ F))
+        F = laplacian.without_null(F.astype(np.float64))
+        return self.gamma * (F.T @ (laplacian.laplacian @ F))
 
 
 def compression(square: np.ndarray, apart: float, relaxation: float) -> np.ndarray:
@@ -164,11 +146,3 @@ def compression(square: np.ndarray, apart: float, relaxation: float) -> np.ndarr
     lost = np.cumsum(np.maximum(squares, 0))
     drop = int(np.searchsorted(lost, (TAIL * relaxation) ** 2 * apart, "right"))
     return T[:, min(drop, len(T) - 1) :]
-
-
-def no_copy(
-    laplacian: ShiftedLaplacian | None, gamma: float, n: int, dtype
-) -> GraphCopy:
-    """V = W = 0."""
-    none = np.empty((n, 0), dtype)
-    return GraphCopy(laplacian, gamma, none, none)

@@ -1,7 +1,7 @@
 """What a solver tells while it runs and when it ends."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -62,8 +62,8 @@ class State:
     arrays: dict[str, np.ndarray]
     penalties: tuple[float, ...]
     ratio: float  # the unit of the penalties
-    factored: bool  # of `lowrank`, not of `admm`
-    rank: int | None = None  # of L, after `admm`
+    kind: str  # of iterates: "factored" or "exact"
+    rank: int | None = None  # of L
 
     @classmethod
     def of_copies(
@@ -74,22 +74,23 @@ class State:
         ratio: float,
         rank: int | None = None,
     ) -> "State":
-        """That of `admm`: the copies of L and their scaled multipliers."""
+        """Of exact iterates: the copies of L and their scaled multipliers."""
         arrays = {f"copy {i}": P for i, P in enumerate(copies)}
         arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
-        return cls(arrays, penalties, ratio, factored=False, rank=rank)
+        return cls(arrays, penalties, ratio, "exact", rank)
 
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """What `of_copies` was given."""
+        count = len(self.arrays) // 2
         copies, multipliers = (
-            [self.arrays[f"{kind} {i}"] for i in range(self.n_copies)]
+            [self.arrays[f"{kind} {i}"] for i in range(count)]
             for kind in ("copy", "multiplier")
         )
         return copies, multipliers
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.arrays["V" if self.factored else "copy 0"].shape
+        return self.arrays["V" if self.kind == "factored" else "copy 0"].shape
 
     @property
     def n_copies(self) -> int:
@@ -129,7 +130,9 @@ class Result:
         Of the last certificate, up to rounding to the precision of the iterates. Its
         bound is `lower_bound`, unless an earlier certificate was better.
     solver : str
-        Which loops ran.
+        Which iterates were used: "factored", "exact", or one after the other.
+    seconds : dict
+        Wall-clock time of every phase of the solve.
     """
 
     x: np.ndarray
@@ -146,3 +149,4 @@ class Result:
     state: State | None
     dual: DualPoint | None = None
     solver: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)

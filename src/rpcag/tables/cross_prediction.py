@@ -7,7 +7,7 @@ import numpy as np
 
 from rpcag.models import RPCAG
 from rpcag.models.hidden_entries import SEED
-from rpcag.models.problem import theory_lam
+from rpcag.models.rules import theory_lam
 from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 

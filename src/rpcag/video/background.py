@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from rpcag.linalg.threads import in_shares, one_blas_thread_each
 from rpcag.models import FRPCAG, RPCA, RPCAG
 from rpcag.models.feature_graph import pixel_graph
-from rpcag.models.problem import theory_lam
+from rpcag.models.rules import theory_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
 from rpcag.video.masks import MaskEstimate, MaskRule

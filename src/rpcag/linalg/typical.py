@@ -1,0 +1,86 @@
+"""Typical size, center and spread of the entries of X, from a sample of them."""
+
+import math
+
+import numpy as np
+
+from rpcag.linalg.blocks import row_blocks
+
+# Entries from which a typical size is estimated. More take time and change little.
+SAMPLE = 2**18
+# Limits on typical sizes, so that their inverses do not overflow or underflow.
+MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
+
+
+def observed_share(X: np.ndarray) -> float:
+    """Of the entries that are not NaN."""
+    missing = sum(int(np.isnan(X[rows]).sum()) for rows in row_blocks(X.shape))
+    return 1 - missing / X.size
+
+
+def typical_size(X: np.ndarray) -> float:
+    """Median size of the entries that are neither missing nor zero, as a deviation.
+
+    0.6745 is the median of |x| for a standard normal x, so standardized data have a
+    size of about one. Unlike a mean it does not move with gross errors.
+    """
+    sizes = np.abs(X[(X != 0) & ~np.isnan(X)])
+    if sizes.size == 0:
+        return 1.0
+    with np.errstate(over="ignore"):
+        size = float(np.median(sizes))
+    if not math.isfinite(size):  # the mean of the two middle ones overflowed
+        size = float(sizes.max())
+    # Limited, because 1 / size is needed too.
+    return min(max(size / 0.6745, MIN_SIZE), MAX_SIZE)
+
+
+class TooFarApart(ValueError):
+    """One entry is so large that the others vanish beside it."""
+
+
+def too_far_apart(typical: float, largest: float) -> TooFarApart:
+    return TooFarApart(
+        f"X mixes values too far apart to be handled: the typical size is "
+        f"{typical:.3g}, the largest {largest:.3g}; correct the largest, or mark it "
+        "as missing by NaN"
+    )
+
+
+def thinned(X: np.ndarray) -> np.ndarray:
+    """At most SAMPLE entries from everywhere: enough for the first penalties."""
+    step = math.ceil(X.size / SAMPLE)
+    while math.gcd(step, X.shape[1]) > 1:  # else always the same features
+        step += 1
+    some = X.reshape(-1)[::step]
+    return some if np.any(np.abs(some) > 0) else X
+
+
+def typical_center(X: np.ndarray) -> np.ndarray:
+    """The median of every feature, from at most a hundred rows; zero where unseen."""
+    rows = some_rows(X)
+    # Half of them first: the sum of the two middle ones may overflow.
+    if not np.isnan(rows).any():
+        return 2 * np.median(rows / 2, axis=0)
+    center = np.zeros(X.shape[1], X.dtype)
+    seen = ~np.isnan(rows).all(axis=0)
+    center[seen] = 2 * np.nanmedian(rows[:, seen] / 2, axis=0)
+    return center
+
+
+def typical_spread(
+    X: np.ndarray, size: float, center: np.ndarray, least: float = 1e-3
+) -> float:
+    """Typical size of the distance of an entry from the median of its feature.
+
+    From the rows that gave the medians: it only sets the first penalties. `size` is
+    that of the entries themselves; the result is at least `least` times that.
+    """
+    distances = some_rows(X) - center
+    if not np.any(np.abs(distances) > 0):
+        return size
+    return float(np.clip(typical_size(thinned(distances)), least * size, size))
+
+
+def some_rows(X: np.ndarray) -> np.ndarray:
+    return X[:: max(1, len(X) // 64)]

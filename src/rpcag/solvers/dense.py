@@ -1,0 +1,319 @@
+"""Iterates whose L may have any rank: full matrices, and exact singular values."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rpcag.linalg.blocks import BLOCK, blocks
+from rpcag.solvers.certificates import Asked, Bound
+from rpcag.solvers.checkpoint import array, flag
+from rpcag.solvers.dual_completion import Columns, DualCompletion
+from rpcag.solvers.executor import Local
+from rpcag.solvers.penalties import RELAXATION
+from rpcag.solvers.result import Distances, DualPoint, State
+from rpcag.terms import NuclearNorm
+
+
+class DenseIterates:
+    """Copies P_i of L with scaled multipliers U_i, one for every term but the norm.
+
+    In single precision to begin with if `rounded`; `terms` and certificates are in the
+    precision of the data. The first term is the loss.
+    """
+
+    kind = "exact"
+    is_high = False
+
+    def __init__(
+        self,
+        terms: Sequence[Any],
+        shape: tuple[int, int],
+        dtype: Any = np.float64,
+        *,
+        rounded: Sequence[Any] | None = None,
+        first: np.ndarray | None = None,
+        completion: DualCompletion | None = None,
+    ) -> None:
+        self.exact_terms, self.shape = terms, shape
+        self.final_dtype = np.dtype(dtype)
+        self.is_rounded = rounded is not None
+        self.dtype = np.dtype(np.float32) if rounded is not None else self.final_dtype
+        self.terms = rounded or terms
+        self.norm = NuclearNorm(rough=self.is_rounded)
+        self.first = None if first is None else first.astype(self.dtype, copy=False)
+        self.completion = completion
+        self.n_copies = len(terms)
+        self.L = np.zeros(shape, self.dtype)
+        self.work = np.empty(shape, self.dtype)
+        self.size = 0.0  # ||L||^2
+        self.copies: list[np.ndarray] = []
+        self.multipliers: list[np.ndarray] = []
+        self._settled: np.ndarray | None = None
+        self._repaired: np.ndarray | None = None  # multiplier of the loss
+
+    @property
+    def rank(self) -> int:
+        return self.norm.rank
+
+    def mean_square(self) -> float:
+        """||column means of L||^2."""
+        return float(np.sum(self.L.mean(axis=0) ** 2))
+
+    def begin(self, penalties: Sequence[float]) -> None:
+        """All copies at `first`, or at zero; no multipliers."""
+        self.multipliers = [np.zeros(self.shape, self.dtype) for _ in self.terms]
+        if self.first is None:
+            self.copies = [np.zeros_like(U) for U in self.multipliers]
+        else:
+            self.copies = [self.first.copy() for _ in self.terms]
+
+    def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
+        """Go on from a solve of the same X: the U_i are kept.
+
+        The penalties follow their unit, which is lam: so do the multipliers r_i U_i,
+        most of which are at -lam or lam or held by those.
+        """
+        self.copies, self.multipliers = (
+            [np.array(A, self.dtype) for A in arrays] for arrays in start.copies()
+        )
+
+    # -- one iteration -----------------------------------------------------------------
+
+    def threshold(
+        self, penalties: Sequence[float], is_still: bool = False, seed: int = 0
+    ) -> None:
+        """L, by singular values as exact as the precision."""
+        self._repaired = None  # as large as X
+        self._settled = None
+        _average(self.copies, self.multipliers, penalties, self.L)
+        self.norm.prox_in_place(self.L, 1 / sum(penalties), scratch=self.work)
+
+    def advance(
+        self,
+        penalties: Sequence[float],
+        relaxation: float,
+        growth: float = 1.0,
+        measure: bool = True,
+        average: bool = False,
+    ) -> list[Distances]:
+        """V_i = c L + (1 - c) P_i + U_i, then P_i = prox(V_i) and U_i = V_i - P_i."""
+        distances = []
+        for i, term in enumerate(self.terms):
+            P, U = self.copies[i], self.multipliers[i]
+            _relax(U, self.L, P, relaxation)
+            if getattr(term, "iterative", False):
+                np.copyto(self.work, P)  # a first guess for its prox
+            term.prox(U, 1 / penalties[i], self.work)
+            moved, self.size = _finish(U, self.L, P, self.work)
+            distances.append(moved)
+            self.copies[i], self.work = self.work, P
+        return distances
+
+    def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
+        """Multiply penalties by factors; the multipliers r U stay."""
+        for U, factor in zip(self.multipliers, factors, strict=True):
+            if factor != 1.0:
+                U /= factor
+
+    def travelled(self) -> float:
+        """How far L is from where the copies began."""
+        if self.first is None:
+            return float(np.linalg.norm(self.L))
+        pairs = blocks(self.L, self.first)
+        return sum(float(np.vdot(a - b, a - b)) for a, b in pairs) ** 0.5
+
+    # -- the certificate ---------------------------------------------------------------
+
+    def objective(self) -> float:
+        L = self.L if self._settled is None else self._settled
+        terms = sum(float(term.value(L)) for term in self.exact_terms)
+        return self.norm.value_at_prox() + terms
+
+    def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
+        """Dual points: the repaired multipliers, then the completed ones."""
+        sums = self.dual(penalties)
+        point = partial(self._dual_point, penalties, self._repaired)
+        yield Bound(*sums, point)
+        if self.completion is None or not self.completion.is_due(asked, sums[2]):
+            return
+        (_, W), (U, _) = self.copies, self.multipliers
+        loss = self.exact_terms[0]
+        columns = Columns(
+            loss.X,
+            loss.loss,
+            lambda at: np.multiply(U[:, at], penalties[0], dtype=np.float64),
+            lambda at: W[:, at],
+        )
+        completion = self.completion
+        accuracy = max(asked.tol, 1e-12) / 50
+        sums = completion(Local(), [columns], completion.laplacian, accuracy)
+        yield Bound(*sums, partial(self._completed_point, columns))
+
+    def dual(self, penalties: Sequence[float]) -> tuple[float, float, float]:
+        """Linear, quadratic and norm of a dual point.
+
+        What is too much for the spectral norm is subtracted from the multiplier of the
+        loss, and the rest made feasible again. One such round of alternating
+        projections leaves less to be lost by scaling than several iterations.
+        """
+        self._repaired = None
+        total = np.zeros(self.shape, self.final_dtype)
+        parts = [self._add_dual(i, penalties[i], total) for i in range(self.n_copies)]
+        excess = self.norm.excess(total.astype(self.dtype, copy=False))
+        if excess is not None:
+            total.fill(0)
+            np.subtract(penalties[0] * self.multipliers[0], excess, out=excess)
+            self._repaired = excess
+            parts = [self.exact_terms[0].add_dual(self.copies[0], excess, total)]
+            rest = range(1, self.n_copies)
+            parts += [self._add_dual(i, penalties[i], total) for i in rest]
+        linear, quadratic, error = (sum(each) for each in zip(*parts, strict=True))
+        # Exactly: many singular values are near to one, where Lanczos takes long.
+        return linear, quadratic, self.norm.dual_norm(total) + error
+
+    def _add_dual(self, i: int, penalty: float, total: np.ndarray):
+        U = self.multipliers[i]
+        U *= penalty  # the multiplier itself, for the time of the call
+        parts = self.exact_terms[i].add_dual(self.copies[i], U, total)
+        U /= penalty
+        return parts
+
+    def _dual_point(self, penalties, repaired, scale: float, at_the_end: bool):
+        Y = self.multipliers[0] * penalties[0] if repaired is None else repaired
+        D = np.zeros(self.shape, self.final_dtype)
+        self.exact_terms[0].add_dual(self.copies[0], Y, D)
+        D *= -scale
+        others = zip(self.exact_terms[1:], self.copies[1:], strict=True)
+        graphs = {term.axis: copy * scale for term, copy in others}
+        return DualPoint(D, graphs.get(0), graphs.get(1))
+
+    def _completed_point(self, columns, scale: float, at_the_end: bool) -> DualPoint:
+        completion = self.completion
+        assert completion is not None
+        given = Local(), [columns], completion.laplacian, scale
+        ((D, W),) = completion.point(*given)
+        return DualPoint(D, W)
+
+    # -- other precisions, the end -----------------------------------------------------
+
+    def precise(self, penalties: Sequence[float]) -> None:
+        """Go on in the precision of the data."""
+        self.is_rounded, self.dtype = False, self.final_dtype
+        self.terms, self.norm = self.exact_terms, NuclearNorm()
+        self.copies, self.multipliers = (
+            [A.astype(self.dtype, copy=False) for A in arrays]
+            for arrays in (self.copies, self.multipliers)
+        )
+        self.L = self.L.astype(self.dtype, copy=False)
+        self.work = np.empty(self.shape, self.dtype)
+        self.first = None
+
+    def settle(self) -> float | None:
+        """Round the answer to the precision of the data; returns its objective."""
+        if not self.is_rounded or self._settled is not None:
+            return None
+        self._settled = self.norm.settle(self.L, self.final_dtype)
+        return self.objective()
+
+    def answer(self) -> tuple[np.ndarray, np.ndarray | None]:
+        L = self.L if self._settled is None else self._settled
+        return L, self.norm.basis
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return State.of_copies(self.copies, self.multipliers, (), 1.0).arrays
+
+    def save(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Numbers and arrays that `recall` needs to go on from here, bit by bit."""
+        memory = {f"norm {k}": a for k, a in self.norm.memory().items()}
+        return {"is_rounded": self.is_rounded}, self.arrays() | memory
+
+    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
+        """Restore the arrays; ValueError or KeyError if they do not fit."""
+        is_rounded = flag(numbers["is_rounded"])
+        if self.is_rounded and not is_rounded:
+            self.precise(())
+        elif self.is_rounded != is_rounded:
+            raise ValueError("it is in another precision")
+        self.copies, self.multipliers = (
+            [
+                np.array(array(arrays, f"{kind} {i}", self.shape, self.dtype))
+                for i in range(self.n_copies)
+            ]
+            for kind in ("copy", "multiplier")
+        )
+        count, large = array(arrays, "norm count", (2,), np.int64), None
+        if not (-1 <= count[0] <= min(self.shape) and count[1] in (0, 1)):
+            raise ValueError(f"the memory {count.tolist()} is out of range")
+        if "norm large" in arrays:
+            large = array(arrays, "norm large", (min(self.shape), None))
+        self.norm.recall(count, large)
+
+
+def iterations(
+    terms: Sequence[Any],
+    shape: tuple[int, int],
+    dtype: Any,
+    *,
+    penalty: float,
+    norm: NuclearNorm,
+    start: State | None = None,
+) -> Iterator[tuple[np.ndarray, State]]:
+    """Yield L and the state after every iteration, without end.
+
+    All copies keep the same penalty, and nothing is certified: for answers that need
+    not be accurate. The arrays are overwritten by the next iteration.
+    """
+    iterates = DenseIterates(terms, shape, dtype)
+    iterates.norm, penalties = norm, len(terms) * (penalty,)
+    if start is None:
+        iterates.begin(penalties)
+    else:
+        iterates.resume(start, penalties, penalty)
+    with np.errstate(over="ignore", invalid="ignore"):
+        while True:
+            iterates.threshold(penalties)
+            iterates.advance(penalties, RELAXATION)
+            copies, multipliers = iterates.copies, iterates.multipliers
+            yield iterates.L, State.of_copies(copies, multipliers, penalties, penalty)
+
+
+def _average(copies, multipliers, penalties, out) -> None:
+    """out = sum_i r_i (P_i - U_i) / sum_i r_i."""
+    buffer = np.empty(min(BLOCK, out.size), out.dtype)
+    weights = [out.dtype.type(r / sum(penalties)) for r in penalties]
+    count = len(weights)
+    for o, *rest in blocks(out, *copies, *multipliers):
+        piece = buffer[: o.size]
+        o.fill(0)
+        for p, u, weight in zip(rest[:count], rest[count:], weights, strict=True):
+            np.subtract(p, u, out=piece)
+            piece *= weight
+            o += piece
+
+
+def _relax(U, L, P, relaxation: float) -> None:
+    """U += relaxation * L + (1 - relaxation) * P."""
+    buffer = np.empty(min(BLOCK, U.size), U.dtype)
+    for u, value, p in blocks(U, L, P):
+        piece = np.subtract(value, p, out=buffer[: u.size])
+        piece *= relaxation
+        piece += p
+        u += piece
+
+
+def _finish(U, L, old, new) -> tuple[Distances, float]:
+    """U -= new; how far the copy is from L and from where it was, and ||L||^2."""
+    buffer = np.empty(min(BLOCK, U.size), U.dtype)
+    apart = moved = size_L = size_P = size_U = 0.0
+    for u, value, before, after in blocks(U, L, old, new):
+        piece = np.subtract(after, before, out=buffer[: u.size])
+        moved += float(np.dot(piece, piece))
+        np.subtract(value, after, out=piece)
+        apart += float(np.dot(piece, piece))
+        u -= after
+        size_L += float(np.dot(value, value))
+        size_P += float(np.dot(after, after))
+        size_U += float(np.dot(u, u))
+    return Distances(apart, moved, size_P, size_U), size_L

@@ -1,0 +1,667 @@
+"""Iterates whose L has a low rank: L = F Q^T, and tiles of columns of X."""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from rpcag.linalg.eigen import column_signs
+from rpcag.linalg.orthonormal import orthonormal
+from rpcag.linalg.rounding import PAIRWISE, UNIT, total_error
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.svt import proven_norm
+from rpcag.linalg.threads import gram, product
+from rpcag.solvers.certificates import Asked, Bound
+from rpcag.solvers.checkpoint import array
+from rpcag.solvers.dual_completion import Columns, DualCompletion
+from rpcag.solvers.executor import Executor, Local, total
+from rpcag.solvers.graph_copy import GraphCopy, compression
+from rpcag.solvers.result import Distances, DualPoint, State
+from rpcag.solvers.tangent_space import TangentSpace
+from rpcag.solvers.tile import Tile
+
+# Share of the last iteration in the mean of the multipliers. The mean certifies sooner
+# than the last one; a larger share forgets it, a smaller one lags behind.
+SHARE = 0.3
+# Singular vectors that are followed beside those above the threshold: the next ones.
+# More cost time, fewer miss that the rank grows. Fewer do if it stands still.
+GUARDS, GUARDS_STILL = 32, 8
+# Share of the shorter side up to which factors cost less than L itself.
+WIDEST = 0.35
+
+
+class FactoredIterates:
+    """The copies of L and the factors of L, for a singular value step that is inexact.
+
+    It is one power step from the last singular vectors: A -> U U^T A with U an
+    orthonormal basis of A Q. As A converges so does Q. L = F Q^T; the other columns of
+    the orthonormal Q guess what the next L may need. The copy that the graph smooths
+    has a thin basis R of its own (`GraphCopy`).
+
+    Everything with p rows is in tiles. Matrices with n rows and few columns may be
+    promises of the executor; only matrices with few rows and columns come here. Tasks
+    do not choose bases: they may run twice, and rounding turns eigenvectors at will.
+    """
+
+    kind = "factored"
+
+    def __init__(
+        self,
+        tiles: Sequence[Any],
+        widths: Sequence[int],
+        run: Executor,
+        shape: tuple[int, int],
+        dtypes: tuple[np.dtype, np.dtype],
+        gamma: float = 0.0,
+        laplacian: ShiftedLaplacian | None = None,
+        center: np.ndarray | None = None,
+        share: float = WIDEST,
+    ) -> None:
+        self.tiles, self.widths, self.run = tiles, widths, run
+        self.shape = shape
+        self.dtype, self.final_dtype = dtypes
+        self.largest = max(int(share * min(shape)), 1)
+        self.rank = 0
+        self.shrunk = np.empty(0)  # the singular values of L
+        self.F: Any = np.empty((shape[0], 0), self.dtype)
+        self.Q: list[Any] = []
+        self.graph: Any = None
+        self.laplacian: Any = None
+        self.completion: DualCompletion | None = None
+        self._center = center
+        if laplacian is not None:
+            self.gamma = gamma
+            if DualCompletion.suits(laplacian):
+                self.completion = DualCompletion(shape, gamma, laplacian)
+            (self.laplacian,) = run.keep(run.call(_itself, laplacian))
+            none = np.empty((shape[0], 0), self.dtype)
+            self.graph = GraphCopy(gamma, none, none)
+            self.R: Sequence[Any] = [np.empty((p, 0), self.dtype) for p in widths]
+
+    @classmethod
+    def in_memory(
+        cls, X, loss, gamma=0.0, laplacian=None, dtype=None, center=None, share=WIDEST
+    ) -> "FactoredIterates":
+        """One tile, in this process."""
+        dtypes = np.dtype(dtype or X.dtype), X.dtype
+        tiles = [Tile(X, loss, dtype, center)]
+        return cls(
+            tiles,
+            [X.shape[1]],
+            Local(),
+            X.shape,
+            dtypes,
+            gamma,
+            laplacian,
+            center,
+            share,
+        )
+
+    @property
+    def n_copies(self) -> int:
+        return 1 if self.graph is None else 2
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether X has more digits than the iterates."""
+        return self.dtype.itemsize < self.final_dtype.itemsize
+
+    @property
+    def size(self) -> float:
+        """||L||^2."""
+        return float(np.sum(self.shrunk**2))
+
+    def mean_square(self) -> float:
+        """||column means of L||^2, Q being orthonormal."""
+        return self.run.get(self.run.call(_mean_square, self.F))[0]
+
+    def begin(self, penalties: Sequence[float]) -> None:
+        """The first V, and a basis of random directions, once refined."""
+        run, width = self.run, min(GUARDS, self.largest)
+        found = [run.update(Tile.begin, tile, penalties[0]) for tile in self.tiles]
+        self.tiles, E = [t for t, _ in found], [e for _, e in found]
+        if self._center is not None and self.graph is not None:
+            self._center_graph(self._center, penalties[1])
+        Q = self._random(width, seed=0)
+        for _ in range(2):
+            pairs = zip(E, Q, strict=True)
+            Y = total(run, [run.call(product, e, q) for e, q in pairs])
+            Q = self._orthonormal([run.call(_inner, e, Y) for e in E])
+        self._change(Tile.set_basis, [(q,) for q in Q])
+
+    def _center_graph(self, center: np.ndarray, penalty: float) -> None:
+        size = np.linalg.norm(center)
+        if not size:
+            return
+        ends = np.cumsum([0, *self.widths])
+        unit = (center / size).astype(self.dtype)[:, None]
+        self.R = [unit[a:b] for a, b in pairwise(ends)]
+        G = np.full((self.shape[0], 1), size, self.dtype)
+        self.graph = self._solved(GraphCopy(self.gamma, G, G), penalty)
+
+    def _change(self, method, arguments: Sequence[tuple]) -> list:
+        """Change all tiles; hold them, Y = E Q and what else is needed."""
+        run = self.run
+        found = [
+            run.update(method, tile, *some)
+            for tile, some in zip(self.tiles, arguments, strict=True)
+        ]
+        self.tiles = run.keep(*[tile for tile, _ in found])
+        Y = total(run, [run.call(getattr, tile, "Y") for tile in self.tiles])
+        self.Y, self.graph, self.F = run.keep(Y, self.graph, self.F)
+        return [value for _, value in found]
+
+    def _basis(self) -> list:
+        """Q, of which the first columns belong to L."""
+        return [self.run.call(getattr, tile, "Q") for tile in self.tiles]
+
+    # -- the singular value step -------------------------------------------------------
+
+    def threshold(self, penalties: Sequence[float], is_still: bool, seed: int) -> None:
+        """L is what exceeds the threshold after a power step; the rest guards."""
+        run, whole = self.run, sum(penalties)
+        threshold, weights = 1 / whole, [r / whole for r in penalties]
+        A2 = common = pull = None
+        if self.graph is not None:
+            A2 = run.call(GraphCopy.reflected, self.graph, weights[1])
+            pairs = zip(self.R, self._basis(), strict=True)
+            common = total(run, [run.call(_inner, R, Q) for R, Q in pairs])
+        Y = run.call(_sketch, self.Y, weights[0], A2, common)
+        Y, A2 = run.keep(Y, A2)
+        (square,) = run.get(run.call(gram, Y))
+        T = orthonormalizer(square, self.dtype).astype(self.dtype)
+        U = run.call(product, Y, T)
+        if A2 is not None:
+            pull = run.call(_inner, U, A2)
+        R = [None] * len(self.tiles) if self.graph is None else self.R
+        B = [
+            run.call(Tile.project, tile, U, weights[0], pull, r)
+            for tile, r in zip(self.tiles, R, strict=True)
+        ]
+        U, *B = run.keep(U, *B)
+        (square,) = run.get(total(run, [run.call(_outer_gram, b) for b in B]))
+        squares, rotation = linalg.eigh(square, driver="evd", check_finite=False)
+        squares, rotation = squares[::-1], rotation[:, ::-1]
+        eps = float(np.finfo(self.dtype).eps)
+        nonzero = squares > (len(squares) * eps) ** 2 * np.max(squares, initial=0.0)
+        sigma, rotation = np.sqrt(squares[nonzero]), rotation[:, nonzero]
+        self.rank = rank = int(np.count_nonzero(sigma > threshold))
+        self.shrunk = sigma[:rank] - threshold
+        guards = max(GUARDS_STILL, rank // 6) if is_still else max(GUARDS, rank // 4)
+        width = rank + guards
+        if rank and rank >= 0.9 * len(sigma):  # perhaps more are above the threshold
+            width = max(width, 2 * len(sigma))
+        width = min(width, self.largest)
+        # The singular vectors of U B are U T and B^T T / sigma.
+        kept = min(width, len(sigma))
+        rotation = rotation[:, :kept].astype(self.dtype)
+        right = rotation / sigma[:kept].astype(self.dtype)
+        left = rotation[:, :rank] * self.shrunk.astype(self.dtype)
+        right, left = run.call(_itself, right), run.call(_itself, left)  # sent once
+        Q = [run.call(_inner, b, right) for b in B]
+        if width > kept:
+            new = self._random(width - kept, seed)
+            for _ in range(2):
+                pairs = zip(Q, new, strict=True)
+                common = total(run, [run.call(_inner, *pair) for pair in pairs])
+                new = self._orthonormal(
+                    [
+                        run.call(_minus, z, q, common)
+                        for q, z in zip(Q, new, strict=True)
+                    ]
+                )
+            Q = [run.call(_beside, q, z) for q, z in zip(Q, new, strict=True)]
+        self.F, *self.Q = run.keep(run.call(product, U, left), *Q)
+
+    @property
+    def is_high(self) -> bool:
+        """Whether the rank is so high that factors do not pay."""
+        return self.rank + GUARDS_STILL > self.largest
+
+    def _random(self, width: int, seed: int) -> list:
+        return [
+            self.run.call(_random, p, width, [seed, i], self.dtype)
+            for i, p in enumerate(self.widths)
+        ]
+
+    def _orthonormal(self, blocks: list) -> list:
+        """The same blocks of rows of a tall matrix, with orthonormal columns."""
+        run = self.run
+        blocks = list(run.keep(*blocks))
+        (square,) = run.get(total(run, [run.call(gram, block) for block in blocks]))
+        T = run.call(_itself, orthonormalizer(square, np.dtype(np.float64)))
+        return [run.call(_times_small, block, T) for block in blocks]
+
+    # -- the copies --------------------------------------------------------------------
+
+    def advance(
+        self,
+        penalties: Sequence[float],
+        relaxation: float,
+        growth: float,
+        measure: bool,
+        average: bool,
+    ) -> list[Distances]:
+        """V += relaxation (L - P), then P and U of the new V, for every copy.
+
+        `growth` multiplies the penalty of the first copy afterwards. `average` adds the
+        new multipliers to their means, from which the certificate is then made; without
+        it they are forgotten.
+        """
+        options = penalties[0], relaxation, growth, measure, SHARE if average else 0.0
+        found: list = []
+        Q, self.Q = self.Q, []
+        if self.graph is not None:
+            found = [self._advance_graph(Q, penalties[1], relaxation, average)]
+        sums = self._change(Tile.advance, [(q, self.F, *options) for q in Q])
+        if not measure:
+            return []
+        found = [total(self.run, sums), *found]
+        return [Distances(*each.tolist()) for each in self.run.get(*found)]
+
+    def _advance_graph(self, Q: list, penalty: float, relaxation: float, average: bool):
+        """The copy of the graph; returns what its `Distances` is made of."""
+        run, rank = self.run, self.rank
+        pairs = list(zip(self.R, [run.call(_first, q, rank) for q in Q], strict=True))
+        # L in the basis R and what of Q is orthogonal to it: once is not enough.
+        inside = total(run, [run.call(_inner, *pair) for pair in pairs])
+        outside = [run.call(_minus, q, r, inside) for r, q in pairs]
+        pairs = list(zip(self.R, outside, strict=True))
+        again = total(run, [run.call(_inner, *pair) for pair in pairs])
+        outside = list(run.keep(*[run.call(_minus, o, r, again) for r, o in pairs]))
+        (square,) = run.get(total(run, [run.call(gram, o) for o in outside]))
+        turn, coefficients = _thin(square, self.dtype)
+        inside = run.call(np.add, inside, again)
+        V, apart = run.call(
+            GraphCopy.step, self.graph, self.F, inside, coefficients, relaxation, n=2
+        )
+        V, apart = run.keep(V, apart)
+        square, distance = run.get(run.call(gram, V), apart)
+        T = compression(square, distance, relaxation).astype(self.dtype)
+        moved = run.call(GraphCopy.turned, self.graph, V, T)
+        solved = self._solved(moved, penalty)
+        share = SHARE if average else 0.0
+        self.graph = run.call(GraphCopy.averaged, solved, share)
+        turn, T = run.call(_itself, turn), run.call(_itself, T)  # sent once
+        pairs = list(zip(self.R, outside, strict=True))
+        self.R = run.keep(*[run.call(_extended, *pair, turn, T) for pair in pairs])
+        return run.call(GraphCopy.distances, solved, moved, apart)
+
+    def _solved(self, copy: Any, penalty: float) -> Any:
+        """W from V, in as many calls as there are tiles."""
+        count = len(self.tiles)
+        shares = [
+            self.run.call(
+                GraphCopy.solution, copy, self.laplacian, penalty, slice(i, None, count)
+            )
+            for i in range(count)
+        ]
+        return self.run.call(GraphCopy.joined, copy, shares)
+
+    def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
+        """Multiply penalties by factors; the multipliers r U stay."""
+        if self.graph is not None:
+            self.graph = self.run.call(GraphCopy.rescaled, self.graph, factors[1])
+        self._change(Tile.rescale, [(penalties[0], factors[0])] * len(self.tiles))
+
+    # -- the certificate ---------------------------------------------------------------
+
+    def objective(self) -> float:
+        """At L = F Q^T, in pieces that a sum over columns gives."""
+        run = self.run
+        loss = total(run, [run.call(Tile.distance, t, self.F) for t in self.tiles])
+        Q = [run.call(_first, q, self.rank) for q in self._basis()]
+        right = total(run, [run.call(gram, q) for q in Q])
+        rough = None
+        if self.graph is not None:
+            rough = run.call(GraphCopy.roughness, self.graph, self.laplacian, self.F)
+        loss, left, right, rough = run.get(loss, run.call(gram, self.F), right, rough)
+        objective = loss + _nuclear_norm(left, right)
+        if rough is not None:
+            objective += max(float(np.sum(rough * right)), 0.0)
+        return float(objective)
+
+    def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
+        """Dual points, each better than the last if all goes well.
+
+        The clipped multiplier, polished on the tangent space if the answer is near and
+        there is no graph; then the completed one, if there is a graph.
+        """
+        accuracy = max(asked.tol, 1e-12) / 50
+        changes: Sequence[Any] = [None] * len(self.tiles)
+        if asked.is_near and self.graph is None and self.rank:
+            changes = self.polish(penalties[0], asked.tol / 10)
+        point = partial(self._dual_point, penalties[0], changes)
+        first = Bound(*self.dual(penalties[0], accuracy, changes), point)
+        yield first
+        completion = self.completion
+        if completion is not None and completion.is_due(asked, first.norm):
+            columns = self._columns(penalties[0])
+            sums = completion(self.run, columns, self.laplacian, accuracy)
+            point = partial(self._completed_point, columns)
+            yield Bound(*sums, point)
+
+    def dual(
+        self, penalty: float, accuracy: float, changes: Sequence[Any]
+    ) -> tuple[float, float, float]:
+        """Linear, quadratic and norm of D = D_1 + 2 gamma Phi W, rounded up.
+
+        D_1 is made feasible for the loss by projection; any W is for the graph. The
+        errors of D are those of its two parts and the rounding of their sum.
+        """
+        run, (n, p) = self.run, self.shape
+        left = rough = common = None
+        R: Sequence[Any] = [None] * len(self.tiles)
+        if self.graph is not None:
+            left, rough = run.call(GraphCopy.dual, self.graph, self.laplacian, n=2)
+            R = self.R
+            common = total(run, [run.call(gram, r) for r in R])
+        each = list(zip(self.tiles, R, changes, strict=True))
+        count = len(each)
+        if n <= p or len(each) == 1:
+            parts = [
+                run.call(Tile.dual_square, tile, p < n, penalty, left, r, change, n=2)
+                for tile, r, change in each
+            ]
+            K = total(run, [square for square, _ in parts])
+        else:  # by rows: every entry moves once
+            parts = [
+                run.call(Tile.dual_matrix, tile, penalty, left, r, change, n=2)
+                for tile, r, change in each
+            ]
+            D = run.keep(*[d for d, _ in parts])
+            edges = np.linspace(0, n, len(D) + 1).astype(int).tolist()
+            rows = [[run.call(_rows, d, a, b) for d in D] for a, b in pairwise(edges)]
+            K = total(run, [run.call(_gram_of, pieces) for pieces in rows])
+        sums = total(run, [s for _, s in parts])
+        sums, rough, common, K = run.get(sums, rough, common, K)
+        count += max(n, p) // 8  # pieces within a tile
+        linear, size, conjugate = sums.tolist()
+        quadratic = conjugate + total_error(conjugate, count + PAIRWISE)
+        error = 2 * UNIT * math.sqrt(max(float(np.trace(K)), 0.0))
+        if rough is not None:
+            smooth, off = rough.dual(common, p)
+            quadratic, error = quadratic + smooth, error + off
+        norm = proven_norm(K, accuracy, n + p) + error
+        return linear + total_error(size, count), quadratic, norm
+
+    def polish(self, penalty: float, wanted: float) -> list:
+        """What the multiplier lacks to be U V^T on the tangent space at L."""
+        run = self.run
+        U = run.call(_unit_columns, self.F)
+        V = [run.call(_first, q, self.rank) for q in self._basis()]
+        found = [
+            run.call(Tile.free_entries, tile, penalty, U, n=3) for tile in self.tiles
+        ]
+        masks = run.keep(*[mask for mask, _, _ in found])
+        space = TangentSpace(run, U, V, masks)
+        missing = space.wanted([(A, B) for _, A, B in found])
+        return space.changes(space.solve(missing, wanted, self.dtype))
+
+    def _dual_point(
+        self, penalty: float, changes: Sequence[Any], scale: float, at_the_end: bool
+    ) -> DualPoint:
+        run = self.run
+        at_the_end = at_the_end and isinstance(run, Local)
+        D = [
+            run.call(Tile.dual_point, tile, penalty, scale, change, at_the_end)
+            for tile, change in zip(self.tiles, changes, strict=True)
+        ]
+        W = None
+        if self.graph is not None:
+            H = run.call(_times_number, self.graph, scale)
+            W = [run.call(_outer, H, R) for R in self.R]
+        return self._joined(D, W)
+
+    def _completed_point(self, columns, scale: float, at_the_end: bool) -> DualPoint:
+        assert self.completion is not None
+        parts = self.completion.point(self.run, columns, self.laplacian, scale)
+        return self._joined([D for D, _ in parts], [W for _, W in parts])
+
+    def _columns(self, penalty: float) -> list:
+        """What the completion needs of every tile."""
+        return [
+            self.run.call(Columns.of_tile, tile, penalty, self.graph, R)
+            for tile, R in zip(self.tiles, self.R, strict=True)
+        ]
+
+    def _joined(self, D: list, W: list | None) -> DualPoint:
+        if isinstance(self.run, Local):
+            return DualPoint(D[0], None if W is None else W[0])
+        D = list(self.run.keep(*D))
+        W = None if W is None else list(self.run.keep(*W))
+        return DualPoint(D, W)  # type: ignore[arg-type]
+
+    # -- other precisions, other solves, the end ---------------------------------------
+
+    def precise(self, penalties: Sequence[float]) -> None:
+        """Go on in the precision of X, in memory."""
+        (tile,) = self.tiles
+        self.dtype = self.final_dtype
+        # Q orthonormal to the digits that it has now, and the same F Q^T.
+        Q, triangle = np.linalg.qr(tile.Q.astype(self.dtype))
+        self.F = self.F.astype(self.dtype) @ triangle[: self.rank, : self.rank].T
+        if self.graph is not None:
+            G, H = (A.astype(self.dtype) for A in (self.graph.G, self.graph.H))
+            self.graph = GraphCopy(self.gamma, G, H)
+            self.R = [self.R[0].astype(self.dtype)]
+        self._change(Tile.precise, [(penalties[0], Q)])
+
+    def settle(self) -> float | None:
+        """The answer has the precision of X, and its objective is that of the last."""
+        return None
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that `resume` needs; None on other machines."""
+        if not isinstance(self.run, Local):
+            return {}
+        (tile,) = self.tiles
+        arrays = {"V": tile.V, "Q": tile.Q, "F": self.F}
+        if self.graph is not None:
+            arrays |= {"G": self.graph.G, "H": self.graph.H, "R": self.R[0]}
+        return arrays
+
+    def save(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Numbers and arrays that `recall` needs to go on from here, bit by bit."""
+        (tile,) = self.tiles
+        arrays = {**self.arrays(), "E": tile.E, "Y": self.Y}
+        if tile.mean is not None and self.graph is not None:
+            arrays |= {"mean": tile.mean, "mean_H": self.graph.mean}
+        return {}, arrays
+
+    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
+        """Restore the arrays; ValueError or KeyError if they do not fit."""
+        (n, p), dtype = self.shape, array(arrays, "V", self.shape).dtype
+        width = array(arrays, "Q", (p, None), dtype).shape[1]
+        shapes = {"E": (n, p), "Y": (n, width), "F": (n, None)}
+        if self.graph is not None:
+            thin = array(arrays, "R", (p, None), dtype).shape[1]
+            shapes |= {"G": (n, thin), "H": (n, thin)}
+            if "mean" in arrays:
+                shapes |= {"mean": (n, p), "mean_H": (n, thin)}
+        unknown = set(arrays) - set(shapes) - {"V", "Q", "R"}
+        rank = array(arrays, "F", (n, None), dtype).shape[1]
+        if unknown or rank > width:
+            raise ValueError("the arrays do not belong together")
+        for name, shape in shapes.items():
+            array(arrays, name, shape, dtype)
+        (tile,) = self.tiles
+        self.dtype, self.rank = dtype, rank
+        tile = Tile(tile.X, tile.loss, dtype, tile.center)
+        tile.V, tile.E, tile.Q = (np.array(arrays[name]) for name in "VEQ")
+        tile.mean = arrays["mean"].copy() if "mean" in arrays else None
+        self.tiles, self.Y, self.F = [tile], arrays["Y"], arrays["F"]
+        if self.graph is not None:
+            mean = arrays.get("mean_H")
+            self.graph = GraphCopy(self.gamma, arrays["G"], arrays["H"], mean)
+            self.R = [arrays["R"]]
+
+    def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
+        """Go on from a solve of the same X with perhaps other lam and gamma.
+
+        Where the penalty in units of `ratio` differs, the multiplier stays, in units of
+        lam. V_2 stays: between W and its multiplier, of which another gamma changes
+        one or the other most, it changes least.
+        """
+        arrays = {name: A.astype(self.dtype) for name, A in start.arrays.items()}
+        Q, self.F = arrays["Q"], arrays["F"]
+        self.rank = rank = self.F.shape[1]
+        if start.arrays["Q"].dtype != self.dtype:
+            Q, triangle = np.linalg.qr(Q)
+            self.F = self.F @ triangle[:rank, :rank].T
+        before = start.penalties[0] / start.ratio * ratio
+        growth = penalties[0] / before
+        self._change(Tile.set_arrays, [(arrays["V"], Q, before, growth)])
+        if self.graph is not None:
+            self.R = [arrays["R"]]
+            copy = GraphCopy(self.gamma, arrays["G"], arrays["H"])
+            self.graph = self._solved(copy, penalties[1])
+
+    def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The copies of L and their scaled multipliers as full matrices, in memory."""
+        (tile,) = self.tiles
+        P, U = tile.copies()
+        if self.graph is None:
+            return [P], [U]
+        G, H, R = self.graph.G, self.graph.H, self.R[0]
+        return [P, H @ R.T], [U, (G - H) @ R.T]
+
+    def answer(self) -> tuple[Any, np.ndarray | None]:
+        """L, and an orthonormal basis of its shorter side; tiles of L, and none."""
+        if isinstance(self.run, Local):
+            self.tiles[0].mean = None  # as large as X
+        tiles = [self.run.call(Tile.low_rank, tile, self.F) for tile in self.tiles]
+        if not isinstance(self.run, Local):
+            return list(self.run.keep(*tiles)), None
+        thin = (
+            self.tiles[0].Q[:, : self.rank] if self.shape[1] < self.shape[0] else self.F
+        )
+        basis, _ = orthonormal(np.asarray(thin, dtype=self.final_dtype))
+        return tiles[0], basis
+
+    def factors(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Scores (perhaps a promise), singular values and directions of L."""
+        run = self.run
+        *Q, square = run.get(*self._basis(), run.call(gram, self.F))
+        Vt = np.vstack(Q)[:, : self.rank].T
+        signs = column_signs(Vt.T)
+        scores = run.call(np.multiply, self.F, signs)
+        return scores, np.sqrt(np.diag(square)).astype(self.dtype), Vt * signs[:, None]
+
+
+def orthonormalizer(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """T such that Y T has orthonormal columns, from Y^T Y."""
+    scale = np.sqrt(np.maximum(np.diag(gram), 0))
+    scale[scale == 0] = 1
+    gram = gram / scale / scale[:, None]
+    if not np.isfinite(gram).all():
+        raise FloatingPointError("the solver left the range of its precision")
+    if not len(gram):
+        return gram
+    try:
+        factor = linalg.cholesky(gram, check_finite=False)
+        if np.diag(factor).min() > 1e-3:
+            inverse = linalg.solve_triangular(
+                factor, np.eye(len(gram)), check_finite=False
+            )
+            return inverse / scale[:, None]
+    except linalg.LinAlgError:
+        pass
+    values, vectors = linalg.eigh(gram, check_finite=False)
+    kept = values > 100 * float(np.finfo(dtype).eps) * values[-1]
+    return vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None]
+
+
+def _nuclear_norm(left: np.ndarray, right: np.ndarray) -> float:
+    """Of F Q^T: the roots of the eigenvalues of C F^T F C^T, where Q^T Q = C^T C."""
+    if not len(left):
+        return 0.0
+    C = linalg.cholesky(right, check_finite=False)
+    squares = linalg.eigvalsh(C @ left @ C.T, check_finite=False)
+    return float(np.sqrt(np.maximum(squares, 0)).sum())
+
+
+def _thin(square: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """T with orthonormal A T, and the coefficients of A in it, from A^T A.
+
+    Directions whose length is a rounding error of vectors of length one are dropped:
+    of A itself, or of its square, which is in double precision.
+    """
+    values, vectors = np.linalg.eigh(square)
+    eps = float(np.finfo(dtype).eps)
+    kept = values > max((16 * eps) ** 2, 2 * UNIT)
+    roots = np.sqrt(values[kept])
+    T = vectors[:, kept] / roots
+    return T.astype(dtype), (vectors[:, kept] * roots).T.astype(dtype)
+
+
+# -- what an executor calls: pure functions of their arguments -------------------------
+
+
+def _itself(value):
+    return value
+
+
+def _inner(A, B):
+    return product(A.T, B)
+
+
+def _outer(A, B):
+    return product(A, B.T)
+
+
+def _outer_gram(B):
+    return gram(B.T)
+
+
+def _first(Q, rank: int):
+    return Q[:, :rank]
+
+
+def _minus(A, R, coefficients):
+    return A - product(R, coefficients)
+
+
+def _beside(A, B):
+    return np.hstack([A, B])
+
+
+def _times_small(A, T):
+    return product(A, T.astype(A.dtype))
+
+
+def _times_number(copy: GraphCopy, scale: float) -> np.ndarray:
+    return copy.smooth.astype(copy.dtype) * copy.dtype.type(scale)
+
+
+def _sketch(Y, weight: float, A2, common):
+    Y = Y * Y.dtype.type(-2 * weight)
+    return Y if A2 is None else Y + A2 @ common
+
+
+def _random(p: int, k: int, seed: list[int], dtype):
+    return np.random.default_rng(seed).standard_normal((p, k)).astype(dtype)
+
+
+def _extended(R, outside, turn, T):
+    return product(np.hstack([R, outside @ turn]), T)
+
+
+def _unit_columns(F):
+    return F / np.linalg.norm(F, axis=0)
+
+
+def _mean_square(F) -> float:
+    return float(np.sum(F.mean(axis=0, dtype=np.float64) ** 2))
+
+
+def _rows(D, start: int, stop: int):
+    return D[start:stop]
+
+
+def _gram_of(pieces: list[np.ndarray]) -> np.ndarray:
+    return gram(np.hstack(pieces))

@@ -1,0 +1,433 @@
+"""The ADMM loop: iterates in, a certified `Result` out."""
+
+import math
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from rpcag.solvers.certificates import Asked, Bound, Certificates, objective_rounding
+from rpcag.solvers.checkpoint import Checkpoint, Saved, entries, whole
+from rpcag.solvers.penalties import (
+    ExactPenalties,
+    FactoredPenalties,
+    relative_residuals,
+)
+from rpcag.solvers.result import (
+    Distances,
+    DualPoint,
+    Progress,
+    Result,
+    State,
+    Status,
+)
+
+# A rank is still if the last STILL iterations have the same.
+STILL = 5
+# A rank above the share HIGH of the shorter side that still grows by the factor FAST in
+# each of GROWING iterations, after the first RAMPED ones, will become too high for
+# factors. With larger values more iterations are done in vain; with smaller ones
+# problems of low rank are given up whose rank overshoots at first.
+HIGH, FAST, GROWING, RAMPED = 0.15, 1.015, 3, 8
+# The iterates are in single precision until the gap is below PRECISE: a smaller value
+# risks that rounding hides progress, a larger one changes to double precision, where an
+# iteration takes twice the time, for gaps that single precision reaches. Likewise when
+# the penalty has grown to GROWN: the rounding of V shows in its clipped part then.
+PRECISE, GROWN = 1e-4, 300.0
+# Relative residuals of this many units of rounding may be rounding, not progress.
+ROUNDING = 256
+# The multiplier is polished before it certifies while the penalty grows, and where the
+# last gap was no more than this multiple of the wanted one.
+CLOSE = 15.0
+# With a graph the certificate is made from a mean of so many of the last multipliers.
+AVERAGED = 8
+# The last dual point need not be the best. The best is kept if X has so many entries at
+# the most, because it is as large as X.
+SMALL = 2**20
+
+
+class Iterates(Protocol):
+    """L, its copies and their multipliers: what the loop needs of them."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def size(self) -> float: ...
+    @property
+    def n_copies(self) -> int: ...
+    @property
+    def is_rounded(self) -> bool: ...
+    @property
+    def is_high(self) -> bool: ...
+    def begin(self, penalties: Sequence[float]) -> None: ...
+    def resume(
+        self, start: State, penalties: Sequence[float], ratio: float
+    ) -> None: ...
+    def threshold(
+        self, penalties: Sequence[float], is_still: bool, seed: int
+    ) -> None: ...
+    def advance(
+        self,
+        penalties: Sequence[float],
+        relaxation: float,
+        growth: float,
+        measure: bool,
+        average: bool,
+    ) -> list[Distances]: ...
+    def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None: ...
+    def mean_square(self) -> float: ...
+    def objective(self) -> float: ...
+    def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]: ...
+    def settle(self) -> float | None: ...
+    def precise(self, penalties: Sequence[float]) -> None: ...
+    def arrays(self) -> dict[str, np.ndarray]: ...
+    def save(self) -> Saved: ...
+    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None: ...
+    def answer(self) -> tuple[Any, np.ndarray | None]: ...
+
+
+# Makes iterates, given the precision of those before them, if any.
+Make = Callable[[np.dtype | None], Iterates]
+
+
+def solve(
+    make: dict[str, Make],
+    *,
+    ratio: float,
+    tol: float,
+    max_iter: int,
+    start: State | None = None,
+    callback: Callable[[Progress], bool | None] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Result:
+    """Minimize ||L||_* + sum_i f_i(L) over L, to a proven relative duality gap `tol`.
+
+    Every f_i gets a copy P_i of L with penalty r_i and scaled multiplier U_i. Given L
+    the copies do not meet, so there are two blocks. With R = sum_i r_i:
+
+        L   = prox_{||.||_*/R}( sum_i r_i (P_i - U_i) / R )
+        V_i = c L + (1 - c) P_i + U_i     with c > 1     (over-relaxation)
+        P_i = prox_{f_i/r_i}(V_i),   U_i = V_i - P_i     so r_i U_i is in df_i(P_i)
+
+    Certificate: for any D_i with ||sum_i D_i||_2 <= 1, the number -sum_i f_i*(D_i) is a
+    lower bound of the optimum (Fenchel). Iterates offer such points, made from r_i U_i.
+    Nothing that is inexact in an iteration can harm the certificate.
+
+    Parameters
+    ----------
+    make : dict
+        Makers of iterates: "factored", while the rank of L is low, or "exact", or both.
+        The loop begins with the first and changes to the other if the rank is high.
+    ratio : float
+        Typical size of a multiplier over typical size of an entry of L: the unit of the
+        penalties.
+    tol : float
+        Relative duality gap at which to stop.
+    max_iter : int
+    start : State, optional
+        Where an earlier solve ended, perhaps with other lam and gamma.
+    callback : callable, optional
+        Called with a `Progress` after every iteration; a true value stops the solver.
+    checkpoint : Checkpoint, optional
+        Where to go on from, and to save to.
+
+    Returns
+    -------
+    Result
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # checked with the certificates
+        loop = _Loop(make, ratio, tol, callback, checkpoint)
+        with loop.timed("setup"):
+            loop.begin(start)
+        return loop.run(max_iter)
+
+
+class _Loop:
+    """One run: iterates, penalties and certificates."""
+
+    iterates: Any
+    penalties: Any
+
+    def __init__(self, make, ratio, tol, callback, checkpoint) -> None:
+        self.make, self.ratio, self.tol = make, ratio, tol
+        self.callback, self.checkpoint = callback, checkpoint
+        self.certificates = Certificates(tol)
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.kinds: list[str] = []
+        self.n_iter = 0
+        self.ranks: deque[int] = deque(maxlen=STILL)
+        self.residuals = (1.0, 1.0)
+        self.found: Bound | None = None  # of the last certificate, its best
+        self.best: tuple[float, DualPoint | None] = -math.inf, None
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[phase] += time.perf_counter() - began
+
+    def begin(self, start: State | None) -> None:
+        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        if saved is not None:
+            assert self.checkpoint is not None
+            with self.checkpoint.reading():
+                self.recall(*saved)
+            return
+        self.use(next(iter(self.make)) if start is None else start.kind)
+        if start is None:
+            self.iterates.begin(self.penalties.now)
+        else:
+            self.certificates.is_warm = True
+            self.certificates.next_check = 1
+            self.penalties.resume(start.penalties, start.ratio)
+            self.iterates.resume(start, self.penalties.now, self.ratio)
+
+    def use(self, kind: str, dtype: np.dtype | None = None) -> None:
+        """Make iterates, and penalties for them."""
+        self.iterates = self.make[kind](dtype)
+        self.kinds.append(kind)
+        count = self.iterates.n_copies
+        if kind == "factored":
+            self.penalties = FactoredPenalties(self.ratio, count)
+            # A smaller gap takes longer.
+            longer = 7.5 * math.log10(max(1e-3 / max(self.tol, 1e-9), 1.0))
+            self.certificates.next_check = 10 + int(longer)
+        else:
+            self.penalties = ExactPenalties(self.ratio, count, self.n_iter)
+            self.certificates.measured(self.n_iter)
+
+    def change_to_exact(self) -> None:
+        """Go on without factors."""
+        copies, multipliers = self.iterates.copies()
+        now, dtype = self.penalties.now, self.iterates.dtype
+        self.iterates = None  # as large as several copies of X
+        self.use("exact", dtype)
+        self.penalties.now = now
+        state = State.of_copies(copies, multipliers, now, self.ratio)
+        self.iterates.resume(state, now, self.ratio)
+
+    def run(self, max_iter: int) -> Result:
+        status: Status = "max_iter"
+        max_iter = max(max_iter, self.n_iter + 1)  # after a restart, at least one
+        while status == "max_iter" and self.n_iter < max_iter:
+            self.n_iter += 1
+            is_last = self.n_iter == max_iter
+            distances = self.iterate(is_last)
+            if self.is_due() or is_last:
+                progress = self.certify()
+                status = self.judge(progress)
+            else:
+                progress = self.certificates.latest(
+                    self.n_iter, self.residuals, self.iterates.rank
+                )
+            stops = self.callback is not None and self.callback(progress)
+            if status != "max_iter":
+                break
+            status = "stopped" if stops else status
+            if distances and not stops:
+                self.rescale(self.penalties.look(self.n_iter, self.iterates, distances))
+            if self.checkpoint is not None:
+                self.checkpoint.offer(self.save, now=bool(stops) or is_last)
+        return self.result(status)
+
+    def iterate(self, is_last: bool) -> list[Distances]:
+        """One iteration; the distances of the copies, if they were measured."""
+        certificates = self.certificates
+        self.found = None  # may be as large as X
+        if self.iterates.is_rounded and self.penalties.is_far(GROWN):
+            self.iterates.precise(self.penalties.now)
+        self.rescale(self.penalties.before(self.n_iter, certificates.is_warm))
+        with self.timed("singular values"):
+            self.iterates.threshold(self.penalties.now, self.is_still(), self.n_iter)
+        self.ranks.append(self.iterates.rank)
+        if (self.iterates.is_high or self.is_rising()) and self.can_be_exact():
+            self.n_iter -= 1
+            self.change_to_exact()
+            self.n_iter += 1
+            with self.timed("singular values"):
+                self.iterates.threshold(self.penalties.now, False, self.n_iter)
+            self.ranks[-1] = self.iterates.rank
+        relaxation, growth = self.penalties.step(self.iterates, self.is_still())
+        measure = self.penalties.looks_at(self.n_iter) or is_last
+        measure = measure or self.n_iter >= certificates.next_check
+        average = self.iterates.n_copies > 1
+        average = average and self.n_iter > certificates.next_check - AVERAGED
+        with self.timed("copies"):
+            distances = self.iterates.advance(
+                self.penalties.now, relaxation, growth, measure, average
+            )
+        self.penalties.grow(growth)
+        if distances:
+            self.residuals = relative_residuals(distances, self.iterates.size)
+            if not math.isfinite(sum(self.residuals)):
+                raise out_of_range(self.iterates.dtype, self.n_iter)
+        return distances
+
+    def can_be_exact(self) -> bool:
+        return self.iterates.kind == "factored" and "exact" in self.make
+
+    def is_still(self) -> bool:
+        return len(self.ranks) == STILL and len(set(self.ranks)) == 1
+
+    def is_rising(self) -> bool:
+        """Whether the rank is high and grows on."""
+        if self.iterates.kind != "factored" or self.n_iter <= RAMPED:
+            return False
+        last = list(self.ranks)[-GROWING - 1 :]
+        rises = all(b > FAST * a for a, b in pairwise(last))
+        return rises and last[-1] > HIGH * min(self.iterates.shape)
+
+    def is_due(self) -> bool:
+        """Whether a certificate may be good enough."""
+        goal = max(self.tol, PRECISE) if self.iterates.is_rounded else self.tol
+        always = self.iterates.kind == "exact"
+        residuals = self.residuals if always else None
+        return self.certificates.is_due(self.n_iter, residuals, goal)
+
+    def certify(self) -> Progress:
+        """The objective, and the best of the bounds that the iterates offer."""
+        with self.timed("certificate"):
+            certificates, iterates = self.certificates, self.iterates
+            objective = iterates.objective()
+            if not math.isfinite(objective):
+                raise out_of_range(iterates.dtype, self.n_iter)
+            asked = Asked(self.tol, self.n_iter, self.is_near(), certificates.is_warm)
+            progress = None
+            for bound in iterates.bounds(self.penalties.now, asked):
+                progress = self.enter(objective, bound.value)
+                if self.found is None or bound.value > self.found.value:
+                    self.found = bound
+                if progress.gap <= self.tol:
+                    break
+            assert progress is not None
+            if iterates.is_rounded and progress.gap <= self.tol:
+                settled = iterates.settle()
+                if settled is not None:
+                    progress = self.enter(settled, 0.0)
+            return progress
+
+    def enter(self, objective: float, bound: float) -> Progress:
+        iterates = self.iterates
+        slack = objective_rounding(iterates.shape, iterates.dtype) * abs(objective)
+        return self.certificates.record(
+            self.n_iter, objective, slack, bound, self.residuals, iterates.rank
+        )
+
+    def is_near(self) -> bool:
+        """Whether a better multiplier is worth its price."""
+        pace = self.certificates.pace
+        close = bool(pace) and pace[-1].gap <= CLOSE * self.tol
+        return close or getattr(self.penalties, "grown", 0) > 0
+
+    def judge(self, progress: Progress) -> Status:
+        """What a certificate says of status, precision and penalties."""
+        certificates, iterates = self.certificates, self.iterates
+        if iterates.kind == "exact":
+            certificates.measured(self.n_iter, self.residuals)
+        else:
+            certificates.next_check = self.n_iter + certificates.patience()
+        if certificates.is_contradicted:
+            return "numerical_error"
+        if progress.gap <= self.tol:
+            return "converged"
+        if math.prod(iterates.shape) <= SMALL:
+            self.dual_point(at_the_end=False)
+        is_stuck = certificates.is_stuck()
+        rounding = ROUNDING * float(np.finfo(iterates.dtype).eps)
+        is_still = max(self.residuals) <= rounding
+        if iterates.is_rounded:
+            still = is_still and iterates.kind == "exact"
+            if is_stuck or still or certificates.pace[-1].gap <= PRECISE:
+                iterates.precise(self.penalties.now)
+        elif is_stuck and self.can_be_exact():
+            self.change_to_exact()
+            return "max_iter"
+        elif is_stuck and is_still:
+            return "stalled"
+        self.rescale(self.penalties.judge(certificates))
+        return "max_iter"
+
+    def rescale(self, factors: list[float]) -> None:
+        if any(factor != 1 for factor in factors):
+            self.iterates.rescale(factors, self.penalties.now)
+            pairs = zip(self.penalties.now, factors, strict=True)
+            self.penalties.now = tuple(r * factor for r, factor in pairs)
+
+    def dual_point(self, at_the_end: bool) -> DualPoint | None:
+        """The best dual point that is known."""
+        if self.found is not None and self.found.value > self.best[0]:
+            point = self.found.point(self.found.scale, at_the_end)
+            self.best = self.found.value, point
+        return self.best[1]
+
+    def result(self, status: Status) -> Result:
+        history = self.certificates.history
+        if not history or history[-1].n_iter != self.n_iter:
+            self.certify()
+        iterates = self.iterates
+        if iterates.is_rounded:
+            settled = iterates.settle()
+            if settled is not None:
+                self.enter(settled, 0.0)
+        if self.certificates.is_contradicted:
+            status = "numerical_error"
+        last = self.certificates.history[-1]
+        with self.timed("answer"):
+            dual = self.dual_point(at_the_end=True)
+            x, basis = iterates.answer()
+        state = State(
+            iterates.arrays(), self.penalties.now, self.ratio, iterates.kind, last.rank
+        )
+        return Result(
+            x=x,
+            objective=last.objective,
+            lower_bound=last.lower_bound,
+            gap=last.gap,
+            primal_residual=self.residuals[0],
+            dual_residual=self.residuals[1],
+            n_iter=self.n_iter,
+            rank=iterates.rank,
+            status=status,
+            basis=basis,
+            history=tuple(self.certificates.history),
+            state=state,
+            dual=dual,
+            solver=", ".join(self.kinds),
+            seconds=dict(self.seconds),
+        )
+
+    # -- checkpoints -------------------------------------------------------------------
+
+    def save(self) -> Saved:
+        numbers, arrays = self.iterates.save()
+        numbers |= {"solver": self.iterates.kind, "n_iter": self.n_iter}
+        numbers |= {"ranks": list(self.ranks), "penalties": self.penalties.numbers()}
+        return numbers | self.certificates.numbers(), arrays
+
+    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
+        if numbers["solver"] not in self.make:
+            raise ValueError(f"the solver {numbers['solver']!r} is unknown")
+        self.n_iter = whole(numbers["n_iter"])
+        self.use(numbers["solver"])
+        self.penalties.recall(numbers["penalties"])
+        most = min(self.iterates.shape)
+        ranks = (whole(rank, at_most=most) for rank in entries(numbers["ranks"]))
+        self.ranks.extend(ranks)
+        self.iterates.recall(numbers, arrays)
+        self.certificates.recall(numbers)
+
+
+def out_of_range(dtype: np.dtype, n_iter: int) -> FloatingPointError:
+    return FloatingPointError(
+        f"the solver left the range of {dtype} in iteration {n_iter}; the data or the "
+        "penalties are too large or too small for it"
+    )

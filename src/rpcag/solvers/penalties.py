@@ -1,0 +1,251 @@
+"""The penalties of ADMM from iteration to iteration, and its relaxation.
+
+A penalty is in units of `ratio`: the typical size of a multiplier over that of an entry
+of L. Larger ones are better for L and worse for the multipliers, and so for the bound.
+After a number of looks they are constant, so that the convergence theory of ADMM
+applies. Constants were measured on images, digits and features of digits:
+docs/design_solver.md.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rpcag.solvers.certificates import Certificates
+from rpcag.solvers.checkpoint import entries, flag, number, whole
+from rpcag.solvers.result import Distances
+
+# Over-relaxation. A larger one takes fewer iterations where the rank is hard to find.
+RELAXATION = 1.7
+
+
+class FactoredPenalties:
+    """While the rank of L is low.
+
+    Without a graph the penalty starts small, so that the first iterates have a low
+    rank, and grows until it settles. Data that are a matrix of low rank plus a sparse
+    one show in a rank that stands still. Then the penalty grows on: that makes L exact
+    soon, but not the multiplier, which `rpcag.solvers.tangent_space` mends.
+    """
+
+    # First penalties with a graph. After DOUBLED iterations the first of them is
+    # doubled: a small penalty finds the rank sooner, a larger one the rest.
+    WITH_GRAPH, DOUBLED = (0.5, 0.7), 20
+    # Without a graph: the first penalty, its growth per iteration, and where it ends.
+    FIRST, RAMP, SETTLED = 0.2, 1.6, 3.0
+    # Growth while the rank stands still, until a certificate is no better than PROMISE
+    # times the one WINDOW iterations before. A faster one spoils the multiplier.
+    GROWTH, WINDOW, PROMISE = 1.5, 8, 0.7
+    # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with
+    # c the relaxation and a the angle between the tangent spaces: the smaller c wins.
+    RELAXATION_STILL = 1.2
+    # Every LOOK iterations the residuals of the copies are compared: a penalty is
+    # doubled or halved where they differ by more than GROSS, after PATIENT iterations
+    # by more than IMBALANCE, at most LOOKS times. Balanced residuals are not what makes
+    # the gap fall fastest, but a penalty that is far off is worse.
+    LOOK, LOOKS, PATIENT = 5, 60, 100
+    GROSS, IMBALANCE = 50.0, 10.0
+
+    def __init__(self, ratio: float, n_copies: int) -> None:
+        self.ratio, self.has_graph = ratio, n_copies > 1
+        units = self.WITH_GRAPH if self.has_graph else (self.FIRST,)
+        self.now: tuple[float, ...] = tuple(c * ratio for c in units)
+        self.may_grow, self.grown, self.looks = not self.has_graph, 0, 0
+
+    def resume(self, penalties: Sequence[float], ratio: float) -> None:
+        """Go on with those of another solve, which were in another unit."""
+        if ratio != self.ratio and not self.has_graph:
+            self.now = (self.SETTLED * self.ratio,)  # it had grown for another lam
+        else:
+            self.now = tuple(r / ratio * self.ratio for r in penalties)
+
+    def before(self, n_iter: int, is_warm: bool) -> list[float]:
+        """Factors of the penalties, before an iteration."""
+        doubles = self.has_graph and n_iter == self.DOUBLED and not is_warm
+        return [2.0, 1.0] if doubles else []
+
+    def step(self, iterates: Any, is_still: bool) -> tuple[float, float]:
+        """Relaxation and growth of this iteration."""
+        settled = self.SETTLED * self.ratio
+        if self.may_grow and self.now[0] < settled:
+            return RELAXATION, min(self.RAMP, settled / self.now[0])
+        if self.may_grow and is_still:
+            self.grown += 1
+            return self.RELAXATION_STILL, self.GROWTH
+        return RELAXATION, 1.0
+
+    def grow(self, growth: float) -> None:
+        self.now = (self.now[0] * growth, *self.now[1:])
+
+    def is_far(self, most: float) -> bool:
+        """Whether the penalty has grown beyond `most` units."""
+        return self.grown > 0 and self.now[0] > most * self.ratio
+
+    def looks_at(self, n_iter: int) -> bool:
+        due = n_iter >= 2 * self.LOOK and n_iter % self.LOOK == 0
+        return due and self.looks < self.LOOKS
+
+    def look(self, n_iter: int, iterates: Any, distances) -> list[float]:
+        """Factors of the penalties, from the distances of an iteration."""
+        ramps = self.now[0] < self.SETTLED * self.ratio * (1 - 1e-9)
+        if not self.looks_at(n_iter) or (self.may_grow and (self.grown > 0 or ramps)):
+            return []
+        self.looks += 1
+        limit = self.GROSS if n_iter < self.PATIENT else self.IMBALANCE
+        return balance(distances, iterates, limit)
+
+    def judge(self, certificates: Certificates) -> list[float]:
+        """Factors of the penalties, after a gap that is too large."""
+        useless = self.grown > self.WINDOW
+        useless = useless and certificates.has_slowed(self.WINDOW, self.PROMISE)
+        if not (self.may_grow and useless):
+            return []
+        self.may_grow = False
+        return [self.SETTLED * self.ratio / self.now[0]]
+
+    def numbers(self) -> dict:
+        names = ("now", "may_grow", "grown", "looks")
+        return {name: getattr(self, name) for name in names}
+
+    def recall(self, numbers: dict) -> None:
+        self.now = recalled(numbers["now"], 1 + self.has_graph)
+        self.may_grow = flag(numbers["may_grow"]) and not self.has_graph
+        self.grown, self.looks = whole(numbers["grown"]), whole(numbers["looks"])
+
+
+class ExactPenalties:
+    """Where L has a partial or full rank.
+
+    The penalties are estimated from the first iterations, then balanced.
+    """
+
+    FIRST = 3.0
+    # Share of the shorter side above which the rank counts as full, and the relaxation
+    # there: most entries of S are zero, and the error changes its sign and shrinks by
+    # |1 - relaxation| at a time.
+    FULL, RELAXATION_FULL = 0.7, 1.5
+    # Iterations after which the penalties are estimated anew. Earlier ones know less,
+    # later ones come late. Where the rank is not full, which takes long to find, the
+    # estimate is multiplied by RAISED.
+    ESTIMATES, RAISED = (3, 6, 10), 1.6
+    # A copy's penalty is doubled or halved when its relative residuals differ by more
+    # than IMBALANCE. The looks grow rarer and end after LOOKS. A solve that starts
+    # where another ended has penalties that have proved themselves: it looks late.
+    IMBALANCE, LOOKS, FIRST_LOOK, LATE_LOOK = 10.0, 30, 15, 100
+
+    def __init__(self, ratio: float, n_copies: int, begun: int = 0) -> None:
+        self.ratio, self.begun = ratio, begun
+        self.now: tuple[float, ...] = n_copies * (self.FIRST * ratio,)
+        self.next_look, self.looks = begun + self.FIRST_LOOK, 0
+
+    def resume(self, penalties: Sequence[float], ratio: float) -> None:
+        self.now = tuple(r / ratio * self.ratio for r in penalties)
+        self.begun = -max(self.ESTIMATES)  # not estimated anew
+        self.next_look = self.LATE_LOOK
+
+    def before(self, n_iter: int, is_warm: bool) -> list[float]:
+        return []
+
+    def step(self, iterates: Any, is_still: bool) -> tuple[float, float]:
+        full = self._is_full(iterates)
+        return self.RELAXATION_FULL if full else RELAXATION, 1.0
+
+    def _is_full(self, iterates: Any) -> bool:
+        return iterates.rank > self.FULL * min(iterates.shape)
+
+    def grow(self, growth: float) -> None:
+        self.now = tuple(r * growth for r in self.now)
+
+    def is_far(self, most: float) -> bool:
+        return False
+
+    def looks_at(self, n_iter: int) -> bool:
+        return True
+
+    def look(self, n_iter: int, iterates: Any, distances) -> list[float]:
+        if n_iter - self.begun in self.ESTIMATES:
+            return self._estimate(iterates, distances)
+        if n_iter < self.next_look or self.looks >= self.LOOKS:
+            return []
+        self.looks += 1
+        self.next_look = n_iter + max(5, n_iter // 4)
+        return balance(distances, iterates, self.IMBALANCE)
+
+    def _estimate(self, iterates: Any, distances: list[Distances]) -> list[float]:
+        """Factors that bring the penalties near to the best constant ones.
+
+        The distance from the fixed point, which bounds what ADMM has still to do, is
+        r ||P - P_first||^2 + ||r U||^2 / r for a copy that starts at P_first with U = 0
+        and ends at P and U. It is least for r = ||r U|| / ||P - P_first||, here with L
+        for P. The end is not known yet: the geometric mean with the first penalty, and
+        more where the rank is not full, which takes long to find.
+        """
+        travelled = iterates.travelled()
+        factor = 1.0 if self._is_full(iterates) else self.RAISED
+        factors = []
+        for r, d in zip(self.now, distances, strict=True):
+            best = r * math.sqrt(d.multiplier) / travelled if travelled > 0 else 0.0
+            wanted = math.sqrt(best * self.FIRST * self.ratio) * factor
+            factors.append(min(max(wanted / r, 0.1), 10.0) if wanted > 0 else 1.0)
+        return factors
+
+    def judge(self, certificates: Certificates) -> list[float]:
+        return []
+
+    def numbers(self) -> dict:
+        names = ("now", "begun", "next_look", "looks")
+        return {name: getattr(self, name) for name in names}
+
+    def recall(self, numbers: dict) -> None:
+        self.now = recalled(numbers["now"], len(self.now))
+        self.begun = int(number(numbers["begun"]))
+        self.next_look, self.looks = (
+            whole(numbers["next_look"]),
+            whole(numbers["looks"]),
+        )
+
+
+def recalled(penalties: Any, count: int) -> tuple[float, ...]:
+    """The penalties of a checkpoint."""
+    found = tuple(number(r, above=0) for r in entries(penalties))
+    if len(found) != count:
+        raise ValueError(f"there are {len(found)} penalties")
+    return found
+
+
+def relative_residuals(
+    distances: Sequence[Distances], size: float
+) -> tuple[float, float]:
+    """Of all copies the largest ||L - P|| / ||L|| and the largest move of P / ||U||.
+
+    `size` is ||L||^2; where ||P|| is larger, it takes the place of ||L||.
+    """
+    primal = max(_ratio(d.apart, max(size, d.copy)) for d in distances)
+    dual = max(_ratio(d.moved, d.multiplier) for d in distances)
+    return primal, dual
+
+
+def balance(distances: Sequence[Distances], iterates: Any, limit: float) -> list[float]:
+    """Double the penalty of a copy that lags behind L, halve that of one that drags.
+
+    ||L - P|| is measured against the geometric mean of ||L|| and of its distance from
+    constant columns: beside a large mean alone (raw images) it would look small however
+    wrong the penalty is.
+    """
+    size = iterates.size
+    mean = iterates.shape[0] * iterates.mean_square()
+    spread = max(size - mean, 1e-6 * size)
+    unit = math.sqrt(math.sqrt(size * spread)) or 1.0
+    factors = []
+    for d in distances:
+        primal, dual = math.sqrt(d.apart) / unit, _ratio(d.moved, d.multiplier)
+        lags, drags = primal > limit * dual, dual > limit * primal
+        factors.append(2.0 if lags else 0.5 if drags else 1.0)
+    return factors
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    """sqrt(numerator / denominator), zero for 0/0."""
+    if numerator == 0:
+        return 0.0
+    return math.sqrt(numerator / denominator) if denominator > 0 else 1.0

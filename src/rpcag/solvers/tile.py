@@ -1,0 +1,293 @@
+"""Some columns of X, and what an iteration does to everything as large as they are."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rpcag.linalg.blocks import column_blocks, row_blocks
+from rpcag.linalg.rounding import total
+from rpcag.linalg.threads import in_shares, product
+from rpcag.losses import Loss, nearest, part
+from rpcag.solvers.tangent_space import NEAR, Change, tangent_parts
+
+# Entries of a piece of the dual point: its square is added to another of that size.
+PIECE = 2**19
+# Size of X over that of all such squares, one per thread.
+WIDE = 4
+
+
+class Tile:
+    """Some columns of X with all rows, and the copy of L that the loss sees.
+
+    ADMM in the form of Douglas and Rachford keeps one array V = P + U for a copy P of L
+    with the scaled multiplier U = project(V - X, r). The singular value step needs
+    P - U; kept is E = (U - P) / 2 = U - V / 2, which takes the fewest passes over
+    memory. L = F Q^T, of which the tile has some rows of Q.
+    """
+
+    Q: np.ndarray  # orthonormal in all tiles together; has more columns than F
+    Y: np.ndarray  # E Q
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        loss: Loss,
+        dtype: Any = None,
+        center: np.ndarray | None = None,
+    ) -> None:
+        self.X = X  # as it came: certificates are computed from it
+        self.dtype = np.dtype(dtype or X.dtype)
+        self._x = X.astype(self.dtype, copy=False)
+        self.loss = loss  # a sum over entries
+        self.center = center  # the row that every row of L starts from, else zero
+        self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
+        self.V = self.E = np.empty((0, 0), self.dtype)
+        self.mean: np.ndarray | None = None  # of the multiplier r U, if it is averaged
+
+    def begin(self, penalty: float) -> np.ndarray:
+        """All rows of V at zero, or at the center; returns E."""
+        self.V = np.zeros(self.X.shape, self.dtype)
+        if self.center is not None:
+            self.V += self.center.astype(self.dtype)
+        self.E = np.empty_like(self.V)
+        self.reflect(penalty)
+        return self.E
+
+    def set_basis(self, Q: np.ndarray) -> None:
+        self.Q, self.Y = Q, self.E @ Q
+
+    def set_arrays(self, V: np.ndarray, Q: np.ndarray, penalty: float, growth=1.0):
+        """Go on from a V and a basis; the penalty is multiplied by `growth`."""
+        self.V, self.Q, self.mean = V.astype(self.dtype), Q, None
+        self.E = np.empty_like(self.V)
+        self.reflect(penalty, growth)
+        self.Y = self.E @ Q
+
+    def precise(self, penalty: float, Q: np.ndarray) -> None:
+        """Go on in the precision of X."""
+        self.dtype = self.X.dtype
+        self._x = self.X
+        del self.E  # made again from V, and as large as it
+        self.set_arrays(self.V, Q, penalty)
+
+    # -- the iteration -----------------------------------------------------------------
+
+    def advance(
+        self,
+        Q: np.ndarray,
+        F: np.ndarray,
+        penalty: float,
+        relaxation: float,
+        growth: float,
+        measure: bool,
+        share: float,
+    ) -> np.ndarray:
+        """V += relaxation (L - P), then U of the new V, for L = F Q^T.
+
+        `growth` multiplies the penalty afterwards: the multiplier r U stays, so U is
+        divided by it. `share` is the weight of r U in its mean, which is forgotten if
+        it is zero. Returns what `Distances` is made of, if asked to measure.
+        """
+        if share == 0:
+            self.mean = None
+        elif self.mean is None:
+            self.mean, share = np.empty_like(self.V), 1.0
+        assert self.mean is None or growth == 1.0  # the mean takes U in one unit
+        self.Q = Q
+        right = np.ascontiguousarray(Q[:, : F.shape[1]].T)
+        self.Y = np.empty((len(F), Q.shape[1]), self.dtype)
+
+        def advance(some: Sequence[slice]) -> np.ndarray:
+            number = self.dtype.type
+            sums = np.zeros(4)
+            product = np.empty_like(self.V[some[0]])
+            for rows in some:
+                v, e = self.V[rows], self.E[rows]
+                step = np.matmul(F[rows], right, out=product[: len(v)])
+                if measure:
+                    P = number(0.5) * v - e
+                    apart = step - P
+                    sums[0] += np.vdot(apart, apart)
+                # With P = V / 2 - E: V + c (L - P) = (1 - c / 2) V + c (L + E).
+                step += e
+                step *= number(relaxation)
+                v *= number(1 - relaxation / 2)
+                v += step
+                self._reflect_rows(rows, penalty, growth)
+                np.matmul(e, Q, out=self.Y[rows])
+                if measure:
+                    np.multiply(v, number(0.5), out=step)
+                    step -= e
+                    P -= step
+                    sums[1] += np.vdot(P, P)
+                    sums[2] += np.vdot(step, step)
+                    step -= v
+                    sums[3] += np.vdot(step, step) * growth**2
+                if self.mean is not None:
+                    np.multiply(v, number(0.5), out=step)
+                    step += e  # U
+                    step *= number(share * penalty)
+                    if share < 1:
+                        self.mean[rows] *= number(1 - share)
+                        self.mean[rows] += step
+                    else:
+                        self.mean[rows] = step
+            return sums
+
+        work = self.V.size * (len(right) + Q.shape[1])
+        return sum(in_shares(advance, row_blocks(self.V.shape), work))
+
+    def reflect(self, penalty: float, growth: float = 1.0) -> None:
+        for rows in row_blocks(self.V.shape):
+            self._reflect_rows(rows, penalty, growth)
+
+    def _reflect_rows(self, rows: slice, penalty: float, growth: float = 1.0) -> None:
+        """U of the loss, and from it E = U - V / 2; after growth V = P + U too."""
+        number = self.dtype.type
+        v, e = self.V[rows], self.E[rows]
+        np.subtract(v, self._x[rows], out=e)
+        if self.has_missing:
+            np.copyto(e, 0, where=np.isnan(e))
+        part(self.loss, (rows, slice(None))).project(e, penalty, out=e)
+        if growth != 1.0:
+            v += e * number(1 / growth - 1)
+            e *= number(1 / growth)
+        e -= v * number(0.5)
+
+    def rescale(self, penalty: float, factor: float) -> None:
+        """Multiply the penalty by a factor; the multiplier r U stays."""
+        self.reflect(penalty, factor)
+        self.Y = self.E @ self.Q
+
+    def project(self, U: np.ndarray, weight: float, pull, R) -> np.ndarray:
+        """U^T A for A = -2 w E + (what the graph adds, with pull = U^T A_2)."""
+        B = product(U.T, self.E)
+        B *= self.dtype.type(-2 * weight)
+        if pull is not None:
+            B += product(pull, R.T)
+        return B
+
+    # -- the objective and the dual point ----------------------------------------------
+
+    def distance(self, F: np.ndarray) -> float:
+        """The loss at F Q^T."""
+        F = F.astype(np.float64)
+        right = self.Q[:, : F.shape[1]].T.astype(np.float64)
+
+        def distance(share: Sequence[slice]) -> float:
+            total = 0.0
+            for rows in share:
+                residual = F[rows] @ right
+                residual -= self.X[rows]
+                if self.has_missing:
+                    np.copyto(residual, 0, where=np.isnan(residual))
+                loss = part(self.loss, (rows, slice(None)))
+                total += float(loss.value(residual).sum())
+            return total
+
+        work = self.X.size * len(right)
+        return sum(in_shares(distance, row_blocks(self.X.shape), work))
+
+    def dual_piece(
+        self, at: Any, penalty: float, change: Change | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Some of D_1; its product with X, as a sum and a sum of sizes; l*(D_1)."""
+        if self.mean is not None:
+            D = self.mean[at].astype(np.float64)
+        else:
+            D = np.multiply(self.V[at], 0.5, dtype=np.float64)
+            D += self.E[at]  # U
+            D *= penalty
+        if change is not None:
+            step = change.left[at[0]] @ change.right[at[1]].T
+            step *= change.mask[at]
+            D += step
+        x = self.X[at]
+        if self.has_missing:  # D is 0 there already, except from an altered checkpoint
+            missing = np.isnan(x)
+            np.copyto(D, 0, where=missing)
+            x = np.where(missing, 0, x)
+        loss = part(self.loss, at)
+        nearest(loss, D)
+        return D, np.append(total(D * x), loss.conjugate(D).sum())
+
+    def dual_square(
+        self, by_rows: bool, penalty: float, left, R, change: Change | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """D^T D (by rows) or D D^T of D = D_1 + left R^T, and sums of `dual_piece`."""
+        n, p = self.X.shape
+        size = p if by_rows else n
+
+        def square(share: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
+            K, sums = np.zeros((size, size)), np.zeros(3)
+            for piece in share:
+                at = np.s_[piece, :] if by_rows else np.s_[:, piece]
+                D, along = self.dual_piece(at, penalty, change)
+                sums += along
+                if left is not None:
+                    D += left[at[0]] @ R[at[1]].T.astype(np.float64)
+                K += D.T @ D if by_rows else D @ D.T
+            return K, sums
+
+        wide = column_blocks(self.X.shape, PIECE, most=p)
+        pieces = row_blocks(self.X.shape) if by_rows else wide
+        # Every thread has a square of its own; all of them are small beside X.
+        most = max(1, max(n, p) // (WIDE * size))
+        found = in_shares(square, pieces, n * p * size, most)
+        K = found[0][0]
+        for more, _ in found[1:]:
+            K += more
+        return K, sum(sums for _, sums in found)
+
+    def dual_matrix(self, penalty: float, left, R, change: Change | None):
+        """D, and sums of `dual_piece`."""
+        D, sums = self.dual_piece(np.s_[:, :], penalty, change)
+        if left is not None:
+            D += left @ R.T.astype(np.float64)
+        return D, sums
+
+    def dual_point(
+        self, penalty: float, scale: float, change: Change | None, at_the_end: bool
+    ) -> np.ndarray:
+        """-scale D_1. At the end of a solve it takes the place of E."""
+        out = self.E if at_the_end else np.empty_like(self.E)
+        for rows in row_blocks(self.X.shape):
+            D, _ = self.dual_piece(np.s_[rows, :], penalty, change)
+            np.multiply(D, -scale, out=out[rows])
+        return out
+
+    def free_entries(self, penalty: float, U: np.ndarray):
+        """The mask of free entries of the multiplier r U, and its `tangent_parts`.
+
+        Free are entries that the projection still leaves alone if they are a little
+        larger; of a smooth loss there are none.
+        """
+        number = self.dtype.type
+        mask = np.empty(self.V.shape, self.dtype)
+
+        def multiplier(rows: slice) -> np.ndarray:
+            u = self.V[rows] * number(0.5)
+            u += self.E[rows]
+            larger = u * number(1 / (1 - NEAR))
+            inside = part(self.loss, (rows, slice(None))).project(larger, penalty)
+            np.equal(inside, larger, out=mask[rows])
+            if self.has_missing:
+                np.copyto(mask[rows], 0, where=np.isnan(self._x[rows]))
+            u *= number(penalty)
+            return u
+
+        V = self.Q[:, : U.shape[1]]
+        return mask, *tangent_parts(multiplier, U, V)
+
+    # -- the end -----------------------------------------------------------------------
+
+    def copies(self) -> tuple[np.ndarray, np.ndarray]:
+        """P and U."""
+        half = self.dtype.type(0.5)
+        return self.V * half - self.E, self.V * half + self.E
+
+    def low_rank(self, F: np.ndarray) -> np.ndarray:
+        """L in the precision of X."""
+        F = F.astype(self.X.dtype, copy=False)
+        return product(F, self.Q[:, : F.shape[1]].T.astype(self.X.dtype, copy=False))
