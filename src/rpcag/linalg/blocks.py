@@ -37,9 +37,14 @@ def inner(A: np.ndarray, B: np.ndarray) -> float:
     return sum(float(np.dot(a, b)) for a, b in blocks(A, B))
 
 
-def row_blocks(shape: tuple[int, ...]) -> list[slice]:
-    """Slices that cover the rows of an array, tall enough for fast products."""
+def row_blocks(shape: tuple[int, ...], piece: int | None = None) -> list[slice]:
+    """Slices that cover the rows of an array.
+
+    Of about `piece` entries; by default tall enough for fast products.
+    """
     height, width = shape
+    if piece is not None:
+        return _slices(height, max(1, piece // max(width, 1)))
     return _slices(height, max(64, ROWS // max(width, 1)))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.linalg.blocks import BLOCK, blocks
+from rpcag.linalg.blocks import blocks, row_blocks
+from rpcag.linalg.svt import singular_values
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.checkpoint import array, flag
 from rpcag.solvers.dual_completion import Columns, DualCompletion
@@ -14,6 +15,13 @@ from rpcag.solvers.executor import Local
 from rpcag.solvers.penalties import RELAXATION
 from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.terms import NuclearNorm
+
+# Rank, as a share of the shorter side, from which the copy of the loss may be the
+# better answer. Below, it never was.
+HIGH = 0.5
+# Entries of rows that all steps of an iteration are done to at a time: half a dozen
+# such pieces fit in a second-level cache.
+CACHED = 2**15
 
 
 class DenseIterates:
@@ -50,12 +58,14 @@ class DenseIterates:
         self.size = 0.0  # ||L||^2
         self.copies: list[np.ndarray] = []
         self.multipliers: list[np.ndarray] = []
-        self._settled: np.ndarray | None = None
+        self._answer: np.ndarray | None = None  # in the precision of the data
+        self._spectrum: np.ndarray | None = None  # of P, if it is the answer
         self._repaired: np.ndarray | None = None  # multiplier of the loss
 
     @property
     def rank(self) -> int:
-        return self.norm.rank
+        """Of L, or of the copy that is the answer."""
+        return self.norm.rank if self._spectrum is None else len(self._spectrum)
 
     def mean_square(self) -> float:
         """||column means of L||^2."""
@@ -86,7 +96,7 @@ class DenseIterates:
     ) -> None:
         """L, by singular values as exact as the precision."""
         self._repaired = None  # as large as X
-        self._settled = None
+        self._answer = self._spectrum = None
         _average(self.copies, self.multipliers, penalties, self.L)
         self.norm.prox_in_place(self.L, 1 / sum(penalties), scratch=self.work)
 
@@ -101,14 +111,24 @@ class DenseIterates:
         """V_i = c L + (1 - c) P_i + U_i, then P_i = prox(V_i) and U_i = V_i - P_i."""
         distances = []
         for i, term in enumerate(self.terms):
-            P, U = self.copies[i], self.multipliers[i]
-            _relax(U, self.L, P, relaxation)
-            if getattr(term, "iterative", False):
-                np.copyto(self.work, P)  # a first guess for its prox
-            term.prox(U, 1 / penalties[i], self.work)
-            moved, self.size = _finish(U, self.L, P, self.work)
-            distances.append(moved)
-            self.copies[i], self.work = self.work, P
+            L, P, V = self.L, self.copies[i], self.multipliers[i]
+            new, step = self.work, 1 / penalties[i]
+            pieces = row_blocks(self.shape, CACHED)
+            if not hasattr(term, "prox_rows"):  # it mixes rows
+                for rows in pieces:
+                    _relax(V[rows], L[rows], P[rows], relaxation)
+                if getattr(term, "iterative", False):
+                    np.copyto(new, P)  # a first guess for its prox
+                term.prox(V, step, new)
+            sums = np.zeros(5)
+            for rows in pieces:
+                if hasattr(term, "prox_rows"):
+                    _relax(V[rows], L[rows], P[rows], relaxation)
+                    term.prox_rows(V[rows], step, new[rows], rows)
+                sums += _finish(V[rows], L[rows], P[rows], new[rows])
+            *moved, self.size = sums.tolist()
+            distances.append(Distances(*moved))
+            self.copies[i], self.work = new, P
         return distances
 
     def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
@@ -126,14 +146,41 @@ class DenseIterates:
 
     # -- the certificate ---------------------------------------------------------------
 
-    def objective(self) -> float:
-        L = self.L if self._settled is None else self._settled
-        terms = sum(float(term.value(L)) for term in self.exact_terms)
-        return self.norm.value_at_prox() + terms
+    def objective(self, penalties: Sequence[float]) -> float:
+        """At L, or at the copy P of the loss if that is lower.
+
+        Where L has a high rank, the objective at P is often nearer to the optimum by
+        orders of magnitude: the loss is not smooth where X - P is zero, which it is in
+        most entries and X - L is not, and the nuclear norm is smooth at a full rank.
+        """
+        at_L = self.norm.value_at_prox() + self._value(self.L)
+        if self._spectrum is not None or self.norm.rank < HIGH * min(self.shape):
+            return at_L
+        P = self._copy_of_loss(penalties[0])
+        values = singular_values(P)
+        at_P = float(values.sum()) + self._value(P)
+        if not at_P < at_L:
+            return at_L
+        noise = float(np.finfo(P.dtype).eps) * max(P.shape) * values.max(initial=0.0)
+        self._answer, self._spectrum = P, values[values > noise]
+        return at_P
+
+    def _value(self, L: np.ndarray) -> float:
+        return sum(float(term.value(L)) for term in self.exact_terms)
+
+    def _copy_of_loss(self, penalty: float) -> np.ndarray:
+        """P in the precision of the data, and just X where the loss leaves it alone."""
+        V = np.add(self.copies[0], self.multipliers[0], dtype=self.final_dtype)
+        loss = self.exact_terms[0]
+        P = loss.prox(V, 1 / penalty, np.empty_like(V))
+        near = 16 * float(np.finfo(P.dtype).eps)
+        np.copyto(P, loss.X, where=np.abs(P - loss.X) <= near * np.abs(P))
+        return P
 
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
         """Dual points: the repaired multipliers, then the completed ones."""
-        sums = self.dual(penalties)
+        accuracy = max(asked.tol, 1e-12) / 50
+        sums = self.dual(penalties, accuracy)
         point = partial(self._dual_point, penalties, self._repaired)
         yield Bound(*sums, point)
         if self.completion is None or not self.completion.is_due(asked, sums[2]):
@@ -147,11 +194,12 @@ class DenseIterates:
             lambda at: W[:, at],
         )
         completion = self.completion
-        accuracy = max(asked.tol, 1e-12) / 50
         sums = completion(Local(), [columns], completion.laplacian, accuracy)
         yield Bound(*sums, partial(self._completed_point, columns))
 
-    def dual(self, penalties: Sequence[float]) -> tuple[float, float, float]:
+    def dual(
+        self, penalties: Sequence[float], accuracy: float
+    ) -> tuple[float, float, float]:
         """Linear, quadratic and norm of a dual point.
 
         What is too much for the spectral norm is subtracted from the multiplier of the
@@ -170,8 +218,7 @@ class DenseIterates:
             rest = range(1, self.n_copies)
             parts += [self._add_dual(i, penalties[i], total) for i in rest]
         linear, quadratic, error = (sum(each) for each in zip(*parts, strict=True))
-        # Exactly: many singular values are near to one, where Lanczos takes long.
-        return linear, quadratic, self.norm.dual_norm(total) + error
+        return linear, quadratic, self.norm.dual_norm(total, accuracy) + error
 
     def _add_dual(self, i: int, penalty: float, total: np.ndarray):
         U = self.multipliers[i]
@@ -212,14 +259,14 @@ class DenseIterates:
 
     def settle(self) -> float | None:
         """Round the answer to the precision of the data; returns its objective."""
-        if not self.is_rounded or self._settled is not None:
+        if not self.is_rounded or self._answer is not None:
             return None
-        self._settled = self.norm.settle(self.L, self.final_dtype)
-        return self.objective()
+        self._answer = self.norm.settle(self.L, self.final_dtype)
+        return self.norm.value_at_prox() + self._value(self._answer)
 
     def answer(self) -> tuple[np.ndarray, np.ndarray | None]:
-        L = self.L if self._settled is None else self._settled
-        return L, self.norm.basis
+        L = self.L if self._answer is None else self._answer
+        return L, self.norm.basis if self._spectrum is None else None
 
     def arrays(self) -> dict[str, np.ndarray]:
         return State.of_copies(self.copies, self.multipliers, (), 1.0).arrays
@@ -281,39 +328,30 @@ def iterations(
 
 def _average(copies, multipliers, penalties, out) -> None:
     """out = sum_i r_i (P_i - U_i) / sum_i r_i."""
-    buffer = np.empty(min(BLOCK, out.size), out.dtype)
     weights = [out.dtype.type(r / sum(penalties)) for r in penalties]
-    count = len(weights)
-    for o, *rest in blocks(out, *copies, *multipliers):
-        piece = buffer[: o.size]
-        o.fill(0)
-        for p, u, weight in zip(rest[:count], rest[count:], weights, strict=True):
-            np.subtract(p, u, out=piece)
+    for rows in row_blocks(out.shape, CACHED):
+        o = np.subtract(copies[0][rows], multipliers[0][rows], out=out[rows])
+        o *= weights[0]
+        for P, U, weight in zip(copies[1:], multipliers[1:], weights[1:], strict=True):
+            piece = P[rows] - U[rows]
             piece *= weight
             o += piece
 
 
 def _relax(U, L, P, relaxation: float) -> None:
-    """U += relaxation * L + (1 - relaxation) * P."""
-    buffer = np.empty(min(BLOCK, U.size), U.dtype)
-    for u, value, p in blocks(U, L, P):
-        piece = np.subtract(value, p, out=buffer[: u.size])
-        piece *= relaxation
-        piece += p
-        u += piece
+    """U += relaxation * L + (1 - relaxation) * P: then it is V."""
+    piece = L - P
+    piece *= relaxation
+    piece += P
+    U += piece
 
 
-def _finish(U, L, old, new) -> tuple[Distances, float]:
-    """U -= new; how far the copy is from L and from where it was, and ||L||^2."""
-    buffer = np.empty(min(BLOCK, U.size), U.dtype)
-    apart = moved = size_L = size_P = size_U = 0.0
-    for u, value, before, after in blocks(U, L, old, new):
-        piece = np.subtract(after, before, out=buffer[: u.size])
-        moved += float(np.dot(piece, piece))
-        np.subtract(value, after, out=piece)
-        apart += float(np.dot(piece, piece))
-        u -= after
-        size_L += float(np.dot(value, value))
-        size_P += float(np.dot(after, after))
-        size_U += float(np.dot(u, u))
-    return Distances(apart, moved, size_P, size_U), size_L
+def _finish(V, L, old, new) -> list[float]:
+    """V -= new: then it is U. What `Distances` is made of, and ||L||^2."""
+    piece = new - old
+    moved = float(np.vdot(piece, piece))
+    np.subtract(L, new, out=piece)
+    apart = float(np.vdot(piece, piece))
+    V -= new
+    sizes = [float(np.vdot(A, A)) for A in (new, V, L)]
+    return [apart, moved, *sizes]

@@ -310,7 +310,7 @@ class FactoredIterates:
 
     # -- the certificate ---------------------------------------------------------------
 
-    def objective(self) -> float:
+    def objective(self, penalties: Sequence[float]) -> float:
         """At L = F Q^T, in pieces that a sum over columns gives."""
         run = self.run
         loss = total(run, [run.call(Tile.distance, t, self.F) for t in self.tiles])

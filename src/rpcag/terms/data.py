@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rpcag.linalg.blocks import BLOCK, row_blocks
+from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import PAIRWISE, total_error, unit
 from rpcag.linalg.rounding import total as summed
 from rpcag.losses import L1, Loss, nearest, part
+
+# Entries of rows that are worked on at a time, so that they stay in the cache.
+BLOCK = 2**15
 
 
 class DataTerm:
@@ -25,16 +28,24 @@ class DataTerm:
     def value(self, Y: np.ndarray) -> float:
         total = 0.0
         for rows, loss in self._pieces():
-            residual = self._residual(Y, rows, np.empty_like(Y[rows]))
+            residual = Y[rows] - self.X[rows]
+            if self.has_missing:
+                np.copyto(residual, 0, where=np.isnan(residual))
             total += float(loss.value(residual).sum())
         return total
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
-        for rows, loss in self._pieces():
-            U = self._residual(Y, rows, out[rows])
-            loss.project(U, 1 / step, out=U)
-            np.subtract(Y[rows], U, out=U)
+        for rows in row_blocks(self.X.shape, BLOCK):
+            self.prox_rows(Y[rows], step, out[rows], rows)
         return out
+
+    def prox_rows(self, y: np.ndarray, step: float, out: np.ndarray, rows: slice):
+        """The prox of some rows of Y, which do not depend on others."""
+        np.subtract(y, self.X[rows], out=out)
+        if self.has_missing:
+            np.copyto(out, 0, where=np.isnan(out))
+        part(self.loss, (rows, slice(None))).project(out, 1 / step, out=out)
+        np.subtract(y, out, out=out)
 
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
@@ -63,19 +74,9 @@ class DataTerm:
         error = 2 * unit(total.dtype) * square**0.5
         return linear, quadratic, error
 
-    def _residual(self, Y: np.ndarray, rows: slice, out: np.ndarray) -> np.ndarray:
-        """Y - X of some rows, zero where X is missing."""
-        np.subtract(Y[rows], self.X[rows], out=out)
-        if self.has_missing:
-            np.copyto(out, 0, where=np.isnan(out))
-        return out
-
     def _pieces(self) -> Iterator[tuple[slice, Loss]]:
         """Rows that fit in the processor's cache, and their loss."""
-        n, p = self.X.shape
-        step = max(1, BLOCK // max(p, 1))
-        for start in range(0, n, step):
-            rows = slice(start, min(start + step, n))
+        for rows in row_blocks(self.X.shape, BLOCK):
             yield rows, part(self.loss, (rows, slice(None)))
 
 
