@@ -125,9 +125,10 @@ class ExactPenalties:
     # |1 - relaxation| at a time.
     FULL, RELAXATION_FULL = 0.7, 1.5
     # Iterations after which the penalties are estimated anew. Earlier ones know less,
-    # later ones come late. Where the rank is not full, which takes long to find, the
-    # estimate is multiplied by RAISED.
-    ESTIMATES, RAISED = (3, 6, 10), 1.6
+    # later ones come late. The estimate is multiplied by RAISED where the rank is not
+    # full, which takes long to find, and by LOWERED where it is: there the answer is
+    # soon good enough, and the multipliers are late.
+    ESTIMATES, RAISED, LOWERED = (3, 6, 10), 2.0, 0.6
     # A copy's penalty is doubled or halved when its relative residuals differ by more
     # than IMBALANCE. The looks grow rarer and end after LOOKS. A solve that starts
     # where another ended has penalties that have proved themselves: it looks late.
@@ -177,11 +178,10 @@ class ExactPenalties:
         The distance from the fixed point, which bounds what ADMM has still to do, is
         r ||P - P_first||^2 + ||r U||^2 / r for a copy that starts at P_first with U = 0
         and ends at P and U. It is least for r = ||r U|| / ||P - P_first||, here with L
-        for P. The end is not known yet: the geometric mean with the first penalty, and
-        more where the rank is not full, which takes long to find.
+        for P. The end is not known yet: the geometric mean with the first penalty.
         """
         travelled = iterates.travelled()
-        factor = 1.0 if self._is_full(iterates) else self.RAISED
+        factor = self.LOWERED if self._is_full(iterates) else self.RAISED
         factors = []
         for r, d in zip(self.now, distances, strict=True):
             best = r * math.sqrt(d.multiplier) / travelled if travelled > 0 else 0.0
