@@ -1,7 +1,6 @@
 """The trials by which weights are chosen: short, but not wrong."""
 
 import math
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -15,10 +14,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models import parts
 from rpcag.models.trials import PLAIN, Trials
 from rpcag.models.weights import choose
-from rpcag.solvers import solve
-from rpcag.solvers.dense import DenseIterates, iterations
 from rpcag.solvers.problem import Problem
-from rpcag.terms import GraphSmoothness, L1Loss, NuclearNorm
 
 ROOT = math.sqrt(2)
 
@@ -93,26 +89,6 @@ def test_the_same_data_have_the_same_choice(rng):
     assert (one.explained, one.explained_error) == (two.explained, two.explained_error)
     for name in one.trials:
         np.testing.assert_array_equal(one.trials[name], two.trials[name])
-
-
-@pytest.mark.parametrize("gamma", [0.0, 0.3])
-def test_iterates_end_where_the_solver_ends(gamma, rng):
-    X = noisy(rng, 40, 30)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    Phi = laplacian(KNNGraph(5)(X))
-    terms = [L1Loss(X, 0.2)]
-    if gamma > 0:
-        terms.append(GraphSmoothness(ShiftedLaplacian(Phi), gamma))
-    make = {"exact": lambda _: DenseIterates(terms, X.shape)}
-    solved = solve(make, ratio=0.2, tol=1e-9, max_iter=20_000)
-    options = {"penalty": 0.3, "norm": NuclearNorm()}
-    assert solved.status == "converged"
-    path = iterations(terms, X.shape, float, **options)
-    L, state = next(islice(path, 3000, None))
-    np.testing.assert_allclose(L, solved.x, atol=1e-5)
-    # Another solve that starts there stays there.
-    L, _ = next(iterations(terms, X.shape, float, start=state, **options))
-    np.testing.assert_allclose(L, solved.x, atol=1e-5)
 
 
 @pytest.mark.parametrize("gamma", [0.0, None])

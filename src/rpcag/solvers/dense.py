@@ -12,7 +12,6 @@ from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.checkpoint import array, flag
 from rpcag.solvers.dual_completion import Columns, DualCompletion
 from rpcag.solvers.executor import Local
-from rpcag.solvers.penalties import RELAXATION
 from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.terms import NuclearNorm
 
@@ -296,34 +295,6 @@ class DenseIterates:
         if "norm large" in arrays:
             large = array(arrays, "norm large", (min(self.shape), None))
         self.norm.recall(count, large)
-
-
-def iterations(
-    terms: Sequence[Any],
-    shape: tuple[int, int],
-    dtype: Any,
-    *,
-    penalty: float,
-    norm: NuclearNorm,
-    start: State | None = None,
-) -> Iterator[tuple[np.ndarray, State]]:
-    """Yield L and the state after every iteration, without end.
-
-    All copies keep the same penalty, and nothing is certified: for answers that need
-    not be accurate. The arrays are overwritten by the next iteration.
-    """
-    iterates = DenseIterates(terms, shape, dtype)
-    iterates.norm, penalties = norm, len(terms) * (penalty,)
-    if start is None:
-        iterates.begin(penalties)
-    else:
-        iterates.resume(start, penalties, penalty)
-    with np.errstate(over="ignore", invalid="ignore"):
-        while True:
-            iterates.threshold(penalties)
-            iterates.advance(penalties, RELAXATION)
-            copies, multipliers = iterates.copies, iterates.multipliers
-            yield iterates.L, State.of_copies(copies, multipliers, penalties, penalty)
 
 
 def _average(copies, multipliers, penalties, out) -> None:
