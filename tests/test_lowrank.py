@@ -12,7 +12,7 @@ from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.penalties import FactoredPenalties
 from rpcag.solvers.problem import Problem
-from rpcag.terms import GraphSmoothness, L1Loss
+from rpcag.terms import DataTerm, GraphSmoothness
 
 
 def spoiled(rng, n, p, rank=6, noise=0.05, missing=0.0):
@@ -29,7 +29,7 @@ def graph_of(X):
 
 
 def exact(X, lam, gamma, tol):
-    terms = [L1Loss(X, lam)]
+    terms = [DataTerm(X, L1(lam))]
     if gamma:
         terms.append(GraphSmoothness(graph_of(X), gamma))
     make = {"exact": lambda _: DenseIterates(terms, X.shape)}

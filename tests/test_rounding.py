@@ -23,7 +23,7 @@ from rpcag.solvers import certificates
 from rpcag.solvers.certificates import Certificates
 from rpcag.solvers.dual_completion import Columns, DualCompletion
 from rpcag.solvers.problem import Problem
-from rpcag.terms import GraphSmoothness, L1Loss
+from rpcag.terms import DataTerm, GraphSmoothness
 
 LONG = np.longdouble
 
@@ -240,7 +240,7 @@ def test_single_precision_bounds_are_below_the_optimum(seed, has_graph):
 def test_a_dual_point_of_the_loss_is_as_exact_as_it_says():
     X = np.full((40, 40), 1.0, np.float32)
     Y, total = np.full_like(X, 5.0), np.zeros_like(X)
-    linear, _, error = L1Loss(X, 0.1).add_dual(X, Y, total)
+    linear, _, error = DataTerm(X, L1(0.1)).add_dual(X, Y, total)
     assert abs(linear - X.size * 0.1) <= 1e-12 * X.size  # of the point itself
     assert np.linalg.norm(total.astype(np.float64) - 0.1) <= error
 

@@ -12,12 +12,12 @@ from sklearn.preprocessing import StandardScaler
 
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
-from rpcag.losses import Rows
+from rpcag.losses import L1, Rows
 from rpcag.models.rpca import CLUSTERING_LAM
 from rpcag.solvers import solve
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.problem import Problem
-from rpcag.terms import DataTerm, GraphSmoothness, L1Loss
+from rpcag.terms import DataTerm, GraphSmoothness
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def X():
 
 
 def terms(X, lam=0.1, gamma=0.1):
-    return [L1Loss(X, lam), GraphSmoothness(laplacian(KNNGraph(5)(X)), gamma)]
+    return [DataTerm(X, L1(lam)), GraphSmoothness(laplacian(KNNGraph(5)(X)), gamma)]
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def test_result_is_frozen(X):
 
 
 def test_overflow_is_an_error_not_a_nan():
-    loss = L1Loss(np.full((4, 4), 1e200), 1e200)
+    loss = DataTerm(np.full((4, 4), 1e200), L1(1e200))
     with pytest.raises(FloatingPointError, match="range of float64"):
         solve(
             {"exact": lambda _: DenseIterates([loss], (4, 4))},

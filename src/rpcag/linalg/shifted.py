@@ -12,6 +12,7 @@ from scipy.sparse.linalg import splu
 from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import product_error, size_norm
+from rpcag.linalg.svt import fill_upper
 from rpcag.linalg.threads import product
 
 Laplacian = Any  # an ndarray or a SciPy sparse array
@@ -121,9 +122,7 @@ class ShiftedLaplacian:
         if failed:
             raise linalg.LinAlgError("I + shift Phi is not positive definite")
         inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-        for i in range(1, self.size):  # LAPACK filled the lower triangle only
-            inverse[:i, i] = inverse[i, :i]
-        inverse = inverse.astype(dtype, copy=False)
+        inverse = fill_upper(inverse).astype(dtype, copy=False)
         return lambda Y, out: product(inverse, Y, out=out)
 
     def _factor(self, shift: float, dtype: np.dtype) -> Solve:

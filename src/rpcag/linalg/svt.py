@@ -65,6 +65,18 @@ def gram(
     return K
 
 
+def add_square(K: np.ndarray, A: np.ndarray) -> None:
+    """Add A A^T to the lower triangle of K, in double precision and column order."""
+    linalg.blas.dsyrk(1.0, A.T, beta=1.0, c=K, trans=1, lower=1, overwrite_c=1)
+
+
+def fill_upper(K: np.ndarray) -> np.ndarray:
+    """Copy the lower triangle of K to the upper one."""
+    for i in range(1, len(K)):
+        K[:i, i] = K[i, :i]
+    return K
+
+
 def excess(A: np.ndarray) -> np.ndarray | None:
     """A minus its projection onto the unit ball of the spectral norm, if not zero.
 

@@ -15,9 +15,9 @@ from rpcag.solvers.executor import Local
 from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.terms import NuclearNorm
 
-# Rank, as a share of the shorter side, from which the copy of the loss may be the
-# better answer. Below, it never was.
-HIGH = 0.5
+# Rank of L, as a share of that of the copy of the loss, from which the copy may be the
+# answer. Below, the optimum has a lower rank, and the copy hides it.
+HIGH = 0.75
 # Entries of rows that all steps of an iteration are done to at a time: half a dozen
 # such pieces fit in a second-level cache.
 CACHED = 2**15
@@ -153,15 +153,16 @@ class DenseIterates:
         most entries and X - L is not, and the nuclear norm is smooth at a full rank.
         """
         at_L = self.norm.value_at_prox() + self._value(self.L)
-        if self._spectrum is not None or self.norm.rank < HIGH * min(self.shape):
+        if 2 * self.norm.rank < min(self.shape):
             return at_L
         P = self._copy_of_loss(penalties[0])
         values = singular_values(P)
-        at_P = float(values.sum()) + self._value(P)
-        if not at_P < at_L:
-            return at_L
         noise = float(np.finfo(P.dtype).eps) * max(P.shape) * values.max(initial=0.0)
-        self._answer, self._spectrum = P, values[values > noise]
+        kept = values[values > noise]
+        at_P = float(values.sum()) + self._value(P)
+        if self.norm.rank < HIGH * len(kept) or not at_P < at_L:
+            return at_L
+        self._answer, self._spectrum = P, kept
         return at_P
 
     def _value(self, L: np.ndarray) -> float:

@@ -160,10 +160,11 @@ class Problem:
                     checkpoint=saves,
                 )
         except (FloatingPointError, OverflowError, linalg.LinAlgError) as error:
+            reason = error.args[-1] if error.args else error  # C's begin with a number
             raise ValueError(
                 f"lam={self.lam:.3g}, gamma={self.gamma / self.unit:.3g} and X, whose "
                 f"typical size is {self.scale:.3g}, are out of the range of "
-                f"{self.X.dtype} together ({error}); choose values "
+                f"{self.X.dtype} together ({reason}); choose values "
                 "nearer to 'auto'"
             ) from error
         if saves is not None and result.status == "converged" and not keep_checkpoint:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rpcag.linalg.blocks import column_blocks, row_blocks
 from rpcag.linalg.rounding import total
+from rpcag.linalg.svt import add_square, fill_upper
 from rpcag.linalg.threads import in_shares, product
 from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.tangent_space import NEAR, Change, tangent_parts
@@ -220,14 +221,14 @@ class Tile:
         size = p if by_rows else n
 
         def square(share: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
-            K, sums = np.zeros((size, size)), np.zeros(3)
+            K, sums = np.zeros((size, size), order="F"), np.zeros(3)
             for piece in share:
                 at = np.s_[piece, :] if by_rows else np.s_[:, piece]
                 D, along = self.dual_piece(at, penalty, change)
                 sums += along
                 if left is not None:
                     D += left[at[0]] @ R[at[1]].T.astype(np.float64)
-                K += D.T @ D if by_rows else D @ D.T
+                add_square(K, D.T if by_rows else D)
             return K, sums
 
         wide = column_blocks(self.X.shape, PIECE, most=p)
@@ -238,7 +239,7 @@ class Tile:
         K = found[0][0]
         for more, _ in found[1:]:
             K += more
-        return K, sum(sums for _, sums in found)
+        return fill_upper(K), sum(sums for _, sums in found)
 
     def dual_matrix(self, penalty: float, left, R, change: Change | None):
         """D, and sums of `dual_piece`."""

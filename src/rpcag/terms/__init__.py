@@ -15,7 +15,7 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimizer over P of
 `TwoGraphSmoothness` has no prox; it has ``gradient(L, out)`` and ``lipschitz``.
 """
 
-from rpcag.terms.data import DataTerm, L1Loss
+from rpcag.terms.data import DataTerm
 from rpcag.terms.nuclear import NuclearNorm
 from rpcag.terms.smoothness import FeatureSmoothness, GraphSmoothness
 from rpcag.terms.two_graphs import TwoGraphSmoothness
@@ -24,7 +24,6 @@ __all__ = [
     "DataTerm",
     "FeatureSmoothness",
     "GraphSmoothness",
-    "L1Loss",
     "NuclearNorm",
     "TwoGraphSmoothness",
 ]

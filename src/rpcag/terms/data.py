@@ -7,7 +7,7 @@ import numpy as np
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import PAIRWISE, total_error, unit
 from rpcag.linalg.rounding import total as summed
-from rpcag.losses import L1, Loss, nearest, part
+from rpcag.losses import Loss, nearest, part
 
 # Entries of rows that are worked on at a time, so that they stay in the cache.
 BLOCK = 2**15
@@ -78,20 +78,3 @@ class DataTerm:
         """Rows that fit in the processor's cache, and their loss."""
         for rows in row_blocks(self.X.shape, BLOCK):
             yield rows, part(self.loss, (rows, slice(None)))
-
-
-class L1Loss(DataTerm):
-    """f(P) = lam ||M o (X - P)||_1."""
-
-    def __init__(self, X: np.ndarray, lam: float) -> None:
-        super().__init__(X, L1(float(lam)))
-        self._lam = float(lam)
-
-    @property
-    def lam(self) -> float:
-        return self._lam
-
-    @lam.setter
-    def lam(self, lam: float) -> None:
-        self._lam = float(lam)
-        self.loss = L1(self._lam)
