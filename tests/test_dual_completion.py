@@ -9,7 +9,7 @@ from rpcag.graphs import CompleteGraph, KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1
 from rpcag.solvers.certificates import Asked, Certificates, dual_value
-from rpcag.solvers.dual_completion import Columns, DualCompletion, _norm
+from rpcag.solvers.dual_completion import DualColumns, DualCompletion, _norm
 from rpcag.solvers.executor import Local
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.graph_copy import GraphCopy
@@ -17,7 +17,7 @@ from rpcag.solvers.problem import Problem
 
 
 def point(problem, rng, size=2.0):
-    """Any W and D_1, as `Columns`, and the completion of their problem."""
+    """Any W and D_1, as `DualColumns`, and the completion of their problem."""
     X, lam, gamma = problem.X, problem.lam, problem.gamma
     D_1 = size * lam * rng.standard_normal(X.shape)
     W = size * rng.standard_normal(X.shape) / max(gamma, 1e-9)
@@ -26,7 +26,7 @@ def point(problem, rng, size=2.0):
 
 
 def columns_of(X, lam, D_1, W):
-    return Columns(X, L1(lam), lambda at: D_1[:, at], lambda at: W[:, at])
+    return DualColumns(X, L1(lam), lambda at: D_1[:, at], lambda at: W[:, at])
 
 
 def complete(completion, *columns):

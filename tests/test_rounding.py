@@ -21,7 +21,7 @@ from rpcag.linalg.svt import spectral_norm
 from rpcag.losses import L1
 from rpcag.solvers import certificates
 from rpcag.solvers.certificates import Certificates
-from rpcag.solvers.dual_completion import Columns, DualCompletion
+from rpcag.solvers.dual_completion import DualColumns, DualCompletion
 from rpcag.solvers.problem import Problem
 from rpcag.terms import DataTerm, GraphSmoothness
 
@@ -449,7 +449,7 @@ def test_completion_changes_the_dual_point_as_it_says(rng):
     D_1 = np.clip(rng.standard_normal((n, p)), -lam, lam)
     W = rng.standard_normal((n, p))
     completion = DualCompletion(X.shape, gamma, shifted)
-    columns = Columns(X, L1(lam), lambda at: D_1[:, at], lambda at: W[:, at])
+    columns = DualColumns(X, L1(lam), lambda at: D_1[:, at], lambda at: W[:, at])
     square = columns.square(shifted, gamma, completion.null, None)
     linear, quadratic, norm = completion.relieved(square, 1e-9)
     value = certificates.dual_value(linear, quadratic, norm)

@@ -10,7 +10,7 @@ from rpcag.linalg.blocks import blocks, row_blocks
 from rpcag.linalg.svt import singular_values
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.checkpoint import array, flag
-from rpcag.solvers.dual_completion import Columns, DualCompletion
+from rpcag.solvers.dual_completion import DualColumns, DualCompletion
 from rpcag.solvers.executor import Local
 from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.terms import NuclearNorm
@@ -187,7 +187,7 @@ class DenseIterates:
             return
         (_, W), (U, _) = self.copies, self.multipliers
         loss = self.exact_terms[0]
-        columns = Columns(
+        columns = DualColumns(
             loss.X,
             loss.loss,
             lambda at: np.multiply(U[:, at], penalties[0], dtype=np.float64),

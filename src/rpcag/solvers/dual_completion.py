@@ -72,7 +72,7 @@ class Square:
 
 
 @dataclass(frozen=True)
-class Columns:
+class DualColumns:
     """Some columns of X, of a multiplier, and of the copy of L that the graph has."""
 
     X: np.ndarray  # NaN where missing
@@ -81,7 +81,9 @@ class Columns:
     W: Callable[[slice], np.ndarray]
 
     @classmethod
-    def of_tile(cls, tile: Any, penalty: float, copy: Any, R: np.ndarray) -> "Columns":
+    def of_tile(
+        cls, tile: Any, penalty: float, copy: Any, R: np.ndarray
+    ) -> "DualColumns":
         H, R = copy.smooth, R.astype(np.float64)
         return cls(
             tile.X,
@@ -208,12 +210,12 @@ class DualCompletion:
     def __call__(
         self, run: Executor, columns: Sequence[Any], laplacian: Any, accuracy: float
     ) -> tuple[float, float, float]:
-        """Linear, quadratic and norm of a better point, from any `Columns`."""
-        C = run.get(*[run.call(Columns.null_sums, c, self.null) for c in columns])
+        """Linear, quadratic and norm of a better point, from any `DualColumns`."""
+        C = run.get(*[run.call(DualColumns.null_sums, c, self.null) for c in columns])
         self.excess = _excess(C)
         given = laplacian, self.gamma, self.null
         squares = [
-            run.call(Columns.square, c, *given, excess)
+            run.call(DualColumns.square, c, *given, excess)
             for c, excess in zip(columns, self.excess, strict=True)
         ]
         (square,) = run.get(sum_of(run, squares))
@@ -225,7 +227,7 @@ class DualCompletion:
         """-scale D_1 and scale W of what the last call was about, given its columns."""
         given = laplacian, self.gamma, self.null
         return [
-            run.call(Columns.point, c, *given, excess, self.step, scale, n=2)
+            run.call(DualColumns.point, c, *given, excess, self.step, scale, n=2)
             for c, excess in zip(columns, self.excess, strict=True)
         ]
 

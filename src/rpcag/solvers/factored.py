@@ -17,7 +17,7 @@ from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram, product
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.checkpoint import array
-from rpcag.solvers.dual_completion import Columns, DualCompletion
+from rpcag.solvers.dual_completion import DualColumns, DualCompletion
 from rpcag.solvers.executor import Executor, Local, total
 from rpcag.solvers.graph_copy import GraphCopy, compression
 from rpcag.solvers.result import Distances, DualPoint, State
@@ -425,7 +425,7 @@ class FactoredIterates:
     def _columns(self, penalty: float) -> list:
         """What the completion needs of every tile."""
         return [
-            self.run.call(Columns.of_tile, tile, penalty, self.graph, R)
+            self.run.call(DualColumns.of_tile, tile, penalty, self.graph, R)
             for tile, R in zip(self.tiles, self.R, strict=True)
         ]
 

@@ -45,7 +45,7 @@ def gnmf(
 
         F = ||X - Q U^T||_F^2 + gamma sum_k ||u_k||^2 s_k,   s_k = q_k^T Phi q_k
 
-    and moving norms from u_k to q_k. Columns are minimized over one by one:
+    and moving norms from u_k to q_k. DualColumns are minimized over one by one:
 
         u_k = max(0, R_k^T q_k) / (||q_k||^2 + gamma s_k)
         q_k = max(0, q_k - g / (||u_k||^2 + 2 gamma Phi_ii))
