@@ -172,7 +172,7 @@ def _ritz_value(K: np.ndarray) -> float:
     diagonal: list[float] = []
     beside: list[float] = []
     for k in range(LANCZOS_STEPS):
-        norm = float(np.linalg.norm(v))
+        norm = float(linalg.norm(v, check_finite=False))  # does not overflow
         if k and norm <= 1e-10 * diagonal[0]:
             break
         V[k] = v / norm
@@ -191,11 +191,23 @@ def _root(square: float) -> float:
 
 
 def is_below(K: np.ndarray, bound: float) -> bool:
-    """Whether all eigenvalues of K are, proven by a Cholesky factor of bound I - K."""
-    rest = -K
-    rest.flat[:: len(K) + 1] += bound
-    (potrf,) = linalg.get_lapack_funcs(("potrf",), (rest,))
-    return bound > 0 and potrf(rest.T, lower=1, overwrite_a=1)[1] == 0
+    """Whether all eigenvalues of K are, proven by a Cholesky factor of bound I - K.
+
+    It is made in the memory of K, whose other triangle gives the first one back.
+    """
+    if not bound > 0:
+        return False
+    K = K if K.flags.f_contiguous else K.T
+    diagonal = K.diagonal().copy()
+    np.negative(K, out=K)
+    np.fill_diagonal(K, bound - diagonal)
+    (potrf,) = linalg.get_lapack_funcs(("potrf",), (K,))
+    factor, failed = potrf(K, lower=1, overwrite_a=1, clean=0)
+    assert np.shares_memory(factor, K)
+    fill_upper(K.T)
+    np.negative(K, out=K)
+    np.fill_diagonal(K, diagonal)
+    return failed == 0
 
 
 def _largest(K: np.ndarray) -> float:

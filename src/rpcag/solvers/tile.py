@@ -231,7 +231,7 @@ class Tile:
                 add_square(K, D.T if by_rows else D)
             return K, sums
 
-        wide = column_blocks(self.X.shape, PIECE, most=p)
+        wide = column_blocks(self.X.shape, min(PIECE, n * p // 16), most=p)
         pieces = row_blocks(self.X.shape) if by_rows else wide
         # Every thread has a square of its own; all of them are small beside X.
         most = max(1, max(n, p) // (WIDE * size))
