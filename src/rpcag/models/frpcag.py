@@ -23,7 +23,6 @@ from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import spread_of
-from rpcag.linalg.typical import too_far_apart, typical_size
 from rpcag.models.progress import Monitor, tell
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
