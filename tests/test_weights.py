@@ -46,7 +46,8 @@ def test_chosen_weights_fill_gaps_better_than_the_rules(load, errors, rng):
     assert found < 0.97 * error(RPCA(lam="theory").fit(X), Z, hidden)
     rules = RPCAG(lam="theory", gamma="clustering")
     assert found < 0.97 * error(rules.fit(X), Z, hidden)
-    assert found < error(RPCAG(gamma="clustering").fit(X), Z, hidden)
+    # A graph has to help clearly: without it, wine with errors is a little worse.
+    assert found < 1.01 * error(RPCAG(gamma="clustering").fit(X), Z, hidden)
     assert found < 1.02 * without
 
 
@@ -116,11 +117,15 @@ def test_a_graph_from_elsewhere_is_used_where_it_helps(rng):
     assert error(model, Z, hidden) < 0.8 * without
 
 
-def test_the_winner_has_the_smallest_error_of_the_trials(rng):
-    _, X, _ = spoiled(load_wine().data, rng)
+@pytest.mark.parametrize("has_graph", [False, True])
+def test_the_winner_has_the_smallest_error_of_the_trials(has_graph, rng):
+    _, X, _ = spoiled((load_digits if has_graph else load_wine)().data[:400], rng)
     model = RPCAG().fit(X)
+    assert (model.gamma_ > 0) == has_graph
     trials = model.weights_.trials
-    best = np.argmin(trials["error"])
+    # A graph that does not help clearly is no candidate.
+    errors = np.where(has_graph | (trials["gamma"] == 0), trials["error"], np.inf)
+    best = np.argmin(errors)
     assert (trials["lam"][best], trials["gamma"][best]) == (model.lam_, model.gamma_)
     assert 0 < model.weights_.explained_error < 0.2
     assert model.explained_ == model.weights_.explained

@@ -37,10 +37,10 @@ LARGEST = 1.0
 GAMMAS = tuple((4.0**k, math.sqrt(2) ** (k + 2)) for k in range(-2, 4))
 # A larger lam, or a graph, has to reduce the squared error by the share GAIN. Without
 # it, data without gross errors would get an ever larger lam for nothing. A graph has to
-# reduce it by CLEARLY standard errors too: the hidden entries of small data are few.
-# Larger values of either choose no graph where one would help. Both are the best of a
-# grid on tables that were left out (docs/design_weights.md).
-GAIN, CLEARLY = 2.5e-3, 0.5
+# reduce it by CLEARLY standard errors too: with less, some small tables get one by
+# chance; with more, some do without one that helps. Cross-validated over tables
+# (benchmarks/weight_rules.py).
+GAIN, CLEARLY = 2.5e-3, 2.0
 # A gamma above the one for clustering has to reduce it by this share: it is for graphs
 # that know more than the data, such as an order in time.
 MORE = 2e-2
