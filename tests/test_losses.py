@@ -10,7 +10,7 @@ from problems import least, small_problem
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph
 from rpcag.losses import L1, Both, Huber, Rows, nearest, part, rescaled
-from rpcag.models.noise import SETTLED
+from rpcag.models.noise import SETTLED, estimate_noise
 from rpcag.solvers import solve
 from rpcag.solvers.dense import DenseIterates
 from rpcag.terms import DataTerm
@@ -248,6 +248,15 @@ def test_auto_noise_finds_level_and_rank(noise, seed):
     assert (model.sparse_[gross] != 0).all()
     assert (model.sparse_[~wrong] != 0).mean() < 0.15
     assert np.linalg.norm(model.low_rank_ - L) < 0.6 * noise * np.linalg.norm(L)
+
+
+@pytest.mark.parametrize("shape", [(200, 3), (80, 3), (3, 80), (100, 5), (5, 100)])
+def test_auto_noise_of_few_features_or_samples(shape):
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        X = np.outer(rng.standard_normal(shape[0]), rng.standard_normal(shape[1]))
+        X += 0.1 * rng.standard_normal(shape)
+        assert 0.03 < estimate_noise(X).sigma < 0.3
 
 
 def test_data_without_noise_have_none():

@@ -99,13 +99,16 @@ def estimate_noise(X: np.ndarray) -> Noise:
         residuals = (X - L)[seen]
         left = 1 - rank * (n + p - rank) / (n * p * observed * free)
         found = residual_scale(residuals) / math.sqrt(max(left, 0.1))
-        if left < LEFT:  # L follows the noise: go up until it does not
+        follows = left < LEFT  # L follows the noise: go up until it does not
+        if follows:
             found = max(found, 2 * sigma, 0.02 * spread)
         if not found > NONE * spread:
             return Noise(0.0, 1.0)
-        clipped = np.clip(residuals / found, -LIMIT, LIMIT)
-        free = max(float(np.mean(np.abs(clipped) < LIMIT)), 0.1)
-        excess = MARGIN * math.sqrt(float(np.mean(clipped**2)))
+        free = excess = 1.0  # residuals of an L that follows the noise do not tell them
+        if not follows:
+            clipped = np.clip(residuals / found, -LIMIT, LIMIT)
+            free = max(float(np.mean(np.abs(clipped) < LIMIT)), 0.1)
+            excess = MARGIN * math.sqrt(float(np.mean(clipped**2)))
         settled = abs(found - sigma) < SETTLED * found
         sigma = found
         if settled:
@@ -131,13 +134,18 @@ def residual_scale(residuals: np.ndarray) -> float:
 
 
 def _part(X: np.ndarray) -> np.ndarray:
-    """At most SIDE rows and columns of X, drawn with a fixed seed, not all missing."""
+    """At most SIDE rows and columns of X, drawn with a fixed seed, not all missing.
+
+    Transposed if X is wide: the level is the same, and medians of long columns tell
+    more. That of three entries is one of them, so a third of X would have no spread.
+    """
     rng = np.random.default_rng(0)
     for axis in (0, 1):
         kept = np.flatnonzero(~np.isnan(X).all(axis=1 - axis))
         if len(kept) > SIDE:
             kept = np.sort(rng.choice(kept, SIDE, replace=False))
         X = np.take(X, kept, axis=axis)
+    X = X if len(X) >= X.shape[1] else X.T
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
