@@ -93,6 +93,15 @@ def test_proven_norm_of_awkward_spectra(rng, kind):
     assert values.max() * (1 - 1e-12) <= bound <= values.max() * (1 + 2e-4)
 
 
+def test_proven_norm_of_a_matrix_that_is_not_aligned(rng):
+    A = rng.standard_normal((200, 210))
+    K = np.empty(200 * 200 * 8 + 1, np.uint8)[1:].view(np.float64).reshape(200, 200)
+    K[:] = A @ A.T  # as it may come from another process
+    assert not K.flags.aligned
+    truth = linalg.svdvals(A)[0]
+    assert truth <= proven_norm(K, 1e-4) <= truth * (1 + 2e-4)
+
+
 def test_proven_norm_refuses_what_is_not_finite():
     assert proven_norm(np.full((200, 200), np.nan), 1e-4) == np.inf
 
