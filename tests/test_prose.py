@@ -13,10 +13,8 @@ prose = module_of_docs("measure_prose.py")
 # Pages that are longer than the guide, and why.
 LONG = {
     "command": "reference: a table of options for every command",
-    "notation": "derivations of every model",
     "recovery": "generated from stored results",
     "reproduction": "generated from stored results",
-    "study": "the protocol of the experiments",
 }
 # Old names are listed there.
 HISTORY = "CHANGELOG"
