@@ -17,8 +17,8 @@ ESTIMATORS = (*MODELS, RPCAGCV)
 SENTENCES = {
     "n_components": r"(Number|Maximum number) of components",
     "gamma": "Weights? of the smoothness",
-    "graph": r"As in `RPCAG`|Between the samples; as in `RPCAG`|\"robust\" is",
-    "feature_graph": "Between the features|A second graph, between features",
+    "graph": r"As in `RPCAG`|Graph between samples, as in `RPCAG`|\"robust\" is",
+    "feature_graph": "Graph between features|A second graph, between features",
     "tol": r"[^.]* at which to stop\.",
     "verbose": "Log a line for every certificate",
     "callback": "Called after every iteration",

@@ -29,7 +29,7 @@ def check_graph(
     n_vertices : int, optional
         The number of vertices it must have.
     name, vertices : str
-        How errors call it, and what of X it joins.
+        Name of the graph and of its vertices in error messages.
     labels : sequence, optional
         Names of the vertices in the order of the answer, for graphs that name theirs.
 

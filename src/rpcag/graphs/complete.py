@@ -9,8 +9,8 @@ from rpcag.graphs.distances import distance_blocks
 class CompleteGraph(GraphBuilder):
     """Join every pair of samples, with weight exp(-(Omega_ij - omega_min)^2 / sigma2).
 
-    Omega are the RMS distances over the features both rows observe, omega_min is the
-    smallest between two different rows (Section "Normalized Graph Laplacian" of the
+    Omega are the RMS distances over the features that both rows observe. omega_min is
+    the smallest between two different rows (Section "Normalized Graph Laplacian" of the
     paper). The graph is dense: n x n numbers.
 
     Parameters
@@ -21,7 +21,7 @@ class CompleteGraph(GraphBuilder):
     image_shape : tuple of int, optional
         Rows are images of this shape, and missing pixels are inpainted by total
         variation before the distances (the paper's case of random missing values).
-        Without it distances skip what is missing (the paper's block occlusions).
+        Without it, distances skip missing entries (the paper's block occlusions).
 
     Examples
     --------

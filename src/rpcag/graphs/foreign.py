@@ -24,7 +24,7 @@ def as_matrix(graph, labels: Sequence[Hashable] | None, n: int | None, name: str
     n : int, optional
         Number of rows; a graph of another size is returned in its own order.
     name : str
-        How errors call the graph.
+        Name of the graph in error messages.
     """
     library = _library(graph)
     if library == "pygsp":

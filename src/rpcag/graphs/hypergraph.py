@@ -34,7 +34,7 @@ class KNNHypergraph(BaseEstimator):
     n_neighbors : int, default=10
     image_shape : tuple of int, optional
         Rows are images of this shape, and missing pixels are inpainted by total
-        variation before the distances. Without it distances skip what is missing.
+        variation before the distances. Without it, distances skip missing entries.
     approximate : bool, default=False
         Find neighbors by descent in a neighbor graph (the extra ``rpcag[ann]``).
     random_state : int, RandomState or None, default=0
@@ -134,7 +134,7 @@ def hypergraph_laplacian(
     weights : array of shape (n_edges,), optional
         Edge weights We; ones by default.
     name : str
-        How errors call the incidence.
+        Name of the incidence in error messages.
 
     Examples
     --------

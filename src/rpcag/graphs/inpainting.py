@@ -11,8 +11,8 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
     """Fill the missing pixels of images by total variation, all images at once.
 
     Every image u minimizes sum_ij ||grad u_ij||_2 subject to u = x on the observed
-    pixels: these are trusted, only the others move. Solved by the primal-dual method
-    of Chambolle and Pock; the prox of the constraint puts the observed pixels back.
+    pixels. Solved by the primal-dual method of Chambolle and Pock. The prox of the
+    constraint restores the observed pixels.
 
     Parameters
     ----------
@@ -26,6 +26,7 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
         Stop when no pixel moves by more than this share of its image's range in ten
         iterations.
     max_iter : int, default=500
+        Maximum number of iterations.
 
     Returns
     -------

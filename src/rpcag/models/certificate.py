@@ -114,16 +114,16 @@ def certify(
 
         minimize  ||L||_* + lam ||M * (X - L)||_1 + gamma tr(L.T @ Phi @ L)
 
-    L may come from any software. A dual point is made from it: at the optimum it is
-    lam times the sign of X - L where that is not zero, and the product of the singular
-    vectors of L on its tangent space. A few iterations that start there improve it.
+    L may come from any software. A dual point is computed from it. At the optimum, it
+    is lam times the sign of X - L where that is not zero. On the tangent space of L, it
+    is the product of the singular vectors. A few iterations improve the point.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         NaN marks a missing entry.
     L : array-like of shape (n_samples, n_features)
-        The answer to be judged.
+        The matrix to certify.
     lam : float
         Weight of the sparse part.
     gamma : float, default=0
@@ -131,6 +131,7 @@ def certify(
     graph : array, sparse array or graph, optional
         Symmetric adjacency between samples; needed if gamma is not 0.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     loss : {"entries", "rows", "both"}, default="entries"
         As in `RPCA`. For "both", `lam_rows` is the weight of a sample.
     lam_rows : float, default=0

@@ -28,7 +28,7 @@ class RPCAGCV(RPCAG):
     and gamma. The pair with the smallest root mean squared error is then fitted to all
     data. Large errors are truncated, so gross errors do not choose the pair. The graph
     of every split is built without its hidden entries. Predictions come from short
-    trials, each from where the one for the next smaller gamma ended.
+    trials. Each starts from the result for the next smaller gamma.
 
     ``RPCAG(lam="auto", gamma="auto")`` makes a similar choice in less time, from about
     ten pairs on one split. Use this class to search a grid of your own, to see the
@@ -47,7 +47,7 @@ class RPCAGCV(RPCAG):
     holdout : float, default=0.1
         Share of the observed entries to hide.
     n_splits : int, default=3
-        How many times to hide other entries. More splits make the choice more stable.
+        Number of random sets of hidden entries. More make the choice more stable.
     rule : {"best", "one_se"}, default="best"
         "best" takes the pair with the smallest mean error. "one_se" takes the simplest
         pair that is within one standard error of it: the smallest gamma, then the

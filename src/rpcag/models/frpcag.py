@@ -43,11 +43,11 @@ class FRPCAG(DecompositionModel):
     + gamma_features tr(L Phi_2 L^T) over L,   S = X - L
 
     Phi_1 and Phi_2 are Laplacians of a graph between the rows and one between the
-    columns of X, M is one where X is observed and zero where it is NaN. What is smooth
-    on both graphs is approximately of low rank, and no iteration needs a singular value
-    decomposition. The problem is convex, and `gap_` bounds how far the objective at L
-    is above its optimum. `explained_` and `score` tell how well the model fits the
-    data.
+    columns of X. M is one where X is observed and zero where it is NaN. A matrix that
+    is smooth on both graphs has approximately a low rank, and no iteration needs a
+    singular value decomposition. The problem is convex, and `gap_` bounds how far the
+    objective at L is above its optimum. `explained_` and `score` measure how well the
+    model fits the data.
 
     Parameters
     ----------
@@ -60,22 +60,23 @@ class FRPCAG(DecompositionModel):
         (the median size of those that are not zero, as a deviation). Larger values give
         lower ranks and take more iterations.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        Between the samples; as in `RPCAG`.
+        Graph between samples, as in `RPCAG`.
     feature_graph : likewise, default="knn"
-        Between the features; builders are given the transpose of X. Use "chain" if the
+        Graph between features; builders get the transpose of X. Use "chain" if the
         features are ordered, such as wavelengths.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
-        Of both graphs.
+        Kind of both Laplacians.
     scale : {None, "robust", "standard"}, default=None
         Center and scale every feature first, ignoring NaN: by a clipped mean and
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
-        Constant features are only centered. Graph builders see the scaled data.
-        Automatic weights are for features that are centered: by their medians, if
-        `scale` is None. Else the graphs would smooth the offsets of features too.
+        Constant features are only centered. Graphs are built from the scaled data.
+        If `scale` is None and a weight is "auto", features are centered by their
+        medians. Otherwise the graphs would smooth the offsets of features, too.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=2000
+        Maximum number of iterations.
     verbose : int, default=0
         Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional

@@ -18,8 +18,8 @@ class GLPCA(FactorModel):
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
 
-    A closed form: Q holds the eigenvectors of the `n_components` largest eigenvalues of
-    X X^T - gamma Phi, and U = X^T Q. X is not centered.
+    This has a closed form: Q holds the eigenvectors of the `n_components` largest
+    eigenvalues of X X^T - gamma Phi, and U = X^T Q. X is not centered.
 
     Parameters
     ----------
@@ -34,10 +34,11 @@ class GLPCA(FactorModel):
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     drop_constant : bool, default=False
-        Add the largest eigenvalue of Phi times 11^T / n to Phi, as its authors do: it
-        keeps the constant vector out of Q. Right for centered data and the
-        combinatorial Laplacian, whose lowest eigenvector it is.
+        Keep the constant vector out of Q, as the authors do, by adding the largest
+        eigenvalue of Phi times 11^T / n to Phi. Use it with centered data and the
+        combinatorial Laplacian, whose lowest eigenvector is constant.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class GLPCA(FactorModel):
     components_ : ndarray of shape (n_components, n_features)
         U^T.
     low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed when asked for.
+        Q U^T, computed on access.
     n_components_ : int
     gamma_, beta_ : float
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
@@ -189,9 +190,9 @@ class RGLPCA(GLPCA):
 
     minimize ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
 
-    The l2,1 norm adds the Euclidean norms of the rows, so a spoiled sample counts once,
-    not squared. Solved by an augmented Lagrangian from the answer of `GLPCA`, and never
-    worse than it under this norm; the problem is not convex. X is not centered.
+    The l2,1 norm adds the Euclidean norms of the rows, so the error of a spoiled sample
+    is not squared. The problem is not convex. An augmented Lagrangian method starts
+    from the answer of `GLPCA`, and never ends at a larger objective. X is not centered.
 
     Parameters
     ----------
@@ -212,6 +213,7 @@ class RGLPCA(GLPCA):
         primal one is the distance between the two copies of the low-rank matrix. The
         dual one is the change of a copy relative to its multiplier.
     max_iter : int, default=1000
+        Maximum number of iterations.
 
     Attributes
     ----------

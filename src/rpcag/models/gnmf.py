@@ -19,10 +19,10 @@ class GNMF(FactorModel):
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   Q >= 0,   U >= 0,
     ||u_k|| = 1
 
-    The columns of U have unit norm: without that, shrinking Q and stretching U would
-    lower the smoothness for nothing and the problem would have no solution. Solved by
-    coordinate descent, which never increases the objective, from scikit-learn's
-    start for `NMF` (for gamma = 0 from its answer); the problem is not convex.
+    Without the unit norms, the problem has no solution: shrinking Q and stretching U
+    would lower the smoothness term at no cost. The problem is not convex. Coordinate
+    descent, which never increases the objective, starts from scikit-learn's start for
+    `NMF`, or from its answer if gamma is 0.
 
     Parameters
     ----------
@@ -34,11 +34,13 @@ class GNMF(FactorModel):
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     tol : float, default=1e-5
         Relative decrease of the objective per iteration at which to stop.
     max_iter : int, default=1000
+        Maximum number of iterations.
     random_state : int, RandomState or None, default=0
-        Of the start, where its singular vectors are approximated.
+        Random seed of the start, if its singular vectors are approximated.
 
     Attributes
     ----------
@@ -47,7 +49,7 @@ class GNMF(FactorModel):
     components_ : ndarray of shape (n_components, n_features)
         U^T, with rows of unit norm; a component that is not needed is zero in both.
     low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed when asked for.
+        Q U^T, computed on access.
     n_components_ : int
     gamma_ : float
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)

@@ -25,8 +25,9 @@ class MMF(FactorModel):
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
 
-    A closed form: U holds the eigenvectors of the `n_components` largest eigenvalues of
-    X^T (I + gamma Phi)^-1 X, and Q = (I + gamma Phi)^-1 X U. X is not centered.
+    This has a closed form: U holds the eigenvectors of the `n_components` largest
+    eigenvalues of X^T (I + gamma Phi)^-1 X, and Q = (I + gamma Phi)^-1 X U. X is not
+    centered.
 
     Parameters
     ----------
@@ -37,6 +38,7 @@ class MMF(FactorModel):
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class MMF(FactorModel):
     components_ : ndarray of shape (n_components, n_features)
         U^T, with orthonormal rows.
     low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed when asked for.
+        Q U^T, computed on access.
     n_components_ : int
     gamma_ : float
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
@@ -128,8 +130,8 @@ class MMMF(MMF):
     + weight_penalty ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,
     1^T alpha = 1
 
-    Q and U by the closed form of `MMF`, then alpha by a projection onto the simplex, in
-    turn; the objective decreases with every alternation. X is not centered.
+    Alternates between the closed form of `MMF` for Q and U, and a projection onto the
+    simplex for alpha. The objective never increases. X is not centered.
 
     Parameters
     ----------
@@ -145,9 +147,11 @@ class MMMF(MMF):
         Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
         neighbors, heat kernel, and with 10 by correlation.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     tol : float, default=1e-5
         Relative decrease of the objective per iteration at which to stop.
     max_iter : int, default=1000
+        Maximum number of iterations.
 
     Attributes
     ----------
@@ -156,7 +160,7 @@ class MMMF(MMF):
     components_ : ndarray of shape (n_components, n_features)
         U^T, with orthonormal rows.
     low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed when asked for.
+        Q U^T, computed on access.
     graph_weights_ : ndarray of shape (n_graphs,)
         alpha.
     n_components_ : int

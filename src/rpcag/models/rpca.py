@@ -67,8 +67,8 @@ class RPCA(DecompositionModel):
     minimize ||L||_* + lam ||M o (X - L)||_1 over L,   S = X - L
 
     M is one where X is observed and zero where it is NaN. `gap_` bounds how far the
-    objective at L is above the optimum of this problem. `explained_` and `score` tell
-    how well the model fits the data.
+    objective at L is above the optimum of this problem. `explained_` and `score`
+    measure how well the model fits the data.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class RPCA(DecompositionModel):
         Center and scale every feature first, ignoring NaN: by a clipped mean and
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
-        Constant features are only centered. Graph builders see the scaled data.
+        Constant features are only centered. Graphs are built from the scaled data.
     loss : {"entries", "rows", "both"}, default="entries"
         What may be wrong: single entries (the l1 norm), whole samples (the sum of the
         norms of the rows of S), or both at once. For "rows", `lam` is the weight of a
@@ -100,6 +100,7 @@ class RPCA(DecompositionModel):
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
+        Maximum number of iterations.
     warm_start : bool, default=False
         Start the next `fit` on data of the same shape where this one ended.
     verbose : int, default=0
@@ -139,11 +140,12 @@ class RPCA(DecompositionModel):
     mu_ : float or None
         The noise costs ||N||_F^2 / (2 mu_).
     dual_ : DualPoint or None
-        The point that proves `lower_bound_`; None for Dask arrays. Above a million
-        entries it is that of the last certificate, which may prove a little less
+        The point that proves `lower_bound_`. If X has more than a million entries, it
+        is that of the last certificate, which may prove a little less
         (docs/certificate.md).
     solver_ : {"factored", "exact", "factored, exact"}
-        Whether L was kept as factors, or its singular values were computed exactly.
+        Iterates of the solver: L as thin factors, as a full matrix, or first the one
+        and then the other (docs/solver.md).
     weights_ : Choice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
@@ -536,14 +538,14 @@ class RPCA(DecompositionModel):
 
 
 class RPCAG(RPCA):
-    """Robust PCA on graphs: low-rank and smooth between alike samples, plus sparse.
+    """Robust PCA on graphs: low-rank plus sparse, smooth between similar samples.
 
     minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
 
-    Phi is the Laplacian of a graph between the rows of X, M is one where X is observed
+    Phi is the Laplacian of a graph between the rows of X. M is one where X is observed
     and zero where it is NaN. The problem is convex, and `gap_` bounds how far the
-    objective at L is above its optimum. `explained_` and `score` tell how well the
-    model fits the data.
+    objective at L is above its optimum. `explained_` and `score` measure how well
+    the model fits the data.
 
     The default weights predict missing entries. If you cluster the embedding, use
     ``RPCAG(k, gamma="clustering")`` and `rpcag.clustering.cluster_embedding`.
@@ -578,11 +580,12 @@ class RPCAG(RPCA):
         `rpcag.graphs`, any function from X to an adjacency, a symmetric adjacency,
         dense or sparse, or a graph of NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
+        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     feature_graph : None, "knn", "grid", builder or adjacency, default=None
         A second graph, between features: L is also smooth between features that are
         joined. "grid" joins each pixel to the four next to it; pass `image_shape`.
-        "knn" joins features that are alike in X. With it the exact solver is used,
-        which is slower on large data.
+        "knn" joins features that are alike in X. The solver then uses
+        full matrices, which is slower on large data.
     gamma_features : float or "auto", default="auto"
         Weight of gamma_features tr(L Phi_f L^T). "auto" chooses the weight that
         predicts hidden entries best, after `lam` and `gamma`, and 0 if the graph does
@@ -594,7 +597,7 @@ class RPCAG(RPCA):
         Center and scale every feature first, ignoring NaN: by a clipped mean and
         quantiles ("robust"), or by the mean and the standard deviation ("standard").
         Use it if features have different units; "robust" withstands gross errors.
-        Constant features are only centered. Graph builders see the scaled data.
+        Constant features are only centered. Graphs are built from the scaled data.
     loss : {"entries", "rows", "both"}, default="entries"
         What may be wrong: single entries (the l1 norm), whole samples (the sum of the
         norms of the rows of S), or both at once. For "rows", `lam` is the weight of a
@@ -609,6 +612,7 @@ class RPCAG(RPCA):
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
+        Maximum number of iterations.
     warm_start : bool, default=False
         Start the next `fit` on data of the same shape where this one ended.
     verbose : int, default=0

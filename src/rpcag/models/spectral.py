@@ -26,15 +26,15 @@ class NCuts(Embedding):
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         As in `RPCAG`.
     drop_first : bool, default=False
-        Leave out the first vector, the square roots of the degrees: it is the same
-        for every graph with these degrees.
+        Leave out the first vector. It has the square roots of the degrees, so it is the
+        same for every graph with these degrees.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         Q.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of Phi, ascending: as many zeros as the graph has connected components.
+        Eigenvalues of Phi, ascending. There are as many zeros as connected components.
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     objective_ : float
     n_iter_ : int
@@ -158,8 +158,7 @@ class LaplacianEigenmaps(NCuts):
     minimize tr(Q^T (D - A) Q) over Q,   Q^T D Q = I
 
     Q = D^-1/2 V for the eigenvectors V of the normalized Laplacian of the smallest
-    eigenvalues. Samples without neighbors, which the problem does not see, are at the
-    origin.
+    eigenvalues. Samples without neighbors are at the origin.
 
     Parameters
     ----------
@@ -175,7 +174,7 @@ class LaplacianEigenmaps(NCuts):
     embedding_ : ndarray of shape (n_samples, n_components)
         Q.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of (D - A) q = mu D q, ascending.
+        Eigenvalues mu of (D - A) q = mu D q, ascending.
     **others**
         As in `NCuts`.
 

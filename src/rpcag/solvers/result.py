@@ -1,4 +1,4 @@
-"""What a solver tells while it runs and when it ends."""
+"""Progress of a solver while it runs, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ Status = Literal["converged", "max_iter", "stopped", "stalled", "numerical_error
 
 
 class Progress(NamedTuple):
-    """Where a solver stands; one is kept in the history for every certificate.
+    """State of a solver after an iteration; the history has one for every certificate.
 
     `stage` says which solve of a fit this is: "weights" while weights are chosen,
     "graph" or "feature_graph" while Robust PCA runs for a robust graph, and "fit" in
@@ -24,7 +24,7 @@ class Progress(NamedTuple):
     gap: float
     primal_residual: float
     dual_residual: float
-    rank: int | None  # None where the solver does not know it
+    rank: int | None  # None if it is not known
     stage: str = "fit"
 
 
@@ -115,10 +115,10 @@ class Result:
     n_iter : int
         Iterations done.
     rank : int or None
-        Rank of `x`, where the solver knows it.
+        Rank of `x`, if it is known.
     status : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
         Whether the requested gap was reached, the iterations ran out, the callback
-        asked to stop, the floating-point precision allows no smaller gap, or a bound
+        returned true, the floating-point precision allows no smaller gap, or a bound
         was above the objective. After the last, nothing is proven: `lower_bound` is 0
         and `gap` is 1.
     basis : ndarray or None
@@ -130,7 +130,7 @@ class Result:
         Of the last certificate, up to rounding to the precision of the iterates. Its
         bound is `lower_bound`, unless an earlier certificate was better.
     solver : str
-        Which iterates were used: "factored", "exact", or one after the other.
+        Iterates that ran: "factored", "exact", or one after the other.
     seconds : dict
         Wall-clock time of every phase of the solve.
     """

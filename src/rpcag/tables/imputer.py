@@ -66,7 +66,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     outliers_ : bool ndarray of shape (n_samples, n_features)
-        PredictedCells of `fit` that were found wrong.
+        Cells of the table of `fit` that were found wrong.
     outlier_scores_ : ndarray of shape (n_samples, n_features)
         Distances of observed cells from their predictions, in units of the typical
         prediction error of such a cell. NaN where a cell is missing, or its feature is

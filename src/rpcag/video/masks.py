@@ -147,7 +147,7 @@ def stands_out(roots: np.ndarray, threshold: float) -> np.ndarray:
 def refined(
     found: np.ndarray, frames: np.ndarray, background: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Steps 4 and 5."""
+    """Remove changes of light from a mask, and clean its shape (steps 4 and 5)."""
     frames, background = _gray(frames), _gray(background)
     found = found & ~lit_differently(frames, background, noise)
     cleaned = np.stack([clean(mask) for mask in found])

@@ -77,6 +77,7 @@ def separate(
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
+        Maximum number of iterations.
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit.
