@@ -103,12 +103,14 @@ class CellModel:
             # Correct cells beside wrong ones may look wrong until those are left out.
             again = self._score_sizes.scores(Z - without.predicted, without.predicted)
             wrong &= again >= self.threshold * self.caution
-            if self._squares(Z, without.predicted) <= self._squares(Z, predicted):
-                fit, seen = without, np.where(wrong, np.nan, Z)
+            # They do not count here: wrong cells in groups predict each other.
+            seen = np.where(wrong, np.nan, Z)
+            if self._squares(seen, without.predicted) <= self._squares(seen, predicted):
+                fit = without
             else:
                 # The found cells are odd, but help to predict others. The model keeps
                 # them, and only their own new values come from the fit without them.
-                filling = without.filling
+                seen, filling = Z, without.filling
                 fit = self._fit_all(Z, predicted)
             del without, again, predicted
         fit = self._with_components(seen, fit)
@@ -195,7 +197,9 @@ class CellModel:
         candidates = observed & ~at_level
         candidates &= (n_levels != 1) | (candidates.sum(axis=0) >= FEW)
         counted = np.where(n_levels == 1, candidates, observed)
-        self._least = np.where(n_levels > 1, root_mean_square(errors, at_level), LEAST)
+        squares = truncated_squares(Z, predicted, np.inf, at_level)
+        deviation = np.sqrt(squares / np.maximum(at_level.sum(axis=0), 1))
+        self._least = np.where(n_levels > 1, deviation, LEAST)
         sizes = PredictionError(errors, predicted, counted, self._least)
         scores = sizes.scores(errors, predicted)
         del errors, predicted  # as large as the table
@@ -273,8 +277,3 @@ class CellModel:
         plain = self.explained == 0
         values[:, plain] = self.middle[plain]
         return values
-
-
-def root_mean_square(errors: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    counts = np.maximum(np.count_nonzero(cells, axis=0), 1)
-    return np.sqrt(np.sum(np.where(cells, errors, 0.0) ** 2, axis=0) / counts)

@@ -102,12 +102,18 @@ def is_level(Z: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
     return found
 
 
-def observed_ranges(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest observed value of every feature; 0 if there is none."""
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-    return np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=0.0)
+def ranges_and_integers(
+    X: np.ndarray, left_out: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of every feature, and whether all are integers.
 
-
-def have_integers(X: np.ndarray) -> np.ndarray:
-    """Whether all observed values of every feature are integers."""
-    return np.array([bool(((x == np.rint(x)) | np.isnan(x)).all()) for x in X.T])
+    Ranges have two rows; they are 0 for features without values.
+    """
+    ranges = np.zeros((2, X.shape[1]))
+    are_integers = np.ones(X.shape[1], bool)
+    for j, column in enumerate(X.T):
+        values = column[~(np.isnan(column) | left_out[:, j])]
+        if len(values):
+            ranges[:, j] = values.min(), values.max()
+        are_integers[j] = (values == np.rint(values)).all()
+    return ranges, are_integers

@@ -16,8 +16,9 @@ from sklearn.utils.validation import (
 from rpcag.graphs.inputs import as_numbers, explained
 from rpcag.models import RPCAG
 from rpcag.models.callers import user_stacklevel
-from rpcag.tables.cell_model import CellModel, PredictedCells, root_mean_square
-from rpcag.tables.features import Features, have_integers, observed_ranges
+from rpcag.tables.cell_model import CellModel, PredictedCells
+from rpcag.tables.features import Features, ranges_and_integers
+from rpcag.tables.prediction_error import truncated_squares
 
 
 class RobustImputer(TransformerMixin, BaseEstimator):
@@ -264,8 +265,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         self.outlier_scores_ = self._features.among_all(cells.scores, np.nan)
         self.outliers_ = self._features.among_all(cells.wrong, False)
         self._learn_errors(Z, cells)
-        good = np.where(self.outliers_, np.nan, X)
-        self._range, self._has_integers = observed_ranges(good), have_integers(good)
+        self._range, self._has_integers = ranges_and_integers(X, self.outliers_)
         return X, cells
 
     def _read(self, X, reset: bool) -> np.ndarray:
@@ -324,12 +324,13 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     def _learn_errors(self, Z: np.ndarray, cells: PredictedCells) -> None:
         found = np.full((3, len(self._features.varies)), np.nan)
         known = ~np.isnan(Z) & ~cells.wrong
-        scale = self._features.scale
-        found[:, self._features.varies] = (
-            scale * root_mean_square(Z - cells.predicted, known),
-            scale * root_mean_square(Z - self._features.middle, known),
-            self._model.explained,
+        n_known = np.maximum(known.sum(axis=0), 1)
+        of_model, of_median = (
+            self._features.scale
+            * np.sqrt(truncated_squares(Z, values, np.inf, known) / n_known)
+            for values in (cells.predicted, self._features.middle)
         )
+        found[:, self._features.varies] = of_model, of_median, self._model.explained
         self.prediction_error_, self.median_error_, self.explained_ = found
 
     def _examine(self, X, find=True) -> tuple[np.ndarray, PredictedCells]:
@@ -348,11 +349,13 @@ class RobustImputer(TransformerMixin, BaseEstimator):
             filled = np.clip(filled, *self._range)
         if self.round_integers:
             filled = np.where(self._has_integers, np.rint(filled), filled)
-        filled = np.where(changed, filled, X).astype(X.dtype, copy=False)
-        filled = filled[:, self._kept]
+        found = X.copy()
+        found[changed] = filled[changed]
+        if not self._kept.all():
+            found = found[:, self._kept]
         if self.indicator_ is None:
-            return filled
-        return np.hstack([filled, self.indicator_.transform(X).astype(filled.dtype)])
+            return found
+        return np.hstack([found, self.indicator_.transform(X).astype(found.dtype)])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

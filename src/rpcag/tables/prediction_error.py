@@ -85,7 +85,10 @@ class PredictionError:
 
 
 def truncated_squares(
-    Z: np.ndarray, values: np.ndarray | float, limit: np.ndarray, cells: np.ndarray
+    Z: np.ndarray,
+    values: np.ndarray | float,
+    limit: np.ndarray | float,
+    cells: np.ndarray,
 ) -> np.ndarray:
     """Sums over these cells of min(|Z - values|, limit)^2, for every feature."""
     found = np.zeros(Z.shape[1])
