@@ -35,7 +35,7 @@ STEPS = [
         "rpcag decompose sensors.csv -o result",
     ),
     (
-        "The column `landscape` is text, so the command asks what to do with it. Here it\n"
+        "The column `landscape` is text, so the command needs an option for it. Here it\n"
         "holds classes, so keep it as labels. The model does not use them.",
         "rpcag decompose sensors.csv --labels landscape -o result",
     ),

@@ -138,7 +138,7 @@ class RPCA(DecompositionModel):
     noise_ : float
         Standard deviation of the noise, 0 without. N is ``X - low_rank_ - sparse_``.
     mu_ : float or None
-        The noise costs ||N||_F^2 / (2 mu_).
+        The noise costs ``||N||_F^2 / (2 mu_)``.
     dual_ : DualPoint or None
         The point that proves `lower_bound_`. If X has more than a million entries, it
         is that of the last certificate, which may prove a little less

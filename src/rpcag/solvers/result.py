@@ -40,14 +40,14 @@ class Distances(NamedTuple):
 class DualPoint(NamedTuple):
     """A point of the dual problem: it proves a lower bound of the optimum.
 
-    With D in the dual ball of the loss l (for the l1 norm |D| <= lam, and 0 where X is
-    missing) and ||D - 2 gamma Phi W||_2 <= 1, no objective is below
+    With D in the dual ball of the loss l (for the l1 norm ``|D| <= lam``, and 0 where X
+    is missing) and ``||D - 2 gamma Phi W||_2 <= 1``, no objective is below
 
         <D, X> - l*(D) - gamma tr(W^T Phi W).
 
-    For the l1 norm l*(D) is 0, with noise it is mu ||D||_F^2 / 2. A graph between
-    features adds -2 gamma_f F Phi_f to the matrix and -gamma_f tr(F Phi_f F^T) to the
-    bound.
+    For the l1 norm ``l*(D)`` is 0, with noise it is ``mu ||D||_F^2 / 2``. A graph
+    between features adds -2 gamma_f F Phi_f to the matrix and -gamma_f tr(F Phi_f F^T)
+    to the bound.
     """
 
     D: np.ndarray
