@@ -22,7 +22,7 @@ import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -83,6 +83,10 @@ def examine(problem: Problem) -> Report:
     _check_arrays(report, model, X)
     if report.findings:
         return report  # nothing to compute with
+    if getattr(model, "center_", None) is not None:
+        problem, model, X = _centered(report, problem, model, X)
+        if model is None:
+            return report
     goal = _objective(problem, model, X)
     _check_structure(report, model, X)
     _check_objective(report, model, X, goal)
@@ -100,6 +104,28 @@ def examine(problem: Problem) -> Report:
 
 
 # ---- fits ----
+
+
+def _centered(report, problem, model, X):
+    """The same problem with centered data and the weights that were chosen.
+
+    Automatic weights of FRPCAG center the features; stated ones do not.
+    """
+    X = model._scaled(X)
+    options = {
+        "graph": model.adjacency_,
+        "feature_graph": model.feature_adjacency_,
+        "gamma": model.gamma_,
+        "gamma_features": model.gamma_features_,
+    }
+    problem = replace(problem, X=X, options=problem.options | options)
+    other = problem.estimator()
+    if _call(lambda: other.fit(X), report)[0] is None:
+        return problem, None, X
+    same = other.objective_ == model.objective_
+    if not (same and np.array_equal(model._unscaled(other.low_rank_), model.low_rank_)):
+        report.add("repeat", "centered data and stated weights have another answer")
+    return problem, other, X
 
 
 def _fit(problem, model, report) -> tuple[bool, bool]:

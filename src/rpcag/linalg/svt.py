@@ -15,6 +15,8 @@ from rpcag.linalg.threads import product
 # moves a singular value at the threshold t by eps * top^2 / (2 t), that is by
 # eps * (top / t) relative to the largest. Beyond these ratios LAPACK's SVD takes over.
 GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
+# Beyond this ratio the sum of the singular values has less than twelve digits.
+SPREAD = 1e4
 # Up to this size a Gram matrix in double precision is small beside anything.
 SMALL = 300
 
@@ -99,13 +101,12 @@ def excess(A: np.ndarray) -> np.ndarray | None:
 def singular_values(A: np.ndarray) -> np.ndarray:
     """By the Gram matrix in double precision, unless its rounding could matter.
 
-    It changes a singular value s by eps ||A||^2 / (2 s), so that the sum of all changes
-    by far less than a gap of 1e-9, unless many are below 1e-5 ||A||.
+    It changes a singular value s by eps ||A||^2 / (2 s).
     """
-    short = short_side(A)
-    squares = linalg.eigvalsh(gram(short, double=True), overwrite_a=True)
-    if len(squares) and squares[0] > 1e-10 * squares[-1]:
-        return np.sqrt(squares)
+    if min(A.shape) > SMALL:
+        squares = linalg.eigvalsh(gram(short_side(A), double=True), overwrite_a=True)
+        if squares[0] > 1e-8 * squares[-1]:  # the sum keeps ten digits
+            return np.sqrt(squares)
     return linalg.svdvals(A, check_finite=False)
 
 
@@ -250,6 +251,7 @@ class SingularValueThreshold:
     basis: np.ndarray | None = None  # orthonormal columns, on the shorter side
     values: np.ndarray | None = None  # singular values after shrinkage, descending
     used: str = ""
+    is_rough_sum: bool = False  # whether the sum of `values` has lost digits
     _trust_gram: bool = True
     _large: np.ndarray | None = None  # of the basis, for the next call if it is rough
 
@@ -321,6 +323,7 @@ class SingularValueThreshold:
         if len(sigma) and sigma[0] > GRAM_LIMITS[K.dtype] * threshold:
             self._trust_gram = False
             return False
+        self.is_rough_sum = len(sigma) > 0 and sigma[0] > SPREAD * threshold
         # A copy: the eigenvectors may lie in the scratch memory.
         self.values, self.basis = sigma - threshold, B.copy()
         if self.rough:
@@ -331,7 +334,7 @@ class SingularValueThreshold:
     def _by_lapack(self, A: np.ndarray, threshold: float) -> np.ndarray:
         P, sigma, Qt = _svd(A)
         rank = int(np.count_nonzero(sigma > threshold))
-        self.used = "lapack"
+        self.used, self.is_rough_sum = "lapack", False
         self.values = (sigma[:rank] - threshold).astype(np.float64)
         self.basis = P[:, :rank] if A.shape[0] <= A.shape[1] else Qt[:rank].T
         shrunk = self.values.astype(A.dtype)

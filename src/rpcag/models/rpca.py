@@ -747,9 +747,9 @@ class RPCAG(RPCA):
             options = self._trial_graph(X, graph)
             choice, stopped = self._choose(X, lam, gamma, **options)
             lam, gamma = choice.lam, choice.gamma
-            if gamma == 0 and graph is None:
-                self._fit_without_graph(X, lam, save=not stopped)
-                return
+        if gamma == 0 and graph is None:
+            self._fit_without_graph(X, lam, save=not stopped)
+            return
         if graph is None:
             graph = self._model_graph(X, monitor)
         shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
@@ -766,7 +766,7 @@ class RPCAG(RPCA):
         warn_if_tied(self, X)
 
     def _fit_without_graph(self, X, lam: float, save: bool) -> None:
-        """Robust PCA: no graph predicts hidden entries better, so none is built."""
+        """Robust PCA: the graph has no weight, so none is built."""
         lam = self._choose_features(X, lam, 0.0, None)
         result = self._solve(self._problem(X, lam), save)
         self.gamma_ = 0.0

@@ -152,7 +152,7 @@ class DenseIterates:
         orders of magnitude: the loss is not smooth where X - P is zero, which it is in
         most entries and X - L is not, and the nuclear norm is smooth at a full rank.
         """
-        at_L = self.norm.value_at_prox() + self._value(self.L)
+        at_L = self.norm.value_at_prox(self.L) + self._value(self.L)
         if 2 * self.norm.rank < min(self.shape):
             return at_L
         P = self._copy_of_loss(penalties[0])
@@ -262,7 +262,7 @@ class DenseIterates:
         if not self.is_rounded or self._answer is not None:
             return None
         self._answer = self.norm.settle(self.L, self.final_dtype)
-        return self.norm.value_at_prox() + self._value(self._answer)
+        return self.norm.value_at_prox(self._answer) + self._value(self._answer)
 
     def answer(self) -> tuple[np.ndarray, np.ndarray | None]:
         L = self.L if self._answer is None else self._answer

@@ -30,9 +30,11 @@ class NuclearNorm:
         """Replace Y by its prox; `scratch`, of the size of Y, may be overwritten."""
         return self.threshold(Y, step, scratch)
 
-    def value_at_prox(self) -> float:
-        """||P||_* of the last answer of `prox`, from its singular values: free."""
+    def value_at_prox(self, P: np.ndarray) -> float:
+        """||P||_* of the last answer P of `prox`: free, if its values are accurate."""
         values = self.threshold.values
+        if self.threshold.is_rough_sum and P.dtype == np.float64:
+            return self.value(P)
         return 0.0 if values is None else float(values.sum())
 
     def settle(self, P: np.ndarray, dtype: np.dtype) -> np.ndarray:
