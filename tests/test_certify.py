@@ -133,6 +133,19 @@ def test_bad_arguments_are_refused(options, message):
         certify(X, X, **options)
 
 
+@pytest.mark.parametrize("name", ["lam", "gamma", "lam_rows", "mu", "dual"])
+def test_words_are_no_weights_and_no_dual_points(name):
+    X = np.eye(3)
+    with pytest.raises(TypeError, match=f"^{name} must be a"):
+        certify(X, X, **{"lam": 0.1, name: "auto"})
+
+
+def test_a_dual_point_of_other_data_is_refused():
+    X, dual = np.eye(3), rpcag.solvers.DualPoint(np.zeros((2, 3)), None)
+    with pytest.raises(ValueError, match=r"dual.D must have the shape of X, \(3, 3\)"):
+        certify(X, X, lam=0.1, dual=dual)
+
+
 def test_bad_matrices_are_refused():
     X = np.ones((5, 4))
     with pytest.raises(ValueError, match="matrices of the same shape"):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,11 @@ def certify(
     True
     """
     X, L = _checked(X, L)
+    weights = {"lam": lam, "gamma": gamma, "lam_rows": lam_rows, "mu": mu}
+    for name, value in weights.items():
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise TypeError(f"{name} must be a number, got {value!r}")
+    _check_dual(dual, X.shape)
     Phi = _laplacian(graph, laplacian, gamma, len(X))
     stated = _stated(loss, lam, lam_rows, mu)
     shifted = None if Phi is None else ShiftedLaplacian(Phi, X.shape[1])
@@ -381,6 +387,18 @@ def _checked(X, L) -> tuple[np.ndarray, np.ndarray]:
     if not np.isfinite(L).all():
         raise ValueError("L must hold finite numbers")
     return X, L
+
+
+def _check_dual(dual, shape: tuple[int, ...]) -> None:
+    if dual is None:
+        return
+    if not isinstance(dual, DualPoint):
+        raise TypeError(f"dual must be a DualPoint, such as dual_, got {dual!r}")
+    for name, A in (("D", dual.D), ("W", dual.W)):
+        if A is not None and np.shape(A) != shape:
+            raise ValueError(
+                f"dual.{name} must have the shape of X, {shape}, got {np.shape(A)}"
+            )
 
 
 def _laplacian(graph, kind: str, gamma: float, n_samples: int):
