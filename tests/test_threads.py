@@ -16,6 +16,8 @@ from threadpoolctl import threadpool_limits
 from rpcag import RPCAG
 from rpcag.linalg import threads
 from rpcag.linalg.threads import gram, in_shares, one_blas_thread_each, product
+from rpcag.tables import RobustImputer
+from rpcag.tables.cross_prediction import cross_predict
 
 
 def blas_threads():
@@ -407,3 +409,18 @@ def test_a_process_forked_beside_a_fit_has_all_of_blas():
         assert os.waitstatus_to_exitcode(status) == 0
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
+
+
+def test_tables_are_predicted_with_one_blas_thread(monkeypatch):
+    """Their matrices are small: threads of BLAS would wait for each other."""
+    seen = set()
+
+    def spied(*args, **options):
+        seen.update(blas_threads())
+        return cross_predict(*args, **options)
+
+    monkeypatch.setattr("rpcag.tables.cell_model.cross_predict", spied)
+    X = np.random.default_rng(0).standard_normal((40, 8))
+    with threadpool_limits(2, user_api="blas"):
+        RobustImputer().fit(X)
+    assert seen == {1}

@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from rpcag.graphs.inputs import as_numbers, explained
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models import RPCAG
 from rpcag.models.callers import user_stacklevel
 from rpcag.tables.cell_model import CellModel, PredictedCells
@@ -259,7 +260,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         self._learn_features(X)
         Z = self._features.scaled(X)
         self._model = CellModel(self._features.middle, self.alpha)
-        cells = self._cells = self._model.fit(Z, self._make_model, self._watch())
+        with one_blas_thread_each():
+            cells = self._cells = self._model.fit(Z, self._make_model, self._watch())
         self.model_, self.threshold_ = self._model.model, self._model.threshold
         self.n_iter_ = 1 if self.model_ is None else self.model_.n_iter_
         self.outlier_scores_ = self._features.among_all(cells.scores, np.nan)
@@ -337,7 +339,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         """Predict the cells of new rows; wrong ones are found if they matter."""
         check_is_fitted(self, "statistics_")
         X = self._read(X, reset=False)
-        return X, self._model.predict(self._features.scaled(X), find)
+        with one_blas_thread_each():
+            return X, self._model.predict(self._features.scaled(X), find)
 
     def _output(self, X: np.ndarray, cells: PredictedCells) -> np.ndarray:
         """X with new values in its gaps, and in wrong cells if they are repaired."""
