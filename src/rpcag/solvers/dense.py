@@ -264,6 +264,9 @@ class DenseIterates:
         self._answer = self.norm.settle(self.L, self.final_dtype)
         return self.norm.value_at_prox(self._answer) + self._value(self._answer)
 
+    def cut(self, share: float) -> None:
+        """Nothing is dropped: the rank is high anyway."""
+
     def answer(self) -> tuple[np.ndarray, np.ndarray | None]:
         L = self.L if self._answer is None else self._answer
         return L, self.norm.basis if self._spectrum is None else None

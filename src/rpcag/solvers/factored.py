@@ -1,7 +1,7 @@
 """Iterates whose L has a low rank: L = F Q^T, and tiles of columns of X."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -454,6 +454,25 @@ class FactoredIterates:
     def settle(self) -> float | None:
         """The answer has the precision of X, and its objective is that of the last."""
         return None
+
+    def cut(self, share: float) -> Callable[[], None] | None:
+        """Drop the smallest singular values, up to a share of their sum.
+
+        Returns what takes it back; None if there is nothing to drop.
+        """
+        values = self.shrunk
+        below = np.cumsum(values[::-1]) <= share * values.sum()
+        kept = self.rank - int(np.count_nonzero(below))
+        if kept == self.rank or len(values) != self.rank:
+            return None
+        before = self.rank, self.shrunk, self.F
+
+        def restore() -> None:
+            self.rank, self.shrunk, self.F = before
+
+        self.rank, self.shrunk = kept, values[:kept]
+        (self.F,) = self.run.keep(self.run.call(_first, self.F, kept))
+        return restore
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that `resume` needs; None on other machines."""

@@ -45,6 +45,10 @@ ROUNDING = 256
 CLOSE = 15.0
 # With a graph the certificate is made from a mean of so many of the last multipliers.
 AVERAGED = 8
+# The smallest singular values of the answer are dropped if their share of the nuclear
+# norm is together below this multiple of the wanted gap: they are leftovers of the
+# iteration. A larger value gives the rank of a simpler answer, not of the optimum.
+INVISIBLE = 0.01
 # The last dual point need not be the best. The best is kept if X has so many entries at
 # the most, because it is as large as X.
 SMALL = 2**20
@@ -88,6 +92,7 @@ class Iterates(Protocol):
     def objective(self, penalties: Sequence[float]) -> float: ...
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]: ...
     def settle(self) -> float | None: ...
+    def cut(self, share: float) -> Callable[[], None] | None: ...
     def precise(self, penalties: Sequence[float]) -> None: ...
     def arrays(self) -> dict[str, np.ndarray]: ...
     def save(self) -> Saved: ...
@@ -378,6 +383,8 @@ class _Loop:
             settled = iterates.settle()
             if settled is not None:
                 self.enter(settled, 0.0)
+        if status == "converged":
+            self.cut_rank()
         if self.certificates.is_contradicted:
             status = "numerical_error"
         last = self.certificates.history[-1]
@@ -404,6 +411,16 @@ class _Loop:
             solver=", ".join(self.kinds),
             seconds=dict(self.seconds),
         )
+
+    def cut_rank(self) -> None:
+        """Drop singular values that are too small for the certificate to notice."""
+        before = self.certificates.history[-1]
+        restore = self.iterates.cut(INVISIBLE * self.tol)
+        if restore is not None:
+            objective = self.iterates.objective(self.penalties.now)
+            if self.enter(objective, 0.0).gap > self.tol:
+                restore()
+                self.enter(before.objective, 0.0)
 
     # -- checkpoints -------------------------------------------------------------------
 

@@ -126,9 +126,9 @@ class ExactPenalties:
     FULL, RELAXATION_FULL = 0.7, 1.5
     # Iterations after which the penalties are estimated anew. Earlier ones know less,
     # later ones come late. The estimate is multiplied by RAISED where the rank is not
-    # full, which takes long to find, and by LOWERED where it is: there the answer is
-    # soon good enough, and the multipliers are late.
-    ESTIMATES, RAISED, LOWERED = (3, 6, 10), 2.0, 0.6
+    # full, which takes long to find. (A lower estimate where it is full saves a few
+    # iterations on images, but stalls in single precision where lam is very large.)
+    ESTIMATES, RAISED = (3, 6, 10), 2.0
     # A copy's penalty is doubled or halved when its relative residuals differ by more
     # than IMBALANCE. The looks grow rarer and end after LOOKS. A solve that starts
     # where another ended has penalties that have proved themselves: it looks late.
@@ -181,7 +181,7 @@ class ExactPenalties:
         for P. The end is not known yet: the geometric mean with the first penalty.
         """
         travelled = iterates.travelled()
-        factor = self.LOWERED if self._is_full(iterates) else self.RAISED
+        factor = 1.0 if self._is_full(iterates) else self.RAISED
         factors = []
         for r, d in zip(self.now, distances, strict=True):
             best = r * math.sqrt(d.multiplier) / travelled if travelled > 0 else 0.0
