@@ -165,7 +165,8 @@ def test_depth_does_not_matter(rng):
     assert sixteen.background.dtype == np.uint16
     swapped = separate((frames.astype(np.uint16) * 257).astype(">u2"))
     np.testing.assert_array_equal(swapped.background, sixteen.background)
-    np.testing.assert_allclose(floats.background * 255, eight.background, atol=0.6)
+    # Half a gray level is rounding; the rest, that both fits end within their gap.
+    np.testing.assert_allclose(floats.background * 255, eight.background, atol=0.8)
 
 
 @pytest.mark.slow

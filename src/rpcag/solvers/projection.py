@@ -56,7 +56,8 @@ def project(
     X = X * seen
     size = loss.value(-X)
     eps = float(np.finfo(X.dtype).eps)
-    goal = max(tol, 8 * eps) * np.where(size > 0, size, 1.0)
+    # An entry of z V is a sum of `rank` products, with the rounding of such a sum.
+    goal = max(tol, 8 * eps * rank**0.5) * np.where(size > 0, size, 1.0)
     # What the neighbors ask for is a number too, with its rounding.
     goal = np.maximum(goal, 8 * eps * (pull * pull / H).sum(axis=1, dtype=np.float64))
 
