@@ -33,7 +33,7 @@ from rpcag.models import RobustGraph
 from rpcag.models.rpca import resolve_gamma, resolve_lam
 from test_docs import module_of_docs
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 resource = pytest.importorskip("resource", reason="limits of memory need Unix")
 
-SCRIPT = Path(__file__).with_name("damage.py")
+SCRIPT = Path(__file__).parents[1].joinpath("damage.py")
 MEMORY = 8 << 30  # of addresses; libraries reserve many
 
 

@@ -8,7 +8,7 @@ import rpcag
 from rpcag.models import MODELS
 from rpcag.models.table import markdown
 
-PAGE = Path(__file__).parents[1] / "docs" / "models.md"
+PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 ROWS = {row.model: row for row in rpcag.list_models()}
 
 
