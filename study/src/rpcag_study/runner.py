@@ -69,7 +69,8 @@ def _on_dask(tasks: list[Task], address: str) -> Iterator[dict]:
         # Not the default client: one that fails to connect would stay the default, and
         # later computations of the caller would wait for it.
         connected = Client(address, timeout="10s", set_as_default=False)
-    except (OSError, ValueError) as error:
+    # Where the time is over while it connects, Distributed fails an assertion.
+    except (OSError, ValueError, AssertionError) as error:
         raise ValueError(
             "dask must be the address of a scheduler that is running, such as "
             f"tcp://host:8786, got {address!r} ({error})"
