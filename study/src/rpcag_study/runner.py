@@ -73,7 +73,7 @@ def _on_dask(tasks: list[Task], address: str) -> Iterator[dict]:
     except (OSError, ValueError, AssertionError) as error:
         raise ValueError(
             "dask must be the address of a scheduler that is running, such as "
-            f"tcp://host:8786, got {address!r} ({error})"
+            f"tcp://host:8786, got {address!r} ({str(error) or type(error).__name__})"
         ) from error
     with connected as client:
         futures = [client.submit(_attempt, task, pure=False) for task in tasks]
