@@ -282,3 +282,43 @@ def test_a_doubled_penalty_saves_iterations(rng, monkeypatch):
     plain = doubled()
     assert ours.objective == pytest.approx(plain.objective, rel=2e-4)
     assert ours.n_iter < plain.n_iter
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_the_copy_of_the_loss_is_the_answer_where_it_is_better(
+    rng, monkeypatch, missing
+):
+    """At a high rank its objective is lower than that of L, and S is sparse."""
+    X = spoiled(rng, 120, 150, noise=0.5, missing=missing)
+    lam = 3 / np.sqrt(150)
+    ours = Problem(X, lam).solve(tol=1e-3, max_iter=2000)
+    residual = np.nan_to_num(X - ours.x)
+    nuclear = np.linalg.svd(ours.x, compute_uv=False).sum()
+    direct = nuclear + lam * np.abs(residual).sum()
+    assert ours.objective == pytest.approx(direct, rel=1e-9)
+    assert ours.rank == np.linalg.matrix_rank(ours.x)
+    assert np.mean(residual == 0) > 0.5
+    monkeypatch.setattr("rpcag.solvers.dense.HIGH", np.inf)
+    of_L = Problem(X, lam).solve(tol=1e-3, max_iter=2000)
+    assert np.mean(np.nan_to_num(X - of_L.x) == 0) < 0.2
+    assert ours.n_iter <= of_L.n_iter
+    assert max(ours.lower_bound, of_L.lower_bound) <= ours.objective
+
+
+def test_small_singular_values_are_dropped_and_can_come_back(rng):
+    X = spoiled(rng, 120, 150, noise=0.0)
+    lam = 1 / np.sqrt(150)
+    iterates = FactoredIterates.in_memory(X, L1(lam))
+    make = {"factored": lambda _: iterates}
+    result = solve(make, ratio=lam, tol=1e-6, max_iter=500)
+    values = np.linalg.svd(result.x, compute_uv=False)[: result.rank]
+    share = 1.001 * values[-2:].sum() / values.sum()
+    assert iterates.cut(0.0) is None
+    restore = iterates.cut(share)
+    L, basis = iterates.answer()
+    assert iterates.rank == np.linalg.matrix_rank(L) == result.rank - 2
+    assert basis.shape[1] == result.rank - 2
+    found = np.linalg.svd(L, compute_uv=False)[: iterates.rank]
+    np.testing.assert_allclose(found, values[:-2], rtol=1e-9)
+    restore()
+    np.testing.assert_array_equal(iterates.answer()[0], result.x)

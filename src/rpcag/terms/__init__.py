@@ -4,7 +4,7 @@ A term f has ``value(Y)``, ``prox(Y, step, out)``, the minimizer over P of
 ``f(P) + ||P - Y||^2 / (2 step)``, and what a duality-gap certificate needs of it:
 
 - norms that can be the central term have ``dual_norm(Y)``: f* is the indicator of
-  ``dual_norm(Y) <= 1``; also ``prox_in_place``, and ``value_at_prox()``, ``rank`` and
+  ``dual_norm(Y) <= 1``; also ``prox_in_place``, and ``value_at_prox(P)``, ``rank`` and
   ``basis`` of its last answer;
 - every other term has ``add_dual(P, Y, total) -> (linear, quadratic, error)``. It
   turns the multiplier Y of its copy P into a feasible dual point D and adds D to
