@@ -127,7 +127,7 @@ def far(rng, missing=0.0, parts=1, shape=(120, 150)):
     A[: shape[0] // 2, shape[0] // 2 :] *= parts == 1
     A[shape[0] // 2 :, : shape[0] // 2] *= parts == 1
     X[rng.random(shape) < missing] = np.nan
-    return Problem(X, 4 / np.sqrt(max(shape)), 16.0, ShiftedLaplacian(laplacian(A)))
+    return Problem(X, 6 / np.sqrt(max(shape)), 32.0, ShiftedLaplacian(laplacian(A)))
 
 
 @pytest.mark.slow

@@ -108,7 +108,7 @@ def test_precision_that_is_not_there_is_said(X):
 
 
 def test_verbose_shows_certificates_where_logging_does_not(X, capsys):
-    model = RPCAG(gamma="clustering", verbose=1).fit(X)
+    model = RPCAG(gamma="clustering", tol=1e-5, verbose=1).fit(X)
     shown = capsys.readouterr()
     lines = shown.err.splitlines()
     of_fit = [line for line in lines if line.startswith("RPCAG iteration")]

@@ -98,15 +98,19 @@ def excess(A: np.ndarray) -> np.ndarray | None:
     return Z if short is A else Z.T
 
 
-def singular_values(A: np.ndarray) -> np.ndarray:
-    """By the Gram matrix in double precision, unless its rounding could matter.
+def singular_values(A: np.ndarray, accuracy: float = 1e-10) -> np.ndarray:
+    """By the Gram matrix in double precision, if it gives their sum accurately.
 
-    It changes a singular value s by eps ||A||^2 / (2 s).
+    Its eigenvalues are off by e = n u ||A||^2, so a singular value s is off by
+    min(e / s, sqrt(e)); those below sqrt(e) are returned as zero.
     """
     if min(A.shape) > SMALL:
         squares = linalg.eigvalsh(gram(short_side(A), double=True), overwrite_a=True)
-        if squares[0] > 1e-8 * squares[-1]:  # the sum keeps ten digits
-            return np.sqrt(squares)
+        e = len(squares) * UNIT * max(squares[-1], 0.0)
+        values = np.sqrt(np.where(squares > e, squares, 0.0))
+        error = np.minimum(e / np.maximum(values, 1e-300), math.sqrt(e)).sum()
+        if error <= accuracy * values.sum():
+            return values
     return linalg.svdvals(A, check_finite=False)
 
 

@@ -21,6 +21,13 @@ HIGH = 0.75
 # Entries of rows that all steps of an iteration are done to at a time: half a dozen
 # such pieces fit in a second-level cache.
 CACHED = 2**15
+# Relative accuracy of the nuclear norm of the copy of the loss, while the iterates are
+# in single precision (then gaps of 1e-4 are the smallest) and after.
+ROUGH, FINE = 1e-7, 1e-10
+# Rounds of projections that repair the multiplier. The second halves what the first
+# left to be lost by scaling, for the price of an iteration. So it is made only if the
+# first leaves a gap of no more than AGAIN times the wanted one.
+ROUNDS, AGAIN = 2, 2.0
 
 
 class DenseIterates:
@@ -28,6 +35,10 @@ class DenseIterates:
 
     In single precision to begin with if `rounded`; `terms` and certificates are in the
     precision of the data. The first term is the loss.
+
+    `share` is the typical size of an entry of the dual point D, over lam. It is below
+    one for a large lam: ||D||_2 <= 1 means ||D||_F^2 <= min(n, p), so the mean square
+    of an entry is at most 1 / max(n, p).
     """
 
     kind = "exact"
@@ -42,8 +53,9 @@ class DenseIterates:
         rounded: Sequence[Any] | None = None,
         first: np.ndarray | None = None,
         completion: DualCompletion | None = None,
+        share: float = 1.0,
     ) -> None:
-        self.exact_terms, self.shape = terms, shape
+        self.exact_terms, self.shape, self.share = terms, shape, share
         self.final_dtype = np.dtype(dtype)
         self.is_rounded = rounded is not None
         self.dtype = np.dtype(np.float32) if rounded is not None else self.final_dtype
@@ -59,7 +71,7 @@ class DenseIterates:
         self.multipliers: list[np.ndarray] = []
         self._answer: np.ndarray | None = None  # in the precision of the data
         self._spectrum: np.ndarray | None = None  # of P, if it is the answer
-        self._repaired: np.ndarray | None = None  # multiplier of the loss
+        self._objective = 0.0  # at the answer
 
     @property
     def rank(self) -> int:
@@ -94,7 +106,6 @@ class DenseIterates:
         self, penalties: Sequence[float], is_still: bool = False, seed: int = 0
     ) -> None:
         """L, by singular values as exact as the precision."""
-        self._repaired = None  # as large as X
         self._answer = self._spectrum = None
         _average(self.copies, self.multipliers, penalties, self.L)
         self.norm.prox_in_place(self.L, 1 / sum(penalties), scratch=self.work)
@@ -152,17 +163,17 @@ class DenseIterates:
         orders of magnitude: the loss is not smooth where X - P is zero, which it is in
         most entries and X - L is not, and the nuclear norm is smooth at a full rank.
         """
-        at_L = self.norm.value_at_prox(self.L) + self._value(self.L)
+        at_L = self._objective = self.norm.value_at_prox(self.L) + self._value(self.L)
         if 2 * self.norm.rank < min(self.shape):
             return at_L
         P = self._copy_of_loss(penalties[0])
-        values = singular_values(P)
+        values = singular_values(P, ROUGH if self.is_rounded else FINE)
         noise = float(np.finfo(P.dtype).eps) * max(P.shape) * values.max(initial=0.0)
         kept = values[values > noise]
         at_P = float(values.sum()) + self._value(P)
         if self.norm.rank < HIGH * len(kept) or not at_P < at_L:
             return at_L
-        self._answer, self._spectrum = P, kept
+        self._answer, self._spectrum, self._objective = P, kept, at_P
         return at_P
 
     def _value(self, L: np.ndarray) -> float:
@@ -180,10 +191,13 @@ class DenseIterates:
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
         """Dual points: the repaired multipliers, then the completed ones."""
         accuracy = max(asked.tol, 1e-12) / 50
-        sums = self.dual(penalties, accuracy)
-        point = partial(self._dual_point, penalties, self._repaired)
-        yield Bound(*sums, point)
-        if self.completion is None or not self.completion.is_due(asked, sums[2]):
+        norm = 1.0
+        for Y, sums in self._repaired(penalties, accuracy):
+            bound, norm = Bound(*sums, partial(self._dual_point, Y)), sums[2]
+            yield bound
+            if self._objective - bound.value > AGAIN * asked.tol * self._objective:
+                break
+        if self.completion is None or not self.completion.is_due(asked, norm):
             return
         (_, W), (U, _) = self.copies, self.multipliers
         loss = self.exact_terms[0]
@@ -197,28 +211,35 @@ class DenseIterates:
         sums = completion(Local(), [columns], completion.laplacian, accuracy)
         yield Bound(*sums, partial(self._completed_point, columns))
 
-    def dual(
+    def _repaired(
         self, penalties: Sequence[float], accuracy: float
-    ) -> tuple[float, float, float]:
-        """Linear, quadratic and norm of a dual point.
+    ) -> Iterator[tuple[np.ndarray, tuple[float, float, float]]]:
+        """Multipliers of the loss, with linear, quadratic and norm of the dual point.
 
         What is too much for the spectral norm is subtracted from the multiplier of the
         loss, and the rest made feasible again. One such round of alternating
         projections leaves less to be lost by scaling than several iterations.
         """
-        self._repaired = None
-        total = np.zeros(self.shape, self.final_dtype)
-        parts = [self._add_dual(i, penalties[i], total) for i in range(self.n_copies)]
-        excess = self.norm.excess(total.astype(self.dtype, copy=False))
-        if excess is not None:
-            total.fill(0)
-            np.subtract(penalties[0] * self.multipliers[0], excess, out=excess)
-            self._repaired = excess
-            parts = [self.exact_terms[0].add_dual(self.copies[0], excess, total)]
-            rest = range(1, self.n_copies)
-            parts += [self._add_dual(i, penalties[i], total) for i in rest]
-        linear, quadratic, error = (sum(each) for each in zip(*parts, strict=True))
-        return linear, quadratic, self.norm.dual_norm(total, accuracy) + error
+        rest = np.zeros(self.shape, self.final_dtype)  # of the other terms
+        sums = [self._add_dual(i, penalties[i], rest) for i in range(1, self.n_copies)]
+        total = rest.copy() if sums else rest
+
+        def with_loss(Y: np.ndarray) -> Any:
+            parts = [*sums, self.exact_terms[0].add_dual(self.copies[0], Y, total)]
+            return (sum(each) for each in zip(*parts, strict=True))
+
+        Y = penalties[0] * self.multipliers[0]
+        linear, quadratic, error = with_loss(Y)
+        for _ in range(ROUNDS):
+            excess = self.norm.excess(total.astype(self.dtype, copy=False))
+            if excess is not None:
+                np.copyto(total, rest if sums else 0)
+                Y = np.subtract(Y, excess, out=excess)
+                linear, quadratic, error = with_loss(Y)
+            norm = self.norm.dual_norm(total, accuracy)
+            yield Y, (linear, quadratic, norm + error)
+            if excess is None:
+                return
 
     def _add_dual(self, i: int, penalty: float, total: np.ndarray):
         U = self.multipliers[i]
@@ -227,8 +248,7 @@ class DenseIterates:
         U /= penalty
         return parts
 
-    def _dual_point(self, penalties, repaired, scale: float, at_the_end: bool):
-        Y = self.multipliers[0] * penalties[0] if repaired is None else repaired
+    def _dual_point(self, Y: np.ndarray, scale: float, at_the_end: bool) -> DualPoint:
         D = np.zeros(self.shape, self.final_dtype)
         self.exact_terms[0].add_dual(self.copies[0], Y, D)
         D *= -scale

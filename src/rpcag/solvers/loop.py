@@ -207,7 +207,8 @@ class _Loop:
             longer = 7.5 * math.log10(max(1e-3 / max(self.tol, 1e-9), 1.0))
             self.certificates.next_check = 10 + int(longer)
         else:
-            self.penalties = ExactPenalties(self.ratio, count, self.n_iter)
+            share = self.iterates.share
+            self.penalties = ExactPenalties(self.ratio, count, self.n_iter, share)
             self.certificates.measured(self.n_iter)
 
     def change_to_exact(self) -> None:

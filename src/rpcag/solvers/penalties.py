@@ -134,9 +134,13 @@ class ExactPenalties:
     # where another ended has penalties that have proved themselves: it looks late.
     IMBALANCE, LOOKS, FIRST_LOOK, LATE_LOOK = 10.0, 30, 15, 100
 
-    def __init__(self, ratio: float, n_copies: int, begun: int = 0) -> None:
+    def __init__(
+        self, ratio: float, n_copies: int, begun: int = 0, share: float = 1.0
+    ) -> None:
+        """`share` is what the spectral norm leaves of the multipliers in `ratio`."""
         self.ratio, self.begun = ratio, begun
-        self.now: tuple[float, ...] = n_copies * (self.FIRST * ratio,)
+        self.first = self.FIRST * share * ratio
+        self.now: tuple[float, ...] = n_copies * (self.first,)
         self.next_look, self.looks = begun + self.FIRST_LOOK, 0
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
@@ -185,7 +189,7 @@ class ExactPenalties:
         factors = []
         for r, d in zip(self.now, distances, strict=True):
             best = r * math.sqrt(d.multiplier) / travelled if travelled > 0 else 0.0
-            wanted = math.sqrt(best * self.FIRST * self.ratio) * factor
+            wanted = math.sqrt(best * self.first) * factor
             factors.append(min(max(wanted / r, 0.1), 10.0) if wanted > 0 else 1.0)
         return factors
 

@@ -228,6 +228,7 @@ class Problem:
                 rounded=rounded,
                 first=None if start is not None else self._filled(),
                 completion=completion,
+                share=min(1.0, 1 / (self.lam * math.sqrt(max(self.X.shape)))),
             )
 
         if start is not None and start.kind == "exact":
