@@ -12,12 +12,14 @@ from rpcag.commands.output import EXIT_CODES
 
 INTRODUCTION = """# Commands
 
-`rpcag COMMAND --help` shows the same text as this page, which `make docs` makes from the code. Install
-with `pip install ".[all]"` in a clone. `python -m rpcag` is the same command. Start with
+This page lists every command and option, as `rpcag COMMAND --help` does. Start with
 [first steps](first_steps.md).
 
-Results go to standard output. Progress bars, notes and errors go to standard error. Errors are one
-line that says what to do. `rpcag --install-completion` installs completion in your shell.
+Install the commands with `pip install ".[all]"` in a clone. `python -m rpcag` is the same as `rpcag`.
+`rpcag --install-completion` installs completion in your shell.
+
+Results go to standard output. Progress bars, notes and errors go to standard error. An error is one line
+that says what to do. `make docs` writes this page from the code.
 """
 
 FORMATS = """## Input files

@@ -18,8 +18,8 @@ HOURS = np.arange(24)
 # A text, and the command that is run after it.
 STEPS = [
     (
-        "You have a table with gaps and wrong numbers. It has a day of temperatures from\n"
-        "sixty sensors, some of which send -99.9 or 85 now and then.",
+        "The table has a day of temperatures from sixty sensors, with gaps. Some sensors\n"
+        "send -99.9 or 85 now and then.",
         "head -4 sensors.csv",
     ),
     (
@@ -52,9 +52,9 @@ STEPS = [
         "rpcag explore result -o page.html",
     ),
     (
-        "## Cluster the rows\n\nLabels are used to count the clusters, and afterwards to\n"
-        "measure the error. The note recommends weights for clusters that are harder to\n"
-        "find than these.",
+        "## Cluster the rows\n\nThe labels give the number of clusters, and the error\n"
+        "afterwards. The note recommends other weights, which you need if clusters are\n"
+        "harder to find than these.",
         "rpcag cluster result -o clusters.csv",
     ),
     ("", "head -4 clusters.csv"),
@@ -132,8 +132,8 @@ def main() -> None:
         body = transcript(Path(name))
     page = f"""# First steps on the command line
 
-This page shows the first minutes with `rpcag`, from an empty folder. `make first-steps` runs the commands and writes
-the page. [Commands](command.md) lists all options.
+Follow these commands to repair, split, view and cluster a table. `make first-steps` runs them and writes this page.
+[Commands](command.md) lists all options.
 
 ```console
 $ pip install ".[all]"

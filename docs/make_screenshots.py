@@ -90,21 +90,19 @@ def _explored(folder: Path, name: str) -> Path:
     return page
 
 
-def shoot(page, url: str, name: str, prepare=None) -> None:
-    """One page, light and dark, wide and narrow."""
-    for size, (width, height) in SIZES.items():
-        for scheme in ("light", "dark"):
-            page.set_viewport_size({"width": width, "height": height})
-            page.emulate_media(color_scheme=scheme)
-            page.goto(url)
-            page.wait_for_selector("html[data-ready=yes]")
-            page.wait_for_timeout(200)
-            if prepare:
-                prepare(page, size)
-            page.wait_for_timeout(300)
-            shot = Image.open(io.BytesIO(page.screenshot()))
-            path = HERE / "images" / f"{name}_{size}_{scheme}.webp"
-            save(shot, path)
+def shoot(page, url: str, name: str, views: list[str], prepare) -> None:
+    """One page in several views, such as "wide light" and "narrow dark"."""
+    for size, scheme in map(str.split, views):
+        width, height = SIZES[size]
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        page.goto(url)
+        page.wait_for_selector("html[data-ready=yes]")
+        page.wait_for_timeout(200)
+        prepare(page, size)
+        page.wait_for_timeout(300)
+        shot = Image.open(io.BytesIO(page.screenshot()))
+        save(shot, HERE / "images" / f"{name}_{size}_{scheme}.webp")
 
 
 def save(shot: Image.Image, path: Path) -> None:
@@ -151,8 +149,10 @@ def main() -> None:
         shoot_top(page, repaired(folder).as_uri(), path)
         if "repair" in sys.argv[1:]:
             return
-        shoot(page, digits(folder).as_uri(), "explore", point_at_a_sample)
-        shoot(page, sensors(folder).as_uri(), "explore_table", choose_the_worst)
+        views = ["wide light", "wide dark", "narrow light"]
+        shoot(page, digits(folder).as_uri(), "explore", views, point_at_a_sample)
+        table = sensors(folder).as_uri()
+        shoot(page, table, "explore_table", views[:1], choose_the_worst)
 
 
 if __name__ == "__main__":

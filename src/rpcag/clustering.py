@@ -17,27 +17,30 @@ def cluster_embedding(
 ) -> np.ndarray:
     """Cluster an embedding by k-means, after scaling samples to unit length.
 
-    If k orthogonal directions separate k clusters, the direction of a sample tells its
-    cluster (Ng, Jordan, Weiss, "On Spectral Clustering", NIPS 2001). Samples are not
-    scaled if there are fewer components than clusters. With a graph, they are also not
-    scaled if the clusters then cut clearly less of it.
+    If k orthogonal directions separate k clusters, the direction of a sample determines
+    its cluster (Ng, Jordan, Weiss, "On Spectral Clustering", NIPS 2001). Samples are
+    not scaled if there are fewer components than clusters. With a graph, they are also
+    not scaled if the clusters then cut clearly less of it.
 
     Parameters
     ----------
     embedding : array of shape (n_samples, n_components)
         Use as many components as there are clusters.
     n_clusters : int
+        Number of clusters.
     adjacency : array or sparse array of shape (n_samples, n_samples), optional
         `adjacency_` of the model.
     weighted : bool, default=True
         Whether the columns are weighted by singular values, as in `RPCAG`. Then they
         are scaled to unit length before the samples.
     random_state : int, default=0
+        Random seed of k-means.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        Clusters, numbered by their first samples.
+        Cluster of each sample. Clusters are numbered in the order of their first
+        samples.
 
     Examples
     --------
@@ -70,7 +73,7 @@ def cluster_embedding(
 
 
 def normalized_cut(adjacency, clusters: np.ndarray) -> float:
-    """Sum over the clusters of the share of their weight that leaves them.
+    """Normalized cut: sum over clusters of the share of weight that leaves them.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Low-rank recovery: phase diagrams, faces, directions, and the page made of them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from rpcag_study import Store, missing, run
 from rpcag_study.experiments import directions, faces, phase
 from rpcag_study.experiments.phase import LEAST, RPCA, Setup
 from rpcag_study.models import LOW_RANK, ROWS
+from rpcag_study.recovery_page import sections
+from rpcag_study.report_files import EXPERIMENTS, with_title
 from rpcag_study.runs import quietly
 
 pytestmark = pytest.mark.slow
@@ -134,7 +137,7 @@ def test_tables_of_a_study_that_is_not_done_are_rectangular(records):
     for count in (1, 9, 20, 33):
         for table in phase.tables(records[:count]):
             assert {len(row) for row in table.rows} == {len(table.header)}
-        assert "Here its best" in phase.outcome(records[:count]) or count < 17
+        assert "Here, its best" in phase.outcome(records[:count]) or count < 17
 
 
 def test_beyond_the_threshold_models_do_not_differ():
@@ -299,7 +302,7 @@ def test_robust_models_take_blocks_off_lit_faces(face_records):
     row = table.rows[1 + list(LOW_RANK).index("RPCA")]
     assert row[1] == f"{100 * fixed['zeros', 'RPCA']:.1f}"
     assert float(row[2]) <= float(row[1])  # the best of the grid
-    assert "mean of 2 draws" in table.title
+    assert "mean of 2 draws" in table.note
 
 
 def test_the_picture_has_every_model_with_and_without_the_mask(face_records):
@@ -392,6 +395,19 @@ def test_the_page_is_made_from_the_store(call, store, face_records, tmp_path):
     assert page.read_text() == before
 
 
+def test_the_committed_results_make_the_committed_page():
+    root = Path(__file__).parents[2]
+    page = root / "docs" / "recovery.md"
+    if not page.exists():
+        pytest.skip("not a clone")
+    text = page.read_text(encoding="utf-8")
+    records = list(Store(root / "study" / "results" / "recovery.jsonl.xz").read())
+    for section in sections():
+        assert section.how.strip() in text
+        for table in EXPERIMENTS[section.experiment].tables(records):
+            assert with_title(table) in text
+
+
 def test_figures_of_a_report_include_both_phase_diagrams(call, store, tmp_path):
     result = call("report", "-s", store.path, "-o", tmp_path / "report")
     assert result.exit_code == 0, result.output
@@ -422,7 +438,7 @@ def test_a_small_phase_diagram_from_the_command_line(call, tmp_path):
     words = ["reproduce", "phase", "--size", 20, "--seeds", 3, "--quick", "-j", 1]
     result = call(*words, "-s", tmp_path / "r.jsonl")
     assert result.exit_code == 0, result.output
-    assert "Matrices of size 20 whose L is found" in result.output
+    assert "Recovery of 20 x 20 matrices" in result.output
     runs = [record["run"] for record in Store(tmp_path / "r.jsonl").read()]
     assert {(r["n"], r["seed"]) for r in runs} == {(20, 3)}
     assert len(runs) == 3 * 3 * 2 * len(phase.SETUPS)

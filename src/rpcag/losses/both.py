@@ -1,4 +1,4 @@
-"""Cells and whole samples that are wrong at once."""
+"""A loss for wrong cells and wrong samples at once."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""Dense noise beside gross errors: a loss made smooth."""
+"""A smoothed loss, for dense noise besides gross errors."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cells that are wrong: the l1 norm."""
+"""The l1 norm, for wrong cells."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class L1:
-    """l(R) = sum_ij lam_ij |R_ij|.
+    """Weighted l1 norm: l(R) = sum_ij lam_ij |R_ij|.
 
     <D, R> <= l(R) for every R if and only if |D_ij| <= lam_ij: the dual ball is a box,
     and the nearest point of a box is found entry by entry.

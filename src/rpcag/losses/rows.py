@@ -1,4 +1,4 @@
-"""Samples that are wrong as a whole: the l2,1 norm."""
+"""The l2,1 norm, for samples that are wrong as a whole."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Rows:
-    """l(R) = sum_i lam_i ||R_i||_2.
+    """Weighted l2,1 norm: l(R) = sum_i lam_i ||R_i||_2.
 
     <D_i, R_i> <= lam_i ||R_i|| for every R_i if and only if ||D_i|| <= lam_i (Cauchy
     and Schwarz): one ball per row, and the nearest point of a ball is a multiple.

@@ -54,9 +54,9 @@ def write_recovery(
         raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
     parts = [
         RECOVERY,
-        "Does a graph help to recover a low-rank matrix? Written by `rpcag report "
-        "--recovery` from the stored results; [The study](study.md) says how to run "
-        "them again.",
+        "Does a graph help to recover a low-rank matrix? `rpcag report --recovery` "
+        "writes this page from the stored results. [Reproduce the paper](study.md) "
+        "says how to run them again.",
     ]
     drawn = {name: _draw(name, records) for s in present for name, _ in s.figures}
     figures = {_picture(path, n): f for n, f in drawn.items() if not isinstance(f, str)}

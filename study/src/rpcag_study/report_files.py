@@ -56,7 +56,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
 TITLES = {
     "as_printed": "The printed algorithm as printed",
     "components": "Three components of three faces",
-    "graph_quality": "Graphs that know less and less of the mask",
+    "graph_quality": "Graphs built with less and less of the mask",
     "parameters": "Errors over lam and gamma",
     "timing": "Time by number of samples",
     "directions": "Principal directions of occluded faces",
@@ -68,6 +68,8 @@ TITLES = {
 INDEX = "report.json"
 NAMES = r"[^./\\][^/\\]*\.(csv|png)"
 DPI = 120
+# Rows of a table on a page; longer ones are in the CSV files only.
+LONGEST = 40
 # First lines of the pages that are written from a store.
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
@@ -82,9 +84,9 @@ FIGURES = {
 PICTURE = "reproduction.png"
 CAPTION = "Printed error against ours: a point per data set, corruption and model."
 INTRODUCTION = (
-    "Written by `rpcag report --page` from the stored results. [The study](study.md) "
-    "describes the protocols and how to run them again. "
-    "`rpcag report -o FOLDER` writes every table as CSV; `errors.csv` has every cell."
+    "`rpcag report --page` writes this page from the stored results. [Reproduce the "
+    "paper](study.md) describes the protocols and how to run them again. "
+    "`rpcag report -o FOLDER` writes every table as CSV. `errors.csv` has every cell."
 )
 
 
@@ -118,7 +120,9 @@ def screen(report: Report, records: list[dict]) -> Screen:
     for name, experiment in EXPERIMENTS.items():
         if of_experiment(name.replace("_", "-"), records):
             made.append(Fold(TITLES[name], list(experiment.tables(records))))
-    full = [Fold(f.title, [t for t in f.tables if t.rows]) for f in made]
+    full = [
+        Fold(f.title, [t for t in f.tables if 0 < len(t.rows) <= LONGEST]) for f in made
+    ]
     return Screen(
         sentences(report),
         [table for table in tables if table.rows],

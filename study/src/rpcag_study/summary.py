@@ -34,18 +34,18 @@ LEVEL = 0.05
 # Filled in from the stored results; a sentence with a missing value is left out.
 DIRECTION = (
     "**{reproduced}: the direction.** With labels and the paper's graph, RPCAG has a "
-    "lower error than RPCA in {below} of {columns} columns. At the same settings, a "
-    "graph without information does so {clearly} less often."
+    "lower error than RPCA in {below} of {columns} columns. At the same settings, the "
+    "difference from a graph without information is {clear}."
 )
 SIZE = (
-    "**{reproduced}: the size.** Our errors of RPCAG are {apart} points {higher} than "
-    "the printed ones on average, and RPCAG is the best model in {first} columns "
+    "**{reproduced}: the size.** On average, our errors of RPCAG are {apart} points "
+    "{higher} than the printed ones. RPCAG is the best model in {first} columns "
     "(paper: {printed})."
 )
 ADVICE = (
-    "**For you as a user:** without labels, RPCAG has the lowest mean error on {wins}, "
-    "but not on {losses}. Mark lost entries as missing (NaN): that lowers its error by "
-    "{gain} points."
+    "**What it means for you:** RPCAG has the lowest mean error without labels on "
+    "{wins}. Another model is better on {losses}. Mark missing entries with NaN: this "
+    "lowers the error of RPCAG by {gain} points."
 )
 
 
@@ -65,7 +65,7 @@ def _direction(report: Report) -> Iterator[str]:
             reproduced=verdict if count > len(columns) / 2 else "Not reproduced",
             below=count,
             columns=len(columns),
-            clearly="significantly" if clear else "not significantly",
+            clear="significant" if clear else "not significant",
         )
 
 
@@ -134,8 +134,8 @@ def model_means(report: Report) -> Table:
     note = (
         "A column is a data set with one kind of corruption. With labels: the paper's "
         "graph and protocol, where labels choose parameters. Without labels: fixed "
-        "parameters, missing entries known, mean of five draws; RPCAG uses its robust "
-        "graph, the others 10 nearest neighbors."
+        "parameters, missing entries marked, mean of five draws. RPCAG then uses its "
+        "robust graph, and the others use 10 nearest neighbors."
     )
     return Table(title, header, rows, best_cells(rows, range(2, 5)), note)
 
@@ -265,7 +265,7 @@ def comparisons(report: Report) -> Table:
     )
     note = (
         "The robust graph was chosen by labels on other draws of these data sets. "
-        f"fresh leaves out every image of those draws ({listed(FRESH)})."
+        f"The fresh protocol leaves out every image of those draws ({listed(FRESH)})."
     )
     return Table(title, ["protocol", "graphs", *GROUPS], rows, note=note)
 

@@ -167,8 +167,10 @@ def tables(records: Iterable[dict]) -> list[Table]:
     header = ["model", *(f"value {i}" for i in shown)]
     header += [f"direction {i}, % clean" for i in range(1, SHOWN + 1)]
     header += ["mean row, % of L", "uncentered: value 2", "direction 1, % clean"]
-    title = (
-        "Singular values over the first, and % of the first two directions in the "
-        "plane of those found without blocks; of L less its mean row, and uncentered"
+    title = "Singular values and principal directions of L"
+    note = (
+        "A value is a singular value divided by the first. A direction is clean if it "
+        "lies in the plane of the two directions that are found without blocks. The "
+        "mean row of L is subtracted, except in the uncentered columns."
     )
-    return [Table(title, header, rows)] if rows else []
+    return [Table(title, header, rows, note=note)] if rows else []

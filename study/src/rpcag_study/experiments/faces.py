@@ -211,14 +211,16 @@ def tables(records: Iterable[dict]) -> list[Table]:
             header += [f"{WHAT[mask]}: image", "best", "behind the block"]
         seeds = len({r["run"]["seed"] for r in first})
         images = first[0]["run"]["images"]
-        title = (
-            f"Faces of {_people(subjects)}, {images} images of each, mean of {seeds} "
-            f"draw{'s' if seeds > 1 else ''}: relative error in % of the image at "
-            "fixed parameters, at the best of some (the clean images choose), and of "
-            "the pixels behind the block at fixed parameters"
+        title = f"Faces of {_people(subjects)}: relative error in %"
+        note = (
+            f"{images} images of each person, mean of {seeds} "
+            f"draw{'s' if seeds > 1 else ''}. *Image*: the whole image, at fixed "
+            "parameters. *Best*: the same at the best of several parameters, chosen "
+            "with the clean images. *Behind the block*: only the covered pixels, at "
+            "fixed parameters."
         )
         bold = best_cells(rows, range(1, len(header)))
-        made.append(Table(title, header, rows, bold))
+        made.append(Table(title, header, rows, bold, note))
     return [table for table in made if table.rows]
 
 

@@ -238,8 +238,8 @@ def outcome(records: Iterable[dict]) -> str:
     ]
     nearer = max(np.count_nonzero(values < -EVEN) for values in apart)
     return (
-        "In the paper RPCAG is nearer to L than RPCA for every rank and share of "
-        f"errors. Here its best setup is nearer on {nearer} of {len(apart[0])} "
+        "In the paper, RPCAG is nearer to L than RPCA for every rank and share of "
+        f"errors. Here, its best setup is nearer on {nearer} of {len(apart[0])} "
         f"matrices of size {n}."
     )
 
@@ -284,9 +284,11 @@ def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
             rows.append(row)
     header = ["model", "signs", "matrices", "L found"]
     header += ["nearer than RPCA", "farther", "mean difference", "roughness"]
-    title = (
-        f"Matrices of size {n} whose L is found (relative error below 1e{FOUND:g}), on "
-        f"which RPCAG is nearer to L than RPCA or farther (log10 apart by {EVEN:g} or "
-        "more), and how rough L is on the graph (0 smooth, 1 as without neighbors)"
+    title = f"Recovery of {n} x {n} matrices"
+    note = (
+        f"*L found*: the relative error is below 1e{FOUND:g}. *Nearer*, *farther*: "
+        "matrices on which the log10 errors of RPCAG and RPCA differ by at least "
+        f"{EVEN:g}; the mean difference is over all matrices. *Roughness* of L on the "
+        "graph: 0 is smooth, 1 is as rough as with unrelated neighbors."
     )
-    return Table(title, header, rows)
+    return Table(title, header, rows, note=note)
