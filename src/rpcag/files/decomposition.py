@@ -21,6 +21,8 @@ INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
 LAYOUT = 1
 MATRICES = ("low_rank", "sparse", "components", "embedding")
+ENTRIES = {"files", "facts", "singular_values", "image_shape"}
+ENTRIES |= {"samples", "features", "labels"}
 # Pattern of the file names that an index may list.
 NAMES = rf"({'|'.join(MATRICES)})\.({'|'.join(FORMATS)})|missing\.npy|graph\.npz"
 
@@ -252,7 +254,7 @@ def _read_index(folder: Path) -> dict[str, Any]:
         index = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
         layout = index["rpcag_result"]
         is_later = layout > LAYOUT
-        is_whole = set(KINDS) <= set(index) and set(MATRICES) <= set(index["files"])
+        is_whole = ENTRIES <= set(index) and set(MATRICES) <= set(index["files"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not the index of a result of rpcag") from error
     if is_later:
@@ -262,62 +264,20 @@ def _read_index(folder: Path) -> dict[str, Any]:
         )
     if not is_whole:
         raise ValueError(f"{path} is not whole; decompose again")
-    wrong = [name for name, kind in KINDS.items() if not _fits(index[name], kind)]
-    facts = {} if wrong else index["facts"]
-    for name, kind in FACTS.items():
-        if facts.get(name) is not None and not _fits(facts[name], kind):
-            wrong.append(f"{name} of its facts")
-    if len({len(row) for row in facts.get("history") or ()}) > 1:
-        wrong.append("history of its facts")
-    if wrong:
+    lists = (index["samples"], index["features"], index["labels"] or [])
+    is_text = all(isinstance(w, str) for names in lists for w in names)
+    if not (
+        isinstance(index["facts"], dict) and is_text and isinstance(lists[2], list)
+    ):
         raise ValueError(
-            f"{path} is damaged: {wrong[0]} is not what rpcag writes; decompose again"
+            f"{path} is damaged: its names or facts are not what rpcag writes; "
+            "decompose again"
         )
     return index
 
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
-
-
-# What the values of the index are: a type, one of several, a list of some kind, or a
-# dict with some entries. `float` is any number.
-Kind = type | None | tuple | list | dict
-KINDS: dict[str, Kind] = {
-    "files": dict.fromkeys((*MATRICES, "missing", "graph"), str),
-    "facts": dict,
-    "singular_values": [(float, None)],
-    "samples": [str],
-    "features": [str],
-    "labels": (None, [str]),
-    "image_shape": (None, list),
-}
-# Facts that the page and the commands use. All others are shown unchecked.
-FACTS: dict[str, Kind] = {
-    **dict.fromkeys(("objective", "lower_bound", "gap", "rank", "n_iter"), float),
-    **dict.fromkeys(("seconds", "sparse_share", "gross_share", "missing"), float),
-    **dict.fromkeys(("parameters", "resolved"), dict),
-    **dict.fromkeys(("model", "status"), str),
-    "input": {"file": str},
-    "history": [[(float, None)]],
-    "largest": [dict],
-}
-
-
-def _fits(value: Any, kind: Kind) -> bool:
-    """Whether a value of JSON is of this kind."""
-    if isinstance(kind, tuple):
-        return any(_fits(value, one) for one in kind)
-    if isinstance(kind, list):
-        return isinstance(value, list) and all(_fits(v, kind[0]) for v in value)
-    if isinstance(kind, dict):
-        inside = value if isinstance(value, dict) else {}
-        found = [_fits(inside[name], kind[name]) for name in kind if name in inside]
-        return isinstance(value, dict) and all(found)
-    if kind is float:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return is_number and abs(value) < float("inf")
-    return value is None if kind is None else isinstance(value, kind)
 
 
 def _read(folder: Path, name: str, reader: Callable[[Path], Any]) -> Any:

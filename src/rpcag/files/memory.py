@@ -19,7 +19,7 @@ def check_fits(needed: float, what: str) -> None:
 
 def available() -> float | None:
     """Bytes this process can still allocate, or None where the system does not say."""
-    found = [_machine(), _container(), _process()]
+    found = [_machine(), _container()]
     return min((limit for limit in found if limit is not None), default=None)
 
 
@@ -48,23 +48,5 @@ def _container() -> float | None:
     return limit - used + cached
 
 
-def _process() -> float | None:
-    """The limit that ``ulimit -v`` sets, less the address space in use."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return None
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        return float(limit - pages * resource.getpagesize())
-    except (ImportError, OSError, ValueError):
-        return None
-
-
 def _size(count: float) -> str:
-    """
-    >>> _size(2.5e9), _size(0)
-    ('2.5 GB', '0.0 GB')
-    """
     return f"{max(count, 0) / 1e9:.1f} GB"

@@ -113,29 +113,16 @@ def read_strings(
             f"{where} {len(values)} values for {n} samples; if samples are columns, "
             "transpose=True"
         )
-    words = []
-    for i, value in enumerate(values):
-        try:
-            words.append(_string(value))
-        except OverflowError:
-            raise ValueError(
-                f"{where} {value} for sample {i}; use NaN for an unknown value"
-            ) from None
-        except UnicodeDecodeError:
-            raise ValueError(
-                f"{where} {value!r} for sample {i}, which is not valid UTF-8 text; "
-                "correct it"
-            ) from None
-    return words
+    return [_string(value) for value in values]
 
 
 def _string(value: Any) -> str:
     if isinstance(value, np.ndarray):  # a cell of MATLAB
         value = value.ravel()[0] if value.size else ""
     if isinstance(value, bytes):
-        return value.decode().strip()
+        return value.decode(errors="backslashreplace").strip()
     if isinstance(value, (float, np.floating)):
         if np.isnan(value):
             return ""
-        return str(int(value)) if value == int(value) else str(value)
+        return str(int(value)) if float(value).is_integer() else str(value)
     return str(value).strip()
