@@ -8,7 +8,7 @@ from typing import IO, Literal, Protocol
 import numpy as np
 
 from rpcag.files.names import unique
-from rpcag.files.numbers import HEXADECIMAL, Numbers, is_measure
+from rpcag.files.numbers import Numbers, is_measure
 from rpcag.files.table import Reading, Table
 
 Role = Literal[
@@ -197,12 +197,6 @@ def are_measures(words: Sequence[str], numbers: Numbers) -> bool:
 
 def first_measure(words: Sequence[str], numbers: Numbers) -> str:
     return next(w for w in words if is_measure(w) and not numbers.is_number(w))
-
-
-def are_hexadecimal(words: Sequence[str], numbers: Numbers) -> bool:
-    """Whether text is numbers such as 0x1F."""
-    filled = [word for word in words[:ROWS] if not numbers.is_missing(word)]
-    return bool(filled) and all(HEXADECIMAL.fullmatch(word) for word in filled)
 
 
 def are_identifiers(values: np.ndarray) -> bool:

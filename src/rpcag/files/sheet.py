@@ -10,7 +10,6 @@ from rpcag.files.columns import (
     Columns,
     Format,
     Role,
-    are_hexadecimal,
     are_identifiers,
     are_measures,
     first_measure,
@@ -286,11 +285,6 @@ def _measures(found: Columns, numbers: Numbers) -> list[str]:
     """Notes on text that a person would read as numbers."""
     notes = []
     for name, words in found.texts.items():
-        if name not in found.roles and are_hexadecimal(words, numbers):
-            notes.append(
-                f"column {name!r} has hexadecimal numbers and is left alone; write "
-                "decimal ones to repair it"
-            )
         if name in found.roles or not are_measures(words, numbers):
             continue
         notes.append(
