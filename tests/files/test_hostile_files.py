@@ -413,21 +413,6 @@ def arrow():
     return pyarrow, pyarrow.parquet
 
 
-def test_a_word_that_comes_often_takes_memory_once(tmp_path):
-    """Of 400 kilobytes pyarrow made 8 gigabytes."""
-    pa, parquet = arrow()
-    codes = pa.array(np.zeros(20_000, dtype=np.int32))
-    words = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 400_000]))
-    columns = pa.table({"w": words, "x": np.arange(20_000.0)})
-    parquet.write_table(columns, tmp_path / "t.parquet", store_schema=False)
-    before = pa.total_allocated_bytes()
-    table = read(tmp_path / "t.parquet", labels="w")
-    assert len(table.labels) == 20_000
-    assert len(table.labels[-1]) == 400_000
-    assert table.labels[0] is table.labels[-1]
-    assert pa.default_memory_pool().max_memory() - before < 1e8
-
-
 def test_rows_beyond_memory_are_refused(tmp_path, monkeypatch):
     pa, parquet = arrow()
     columns = {"x": np.zeros(1_000_000), "y": np.zeros(1_000_000)}
