@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rpcag.files.columns import Columns, check_names, listed
+from rpcag.files.columns import Columns, Edits, check_names, listed
 from rpcag.files.header import CORNER, are_words, header_of
 from rpcag.files.memory import check_fits
 from rpcag.files.number_style import NumberStyle
@@ -168,33 +168,24 @@ class ExcelFormat:
     columns: Sequence[Sequence[Any]]
     top: int  # number of the first row
 
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-        return [_word(self.columns[j][i]) for i, j in pairs]
-
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
+    ) -> tuple[list[str], list[str], np.ndarray]:
         styles = {}
         for j in np.unique(columns).tolist():
             step = max(1, len(self.columns[j]) // STYLED)
             known = [x for x in self.columns[j][::step] if isinstance(x, (int, float))]
             words = [np.format_float_positional(x, trim="-") for x in known]
             styles[j] = NumberStyle.learn(words)
-        pairs = zip(columns.tolist(), values.tolist(), strict=True)
-        texts = [styles[j].write(x) for j, x in pairs]
-        return texts, np.array(texts, dtype=float)
+        cells = list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
+        before = [_word(self.columns[j][i]) for i, j, _ in cells]
+        after = [styles[j].write(x) for _, j, x in cells]
+        return before, after, np.array(after, dtype=float)
 
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
+    def write(self, file: IO[bytes], edits: Edits) -> None:
         new: dict[int, dict[int, str]] = {}
-        for i, j, word in zip(rows.tolist(), columns.tolist(), after, strict=True):
+        places = zip(edits.rows.tolist(), edits.columns.tolist(), strict=True)
+        for (i, j), word in zip(places, edits.after, strict=True):
             new.setdefault(self.top + i, {})[j] = word
         stored = BytesIO(self.data)
         with zipfile.ZipFile(stored) as old, zipfile.ZipFile(file, "w") as made:

@@ -1,14 +1,13 @@
 """Parquet tables, read by pyarrow and written again with the same schema."""
 
 import json
-from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from rpcag.files.columns import Columns, check_names
+from rpcag.files.columns import Columns, Edits, check_names
 from rpcag.files.memory import NAME, check_fits
 from rpcag.files.number_style import NumberStyle
 from rpcag.files.readable import need, readable
@@ -75,45 +74,33 @@ class ParquetFormat:
     def __init__(self, path: Path, table: Any) -> None:
         self.path, self.table = path, table
 
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        found = np.empty(len(rows), dtype=object)
-        for j in np.unique(columns).tolist():
-            here = columns == j
-            found[here] = self.table.column(j).take(rows[here]).to_pylist()
-        return ["" if word is None else str(word) for word in found]
-
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
+    ) -> tuple[list[str], list[str], np.ndarray]:
         written = values.astype(float)
-        words = np.empty(len(rows), dtype=object)
+        before, after = np.empty((2, len(rows)), dtype=object)
         for j in np.unique(columns).tolist():
             here = columns == j
+            old = self.table.column(j).take(rows[here]).to_pylist()
+            before[here] = [_word(entry) for entry in old]
             entries = self._entries(j, values[here])
             written[here] = np.array(entries.to_pylist(), dtype=float)
             if need("pyarrow").types.is_floating(entries.type):
                 floats = entries.to_numpy()
-                words[here] = [np.format_float_positional(x, trim="0") for x in floats]
+                after[here] = [np.format_float_positional(x, trim="0") for x in floats]
             else:
-                words[here] = [str(entry) for entry in entries.to_pylist()]
-        return words.tolist(), written
+                after[here] = [str(entry) for entry in entries.to_pylist()]
+        return before.tolist(), after.tolist(), written
 
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
+    def write(self, file: IO[bytes], edits: Edits) -> None:
         arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
         new = []
         for j, column in enumerate(self.table.columns):
-            here = columns == j
+            here = edits.columns == j
             if here.any():
                 mask = np.zeros(len(column), dtype=bool)
-                mask[rows[here]] = True
-                entries = self._entries(j, values[here])
+                mask[edits.rows[here]] = True
+                entries = self._entries(j, edits.values[here])
                 whole = arrow.concat_arrays(column.chunks)
                 replace = need("pyarrow.compute").replace_with_mask
                 column = replace(whole, arrow.array(mask), entries)

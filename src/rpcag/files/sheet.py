@@ -8,6 +8,7 @@ import numpy as np
 
 from rpcag.files.columns import (
     Columns,
+    Edits,
     Format,
     Role,
     are_identifiers,
@@ -23,27 +24,6 @@ from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
 # without gaps that must be whole and rise from row to row to make it an identifier.
 # Fewer, and a short column of data may do so by chance.
 COUNTED = 10
-
-
-@dataclass(frozen=True, eq=False)
-class Edits:
-    """Cells that change, row by row.
-
-    Attributes
-    ----------
-    rows, features : int ndarrays
-        Where the cells are in `Sheet.X`.
-    before, after : list of str
-        The cells as they are in the file, and as they will be.
-    values : ndarray
-        The numbers that `after` says, which may be rounded.
-    """
-
-    rows: np.ndarray
-    features: np.ndarray
-    before: list[str]
-    after: list[str]
-    values: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,19 +78,15 @@ class Sheet:
     def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
         """What to write where `changed` is true, formatted like the column."""
         rows, features = np.nonzero(changed)
-        columns = self._positions()[features]
-        before = self.format.words(rows, columns)
-        after, written = self.format.formatted(rows, columns, values[rows, features])
-        return Edits(rows, features, before, after, written)
+        place = {name: j for j, name in enumerate(self.columns)}
+        positions = np.array([place[name] for name in self.features], dtype=np.intp)
+        columns = positions[features]
+        new = self.format.formatted(rows, columns, values[rows, features])
+        return Edits(rows, features, columns, *new)
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         """Write the file again; all cells but those of `edits` stay as they are."""
-        columns = self._positions()[edits.features]
-        self.format.write(file, edits.rows, columns, edits.after, edits.values)
-
-    def _positions(self) -> np.ndarray:
-        place = {name: j for j, name in enumerate(self.columns)}
-        return np.array([place[name] for name in self.features], dtype=np.intp)
+        self.format.write(file, edits)
 
 
 def make_sheet(

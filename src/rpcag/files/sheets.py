@@ -10,10 +10,11 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from rpcag.files.columns import Edits
 from rpcag.files.matrices import write_rows
 from rpcag.files.place import check_file
 from rpcag.files.reading import GZIP, STREAM, kind_of, read_columns
-from rpcag.files.sheet import Edits, Sheet, make_sheet
+from rpcag.files.sheet import Sheet, make_sheet
 from rpcag.files.table import Reading
 from rpcag.files.text import TextFormat
 

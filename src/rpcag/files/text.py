@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from rpcag.files.cells import SPACE, Cells, decode, guess_delimiter, split, unquoted
-from rpcag.files.columns import Columns, are_identifiers, check_names
+from rpcag.files.columns import Columns, Edits, are_identifiers, check_names
 from rpcag.files.header import CORNER, are_words, header_of
 from rpcag.files.memory import check_fits
 from rpcag.files.names import original
@@ -280,33 +280,24 @@ class TextFormat:
     def delimiter(self) -> str:
         return self.cells.delimiter
 
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        return self.cells.words(rows * self.width + columns)
-
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
+    ) -> tuple[list[str], list[str], np.ndarray]:
+        before = self.cells.words(rows * self.width + columns)
         pairs = zip(columns.tolist(), values.tolist(), strict=True)
-        words = [self._style(j)[0].write(x) for j, x in pairs]
-        return words, np.array(self.numbers.many(words), dtype=float)
+        after = [self._style(j)[0].write(x) for j, x in pairs]
+        return before, after, np.array(self.numbers.many(after), dtype=float)
 
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
+    def write(self, file: IO[bytes], edits: Edits) -> None:
         file.write(self.mark)
-        text, at = self.cells.text, rows * self.width + columns
+        text, at = self.cells.text, edits.rows * self.width + edits.columns
         begin = 0
         parts: list[str] = []
         places = zip(
             self.cells.starts[at].tolist(),
             self.cells.ends[at].tolist(),
-            columns.tolist(),
-            after,
+            edits.columns.tolist(),
+            edits.after,
             strict=True,
         )
         for start, end, j, word in places:
