@@ -434,10 +434,6 @@ BAD = {
         "'1,234' is not a number; --decimal ',' reads decimal commas; if ',' "
         "divides thousands, write numbers without it\n",
     ),
-    "hexadecimal": (
-        "x,y\n1,2\n0x1F,4\n5,7\n",
-        "'0x1F' is not a number; hexadecimal numbers are not read; write decimal ones",
-    ),
     "true among decimals": (
         "x,y\n1.5,2\ntrue,4\n5.5,7\n",
         "line 3, column 'x': 'true' is not a number; --missing 'true' reads it",

@@ -9,7 +9,7 @@ import numpy as np
 
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import need, readable
-from rpcag.files.variable import Variable
+from rpcag.files.variable import ELSEWHERE, NUMBERS, OTHER, Variable, dense_kind
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MATLAB_NUMBERS = ("double", "single", "logical")
@@ -32,7 +32,7 @@ def hdf5_variables(path: Path) -> Iterator[dict[str, Variable]]:
     def note(name: bytes, link: Any) -> None:
         if link.type == h5py.h5l.TYPE_EXTERNAL:
             key = name.decode(errors="backslashreplace")
-            found[key] = Variable((), False, _never, elsewhere=True)
+            found[key] = Variable((), ELSEWHERE, _never)
 
     with opened:
         with readable(path, kind):
@@ -42,29 +42,23 @@ def hdf5_variables(path: Path) -> Iterator[dict[str, Variable]]:
 
 
 def _variable(path: Path, file: Any, item: Any, is_matlab: bool) -> Variable:
-    is_number = item.dtype.kind in "fiub" and item.shape is not None
-    if is_matlab:
-        kind = item.attrs.get("MATLAB_class", b"double").decode()
-        is_number = is_number and (kind in MATLAB_NUMBERS or "int" in kind)
+    kind = dense_kind(item.dtype)
+    name = item.attrs.get("MATLAB_class", b"double").decode() if is_matlab else "double"
+    if item.shape is None or not (name in MATLAB_NUMBERS or "int" in name):
+        kind = OTHER if kind == NUMBERS else kind
     # The values may be in other files.
-    is_external = bool(item.id.get_create_plist().get_external_count())
-    elsewhere = is_external or item.is_virtual
+    if item.id.get_create_plist().get_external_count() or item.is_virtual:
+        kind = ELSEWHERE
     shape = item.shape or ()
 
     def read() -> np.ndarray:
         with readable(path, "MATLAB" if is_matlab else "HDF5"):
-            if elsewhere:
+            if kind == ELSEWHERE:
                 _never()
             return _matlab(file, item) if is_matlab else _values(item)
 
-    return Variable(
-        shape[::-1] if is_matlab else shape,
-        is_number and not elsewhere,
-        read,
-        itemsize=4 if item.dtype == np.float32 else 8,
-        elsewhere=elsewhere,
-        is_struct=item.dtype.names is not None,
-    )
+    itemsize = 4 if item.dtype == np.float32 else 8
+    return Variable(shape[::-1] if is_matlab else shape, kind, read, itemsize)
 
 
 def _never() -> Any:

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
-from rpcag.files.variable import Variable
+from rpcag.files.variable import NUMBERS, OTHER, SPARSE, STRUCT, Variable
 from rpcag.linalg.sparse_structure import check_structure
 
 HEADER = 128  # bytes before the first element
@@ -28,8 +28,12 @@ MATRIX, COMPRESSED = 14, 15
 # Bytes per value, by type: integers and floating point, then characters.
 SIZES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
 SIZES |= {16: 1, 17: 2, 18: 4}
-CELL, CHAR, SPARSE = 1, 4, 5  # classes
-NUMBERS = range(6, 16)  # double, single, and integers of 8 to 64 bits
+CELL_CLASS, CHAR_CLASS, SPARSE_CLASS = 1, 4, 5
+NUMBER_CLASSES = range(6, 16)  # double, single, and integers of 8 to 64 bits
+# Kinds of variables by the names that SciPy has for classes.
+KINDS = {"sparse": SPARSE, "struct": STRUCT}
+KINDS |= dict.fromkeys(("double", "single", "logical"), NUMBERS)
+KINDS |= {f"{sign}int{bits}": NUMBERS for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
 def matlab_variables(path: Path) -> dict[str, Variable]:
@@ -39,16 +43,10 @@ def matlab_variables(path: Path) -> dict[str, Variable]:
     found: dict[str, Variable] = {}
     with readable(path, "MATLAB"), path.open("rb") as file:
         for k, (name, shape, kind) in enumerate(whosmat(file)):
-            is_number = kind in ("double", "single", "logical", "sparse")
-            read = _reader(path, name, k)
-            variable = Variable(
-                tuple(int(side) for side in shape),
-                is_number or "int" in kind,
-                read,
-                is_sparse=kind == "sparse",
-                is_struct=kind == "struct",
-            )
             if name and not name.startswith("__"):
+                sides = tuple(int(side) for side in shape)
+                read = _reader(path, name, k)
+                variable = Variable(sides, KINDS.get(kind, OTHER), read)
                 found.setdefault(name, variable)
     return found
 
@@ -98,7 +96,7 @@ def _check_array(
     flag = struct.unpack(f"{order}II", flags)[0]
     kind, is_complex = flag & 0xFF, flag >> 11 & 1
     shape = struct.unpack(f"{order}{len(sides) // 4}I", sides)
-    if kind == CELL and may_be_cell:
+    if kind == CELL_CLASS and may_be_cell:
         if len(values) != math.prod(shape):
             raise ValueError(f"{name} claims the shape {shape} but has other cells")
         for type_, content in values:
@@ -107,15 +105,15 @@ def _check_array(
             if content:
                 _check_array(content, order, f"a cell of {name}")
         return
-    if kind not in (CHAR, SPARSE, *NUMBERS):
+    if kind not in (CHAR_CLASS, SPARSE_CLASS, *NUMBER_CLASSES):
         raise ValueError(f"{name} holds neither numbers nor text")
     for type_, content in values:
         if type_ not in SIZES:
             raise ValueError(f"values of {name} have the unknown type {type_}")
         count = len(content) // SIZES[type_]
-        if kind in NUMBERS and count != math.prod(shape):
+        if kind in NUMBER_CLASSES and count != math.prod(shape):
             raise ValueError(f"{name} claims the shape {shape} but has {count} values")
-    if len(values) != (3 if kind == SPARSE else 1) + is_complex:
+    if len(values) != (3 if kind == SPARSE_CLASS else 1) + is_complex:
         raise ValueError(f"{name} is cut off or damaged")
 
 

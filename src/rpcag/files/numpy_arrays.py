@@ -7,7 +7,7 @@ archive may decompress to any amount of zeros.
 import math
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
-from rpcag.files.variable import Variable
+from rpcag.files.variable import OTHER, SPARSE, Variable, dense_kind
 from rpcag.linalg.sparse_structure import check_structure
 
 
@@ -34,6 +34,10 @@ class Header:
     @property
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
+
+    def variable(self, read: Callable[[], np.ndarray]) -> Variable:
+        itemsize = 4 if self.dtype == np.float32 else 8
+        return Variable(self.shape, dense_kind(self.dtype), read, itemsize)
 
 
 def read_header(stream: IO[bytes], size: int) -> Header:
@@ -68,7 +72,7 @@ def npy_variable(path: Path) -> Variable:
         header = read_header(file, path.stat().st_size)
         if header.dtype.hasobject:
             raise ValueError("it holds Python objects, not numbers")
-        return Variable.of(header.shape, header.dtype, read)
+        return header.variable(read)
 
 
 @contextmanager
@@ -120,7 +124,7 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Vari
                 return npy.read_array(stream, allow_pickle=False)
 
     with open_member(archive, info) as (_, header):
-        return Variable.of(header.shape, header.dtype, read)
+        return header.variable(read)
 
 
 def _sparse(path: Path, stored: dict[str, Variable]) -> Variable:
@@ -136,4 +140,4 @@ def _sparse(path: Path, stored: dict[str, Variable]) -> Variable:
             check_fits(needed, "it")
             return check_structure(sparse.load_npz(path), "it")
 
-    return Variable(shape, stored["data"].is_number, read, is_sparse=True)
+    return Variable(shape, SPARSE if stored["data"].is_number else OTHER, read)
