@@ -163,9 +163,9 @@ def _read_cells(
     """Read all columns; those that are mostly words in `head`, or `asked`, are text."""
     text: dict[int, list[str]] = {}
     rules: dict[int, Numbers] = {}  # how to read each column of numbers
-    for j, words in enumerate(zip(*head, strict=True)):
-        name, rule = found.names[j], numbers.for_column(words)
-        if name in asked or (name not in found.roles and _is_text(words, rule)):
+    for j, some in enumerate(zip(*head, strict=True)):
+        name, rule = found.names[j], numbers.for_column(some)
+        if name in asked or (name not in found.roles and _is_text(some, rule)):
             text[j] = []
         elif name not in found.roles:
             rules[j] = rule
