@@ -19,7 +19,7 @@ def check_fits(needed: float, what: str) -> None:
 
 def available() -> float | None:
     """Bytes this process can still allocate, or None where the system does not say."""
-    found = [_machine(), _container()]
+    found = [_machine(), _container(), _process()]
     return min((limit for limit in found if limit is not None), default=None)
 
 
@@ -46,6 +46,20 @@ def _container() -> float | None:
     except (OSError, ValueError, IndexError):
         return None
     return limit - used + cached
+
+
+def _process() -> float | None:
+    """The limit that ``ulimit -v`` sets, less the address space in use."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return float(limit - pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError):
+        return None
 
 
 def _size(count: float) -> str:

@@ -42,7 +42,10 @@ class Header:
 
 def read_header(stream: IO[bytes], size: int) -> Header:
     """The header of an array; an error if `size` bytes are too few for the values."""
-    version = npy.read_magic(stream)
+    try:
+        version = npy.read_magic(stream)
+    except ValueError:
+        raise ValueError("it is not an array of NumPy") from None
     is_first = version == (1, 0)
     read = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
     with warnings.catch_warnings():
