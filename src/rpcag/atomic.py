@@ -57,84 +57,35 @@ def write_atomically(
     path = Path(path)
     ending = path.suffix if len(path.suffix) <= LONGEST_ENDING else ""
     part = (within or path.parent) / f"{token()}{ending}"
-    is_ours = True
     with _made(path.parent, path):
+        with explained(path):
+            part.touch(exist_ok=False)  # never an existing file, nor through a link
         try:
-            with explained(path):
-                try:
-                    # O_EXCL: do not follow a link, and do not open an existing file.
-                    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-                except FileExistsError:
-                    is_ours = False
-                    raise
             with explained(path, part):
                 yield part
-                _keep_mode(path, part)
-                _sync(part)
+                _finish(part, path)
                 os.replace(part, path)
                 _sync_folder(path.parent)
         except BaseException:
-            if is_ours:
-                with suppress(OSError):
-                    part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
             raise
 
 
 @contextmanager
 def write_together(paths: Iterable[Path]) -> Iterator[list[Path]]:
-    """Yield a temporary file for each path; at the end they replace all paths or none.
+    """Yield a temporary file for each path; at the end they replace all paths.
 
-    Like `write_atomically` for several files. After any exception, also while the files
-    are put in place, all paths are as before.
+    Like `write_atomically` for several files. All are synced to disk before the first
+    one is replaced.
     """
     with ExitStack() as stack:
         targets = list(paths)
-        saved: list[tuple[Path, Path | None]] = []
-        stack.enter_context(_undone(saved))
-        parts = [stack.enter_context(_held(path, saved)) for path in targets]
+        parts = [stack.enter_context(write_atomically(path)) for path in targets]
         yield parts
         for path, part in zip(targets, parts, strict=True):
             with explained(path, part):
-                _keep_mode(path, part)
-                _sync(part)
-
-
-@contextmanager
-def _held(path: Path, saved: list[tuple[Path, Path | None]]) -> Iterator[Path]:
-    """`write_atomically` that keeps the old file under another name."""
-    with write_atomically(path) as part:
-        yield part
-        if not path.exists():
-            saved.append((path, None))
-            return
-        backup = path.parent / token()
-        saved.append((path, backup))
-        with explained(path):
-            try:
-                os.link(path, backup)
-            except (OSError, NotImplementedError, AttributeError):
-                shutil.copy2(path, backup)
-
-
-@contextmanager
-def _undone(saved: list[tuple[Path, Path | None]]) -> Iterator[None]:
-    """After an exception, put the old files back; else remove them."""
-    try:
-        yield
-    except BaseException:
-        for path, backup in saved:
-            with suppress(OSError):
-                if backup is None:
-                    path.unlink(missing_ok=True)
-                else:
-                    os.replace(backup, path)
-                    # Two names of one file: the system leaves both.
-                    backup.unlink(missing_ok=True)
-        raise
-    for _, backup in saved:
-        if backup is not None:
-            with suppress(OSError):
-                backup.unlink()
+                _finish(part, path)
 
 
 def write_text(
@@ -156,9 +107,11 @@ def explained(target: Path, part: Path | None = None) -> Iterator[None]:
         yield
     except Exception as error:
         number = getattr(error, "errno", None)
-        unclear = isinstance(error, (OSError, RuntimeError)) and number is None
-        if unclear and part is not None:
-            number = _probe(part)
+        if number is None and (said := re.search(r"errno = (\d+)", str(error))):
+            number = int(said[1])  # HDF5
+        if number is None and isinstance(error, OSError) and part is not None:
+            free = shutil.disk_usage(part.parent).free
+            number = errno.ENOSPC if free < 2**20 else None  # NumPy gives no number
         if number is None and not isinstance(error, OSError):
             raise
         reason = os.strerror(number) if number else str(error)
@@ -211,7 +164,7 @@ class Staging:
             for name in names:
                 _name(self.stage / name, self.folder / name, self.stage)
             for name in sorted(old - set(names)):
-                _remove(self.folder, name)
+                _remove(self.folder / name, self.folder)
             self._write_index(content, "", [])
             _remove_abandoned(self.folder, self.stage)
         return [self.folder / name for name in (*names, self.index)]
@@ -278,35 +231,17 @@ def _made(folder: Path, target: Path) -> Iterator[None]:
         raise
 
 
-def _probe(part: Path) -> int | None:
-    """Write to the file again and return the number of the error, if there is one.
-
-    Errors of NumPy and HDF5 do not include the number. Writes twice, because the first
-    write may just fill the rest of the disk.
-    """
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_APPEND)
-        try:
-            for _ in range(2):
-                os.write(descriptor, bytes(2**20))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        return error.errno
-    return None
-
-
-def _keep_mode(path: Path, part: Path) -> None:
-    """Copy the permissions of the file that is replaced, if there is one."""
+def _finish(part: Path, path: Path) -> None:
+    """Sync the new file; it gets the permissions of the one that it replaces."""
     with suppress(FileNotFoundError):
         mode = path.stat().st_mode & 0o777
         if part.stat().st_mode & 0o777 != mode:
             part.chmod(mode)
+    _sync(part)
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDWR)
+def _sync(path: Path, flags: int = os.O_RDWR) -> None:
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:
@@ -316,11 +251,7 @@ def _sync(path: Path) -> None:
 def _sync_folder(folder: Path) -> None:
     """Sync a folder, so that a rename survives a crash, where the system allows it."""
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync(folder, os.O_RDONLY)
 
 
 @contextmanager
@@ -370,35 +301,24 @@ def _remove_abandoned(folder: Path, own: Path) -> None:
 
 
 def _name(source: Path, target: Path, within: Path) -> None:
-    """Hard-link `source` as `target`, replacing it; copy where links do not work.
+    """Give a file a second name, or copy it where hard links do not work.
 
-    Temporary files are made in `within`.
+    The temporary file is made in `within`.
     """
-    link = within / token()
-    with explained(target):
+    new = within / token()
+    with explained(target, new):
         target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, link)
-        os.replace(link, target)
-        return
-    except (OSError, NotImplementedError, AttributeError):
-        pass
-    finally:
+        try:
+            os.link(source, new)
+        except (OSError, NotImplementedError, AttributeError):
+            shutil.copyfile(source, new)
+            _sync(new)
+        os.replace(new, target)
+
+
+def _remove(path: Path, folder: Path) -> None:
+    """Remove a file, and the folder that it was in if that is empty."""
+    path.unlink(missing_ok=True)
+    if path.parent != folder:
         with suppress(OSError):
-            link.unlink(missing_ok=True)
-    with write_atomically(target, within=within) as part:
-        shutil.copyfile(source, part)
-
-
-def _remove(folder: Path, name: str) -> None:
-    """Remove a file and folders that this leaves empty; never follow a link."""
-    path = folder / name
-    above = [p for p in path.parents if p != folder and folder in p.parents]
-    if folder not in path.parents or ".." in path.parts[len(folder.parts) :]:
-        return
-    if any(p.is_symlink() for p in (path, *above)) or not path.is_file():
-        return
-    path.unlink()
-    with suppress(OSError):
-        for parent in above:
-            parent.rmdir()
+            path.parent.rmdir()

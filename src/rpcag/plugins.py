@@ -12,10 +12,7 @@ the extras by itself.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 # Where each name lives.
 _HOME = {

@@ -79,8 +79,8 @@ def test_three_samples_are_not_three_columns(tmp_path):
         ("0,1,1\n1,2,NA\n", "'NA' is not a weight"),
         ("0,1,1\n1,0,2\n", "line 2: the edge between 'a' and 'b' has weight 1 in one"),
         ("1,2,3,4\n" * 4, "neither edges .* nor an adjacency of 5 samples"),
-        ("0,0,0,0,0\n" * 4 + "0,0,x,0,0\n", "line 5: not all fields are numbers"),
-        ("0,0,0,0,0\n" * 4 + "0,0,0\n", "line 5 has 3 fields, not 5"),
+        ("0,0,0,0,0\n" * 4 + "0,0,x,0,0\n", "line 5, column '2': 'x' is not a number"),
+        ("0,0,0,0,0\n" * 4 + "0,0,0\n", "line 5 has 3 fields but the first line has 5"),
     ],
 )
 def test_errors_say_where(content, message, tmp_path):

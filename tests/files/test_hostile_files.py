@@ -14,7 +14,6 @@ from scipy import io, sparse
 import decompositions
 from command_line import call
 from rpcag.datasets import Data, load_folder
-from rpcag.files import hdf5 as hdf5_files
 from rpcag.files import memory
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
@@ -172,7 +171,7 @@ def test_shapes_that_a_matlab_file_only_claims_are_refused(tmp_path):
     many = matlab(1, (2**30, 1), b"c")
     X = matlab(6, (4, 2), b"X", doubles(*range(8)))
     save_matlab(tmp_path / "c.mat", X, many)
-    with pytest.raises(ValueError, match="c claims more cells than there are"):
+    with pytest.raises(ValueError, match=r"c claims the shape .* but has other cells"):
         read(tmp_path / "c.mat", variable="X", names="c")
 
 
@@ -213,32 +212,6 @@ def test_a_header_that_claims_more_than_there_is(suffix, shape, message, tmp_pat
             archive.writestr("X.npy", data)
     with pytest.raises(ValueError, match=rf"t.{suffix} cannot be read .*{message}"):
         read(path)
-
-
-def declare(path, size, checksum):
-    """Change size and checksum of the only member, in front of it and in the index."""
-    data = bytearray(path.read_bytes())
-    for signature, at in ((b"PK\x03\x04", 14), (b"PK\x01\x02", 16)):
-        place = data.index(signature) + at
-        data[place : place + 4] = struct.pack("<I", checksum)
-        data[place + 8 : place + 12] = struct.pack("<I", size)
-    path.write_bytes(data)
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
-def test_a_member_longer_than_the_archive_declares_is_refused(method, tmp_path):
-    """zipfile itself stops at the declared size and is content."""
-    path = tmp_path / "t.npz"
-    whole = npy_header(A.shape) + A.tobytes()
-    with zipfile.ZipFile(path, "w", method) as archive:
-        archive.writestr("X.npy", whole + b"\0" * 1000)
-    declare(path, len(whole), zlib.crc32(whole))
-    with np.load(path) as file:
-        np.testing.assert_array_equal(file["X"], A)
-    for count in (0, 1, 1000):  # whatever the checksum is of
-        declare(path, len(whole), zlib.crc32(whole + b"\0" * count))
-        with pytest.raises(ValueError, match=r"t.npz .*(archive declares|Bad CRC-32)"):
-            read(path)
 
 
 def test_only_the_array_that_is_asked_for_takes_memory(tmp_path):
@@ -342,14 +315,9 @@ def test_a_result_reads_nothing_outside_its_folder(result, tmp_path):
     [
         ({"rpcag_result": "1"}, "is not the index"),
         ({"files": 3}, "is not the index"),
-        ({"facts": [1]}, "facts is not what rpcag writes"),
-        ({"facts": {"gap": "small"}}, "gap of its facts"),
-        ({"facts": {"history": [[1, 2], [3]]}}, "history of its facts"),
-        ({"facts": {"largest": [3]}}, "largest of its facts"),
-        ({"facts": {"input": {"file": 3}}}, "input of its facts"),
-        ({"singular_values": [[1.0]]}, "singular_values is not"),
-        ({"samples": list(range(12))}, "samples is not"),
-        ({"labels": "abcabcabcabc"}, "labels is not"),
+        ({"facts": [1]}, "facts are not what rpcag writes"),
+        ({"samples": list(range(12))}, "names or facts are not"),
+        ({"labels": "abcabcabcabc"}, "names or facts are not"),
         ({"image_shape": [-2, -2]}, "damaged: image_shape must be two positive"),
         ({"image_shape": ["a", "b"]}, "damaged: image_shape must be two positive"),
     ],
@@ -427,40 +395,11 @@ def test_hdf5_reads_no_other_file(way, tmp_path, result):
         Decomposition.load(result)
 
 
-def test_an_hdf5_array_beyond_memory_is_refused(tmp_path, monkeypatch):
+def test_an_hdf5_array_beyond_memory_is_refused(tmp_path):
     with hdf5().File(tmp_path / "t.h5", "w") as file:
         file.create_dataset("X", (10**6, 10**6), "f8", compression="gzip")  # all fill
     with pytest.raises(ValueError, match=r"t.h5: X needs .* of memory"):
         read(tmp_path / "t.h5")
-    with hdf5().File(tmp_path / "c.h5", "w") as file:
-        size = {"maxshape": (None, None), "chunks": (2000, 2000)}
-        file.create_dataset("X", data=A, compression="gzip", **size)
-    assert read(tmp_path / "c.h5").X.shape == (4, 3)
-    little(monkeypatch, 30e6)
-    with pytest.raises(ValueError, match=r"c.h5 .*X needs 0.1 GB of memory"):
-        read(tmp_path / "c.h5")
-
-
-def test_a_chunk_that_unpacks_to_more_than_its_size_is_refused(tmp_path, monkeypatch):
-    """A megabyte of HDF5 took a gigabyte for a matrix of 24 numbers."""
-    h5py = hdf5()
-    packed = zlib.compress(bytes(10_000_000), 9)
-    for name, side in (("small", 4), ("large", 40)):
-        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
-            options = {"chunks": (side, side), "compression": "gzip"}
-            X = file.create_dataset("X", (side, side), "f8", **options)
-            X.id.write_direct_chunk((0, 0), packed)
-    with pytest.raises(ValueError, match=r"small.h5 .*/X holds more data"):
-        read(tmp_path / "small.h5")
-    monkeypatch.setattr(
-        hdf5_files, "available", lambda: 1e7
-    )  # less than it could unpack to
-    with pytest.raises(ValueError, match=r"large.h5 .*/X holds more data"):
-        read(tmp_path / "large.h5")
-    with h5py.File(tmp_path / "fine.h5", "w") as file:
-        X = np.random.default_rng(0).standard_normal((90, 60))
-        file.create_dataset("X", data=X, compression="gzip", shuffle=True)
-    np.testing.assert_array_equal(read(tmp_path / "fine.h5").X, X)
 
 
 # -- Parquet ---------------------------------------------------------------------------
@@ -472,21 +411,6 @@ def arrow():
     import pyarrow.parquet
 
     return pyarrow, pyarrow.parquet
-
-
-def test_a_word_that_comes_often_takes_memory_once(tmp_path):
-    """Of 400 kilobytes pyarrow made 8 gigabytes."""
-    pa, parquet = arrow()
-    codes = pa.array(np.zeros(20_000, dtype=np.int32))
-    words = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 400_000]))
-    columns = pa.table({"w": words, "x": np.arange(20_000.0)})
-    parquet.write_table(columns, tmp_path / "t.parquet", store_schema=False)
-    before = pa.total_allocated_bytes()
-    table = read(tmp_path / "t.parquet", labels="w")
-    assert len(table.labels) == 20_000
-    assert len(table.labels[-1]) == 400_000
-    assert table.labels[0] is table.labels[-1]
-    assert pa.default_memory_pool().max_memory() - before < 1e8
 
 
 def test_rows_beyond_memory_are_refused(tmp_path, monkeypatch):
@@ -682,21 +606,14 @@ def test_edges_between_digits_that_are_no_numbers(tmp_path):
             read_graph(tmp_path / "g.csv", list("abc"))
 
 
-def test_an_infinite_label_is_named(tmp_path):
-    np.savez(tmp_path / "t.npz", X=A, y=[1.0, 2.0, np.inf, np.nan])
-    message = r"labels='y': .*t.npz has inf for sample 2; use NaN"
-    with pytest.raises(ValueError, match=message):
-        read(tmp_path / "t.npz", labels="y", variable="X")
+def test_labels_may_be_any_values(tmp_path):
+    y, who = [1.0, 2.5, np.inf, np.nan], np.array([b"a", b"b", b"\xff", b"d"])
+    np.savez(tmp_path / "t.npz", X=A, y=y, who=who)
+    table = read(tmp_path / "t.npz", labels="y", names="who", variable="X")
+    assert table.labels == ["1", "2.5", "inf", ""]
+    assert table.samples == ["a", "b", r"\xff", "d"]
     with pytest.raises(ValueError, match="y must hold whole numbers"):
         Data("mine", A, [1.0, 2.0, np.inf, 1.0])
-
-
-def test_names_that_are_not_unicode_are_named(tmp_path):
-    np.savez(tmp_path / "t.npz", X=A, who=np.array([b"a", b"b", b"\xff", b"d"]))
-    with pytest.raises(
-        ValueError, match=r"t.npz has .* for sample 2, .* not valid UTF-8 text"
-    ):
-        read(tmp_path / "t.npz", names="who")
 
 
 @pytest.mark.parametrize("shape", [(-2, -3), (0, 6), (2.5, 2.4), (np.inf, 1), (-1, 6)])

@@ -33,9 +33,9 @@ def load_folder(path, *, size=None, color: bool = False) -> Data:
         folder, size=None if size is None else _check_size(size), color=color
     )
     y = None
-    if found.classes is not None:
-        y = np.unique(found.classes, return_inverse=True)[1]
-    return Data(folder.resolve().name, found.X, y, image_shape=found.shape)
+    if found.labels is not None:
+        y = np.unique(found.labels, return_inverse=True)[1]
+    return Data(folder.resolve().name, found.X, y, image_shape=found.image_shape)
 
 
 def _check_size(size) -> tuple[int, int]:

@@ -151,55 +151,36 @@ def split(text: str, delimiter: str, name: object) -> Cells:
     character like any other. A doubled quote inside of quotes is one.
     """
     codes = _codes(text)
-    breaks = np.flatnonzero(codes == ord("\n"))  # of CR LF, the LF
-    returns = np.flatnonzero(codes == ord("\r"))
-    if len(returns):
-        lone = returns[np.append(codes, 0)[returns + 1] != ord("\n")]
-        breaks = np.sort(np.concatenate([breaks, lone]))
+    is_break = (codes == ord("\r")) | (codes == ord("\n"))
+    is_line_end = is_break.copy()
+    is_line_end[:-1] &= (codes[:-1] != ord("\r")) | (codes[1:] != ord("\n"))
+    line_ends = np.flatnonzero(is_line_end)
     if delimiter == SPACE:
-        blank = np.concatenate([[True], np.isin(codes, BLANKS), [True]])
-        edges = np.flatnonzero(blank[1:] != blank[:-1])
+        is_blank = np.concatenate([[True], np.isin(codes, BLANKS), [True]])
+        edges = np.flatnonzero(is_blank[1:] != is_blank[:-1])
         starts, ends = edges[::2], edges[1::2]
-        line = np.searchsorted(breaks, starts)
+        line = np.searchsorted(line_ends, starts)
         first = np.flatnonzero(np.diff(line, prepend=-1))
-        lines = line[first] + 1
+        first, lines = np.append(first, len(starts)), line[first] + 1
     else:
-        is_end = codes == ord(delimiter)
-        row_ends = breaks
+        ends = np.flatnonzero(is_break | (codes == ord(delimiter)))
         if '"' in text:
             edges = _quoted(text, delimiter, name)
-            row_ends = row_ends[~_inside(row_ends, edges)]
-            dividers = np.flatnonzero(is_end)
-            is_end[dividers[_inside(dividers, edges)]] = False
-        is_end[row_ends] = True
-        ends = np.flatnonzero(is_end)
-        if len(codes) and (not len(row_ends) or row_ends[-1] != len(codes) - 1):
-            # There is no line break at the end.
-            row_ends, ends = (np.append(x, len(codes)) for x in (row_ends, ends))
-        lines = np.searchsorted(breaks, row_ends) + 1
-        starts = np.concatenate([[0], ends + 1])[:-1]
-        last = np.searchsorted(ends, row_ends)
-        first = np.concatenate([[0], last + 1])[:-1]
-        if len(returns):  # the break is CR LF: the cell ends before both
-            before = np.maximum(ends[last] - 1, 0)
-            both = (codes[before] == ord("\r")) & (
-                np.append(codes, 0)[ends[last]] == 10
-            )
-            ends[last[both & (ends[last] > starts[last])]] -= 1
-        alone = np.flatnonzero(first == last)
-        places = zip(
-            starts[first[alone]].tolist(), ends[last[alone]].tolist(), strict=True
-        )
-        empty = [not unquoted(text[a:b]) for a, b in places]
-        if any(empty):
-            gone = alone[empty]
-            kept = np.ones(len(ends), dtype=bool)
-            kept[first[gone]] = False
-            starts, ends = starts[kept], ends[kept]
-            first = np.delete(first - np.searchsorted(first[gone], first), gone)
-            lines = np.delete(lines, gone)
-    cells = Cells(text, delimiter, starts, ends, np.append(first, len(starts)), lines)
-    return _without_top(cells)
+            ends = ends[np.searchsorted(edges, ends, side="right") % 2 == 0]
+        if len(codes) and not is_break[-1]:
+            ends = np.append(ends, len(codes))
+        starts = np.concatenate([[0], ends[:-1] + 1])[: len(ends)]
+        last = np.flatnonzero(np.append(is_break, True)[ends])  # cells that end a row
+        first = np.concatenate([[0], last + 1])
+        # Of rows with one cell, those without a word: blank lines, and CR of CR LF.
+        alone = last[np.diff(first) == 1]
+        places = zip(starts[alone].tolist(), ends[alone].tolist(), strict=True)
+        blank = alone[[not unquoted(text[a:b]) for a, b in places]]
+        rows = ~np.isin(last, blank)
+        lines = np.searchsorted(line_ends, ends[last[rows]]) + 1
+        first = np.concatenate([[0], np.cumsum(np.diff(first)[rows])])
+        starts, ends = np.delete(starts, blank), np.delete(ends, blank)
+    return _without_top(Cells(text, delimiter, starts, ends, first, lines))
 
 
 def guess_delimiter(text: str) -> str:
@@ -258,10 +239,6 @@ def _quoted(text: str, delimiter: str, name: object) -> np.ndarray:
             )
         edges += found.span()
     return np.array(edges, dtype=np.int64)
-
-
-def _inside(positions: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    return np.searchsorted(edges, positions, side="right") % 2 == 1
 
 
 def _without_top(cells: Cells) -> Cells:

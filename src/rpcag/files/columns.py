@@ -8,7 +8,7 @@ from typing import IO, Literal, Protocol
 import numpy as np
 
 from rpcag.files.names import unique
-from rpcag.files.numbers import HEXADECIMAL, Numbers, is_measure
+from rpcag.files.numbers import Numbers, is_measure
 from rpcag.files.table import Reading, Table
 
 Role = Literal[
@@ -21,25 +21,39 @@ ROWS, SHARE = 1000, 0.9
 
 
 class Format(Protocol):
-    """How a file is written again with some cells changed. Columns are its own."""
-
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        """The cells as they are in the file."""
+    """How a file is written again with some cells changed."""
 
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
-        """New values as they will be in the file, as text and as numbers."""
+    ) -> tuple[list[str], list[str], np.ndarray]:
+        """Cells as they are in the file, as they will be, and the numbers then."""
 
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
+    def write(self, file: IO[bytes], edits: "Edits") -> None:
         """The file again, with new cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Edits:
+    """Cells that change, row by row.
+
+    Attributes
+    ----------
+    rows, features : int ndarrays
+        Where the cells are in `Sheet.X`.
+    columns : int ndarray
+        The columns of the file that they are in.
+    before, after : list of str
+        The cells as they are in the file, and as they will be.
+    values : ndarray
+        The numbers that `after` says, which may be rounded.
+    """
+
+    rows: np.ndarray
+    features: np.ndarray
+    columns: np.ndarray
+    before: list[str]
+    after: list[str]
+    values: np.ndarray
 
 
 @dataclass
@@ -197,12 +211,6 @@ def are_measures(words: Sequence[str], numbers: Numbers) -> bool:
 
 def first_measure(words: Sequence[str], numbers: Numbers) -> str:
     return next(w for w in words if is_measure(w) and not numbers.is_number(w))
-
-
-def are_hexadecimal(words: Sequence[str], numbers: Numbers) -> bool:
-    """Whether text is numbers such as 0x1F."""
-    filled = [word for word in words[:ROWS] if not numbers.is_missing(word)]
-    return bool(filled) and all(HEXADECIMAL.fullmatch(word) for word in filled)
 
 
 def are_identifiers(values: np.ndarray) -> bool:

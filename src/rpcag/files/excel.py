@@ -9,16 +9,17 @@ Columns with formulas are left alone. Excel computes them again from repaired ce
 
 import re
 import zipfile
+from collections import deque
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any
-from xml.etree import ElementTree
 
 import numpy as np
 
-from rpcag.files.columns import Columns, check_names, listed
+from rpcag.files.columns import Columns, Edits, check_names, listed
 from rpcag.files.header import CORNER, are_words, header_of
 from rpcag.files.memory import check_fits
 from rpcag.files.number_style import NumberStyle
@@ -32,36 +33,27 @@ STYLED = 500  # numbers that tell how many decimals a column has
 EXPANSION = 20  # bytes of memory for a byte of XML, about
 ATTRIBUTE = rb'\s%b="([^"]*)"'
 FORMULA = re.compile(rb'<(?:\w+:)?c\b[^>]*?\sr="([A-Z]+)\d+"[^>]*>\s*<(?:\w+:)?f[\s>/]')
-RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+# Attributes and content of a row and of a cell; %b is the prefix of the namespace.
+ROW = rb"<%brow\b([^>]*?)(?:/>|>(.*?)</%brow>)"
+CELL = rb"<%bc\b([^>]*?)(?:/>|>(.*?)</%bc>)"
 
 
 def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
     """The table in the first sheet of a workbook, or in the one called `sheet`."""
-    openpyxl = need("openpyxl")
-    with readable(path, "Excel"):
-        data = path.read_bytes()
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            check_fits(sum(info.file_size for info in archive.infolist()), str(path))
-            part = _part(path, archive, sheet)
-            check_fits(EXPANSION * archive.getinfo(part).file_size, str(path))
-            xml = archive.read(part)
-            if damaged := archive.testzip():
-                raise ValueError(f"its part {damaged} is damaged")
-        book = openpyxl.load_workbook(BytesIO(data), read_only=True, data_only=True)
-        try:
-            page = book.worksheets[0] if sheet is None else book[sheet]
-            page.reset_dimensions()
-            rows = [list(row) for row in page.iter_rows(values_only=True)]
-        finally:
-            book.close()
-    top, rows = _trimmed(path, rows)
+    data, part, xml, rows = _read_sheet(path, sheet)
+    filled = [i for i, row in enumerate(rows) if any(x is not None for x in row)]
+    if not filled:
+        raise ValueError(f"{path} is empty")
+    top, rows = filled[0] + 1, rows[filled[0] : filled[-1] + 1]
+    width = max(k + 1 for row in rows for k, x in enumerate(row) if x is not None)
+    rows = [row[:width] + [None] * (width - len(row)) for row in rows]
     numbers = Numbers(".", reading.missing)
     notes: list[str] = []
     head = [list(map(_word, row)) for row in rows[: HEAD + 1]]
     names = header_of(path, head, reading, numbers, notes)
-    letters = [_letters(j) for j in range(len(rows[0]))]
+    letters = [_letters(j) for j in range(width)]
     if names is None:
-        names = letters
+        names = list(letters)
     else:
         top, rows = top + 1, rows[1:]
     if not rows:
@@ -83,36 +75,68 @@ def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Column
         doubles=doubles,
     )
     formulas = {found.decode() for found in FORMULA.findall(xml)}
-    asked = (reading.labels, reading.names)
     for j, (name, values) in enumerate(zip(names, columns, strict=True)):
         if name in found.roles:
             continue
         if j in unnamed and all(value is None for value in values):
             found.roles[name] = "text"
             continue
-        place = f"{path}, cell {letters[j]}{{}}, column {name!r}"
         if letters[j] in formulas:
             found.roles[name] = "formula"
-        _sort(found, name, values, numbers, name in asked, place, top)
+        is_asked = name in (reading.labels, reading.names)
+        wrong = _sort(found, name, values, numbers, is_asked)
+        if wrong is not None:
+            word = _word(values[wrong])
+            raise ValueError(
+                f"{path}, cell {letters[j]}{top + wrong}, column {name!r}: {word!r} is "
+                f"not a number; {remedy_for(word, name)}"
+            )
     return found
 
 
+def _read_sheet(
+    path: Path, sheet: str | None
+) -> tuple[bytes, str, bytes, list[list[Any]]]:
+    """The workbook, and of its sheet the name in the archive, the XML, and all rows."""
+    openpyxl = need("openpyxl")
+    with readable(path, "Excel"):
+        data = path.read_bytes()
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
+            check_fits(sum(sizes.values()), str(path))
+            if damaged := archive.testzip():
+                raise ValueError(f"its part {damaged} is damaged")
+            book = openpyxl.load_workbook(BytesIO(data), read_only=True, data_only=True)
+            pages = {page.title: page for page in book.worksheets}
+            if not pages:
+                raise ValueError(f"{path} has no sheet with cells")
+            if sheet is not None and sheet not in pages:
+                raise ValueError(
+                    f"{path} has no sheet called {sheet!r}; it has "
+                    f"{listed(list(pages))}"
+                )
+            page = pages[sheet or next(iter(pages))]
+            part = page._worksheet_path
+            check_fits(EXPANSION * sizes[part], str(path))
+            xml = archive.read(part)
+        try:
+            page.reset_dimensions()
+            rows = [list(row) for row in page.iter_rows(values_only=True)]
+        finally:
+            book.close()
+    return data, part, xml, rows
+
+
 def _sort(
-    found: Columns,
-    name: str,
-    values: Sequence[Any],
-    numbers: Numbers,
-    is_asked: bool,
-    place: str,
-    top: int,
-) -> None:
-    """Put a column where it belongs; `place` is for errors."""
+    found: Columns, name: str, values: Sequence[Any], numbers: Numbers, is_asked: bool
+) -> int | None:
+    """Put a column where it belongs; return the row of a value that cannot be read."""
     words = [_word(value) for value in values]
     filled = [value for value in values if not numbers.is_missing(_word(value))]
-    if filled and all(isinstance(value, (datetime, date)) for value in filled):
+    if filled and all(isinstance(value, datetime) for value in filled):
         found.moments[name] = np.array([_seconds(value) for value in values])
         found.texts[name] = words
-        return
+        return None
     if filled and all(isinstance(value, bool) for value in filled):
         found.roles[name] = "boolean"
     numbers = numbers.for_column(words)
@@ -122,73 +146,54 @@ def _sort(
     except ValueError:
         is_text = is_text or name in found.roles or are_words(words, numbers)
         if not is_text:
-            i = next(i for i, word in enumerate(words) if not numbers.is_number(word))
-            raise ValueError(
-                f"{place.format(top + i)}: {words[i]!r} is not a number; "
-                f"{remedy_for(words[i], name)}"
-            ) from None
+            return next(
+                i for i, word in enumerate(words) if not numbers.is_number(word)
+            )
     else:
         if not is_asked:
             found.numbers[name] = np.array(column)
     if is_text:
         found.texts[name] = ["" if numbers.is_missing(w) else w for w in words]
+    return None
 
 
+@dataclass
 class ExcelFormat:
     """Changes cells in the XML of a sheet."""
 
-    def __init__(
-        self,
-        path: Path,
-        data: bytes,
-        part: str,
-        xml: bytes,
-        columns: Sequence[Sequence[Any]],
-        top: int,
-    ) -> None:
-        self.path, self.data, self.part, self.xml = path, data, part, xml
-        self.columns, self.top = columns, top
-
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-        return [_word(self.columns[j][i]) for i, j in pairs]
+    path: Path
+    data: bytes
+    part: str
+    xml: bytes
+    columns: Sequence[Sequence[Any]]
+    top: int  # number of the first row
 
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
+    ) -> tuple[list[str], list[str], np.ndarray]:
         styles = {}
         for j in np.unique(columns).tolist():
             step = max(1, len(self.columns[j]) // STYLED)
             known = [x for x in self.columns[j][::step] if isinstance(x, (int, float))]
             words = [np.format_float_positional(x, trim="-") for x in known]
             styles[j] = NumberStyle.learn(words)
-        pairs = zip(columns.tolist(), values.tolist(), strict=True)
-        texts = [styles[j].write(x) for j, x in pairs]
-        return texts, np.array(texts, dtype=float)
+        cells = list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
+        before = [_word(self.columns[j][i]) for i, j, _ in cells]
+        after = [styles[j].write(x) for _, j, x in cells]
+        return before, after, np.array(after, dtype=float)
 
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
+    def write(self, file: IO[bytes], edits: Edits) -> None:
         new: dict[int, dict[int, str]] = {}
-        for i, j, word in zip(rows.tolist(), columns.tolist(), after, strict=True):
+        places = zip(edits.rows.tolist(), edits.columns.tolist(), strict=True)
+        for (i, j), word in zip(places, edits.after, strict=True):
             new.setdefault(self.top + i, {})[j] = word
         stored = BytesIO(self.data)
         with zipfile.ZipFile(stored) as old, zipfile.ZipFile(file, "w") as made:
-            formulas = new and any(
-                FORMULA.search(old.read(name))
-                for name in old.namelist()
-                if name.startswith("xl/worksheets/")
-            )
             for info in old.infolist():
                 data = old.read(info)
                 if info.filename == self.part and new:
                     data = b"".join(self._edited(new))
-                if info.filename == "xl/workbook.xml" and formulas:
+                if info.filename == "xl/workbook.xml" and new:
                     data = _recalculated(data)
                 made.writestr(info, data)
 
@@ -199,33 +204,57 @@ class ExcelFormat:
             raise ValueError(f"{self.path} has no rows")
         prefix = opened[1]
         ended = self.xml.index(b"</%bsheetData" % prefix, opened.end())
-        row = re.compile(
-            rb"<%brow\b([^>]*?)(?:/>|>(.*?)</%brow>)" % (prefix, prefix), re.DOTALL
-        )
         styles = self._styles(prefix, {j for cells in new.values() for j in cells})
-        wanted = sorted(new, reverse=True)
+
+        def row(number: int, attributes: bytes, cells: bytes) -> bytes:
+            return self._row(prefix, number, attributes, cells, new[number], styles)
+
+        wanted = deque(sorted(new))
         yield self.xml[: opened.end()]
         at = opened.end()
-        for found in row.finditer(self.xml, opened.end(), ended):
-            number = int(_attribute(self.path, found[1], b"r"))
+        pattern = re.compile(ROW % (prefix, prefix), re.DOTALL)
+        for found in pattern.finditer(self.xml, opened.end(), ended):
+            number = int(self._attribute(found[1], b"r"))
             yield self.xml[at : found.start()]
             at = found.end()
-            while wanted and wanted[-1] < number:
-                missing = wanted.pop()
-                attributes = b' r="%d"' % missing
-                yield _row(self.path, prefix, attributes, b"", missing, new, styles)
-            if wanted and wanted[-1] == number:
-                wanted.pop()
-                cells = found[2] or b""
-                yield _row(self.path, prefix, found[1], cells, number, new, styles)
+            while wanted and wanted[0] < number:  # rows that the sheet does not store
+                missing = wanted.popleft()
+                yield row(missing, b' r="%d"' % missing, b"")
+            if wanted and wanted[0] == number:
+                yield row(wanted.popleft(), found[1], found[2] or b"")
             else:
                 yield found[0]
         yield self.xml[at:ended]
-        while wanted:
-            missing = wanted.pop()
-            attributes = b' r="%d"' % missing
-            yield _row(self.path, prefix, attributes, b"", missing, new, styles)
+        for number in wanted:
+            yield row(number, b' r="%d"' % number, b"")
         yield self.xml[ended:]
+
+    def _row(
+        self,
+        prefix: bytes,
+        number: int,
+        attributes: bytes,
+        cells: bytes,
+        new: dict[int, str],
+        styles: dict[int, bytes],
+    ) -> bytes:
+        """A row with some cells replaced or added, in the order of the columns."""
+        parts: dict[
+            int, tuple[bytes, bytes]
+        ] = {}  # attributes of a cell, and all of it
+        for found in re.finditer(CELL % (prefix, prefix), cells, re.DOTALL):
+            reference = self._attribute(found[1], b"r").decode()
+            parts[_column(reference.rstrip("0123456789"))] = found[1], found[0]
+        if not set(new) <= set(parts):
+            # The columns that a row spans are optional, and may be wrong now.
+            attributes = re.sub(ATTRIBUTE % b"spans", b"", attributes)
+        for j, word in new.items():
+            place = b' r="%b%d"%b' % (_letters(j).encode(), number, styles.get(j, b""))
+            kept = re.sub(ATTRIBUTE % b"t", b"", parts.get(j, (place,))[0])
+            values = (prefix, kept, prefix, word.encode(), prefix, prefix)
+            parts[j] = kept, b"<%bc%b><%bv>%b</%bv></%bc>" % values
+        inside = b"".join(parts[j][1] for j in sorted(parts))
+        return b"<%brow%b>%b</%brow>" % (prefix, attributes.rstrip(), inside, prefix)
 
     def _styles(self, prefix: bytes, columns: set[int]) -> dict[int, bytes]:
         """The style of a number of each column, for cells that are not there yet."""
@@ -243,101 +272,23 @@ class ExcelFormat:
                 found[j] = b' s="%b"' % style[1]
         return found
 
-
-def _row(
-    path: Path,
-    prefix: bytes,
-    attributes: bytes,
-    inside: bytes,
-    number: int,
-    new: dict[int, dict[int, str]],
-    styles: dict[int, bytes],
-) -> bytes:
-    """A row with some cells replaced or added, in the order of the columns."""
-    cell = re.compile(
-        rb"<%bc\b([^>]*?)(?:/>|>(.*?)</%bc>)" % (prefix, prefix), re.DOTALL
-    )
-    parts: dict[int, bytes] = {}
-    for found in cell.finditer(inside):
-        reference = _attribute(path, found[1], b"r")
-        parts[_column(reference.rstrip(b"0123456789"))] = found[0]
-    is_longer = False
-    for j, word in new[number].items():
-        if j in parts:
-            old = cell.fullmatch(parts[j])
-            kept = re.sub(ATTRIBUTE % b"t", b"", old[1] if old else b"")
-        else:
-            kept = b' r="%b%d"%b' % (_letters(j).encode(), number, styles.get(j, b""))
-            is_longer = True
-        values = (prefix, kept, prefix, word.encode(), prefix, prefix)
-        parts[j] = b"<%bc%b><%bv>%b</%bv></%bc>" % values
-    if is_longer:  # the columns that a row spans are optional, and may be wrong now
-        attributes = re.sub(ATTRIBUTE % b"spans", b"", attributes)
-    cells = b"".join(parts[j] for j in sorted(parts))
-    return b"<%brow%b>%b</%brow>" % (prefix, attributes.rstrip(), cells, prefix)
-
-
-def _attribute(path: Path, attributes: bytes, name: bytes) -> bytes:
-    found = re.search(ATTRIBUTE % name, attributes)
-    if found is None:
-        raise ValueError(
-            f"{path} has cells without references; open it in a spreadsheet program "
-            "and save it again"
-        )
-    return found[1]
+    def _attribute(self, attributes: bytes, name: bytes) -> bytes:
+        found = re.search(ATTRIBUTE % name, attributes)
+        if found is None:
+            raise ValueError(
+                f"{self.path} has cells without references; open it in a spreadsheet "
+                "program and save it again"
+            )
+        return found[1]
 
 
 def _recalculated(book: bytes) -> bytes:
     """Ask Excel to compute all formulas when it opens the workbook."""
-    wanted = b' fullCalcOnLoad="1"'
     found = re.search(rb"<(?:\w+:)?calcPr\b[^>]*?(?=/?>)", book)
-    if found is not None:
-        kept = re.sub(ATTRIBUTE % b"fullCalcOnLoad", b"", found[0]).rstrip()
-        return book[: found.start()] + kept + wanted + book[found.end() :]
-    for last in (b"definedNames", b"externalReferences", b"functionGroups", b"sheets"):
-        ended = re.search(rb"</((?:\w+:)?)%b>" % last, book)
-        if ended is not None:
-            element = b"<%bcalcPr%b/>" % (ended[1], wanted)
-            return book[: ended.end()] + element + book[ended.end() :]
-    return book
-
-
-def _part(path: Path, archive: zipfile.ZipFile, sheet: str | None) -> str:
-    """The file of a sheet within the workbook."""
-    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
-    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
-    targets = {link.get("Id"): link for link in links}
-    found: dict[str, str] = {}
-    for element in book.iter():
-        link = targets.get(element.get(RELATION))
-        name = element.get("name")
-        if link is None or name is None or not element.tag.endswith("}sheet"):
-            continue
-        if str(link.get("Type")).endswith("/worksheet"):
-            target = str(link.get("Target"))
-            place = PurePosixPath("/xl", target).relative_to("/")
-            found[name] = place.as_posix()
-    if not found:
-        raise ValueError(f"{path} has no sheet with cells")
-    if sheet is not None and sheet not in found:
-        raise ValueError(
-            f"{path} has no sheet called {sheet!r}; it has {listed(list(found))}"
-        )
-    return found[sheet] if sheet is not None else next(iter(found.values()))
-
-
-def _trimmed(path: Path, rows: list[list[Any]]) -> tuple[int, list[list[Any]]]:
-    """Rows of equal length from the first to the last with a value.
-
-    Also returns the number of the first of them in the sheet.
-    """
-    filled = [i for i, row in enumerate(rows) if any(x is not None for x in row)]
-    if not filled:
-        raise ValueError(f"{path} is empty")
-    rows = rows[filled[0] : filled[-1] + 1]
-    width = max(k + 1 for row in rows for k, x in enumerate(row) if x is not None)
-    rows = [row[:width] + [None] * (width - len(row)) for row in rows]
-    return filled[0] + 1, rows
+    if found is None:
+        return book
+    kept = re.sub(ATTRIBUTE % b"fullCalcOnLoad", b"", found[0]).rstrip()
+    return book.replace(found[0], kept + b' fullCalcOnLoad="1"', 1)
 
 
 def _word(value: Any) -> str:
@@ -345,27 +296,13 @@ def _word(value: Any) -> str:
 
 
 def _seconds(value: Any) -> float:
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC).timestamp()
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    return float("nan")
+    is_moment = isinstance(value, datetime)
+    return value.replace(tzinfo=UTC).timestamp() if is_moment else float("nan")
 
 
 def _letters(column: int) -> str:
-    """
-    >>> _letters(0), _letters(25), _letters(26)
-    ('A', 'Z', 'AA')
-    """
-    text, column = "", column + 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        text = chr(65 + rest) + text
-    return text
+    return need("openpyxl.utils").get_column_letter(column + 1)
 
 
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number - 1
+def _column(letters: str) -> int:
+    return need("openpyxl.utils").column_index_from_string(letters) - 1

@@ -2,11 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,40 +11,20 @@ from rpcag.files.readable import readable
 from rpcag.files.table import Reading, Table
 
 
-@dataclass(frozen=True, eq=False)
-class Images:
-    """Images of one size in rows, with values in [0, 1].
-
-    `classes` are the names of the subfolders; None if there are no subfolders.
-    """
-
-    X: np.ndarray
-    files: list[Path]
-    classes: list[str] | None
-    shape: tuple[int, ...]
-
-
 def read_images(path: Path, reading: Reading) -> Table:
     unused = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
     reading.refuse((*unused, "transpose"), f"files, not for the folder {path}")
     if reading.shape is not None and len(reading.shape) != 2:
         raise ValueError("shape= of a folder of images must be (height, width)")
     try:
-        found = load_images(path, size=reading.shape, color=reading.color)
+        return load_images(path, size=reading.shape, color=reading.color)
     except ValueError as error:
         raise ValueError(str(error).replace("size=", "shape=")) from error
-    return Table(
-        found.X,
-        [str(file.relative_to(path)) for file in found.files],
-        [str(j) for j in range(found.X.shape[1])],
-        found.classes,
-        found.shape,
-    )
 
 
 def load_images(
     folder: Path, *, size: tuple[int, ...] | None = None, color: bool = False
-) -> Images:
+) -> Table:
     """All images of a folder or its subfolders; see `rpcag.datasets.load_folder`."""
     Image, ImageOps = _pillow()
     members = _image_files(folder)
@@ -56,28 +32,36 @@ def load_images(
 
     # Not EPS: Pillow would run Ghostscript, which executes the code in the file.
     formats = [name for name in Image.OPEN if name != "EPS"]
-    X, first = np.empty((0, 0)), None
+    X, shape = np.empty((0, 0)), (0, 0)
     for i, file in enumerate(images):
-        with readable(file, "an image"), _opened(Image, file, formats) as image:
-            if first is None:
-                sides = size or image.size
-                p = math.prod(sides) * (3 if color else 1)
-                check_fits(8 * len(images) * p, f"{folder}, {len(images)} images,")
-                X = np.empty((len(images), p))
-            # Three copies: decoded, rotated upright, and in gray or color.
-            check_fits(12 * math.prod(image.size), _size_of(image))
-            array = _pixels(ImageOps.exif_transpose(image), size, color, Image)
-        first = array.shape if first is None else first
-        if array.shape != first:
+        with readable(file, "an image"), warnings.catch_warnings():
+            # Pillow warns of large images; their size is checked here.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(file, formats=formats) as image:
+                width, height = image.size
+                # Three copies: decoded, rotated upright, and in gray or color.
+                what = f"an image of {height} x {width} pixels"
+                check_fits(12 * height * width, what)
+                if i == 0:
+                    p = math.prod(size or image.size) * (3 if color else 1)
+                    check_fits(8 * len(images) * p, f"{folder}, {len(images)} images,")
+                    X = np.empty((len(images), p))
+                array = _pixels(ImageOps.exif_transpose(image), size, color, Image)
+        shape = array.shape if i == 0 else shape
+        if array.shape != shape:
             raise ValueError(
                 f"{file} is {array.shape[0]} x {array.shape[1]} pixels but "
-                f"{images[0].name} is {first[0]} x {first[1]}: give "
+                f"{images[0].name} is {shape[0]} x {shape[1]}: give "
                 f"size=(height, width) to bring all to one size"
             )
         X[i] = array.ravel() / 255
-    classes = [name for _, name in members if name is not None]
-    assert first is not None  # there are images
-    return Images(X, images, classes or None, first)
+    return Table(
+        X,
+        [str(file.relative_to(folder)) for file in images],
+        [str(j) for j in range(X.shape[1])],
+        [name for _, name in members if name is not None] or None,
+        shape,
+    )
 
 
 def _image_files(folder: Path) -> list[tuple[Path, str | None]]:
@@ -112,25 +96,6 @@ def _pillow():
             "'rpcag[plots]'"
         ) from error
     return Image, ImageOps
-
-
-@contextmanager
-def _opened(Image, file: Path, formats: list[str]) -> Iterator[Any]:
-    """Open an image and read only its header.
-
-    Pillow's warning about images above 89 million pixels is silenced, because
-    `check_fits` compares the size with the free memory. Pillow still raises an error
-    from 179 million pixels on.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        opened = Image.open(file, formats=formats)
-    with opened as image:
-        yield image
-
-
-def _size_of(image) -> str:
-    return f"an image of {image.size[1]} x {image.size[0]} pixels"
 
 
 def _images(folder: Path, suffixes: set[str]) -> list[Path]:

@@ -63,8 +63,4 @@ def _process() -> float | None:
 
 
 def _size(count: float) -> str:
-    """
-    >>> _size(2.5e9), _size(0)
-    ('2.5 GB', '0.0 GB')
-    """
     return f"{max(count, 0) / 1e9:.1f} GB"

@@ -34,8 +34,6 @@ class NumberStyle:
         Sign and fewest digits of exponents.
     bare : bool
         Whether .5 is written instead of 0.5.
-    padded : int
-        Digits to which whole numbers are filled up by zeros.
     """
 
     decimals: int = 6
@@ -47,7 +45,6 @@ class NumberStyle:
     power_plus: str = "+"
     power_digits: int = 2
     bare: bool = False
-    padded: int = 0
 
     @classmethod
     def learn(cls, words: Iterable[str], decimal: str = ".") -> "NumberStyle":
@@ -74,8 +71,6 @@ class NumberStyle:
         # Most common; of equals, the finer.
         decimals = max(fractions, key=lambda k: (fractions[k], k), default=0)
         positive = [m for m in shown if m["sign"] not in ("-", MINUS)]
-        widths = {len(m["whole"]) for m in shown}
-        zeros = any(len(m["whole"]) > 1 and m["whole"][0] == "0" for m in shown)
         powers = [m for m in scientific if m["power"][0] == "0"] or scientific[:1]
         plain = [m for m in scientific if m["plus"]]
         return cls(
@@ -89,7 +84,6 @@ class NumberStyle:
             power_digits=min((len(m["power"]) for m in powers), default=2),
             bare=any(not m["whole"] for m in shown)
             and not any(m["whole"] == "0" and m["part"] for m in shown),
-            padded=widths.pop() if zeros and len(widths) == 1 else 0,
         )
 
     def write(self, value: float) -> str:
@@ -103,9 +97,6 @@ class NumberStyle:
             text = self._trimmed(f"{abs(value):.{self.decimals}f}")
             if self.bare and text.startswith("0."):
                 text = text[1:]
-            if self.padded:
-                whole, point, part = text.partition(".")
-                text = whole.zfill(self.padded) + point + part
         is_zero = not text.strip("0.eE+-")
         sign = self.minus if value < 0 and not is_zero else self.plus
         return sign + text.replace(".", self.decimal)

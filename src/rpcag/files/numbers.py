@@ -3,12 +3,10 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from contextlib import suppress
 
 from rpcag.files.table import MISSING
 
-# Different words that are not plain numbers, in one column, that are tried for.
-KINDS = 20
 TRUTH = {"true": 1.0, "false": 0.0}
 MINUS = "\u2212"  # as typesetters write it
 
@@ -29,7 +27,6 @@ MEASURE = re.compile(
 )
 
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
-HEXADECIMAL = re.compile(r"[+\u2212-]?0[xX][0-9a-fA-F]+")
 
 
 def is_measure(word: str) -> bool:
@@ -53,22 +50,13 @@ def is_measure(word: str) -> bool:
 
 
 def is_grouped(word: str) -> bool:
-    """Whether a number has marks between thousands, or perhaps a decimal mark there.
-
-    Examples
-    --------
-    >>> from rpcag.files.numbers import is_grouped
-    >>> [is_grouped(word) for word in ["1,234.5", "1 000", "1.234", "1.5", "12"]]
-    [True, True, True, False, False]
-    """
+    """Whether a number has marks between thousands, or perhaps a decimal mark there."""
     found = MEASURE.fullmatch(word.strip())
     return found is not None and found["mark"] is not None
 
 
 def remedy_for(word: str, column: str) -> str:
     """What to do about a word among the numbers of a column."""
-    if HEXADECIMAL.fullmatch(word.strip()):
-        return "hexadecimal numbers are not read; write decimal ones"
     if is_grouped(word):
         return "write numbers without thousands separators"
     return (
@@ -93,20 +81,12 @@ class Numbers:
     ) -> None:
         self.decimal, self.truth = decimal, truth
         self.missing = MISSING | {normal(word) for word in missing}
-        self._special: dict[str, float] = {}
-
-    @cached_property
-    def without_truth(self) -> "Numbers":
-        return Numbers(self.decimal, self.missing, truth=False)
 
     def for_column(self, words: Iterable[str]) -> "Numbers":
-        """How to read a column: true and false are numbers only beside 0 and 1."""
-        strict = self.without_truth
-        for word in words:
-            is_value = strict.is_number(word) and not strict.is_missing(word)
-            if is_value and strict.one(word) not in (0, 1):
-                return strict
-        return self
+        """How to read a column: true and false are numbers only among themselves."""
+        if {normal(word) for word in words} - self.missing <= TRUTH.keys():
+            return self
+        return Numbers(self.decimal, self.missing, truth=False)
 
     def is_missing(self, word: str) -> bool:
         return normal(word) in self.missing
@@ -114,20 +94,13 @@ class Numbers:
     def one(self, word: str) -> float:
         """A ValueError for what is no number."""
         word = normal(word)
-        if self.decimal == "," and word not in self.missing:
-            if "." in word:
-                raise ValueError(word)
-            word = word.replace(",", ".")
-        return self._word(word)
-
-    def _word(self, word: str) -> float:
         if word in self.missing:
             return math.nan
         if word in TRUTH and self.truth:
             return TRUTH[word]
-        if "_" in word:  # Python would read 1_000
-            raise ValueError(word)
-        return float(word)
+        if "_" in word or (self.decimal == "," and "." in word):
+            raise ValueError(word)  # Python would read 1_000
+        return float(word.replace(self.decimal, "."))
 
     def is_number(self, word: str) -> bool:
         try:
@@ -137,36 +110,19 @@ class Numbers:
         return True
 
     def many(self, words: Sequence[str]) -> list[float]:
-        """The same as `one` for each, faster.
-
-        Words that Python's `float` refuses, mostly those for missing, are few
-        different ones: each is looked at once.
-        """
+        """The same as `one` for each, faster."""
         together = "".join(words)
         if "_" in together or (self.decimal == "," and "." in together):
             return list(map(self.one, words))
-        if MINUS in together:
-            words = [word.replace(MINUS, "-") for word in words]
         if self.decimal == ",":
-            words = [word.replace(",", ".") for word in words]
-        special = self._special
-        try:
-            if not special:
-                return list(map(float, words))
-        except ValueError:
-            pass
-        for _ in range(KINDS):
+            points = Numbers(".", self.missing, truth=self.truth)
+            return points.many([word.replace(",", ".") for word in words])
+        with suppress(ValueError):
+            return list(map(float, words))
+        odd: dict[str, float] = {}  # mostly words for missing: few different ones
+        for word in set(words):
             try:
-                return [special[w] if w in special else float(w) for w in words]
+                float(word)
             except ValueError:
-                word = next(w for w in words if w not in special and not _plain(w))
-                special[word] = self._word(normal(word))
-        return list(map(self.one, words))
-
-
-def _plain(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+                odd[word] = self.one(word)
+        return [odd[word] if word in odd else float(word) for word in words]

@@ -1,23 +1,20 @@
 """Parquet tables, read by pyarrow and written again with the same schema."""
 
 import json
-from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from rpcag.files.columns import Columns, check_names
+from rpcag.files.columns import Columns, Edits, check_names
 from rpcag.files.memory import NAME, check_fits
 from rpcag.files.number_style import NumberStyle
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".parquet", ".pq")
-TEXT = ("string", "large_string", "string_view", "binary", "large_binary")
 STYLED = 500  # numbers that tell how many decimals a column has
-FLOATS = {"halffloat": np.float16, "float": np.float32}
 
 
 def read_parquet(path: Path, reading: Reading) -> Columns:
@@ -50,133 +47,86 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
             if types.is_nested(kind):
                 found.nested[name] = str(kind)
             elif name not in found.numbers or name == found.index:
-                found.texts[name] = _words(types, column)
+                found.texts[name] = [_word(value) for value in column.to_pylist()]
             if types.is_timestamp(kind) or types.is_date(kind):
                 found.moments[name] = _seconds(column)
     return found
 
 
 def read_whole(path: Path) -> Any:
-    """The table of a Parquet file; an error if it does not fit into memory.
-
-    Text stays dictionary-encoded as in the file, where a repeated word is stored once.
-    Decoded, a few bytes could become any number of long words.
-    """
+    """The table of a Parquet file; an error if it does not fit into memory."""
     parquet = need("pyarrow.parquet")
-    with readable(path, "Parquet"):
-        with parquet.ParquetFile(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-            stored = sum(
-                file.metadata.row_group(k).total_byte_size
-                for k in range(file.metadata.num_row_groups)
-            )
-        if rows < 0 or stored < 0:
+    with readable(path, "Parquet"), parquet.ParquetFile(path) as file:
+        rows, columns = file.metadata.num_rows, len(file.schema_arrow)
+        if rows < 0:
             raise ValueError("it claims a negative size")
         # The Arrow table, its copy in double precision, and a name for every row.
         check_fits(
-            max(stored, 8 * rows * len(schema)) + 8 * rows * len(schema) + NAME * rows,
-            f"{path}, {rows} rows of {len(schema)} columns,",
+            2 * 8 * rows * columns + NAME * rows,
+            f"{path}, {rows} rows of {columns} columns,",
         )
-        words = [field.name for field in schema if str(field.type) in TEXT]
-        with parquet.ParquetFile(path, read_dictionary=words) as file:
-            return file.read()
+        return file.read()
 
 
 class ParquetFormat:
     """Changes entries of an Arrow table."""
 
     def __init__(self, path: Path, table: Any) -> None:
-        self.table = table
-        parquet = need("pyarrow.parquet")
-        with readable(path, "Parquet"), parquet.ParquetFile(path) as file:
-            self.schema = file.schema_arrow
-            self.options = _options(file)
-
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        found = np.empty(len(rows), dtype=object)
-        for j in np.unique(columns).tolist():
-            here = columns == j
-            found[here] = self.table.column(j).take(_indices(rows[here])).to_pylist()
-        return ["" if word is None else str(word) for word in found]
+        self.path, self.table = path, table
 
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
+    ) -> tuple[list[str], list[str], np.ndarray]:
         written = values.astype(float)
-        words = np.empty(len(rows), dtype=object)
+        before, after = np.empty((2, len(rows)), dtype=object)
         for j in np.unique(columns).tolist():
             here = columns == j
-            written[here] = self._rounded(j, values[here])
-            words[here] = self._shown(j, written[here])
-        return words.tolist(), written
+            old = self.table.column(j).take(rows[here]).to_pylist()
+            before[here] = [_word(entry) for entry in old]
+            entries = self._entries(j, values[here])
+            written[here] = np.array(entries.to_pylist(), dtype=float)
+            if need("pyarrow").types.is_floating(entries.type):
+                floats = entries.to_numpy()
+                after[here] = [np.format_float_positional(x, trim="0") for x in floats]
+            else:
+                after[here] = [str(entry) for entry in entries.to_pylist()]
+        return before.tolist(), after.tolist(), written
 
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
+    def write(self, file: IO[bytes], edits: Edits) -> None:
         arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
-        compute = need("pyarrow.compute")
         new = []
-        for j, field in enumerate(self.schema):
-            column = self.table.column(j)
-            here = columns == j
+        for j, column in enumerate(self.table.columns):
+            here = edits.columns == j
             if here.any():
                 mask = np.zeros(len(column), dtype=bool)
-                mask[rows[here]] = True
-                whole = column.combine_chunks()
-                if isinstance(whole, arrow.ChunkedArray):
-                    whole = arrow.concat_arrays(whole.chunks)
-                entries = self._entries(j, values[here])
-                column = compute.replace_with_mask(whole, arrow.array(mask), entries)
-            elif column.type != field.type:  # text that was read as a dictionary
-                check_fits(_decoded(arrow, compute, column), f"column {field.name!r}")
-                column = column.cast(field.type)
+                mask[edits.rows[here]] = True
+                entries = self._entries(j, edits.values[here])
+                whole = arrow.concat_arrays(column.chunks)
+                replace = need("pyarrow.compute").replace_with_mask
+                column = replace(whole, arrow.array(mask), entries)
             new.append(column)
-        table = arrow.table(new, schema=self.schema)
-        parquet.write_table(table, file, **self.options)
-
-    def _rounded(self, j: int, values: np.ndarray) -> np.ndarray:
-        """To what the type holds, and to as many decimals as the column has."""
-        arrow = need("pyarrow")
-        kind = self.schema.field(j).type
-        if arrow.types.is_integer(kind):
-            limits = np.iinfo(kind.to_pandas_dtype())
-            return np.clip(np.round(values), float(limits.min), float(limits.max))
-        if arrow.types.is_decimal(kind):
-            return np.round(values, kind.scale)
-        column = self.table.column(j)
-        rows = np.arange(0, len(column), max(1, len(column) // STYLED))
-        known = column.take(_indices(rows)).to_numpy()
-        narrow = FLOATS.get(str(kind), np.float64)
-        some = np.asarray(known, dtype=narrow)
-        words = [np.format_float_positional(x) for x in some[np.isfinite(some)]]
-        style = NumberStyle.learn(words)
-        return np.array([float(style.write(x)) for x in values.tolist()])
-
-    def _shown(self, j: int, values: np.ndarray) -> list[str]:
-        kind = str(self.schema.field(j).type)
-        if kind in FLOATS:  # as few digits as tell it from its neighbors
-            narrow = values.astype(FLOATS[kind])
-            return [np.format_float_positional(x, trim="0") for x in narrow]
-        return [str(word) for word in self._entries(j, values).to_pylist()]
+        table = arrow.table(new, schema=self.table.schema)
+        parquet.write_table(table, file, **_options(self.path))
 
     def _entries(self, j: int, values: np.ndarray) -> Any:
+        """Values as the column stores them: of its type, with as many decimals."""
         arrow = need("pyarrow")
-        kind = self.schema.field(j).type
+        column = self.table.column(j)
+        kind = column.type
         if arrow.types.is_integer(kind):
             limits = np.iinfo(kind.to_pandas_dtype())
-            # In double precision the limit of 64 bits is one too many.
-            exact = [min(max(int(x), limits.min), limits.max) for x in values.tolist()]
-            return arrow.array(exact, type=kind)
+            new = [min(max(round(x), limits.min), limits.max) for x in values.tolist()]
+            return arrow.array(new, type=kind)
         if arrow.types.is_decimal(kind):
-            decimals = [Decimal(f"{x:.{max(kind.scale, 0)}f}") for x in values.tolist()]
+            rounded = [round(x, kind.scale) for x in values.tolist()]
+            decimals = [Decimal(f"{x:.{max(kind.scale, 0)}f}") for x in rounded]
             return arrow.array(decimals, type=kind)
-        narrow = FLOATS.get(str(kind), np.float64)
-        return arrow.array(values.astype(narrow), type=kind)
+        known = column.take(np.arange(0, len(column), max(1, len(column) // STYLED)))
+        some = known.drop_null().to_numpy()
+        words = [np.format_float_positional(x) for x in some[np.isfinite(some)]]
+        style = NumberStyle.learn(words)
+        new = [float(style.write(x)) for x in values.tolist()]
+        return arrow.array(np.array(new, dtype=some.dtype), type=kind)
 
 
 def _index_of(table: Any, names: list[str]) -> str | None:
@@ -199,16 +149,6 @@ def _is_number(types: Any, kind: Any) -> bool:
     )
 
 
-def _words(types: Any, column: Any) -> list[str]:
-    if not types.is_dictionary(column.type):
-        return [_word(value) for value in column.to_pylist()]
-    found: list[str] = []
-    for chunk in column.chunks:
-        words = [_word(value) for value in chunk.dictionary.to_pylist()]
-        found += ["" if i is None else words[i] for i in chunk.indices.to_pylist()]
-    return found
-
-
 def _word(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode()
@@ -227,26 +167,10 @@ def _seconds(column: Any) -> np.ndarray:
     return _numbers(moments.cast(arrow.int64())) / 1e6
 
 
-def _indices(rows: np.ndarray) -> Any:
-    return need("pyarrow").array(rows)
-
-
-def _decoded(arrow: Any, compute: Any, column: Any) -> float:
-    """Bytes of a dictionary-encoded column when every entry is written out."""
-    total = 0.0
-    for chunk in column.chunks:
-        if arrow.types.is_dictionary(chunk.type):
-            lengths = compute.binary_length(chunk.dictionary)
-            total += compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0
-    return total
-
-
-def _options(file: Any) -> dict[str, Any]:
+def _options(path: Path) -> dict[str, Any]:
     """Compression, dictionaries and size of the row groups, as the file has them."""
-    metadata = file.metadata
-    if not metadata.num_row_groups:
-        return {}
-    group = metadata.row_group(0)
+    with need("pyarrow.parquet").ParquetFile(path) as file:
+        group = file.metadata.row_group(0)
     chunks = [group.column(k) for k in range(group.num_columns)]
     packed = {c.path_in_schema: c.compression for c in chunks}
     known = {"UNCOMPRESSED": "NONE"}

@@ -35,16 +35,6 @@ def check_place(path: Path, *, inside: bool = False) -> None:
         ) from error
 
 
-def _others_in(folder: Path) -> list[str]:
-    """Names of what is in a folder, other than LITTER and what writers leave."""
-    names = os.listdir(folder) if folder.is_dir() else []
-    return sorted(
-        name
-        for name in names
-        if name.lower() not in LITTER and not name.startswith(atomic.PREFIX)
-    )
-
-
 def check_file(
     path: Path,
     is_ours: Callable[[Path], bool],
@@ -58,7 +48,6 @@ def check_file(
     `what` describes the content, and `example` is a file name; both are for errors.
     """
     if os.path.lexists(path):
-        _refuse_dangling(path, what)
         if path.is_dir():
             raise IsADirectoryError(
                 f"{path} is a folder; choose a file such as {example}"
@@ -114,15 +103,16 @@ def check_folder(
         The names that may be replaced or removed, without the index.
     """
     if os.path.lexists(folder) and not folder.is_dir():
-        _refuse_dangling(folder, what)
         raise FileExistsError(f"{folder} is a file; choose a folder for the {what}")
     ours = {*_recorded(folder / index, names_in, pattern), index}
     is_new = not os.path.lexists(folder / index)
-    if is_own and is_new and (others := _others_in(folder)):
-        raise FileExistsError(
-            f"{folder} is a folder of something else: it has {others[0]}; choose "
-            f"another folder for the {what}"
-        )
+    if is_own and is_new and folder.is_dir():
+        for name in sorted(os.listdir(folder)):
+            if name.lower() not in LITTER and not name.startswith(atomic.PREFIX):
+                raise FileExistsError(
+                    f"{folder} is a folder of something else: it has {name}; choose "
+                    f"another folder for the {what}"
+                )
     for name in sorted({*names, *ours}):
         path = folder / name
         top = path if path.parent == folder else path.parent
@@ -133,12 +123,13 @@ def check_folder(
                 raise ValueError(
                     f"{top} is or contains an input; choose another folder"
                 )
-        if top != path and (top.is_symlink() or not top.is_dir()):
-            raise _kept(top, "link" if top.is_symlink() else "file")
+        is_barred = top != path and (top.is_symlink() or not top.is_dir())
+        if is_barred or path.is_dir():
+            raise FileExistsError(
+                f"{top} is in the way and is not replaced; choose another folder"
+            )
         if not os.path.lexists(path):
             continue
-        if path.is_dir():
-            raise _kept(path, "folder")
         if name not in ours:
             raise FileExistsError(
                 f"{path} is not part of an earlier {what} and is not replaced; "
@@ -162,33 +153,14 @@ def _recorded(
         content = json.loads(index.read_text(encoding="utf-8"))
         names = {str(name) for name in names_in(content)}
         names |= {str(name) for name in content.get("leftovers", ())}
-        wrong = [n for n in names if not re.fullmatch(STAGE + f"({pattern})", n)]
+        if not all(re.fullmatch(STAGE + f"({pattern})", name) for name in names):
+            raise ValueError("names of other files")
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _foreign(index) from error
-    if wrong:
-        raise _foreign(index)
-    return names
-
-
-def _refuse_dangling(path: Path, what: str) -> None:
-    if path.is_symlink() and not path.exists():
         raise FileExistsError(
-            f"{path} is a link to {os.readlink(path)}, which is not there; remove it, "
-            f"or name another place for the {what}"
-        )
-
-
-def _kept(path: Path, kind: str) -> FileExistsError:
-    return FileExistsError(
-        f"{path} is a {kind}, which is not replaced; choose another folder"
-    )
-
-
-def _foreign(index: Path) -> FileExistsError:
-    return FileExistsError(
-        f"{index} does not say which files rpcag wrote, so nothing in {index.parent} "
-        "is replaced; choose another folder"
-    )
+            f"{index} does not say which files rpcag wrote, so nothing in "
+            f"{index.parent} is replaced; choose another folder"
+        ) from error
+    return names
 
 
 def _holds(path: Path, source: Any) -> bool:

@@ -8,9 +8,9 @@ import numpy as np
 
 from rpcag.files.columns import (
     Columns,
+    Edits,
     Format,
     Role,
-    are_hexadecimal,
     are_identifiers,
     are_measures,
     first_measure,
@@ -24,27 +24,6 @@ from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
 # without gaps that must be whole and rise from row to row to make it an identifier.
 # Fewer, and a short column of data may do so by chance.
 COUNTED = 10
-
-
-@dataclass(frozen=True, eq=False)
-class Edits:
-    """Cells that change, row by row.
-
-    Attributes
-    ----------
-    rows, features : int ndarrays
-        Where the cells are in `Sheet.X`.
-    before, after : list of str
-        The cells as they are in the file, and as they will be.
-    values : ndarray
-        The numbers that `after` says, which may be rounded.
-    """
-
-    rows: np.ndarray
-    features: np.ndarray
-    before: list[str]
-    after: list[str]
-    values: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,19 +78,15 @@ class Sheet:
     def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
         """What to write where `changed` is true, formatted like the column."""
         rows, features = np.nonzero(changed)
-        columns = self._positions()[features]
-        before = self.format.words(rows, columns)
-        after, written = self.format.formatted(rows, columns, values[rows, features])
-        return Edits(rows, features, before, after, written)
+        place = {name: j for j, name in enumerate(self.columns)}
+        positions = np.array([place[name] for name in self.features], dtype=np.intp)
+        columns = positions[features]
+        new = self.format.formatted(rows, columns, values[rows, features])
+        return Edits(rows, features, columns, *new)
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         """Write the file again; all cells but those of `edits` stay as they are."""
-        columns = self._positions()[edits.features]
-        self.format.write(file, edits.rows, columns, edits.after, edits.values)
-
-    def _positions(self) -> np.ndarray:
-        place = {name: j for j, name in enumerate(self.columns)}
-        return np.array([place[name] for name in self.features], dtype=np.intp)
+        self.format.write(file, edits)
 
 
 def make_sheet(
@@ -286,11 +261,6 @@ def _measures(found: Columns, numbers: Numbers) -> list[str]:
     """Notes on text that a person would read as numbers."""
     notes = []
     for name, words in found.texts.items():
-        if name not in found.roles and are_hexadecimal(words, numbers):
-            notes.append(
-                f"column {name!r} has hexadecimal numbers and is left alone; write "
-                "decimal ones to repair it"
-            )
         if name in found.roles or not are_measures(words, numbers):
             continue
         notes.append(

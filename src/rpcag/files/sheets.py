@@ -1,19 +1,20 @@
 """Read a table to repair it, and write it again with the list of changed cells."""
 
 import gzip
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
 
+from rpcag.files.columns import Edits
 from rpcag.files.matrices import write_rows
 from rpcag.files.place import check_file
 from rpcag.files.reading import GZIP, STREAM, kind_of, read_columns
-from rpcag.files.sheet import Edits, Sheet, make_sheet
+from rpcag.files.sheet import Sheet, make_sheet
 from rpcag.files.table import Reading
 from rpcag.files.text import TextFormat
 
@@ -76,33 +77,29 @@ def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
 
     An output with the suffix of the input is as right or wrong as that.
     """
-    if kind_of(output) != "text" or STREAM == output:
-        return
-    wanted, suffix = (_suffix(path) for path in (source, output))
-    if suffix == wanted or not isinstance(sheet.format, TextFormat):
+    suffix = _suffix(output)
+    if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
         return
     delimiter = sheet.format.delimiter
     is_tab = delimiter == "\t"
-    if (suffix in TABBED and not is_tab) or (suffix == ".csv" and is_tab):
+    if suffix in ((".csv",) if is_tab else TABBED):
         shown = "tabs" if is_tab else repr(delimiter)
-        example = ".tsv" if is_tab else ".csv"
         raise ValueError(
             f"{sheet.name} has {shown} between fields, and the repaired table keeps "
-            f"them: choose an output such as repaired{example}, got {output}"
+            f"them: choose an output such as repaired{'.tsv' if is_tab else '.csv'}, "
+            f"got {output}"
         )
 
 
 def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    return next((suffix for suffix in suffixes[::-1] if suffix != GZIP), "")
+    return Path(path.name.lower().removesuffix(GZIP)).suffix
 
 
 def cells_path(output: Path) -> Path:
     """Where the list of changed cells is, beside the repaired table."""
-    name = output.name
-    if name.lower().endswith(GZIP):
-        name = name[: -len(GZIP)]
-    return output.with_name(f"{Path(name).stem}.cells.csv")
+    is_packed = output.suffix.lower() == GZIP
+    name = Path(output.stem if is_packed else output.name)
+    return output.with_name(f"{name.stem}.cells.csv")
 
 
 @contextmanager
@@ -136,12 +133,9 @@ def write_cells(path: Path, sheet: Sheet, edits: Edits, repaired: Any) -> None:
 
 def write_stream(sheet: Sheet, edits: Edits) -> None:
     """The table on standard output; nothing if it cannot be made."""
-    import tempfile
-
-    with tempfile.TemporaryFile() as file:
-        sheet.write(file, edits)
-        file.seek(0)
-        shutil.copyfileobj(file, sys.stdout.buffer)
+    file = BytesIO()
+    sheet.write(file, edits)
+    sys.stdout.buffer.write(file.getvalue())
     sys.stdout.buffer.flush()
 
 

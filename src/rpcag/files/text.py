@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from rpcag.files.cells import SPACE, Cells, decode, guess_delimiter, split, unquoted
-from rpcag.files.columns import Columns, are_identifiers, check_names
+from rpcag.files.columns import Columns, Edits, are_identifiers, check_names
 from rpcag.files.header import CORNER, are_words, header_of
 from rpcag.files.memory import check_fits
 from rpcag.files.names import original
@@ -85,11 +85,10 @@ def read_text(source: str, data: bytes, reading: Reading) -> Columns:
         decimal=numbers.decimal,
         guess=guess,
     )
-    reader = _Reader(found, cells, numbers)
-    reader.sort(head, {reading.labels, reading.names, index}, ends_empty)
-    reader.read()
+    asked = {reading.labels, reading.names, index}
+    _read_cells(found, cells, head, numbers, asked, ends_empty=ends_empty)
     if reading.decimal is None:
-        reader.check_thousands()
+        _check_thousands(found, cells, numbers)
     return found
 
 
@@ -152,112 +151,102 @@ def _check_widths(source: str, cells: Cells, width: int, guess: str) -> None:
         )
 
 
-class _Reader:
-    """Turns cells into columns of numbers and of text."""
+def _read_cells(
+    found: Columns,
+    cells: Cells,
+    head: list[list[str]],
+    numbers: Numbers,
+    asked: set[str | None],
+    *,
+    ends_empty: bool,
+) -> None:
+    """Read all columns; those that are mostly words in `head`, or `asked`, are text."""
+    text: dict[int, list[str]] = {}
+    rules: dict[int, Numbers] = {}  # how to read each column of numbers
+    for j, some in enumerate(zip(*head, strict=True)):
+        name, rule = found.names[j], numbers.for_column(some)
+        if name in asked or (name not in found.roles and _is_text(some, rule)):
+            text[j] = []
+        elif name not in found.roles:
+            rules[j] = rule
+    # The column behind a delimiter that ends every line.
+    last = len(found.names) - 1
+    if ends_empty and not any(row[last] for row in head):
+        rules.pop(last, None)
+    X = np.empty((found.n, len(rules)), order="F")
+    width = len(found.names)
+    size = max(1, CELLS // width)
+    for begin in range(0, found.n, size):
+        words = cells.rows(begin, begin + size)
+        for j, column in text.items():
+            column += [original(word.strip()) for word in words[j::width]]
+        for k, (j, rule) in enumerate(rules.items()):
+            try:
+                X[begin : begin + size, k] = rule.many(words[j::width])
+            except ValueError:
+                _blame(found, cells, j, rule)
+    found.texts = {found.names[j]: column for j, column in text.items()}
+    for x, (j, rule) in zip(X.T, rules.items(), strict=True):
+        found.numbers[found.names[j]] = x
+        known = x[np.isfinite(x)]
+        if rule.truth and len(known):
+            if not np.isin(known, (0, 1)).all():  # numbers below true and false
+                _blame(found, cells, j, numbers.for_column("2"))
+            found.roles[found.names[j]] = "boolean"
 
-    def __init__(self, found: Columns, cells: Cells, numbers: Numbers) -> None:
-        self.found, self.cells, self.numbers = found, cells, numbers
-        self.text: list[int] = []
-        self.numeric: list[int] = []
-        self.rules: dict[int, Numbers] = {}  # how to read each column
 
-    def sort(self, head: list[list[str]], asked: set, ends_empty: bool) -> None:
-        """Tell columns of text from columns of numbers by the first rows."""
-        for j, words in enumerate(zip(*head, strict=True)):
-            name = self.found.names[j]
-            if name in self.found.roles:
-                continue
-            rule = self.rules[j] = self.numbers.for_column(words)
-            is_text = name in asked or _is_text(words, rule)
-            (self.text if is_text else self.numeric).append(j)
-        # The column behind a delimiter that ends every line.
-        last = len(self.found.names) - 1
-        if ends_empty and last in self.numeric and not any(row[last] for row in head):
-            self.numeric.pop()
+def _blame(found: Columns, cells: Cells, j: int, numbers: Numbers) -> None:
+    """Raise an error for the first word of a column that is not a number."""
+    for i, word in enumerate(cells.column(j)):
+        if numbers.is_number(word):
+            continue
+        if DECIMAL_COMMA.fullmatch(word) and numbers.decimal == ".":
+            remedy = "decimal=',' reads decimal commas"
+            if is_grouped(word):
+                remedy += "; if ',' divides thousands, write numbers without it"
+        elif numbers.decimal == "," and PLAIN.fullmatch(word):
+            remedy = "others have decimal commas; decimal= says which it is"
+        else:
+            remedy = remedy_for(word, found.names[j])
+        place = _place(found, cells, i, j)
+        raise ValueError(f"{place}: {word!r} is not a number; {remedy}")
 
-    def read(self) -> None:
-        found, width = self.found, len(self.found.names)
-        X = np.empty((found.n, len(self.numeric)), order="F")
-        texts: dict[int, list[str]] = {j: [] for j in self.text}
-        size = max(1, CELLS // width)
-        for begin in range(0, found.n, size):
-            words = self.cells.rows(begin, begin + size)
-            for j in self.text:
-                texts[j] += [original(word.strip()) for word in words[j::width]]
-            for k, j in enumerate(self.numeric):
-                try:
-                    X[begin : begin + size, k] = self.rules[j].many(words[j::width])
-                except ValueError:
-                    self.blame(j)
-        found.texts = {found.names[j]: words for j, words in texts.items()}
-        found.numbers = {found.names[j]: X[:, k] for k, j in enumerate(self.numeric)}
-        for j, x in zip(self.numeric, X.T, strict=True):
-            self.check_truth(j, x)
 
-    def check_truth(self, j: int, x: np.ndarray) -> None:
-        """Refuse true and false in columns where other numbers come later."""
-        known = np.flatnonzero(np.isfinite(x))
-        if len(known) and np.isin(x[known], (0, 1)).all():
-            word = self.cells.words(np.array([known[0] * len(self.found.names) + j]))[0]
-            if word.isalpha():
-                self.found.roles[self.found.names[j]] = "boolean"
-        elif self.rules[j].truth:
-            self.rules[j] = self.numbers.without_truth
-            self.blame(j)
+def _place(found: Columns, cells: Cells, i: int, j: int) -> str:
+    return f"{found.source}, line {cells.lines[i]}, column {found.names[j]!r}"
 
-    def check_thousands(self) -> None:
-        """Refuse a number such as 1.234 whose mark may divide thousands as well.
 
-        It may if the column has whole numbers of up to three digits besides, and if no
-        number in the file can only be a decimal, such as 0.123 or 1.5.
-        """
-        suspects = []
-        for j in self.numeric:
-            x = self.found.numbers[self.found.names[j]]
-            known = np.abs(x[np.isfinite(x)])
-            less, more = known[known < 1000], known[known >= 1000]
-            is_fine = np.abs(1000 * less - np.round(1000 * less)) > 1e-6
-            if (is_fine | ((less > 0) & (less < 1))).any() or (more % 1 != 0).any():
-                return  # four decimals or more, 0.123, 1234.5
-            if len(less) == len(known) > 1:
-                suspects.append(j)
-        doubts = []
-        for j in suspects:
-            words = self.cells.column(j)
-            mark = self.numbers.decimal
-            others = (w for w in words if mark in w and not GROUPED.fullmatch(w))
-            if not all(map(self.numbers.is_missing, others)):
-                return  # another number of decimals
-            small = [word for word in words if SMALL.fullmatch(word)]
-            grouped = [i for i, word in enumerate(words) if GROUPED.fullmatch(word)]
-            if small and grouped:
-                doubts.append((grouped[0], j, words[grouped[0]], small[0]))
-        if doubts:
-            i, j, word, whole = doubts[0]
-            raise ValueError(
-                f"{self.place(i, j)}: {word!r} may be a decimal or "
-                f"{word.replace(mark, '')}, beside {whole!r}; decimal={mark!r} reads "
-                f"decimals; if {mark!r} divides thousands, write the numbers without it"
-            )
+def _check_thousands(found: Columns, cells: Cells, numbers: Numbers) -> None:
+    """Refuse a number such as 1.234 whose mark may divide thousands as well.
 
-    def place(self, i: int, j: int) -> str:
-        found = self.found
-        return f"{found.source}, line {self.cells.lines[i]}, column {found.names[j]!r}"
-
-    def blame(self, j: int) -> None:
-        """Raise an error for the first word of a column that is not a number."""
-        for i, word in enumerate(self.cells.column(j)):
-            if self.rules[j].is_number(word):
-                continue
-            if DECIMAL_COMMA.fullmatch(word) and self.numbers.decimal == ".":
-                remedy = "decimal=',' reads decimal commas"
-                if is_grouped(word):
-                    remedy += "; if ',' divides thousands, write numbers without it"
-            elif self.numbers.decimal == "," and PLAIN.fullmatch(word):
-                remedy = "others have decimal commas; decimal= says which it is"
-            else:
-                remedy = remedy_for(word, self.found.names[j])
-            raise ValueError(f"{self.place(i, j)}: {word!r} is not a number; {remedy}")
+    It may if the column has whole numbers of up to three digits besides, and if no
+    number in the file can only be a decimal, such as 0.123 or 1.5.
+    """
+    mark, suspects = numbers.decimal, []
+    for name, x in found.numbers.items():
+        known = np.abs(x[np.isfinite(x)])
+        less, more = known[known < 1000], known[known >= 1000]
+        is_fine = np.abs(1000 * less - np.round(1000 * less)) > 1e-6
+        if (is_fine | ((less > 0) & (less < 1))).any() or (more % 1 != 0).any():
+            return  # four decimals or more, 0.123, 1234.5
+        if len(less) == len(known) > 1:
+            suspects.append(found.names.index(name))
+    doubts = []
+    for j in suspects:
+        words = cells.column(j)
+        others = (w for w in words if mark in w and not GROUPED.fullmatch(w))
+        if not all(map(numbers.is_missing, others)):
+            return  # another number of decimals
+        small = [word for word in words if SMALL.fullmatch(word)]
+        grouped = [i for i, word in enumerate(words) if GROUPED.fullmatch(word)]
+        if small and grouped:
+            doubts.append((grouped[0], j, words[grouped[0]], small[0]))
+    for i, j, word, whole in doubts:
+        raise ValueError(
+            f"{_place(found, cells, i, j)}: {word!r} may be a decimal or "
+            f"{word.replace(mark, '')}, beside {whole!r}; decimal={mark!r} reads "
+            f"decimals; if {mark!r} divides thousands, write the numbers without it"
+        )
 
 
 def _is_text(words: Sequence[str], numbers: Numbers) -> bool:
@@ -291,33 +280,24 @@ class TextFormat:
     def delimiter(self) -> str:
         return self.cells.delimiter
 
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        return self.cells.words(rows * self.width + columns)
-
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
+    ) -> tuple[list[str], list[str], np.ndarray]:
+        before = self.cells.words(rows * self.width + columns)
         pairs = zip(columns.tolist(), values.tolist(), strict=True)
-        words = [self._style(j)[0].write(x) for j, x in pairs]
-        return words, np.array(self.numbers.many(words), dtype=float)
+        after = [self._style(j)[0].write(x) for j, x in pairs]
+        return before, after, np.array(self.numbers.many(after), dtype=float)
 
-    def write(
-        self,
-        file: IO[bytes],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        after: Sequence[str],
-        values: np.ndarray,
-    ) -> None:
+    def write(self, file: IO[bytes], edits: Edits) -> None:
         file.write(self.mark)
-        text, at = self.cells.text, rows * self.width + columns
+        text, at = self.cells.text, edits.rows * self.width + edits.columns
         begin = 0
         parts: list[str] = []
         places = zip(
             self.cells.starts[at].tolist(),
             self.cells.ends[at].tolist(),
-            columns.tolist(),
-            after,
+            edits.columns.tolist(),
+            edits.after,
             strict=True,
         )
         for start, end, j, word in places:

@@ -11,6 +11,8 @@ from scipy import sparse
 
 from rpcag.files.memory import NAME, check_fits
 
+NUMBERS, SPARSE = "numbers", "sparse numbers"
+OTHER, STRUCT, ELSEWHERE = "no numbers", "a struct", "in another file"
 SAVE_FIELD = "; save the field with the numbers on its own, as an array"
 
 
@@ -19,35 +21,34 @@ class Variable:
     """An array of a file, dense or sparse, whose values are not read yet."""
 
     shape: tuple[int, ...]
-    is_number: bool
+    kind: str  # one of those below, or what it is instead
     read: Callable[[], Any]
     itemsize: int = 8  # in a table: 4 for single precision, else double precision
-    elsewhere: bool = False  # stored in another file, which is never read
-    is_sparse: bool = False
-    is_struct: bool = False  # records with named fields
 
-    @classmethod
-    def of(cls, shape: tuple[int, ...], dtype: np.dtype, read: Callable[[], Any]):
-        """A dense array of a NumPy type."""
-        return cls(
-            shape,
-            dtype.kind in "fiub",
-            read,
-            itemsize=4 if dtype == np.float32 else 8,
-            is_struct=dtype.names is not None,
-        )
+    @property
+    def is_sparse(self) -> bool:
+        return self.kind == SPARSE
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in (NUMBERS, SPARSE)
 
     @property
     def is_matrix(self) -> bool:
         return self.is_number and sum(side > 1 for side in self.shape) > 1
 
     def __str__(self) -> str:
+        if self.kind == ELSEWHERE:
+            return self.kind
         size = " x ".join(map(str, self.shape)) or "one value"
-        if self.elsewhere:
-            return "in another file"
-        if self.is_struct:
-            return f"{size}, a struct"
-        return size if self.is_number else f"{size}, no numbers"
+        return size if self.is_number else f"{size}, {self.kind}"
+
+
+def dense_kind(dtype: np.dtype) -> str:
+    """The kind of a variable of this type."""
+    if dtype.names is not None:
+        return STRUCT
+    return NUMBERS if dtype.kind in "fiub" else OTHER
 
 
 def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
@@ -56,9 +57,10 @@ def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
     if name is None:
         matrices = [key for key, value in found.items() if value.is_matrix]
         if not matrices:
-            remedy = SAVE_FIELD if any(v.is_struct for v in found.values()) else ""
+            has_struct = any(value.kind == STRUCT for value in found.values())
             raise ValueError(
-                f"{path} has no matrix of numbers; it has {listed}{remedy}"
+                f"{path} has no matrix of numbers; it has {listed}"
+                f"{SAVE_FIELD if has_struct else ''}"
             )
         if len(matrices) > 1:
             raise ValueError(
@@ -67,16 +69,11 @@ def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
         return matrices[0]
     if name not in found:
         raise ValueError(f"variable={name!r}: {path} has {listed}")
-    if found[name].elsewhere:
-        raise ValueError(
-            f"variable={name!r}: {path} stores it in another file, and only one file "
-            "is read; copy the values into this file"
-        )
     if not found[name].is_matrix:
         what = "a matrix" if found[name].is_number else "numbers"
         raise ValueError(
             f"variable={name!r}: not {what}, but {found[name]}; {path} has {listed}"
-            f"{SAVE_FIELD if found[name].is_struct else ''}"
+            f"{SAVE_FIELD if found[name].kind == STRUCT else ''}"
         )
     return name
 
@@ -113,29 +110,16 @@ def read_strings(
             f"{where} {len(values)} values for {n} samples; if samples are columns, "
             "transpose=True"
         )
-    words = []
-    for i, value in enumerate(values):
-        try:
-            words.append(_string(value))
-        except OverflowError:
-            raise ValueError(
-                f"{where} {value} for sample {i}; use NaN for an unknown value"
-            ) from None
-        except UnicodeDecodeError:
-            raise ValueError(
-                f"{where} {value!r} for sample {i}, which is not valid UTF-8 text; "
-                "correct it"
-            ) from None
-    return words
+    return [_string(value) for value in values]
 
 
 def _string(value: Any) -> str:
     if isinstance(value, np.ndarray):  # a cell of MATLAB
         value = value.ravel()[0] if value.size else ""
     if isinstance(value, bytes):
-        return value.decode().strip()
+        return value.decode(errors="backslashreplace").strip()
     if isinstance(value, (float, np.floating)):
         if np.isnan(value):
             return ""
-        return str(int(value)) if value == int(value) else str(value)
+        return str(int(value)) if float(value).is_integer() else str(value)
     return str(value).strip()

@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from rpcag.files.memory import available
-from rpcag.files.numpy_arrays import Header, check_ended, open_member, read_header
+from rpcag.files.numpy_arrays import Header, open_member, read_header
 from rpcag.files.readable import readable
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.video.pixels import area_average, as_gray
@@ -226,8 +226,6 @@ class ArchiveSource:
             for i in range(shape[0]):
                 with self._readable():
                     data = file.read(size)
-                    if i + 1 == shape[0] and self._is_packed:
-                        check_ended(file, "frames")
                 if len(data) < size:
                     raise ValueError(f"{self.name} is cut off after frame {i - 1}")
                 frame = np.frombuffer(data, dtype).reshape(shape[1:])
