@@ -131,21 +131,22 @@ def far(rng, missing=0.0, parts=1, shape=(120, 150)):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("shape", [(120, 150), (150, 120)])
-def test_it_saves_iterations_where_a_graph_is_heavy(
-    rng, monkeypatch, missing, parts, shape
-):
-    problem = far(rng, missing, parts, shape)
-    relieved = problem.solve(tol=1e-3, max_iter=2000)
+def test_it_saves_iterations_where_a_graph_is_heavy(rng, monkeypatch, shape):
+    """A third of them; a single problem may gain nothing."""
+    problems = [
+        far(rng, missing, parts, shape) for missing in (0, 0.2) for parts in (1, 2)
+    ]
+    relieved = [problem.solve(tol=1e-3, max_iter=2000) for problem in problems]
     monkeypatch.setattr(DualCompletion, "suits", staticmethod(lambda laplacian: False))
-    without = problem.solve(tol=1e-3, max_iter=2000)
-    exact = problem.solve(tol=1e-5, max_iter=20_000)
-    assert relieved.gap <= 1e-3
-    assert relieved.lower_bound <= exact.objective
-    assert relieved.objective >= exact.lower_bound
-    assert relieved.n_iter < without.n_iter
+    without = [problem.solve(tol=1e-3, max_iter=2000) for problem in problems]
+    for problem, result in zip(problems, relieved, strict=True):
+        exact = problem.solve(tol=1e-5, max_iter=20_000)
+        assert result.gap <= 1e-3
+        assert result.lower_bound <= exact.objective
+        assert result.objective >= exact.lower_bound
+    saved = 1 - sum(r.n_iter for r in relieved) / sum(r.n_iter for r in without)
+    assert saved >= 1 / 3, saved
 
 
 def test_the_solver_with_factors_gives_its_own_point(rng):
