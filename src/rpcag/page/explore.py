@@ -8,7 +8,15 @@ import numpy as np
 
 from rpcag.files.decomposition import Decomposition, plain
 from rpcag.page import pack
-from rpcag.page.document import Page, empty, escape, hint, section, verdict
+from rpcag.page.document import (
+    Page,
+    empty,
+    escape,
+    hint,
+    scrolled,
+    section,
+    verdict,
+)
 from rpcag.page.extract import (
     MATRIX_BYTES,
     PIXELS,
@@ -27,8 +35,7 @@ COMPONENTS = 8
 CLASSES = 28
 LEGEND = 60
 VALUES = 200  # singular values drawn
-WEIGHTS = 400  # features whose weights in the components are drawn
-GROUP = "samples"
+WEIGHTS = 400  # features whose weights in the components are listed
 LARGEST = 1e36  # the page computes in single precision
 
 
@@ -96,31 +103,22 @@ def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     outliers = np.abs(kept.sparse[kept.sparse != 0])
     reach = float(np.quantile(outliers, 0.99)) if len(outliers) else 1.0
     span, ends = _ends(low, high), _ends(-reach, reach)
-    original = {
-        "name": "Original",
-        "parts": ["low_rank", "sparse"],
-        "shows_missing": True,
-    }
-    table = {} if images else _scales(kept)
+    both = {"parts": ["low_rank", "sparse"], "shows_missing": True}
     viewer = page.widget(
         "viewer",
-        group=GROUP,
-        what="sample",
         names=[found.samples[i] for i in kept.rows],
         labels=None if found.labels is None else [found.labels[i] for i in kept.rows],
         features=[] if images else kept.features,
         shape=kept.image_shape,
         panels=[
-            {**original, "kind": "plain", **span},
+            {"name": "Original", **both, "kind": "plain", **span},
             {"name": "Low-rank", "parts": ["low_rank"], "kind": "plain", **span},
             {"name": "Sparse", "parts": ["sparse"], "kind": "signed", **ends},
         ],
         matrices=_matrices(kept),
-        missing=None if kept.missing is None else pack.bits(kept.missing),
+        missing=None if kept.missing is None else pack.mask(kept.missing),
         amount=_floats(np.abs(found.sparse[kept.rows]).sum(axis=1)),
-        amount_is="Bars above the slider: how much of each sample is in the sparse "
-        "part. Arrow keys step from sample to sample.",
-        **table,
+        **({} if images else _scales(kept)),
     )
     told = list(kept.notes)
     if images:
@@ -141,7 +139,6 @@ def _components(page: Page, found: Decomposition) -> list[str]:
         "gallery",
         images=pack.signed(shown),
         shape=shrunk_shape(shape, by),
-        captions=[str(k + 1) for k in range(len(shown))],
     )
     return [
         "<h3>Components</h3>",
@@ -191,9 +188,7 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     labels = None if found.labels is None else [found.labels[i] for i in kept.rows]
     cloud = page.widget(
         "embedding",
-        group=GROUP,
         points=pack.exact(Z),
-        names=[found.samples[i] for i in kept.rows],
         axis_names=names,
         describes=f"{count(len(Z), 'sample')} along {' and '.join(names[:3])}.",
         **colors(labels, len(Z)),
@@ -202,28 +197,20 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     total = found.embedding.shape[1]
     if total > COMPONENTS:
         parts.append(hint(f"The first {COMPONENTS} of {total:,} components are shown."))
-    return parts + _weights(page, found)
+    return parts + _weights(found)
 
 
-def _weights(page: Page, found: Decomposition) -> list[str]:
+def _weights(found: Decomposition) -> list[str]:
     """What the axes of the embedding are made of, where features have names."""
     if found.image_shape is not None or len(found.features) > WEIGHTS:
         return []
-    weights = np.asarray(found.components[:COMPONENTS], dtype=float)[::-1]
-    reach = float(np.abs(weights).max()) or 1.0
-    chart = page.widget(
-        "heat",
-        "figure",
-        title="Weights of the features in the components",
-        x=found.features,
-        y=[str(k) for k in range(len(weights), 0, -1)],
-        x_name="feature",
-        y_name="component",
-        values=[_floats(row) for row in weights],
-        value_name="weight",
-        span=[-reach, reach],
-    )
-    return [chart]
+    components = np.asarray(found.components[:COMPONENTS], dtype=float)
+    rows = []
+    for name, weights in zip(found.features, components.T, strict=True):
+        cells = "".join(f"<td>{w:.3f}</td>".replace("-", "−") for w in weights)
+        rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
+    header = ["feature", *(str(k + 1) for k in range(len(components)))]
+    return [scrolled("Weights of the features in the components", header, rows)]
 
 
 def colors(labels: list[str] | None, count: int) -> dict[str, Any]:
