@@ -265,7 +265,7 @@ def test_hostile_names_are_only_text(visit):
 def _place(page, i):
     """Of a sample on the screen."""
     x, y = page.evaluate(
-        "(i) => document.querySelector('[data-widget=embedding]').cloud.place(i)", i
+        "(i) => document.querySelector('[data-widget=embedding]').placeOf(i)", i
     )
     canvas = page.locator(".cloud canvas")
     canvas.scroll_into_view_if_needed()

@@ -43,7 +43,8 @@ widgets.viewer = async (root, data) => {
     view.draw(i);
     if (n > 1) paintTrack(track, data.amount, i);
   };
-  sample.watch(keepDrawn(root, show));
+  keepDrawn(root, show);
+  sample.watch(show);
   sample.describe = (i) => [view.thumbs?.(i), heading(nameOf(i)), data.labels ? make("div", {}, labelOf(i)) : null];
   document.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
