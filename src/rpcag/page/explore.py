@@ -63,8 +63,9 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
     page.add(section("embedding", "Embedding", *_embedding(page, found, kept)))
     page.add('</div><div class="columns three">')
     page.add(section("values", "Singular values", *_values(page, found)))
-    page.add(section("convergence", "Convergence", *_objective(page, found)))
-    page.add(section("gap", "Certified gap", *_gap(page, found)))
+    convergence, gap = _curves(page, found)
+    page.add(section("convergence", "Convergence", *convergence))
+    page.add(section("gap", "Certified gap", *gap))
     page.add("</div>")
     page.add(section("graph", "Graph", *graph_parts(page, found.graph)))
     page.add(section("facts", "Parameters and provenance", facts_html(found.facts)))
@@ -135,16 +136,9 @@ def _components(page: Page, found: Decomposition) -> list[str]:
     area = shape[0] * shape[1]
     by = max(1, math.ceil(math.sqrt(area / PIXELS)))
     shown = shrink(np.asarray(found.components[:COMPONENTS], dtype=float), shape, by)
-    gallery = page.widget(
-        "gallery",
-        images=pack.signed(shown),
-        shape=shrunk_shape(shape, by),
-    )
-    return [
-        "<h3>Components</h3>",
-        hint("The axes of the embedding as images."),
-        gallery,
-    ]
+    images = {"images": pack.signed(shown), "shape": shrunk_shape(shape, by)}
+    told = hint("The axes of the embedding as images.")
+    return ["<h3>Components</h3>", told, page.widget("gallery", **images)]
 
 
 def _matrices(kept: Extract) -> dict[str, pack.Packed]:
@@ -258,59 +252,41 @@ def _values(page: Page, found: Decomposition) -> list[str]:
     return [chart, *([hint(f"The first {VALUES} are shown.")] if more else [])]
 
 
-def _history(found: Decomposition) -> list[list]:
-    """Iterations, objectives, bounds and gaps, where all are numbers."""
+def _curves(page: Page, found: Decomposition) -> tuple[list[str], list[str]]:
+    """Objective with its lower bound, and gap, over the iterations."""
     rows = plain(found.facts.get("history") or [])
     whole = [row for row in rows if len(row) == 4 and None not in row]
-    return [list(part) for part in zip(*whole, strict=True)]
+    if not whole:
+        nothing = [empty("No certificates were recorded.")]
+        return nothing, nothing
+    steps, objective, bound, gap = (list(part) for part in zip(*whole, strict=True))
 
+    def lines(series: list[dict[str, Any]], y_name: str, log: bool, told: str) -> str:
+        scale = "log" if log else "linear"
+        names = {"x_name": "iteration", "y_name": y_name, "y_scale": scale}
+        return page.widget("lines", "figure", series=series, **names, describes=told)
 
-def _objective(page: Page, found: Decomposition) -> list[str]:
-    history = _history(found)
-    if not history:
-        return [empty("No certificates were recorded.")]
-    steps, objective, bound, _ = history
     values = np.array([objective, bound])
-    far = values.min() > 0 and values.max() > 30 * values.min()
-    curves = page.widget(
-        "lines",
-        "figure",
-        series=[
+    far = bool(values.min() > 0 and values.max() > 30 * values.min())
+    both = lines(
+        [
             {"name": "objective", "x": steps, "y": objective},
             {"name": "lower bound", "x": steps, "y": bound},
         ],
-        x_name="iteration",
-        y_name="objective and its lower bound",
-        y_scale="log" if far else "linear",
-        describes=f"The objective ends at {objective[-1]:.6g}, its lower bound at "
+        "objective and its lower bound",
+        far,
+        f"The objective ends at {objective[-1]:.6g}, its lower bound at "
         f"{bound[-1]:.6g}.",
     )
-    return [curves]
-
-
-def _gap(page: Page, found: Decomposition) -> list[str]:
-    history = _history(found)
-    if not history:
-        return [empty("No certificates were recorded.")]
-    steps, _, _, gap = history
     if max(gap) <= 0:
-        return [empty("The gap is zero to the last digit.")]
+        return [both], [empty("The gap is zero to the last digit.")]
     series: list[dict[str, Any]] = [{"name": "gap", "x": steps, "y": gap}]
     wanted = _wanted(found.facts)
     if wanted:
-        ends = [steps[0], steps[-1]]
-        line = {"name": "asked for", "x": ends, "y": [wanted] * 2, "dashed": True}
-        series.append(line)
-    gaps = page.widget(
-        "lines",
-        "figure",
-        series=series,
-        x_name="iteration",
-        y_name="certified relative gap",
-        y_scale="log",
-        describes=f"The certified gap ends at {gap[-1]:.2g}.",
-    )
-    return [gaps]
+        line = {"x": [steps[0], steps[-1]], "y": [wanted] * 2, "dashed": True}
+        series.append({"name": "asked for", **line})
+    told = f"The certified gap ends at {gap[-1]:.2g}."
+    return [both], [lines(series, "certified relative gap", True, told)]
 
 
 def _wanted(facts: dict[str, Any]) -> float | None:
