@@ -136,9 +136,10 @@ def _components(page: Page, found: Decomposition) -> list[str]:
     area = shape[0] * shape[1]
     by = max(1, math.ceil(math.sqrt(area / PIXELS)))
     shown = shrink(np.asarray(found.components[:COMPONENTS], dtype=float), shape, by)
-    images = {"images": pack.signed(shown), "shape": shrunk_shape(shape, by)}
+    small = shrunk_shape(shape, by)
+    gallery = page.widget("gallery", images=pack.signed(shown), shape=small)
     told = hint("The axes of the embedding as images.")
-    return ["<h3>Components</h3>", told, page.widget("gallery", **images)]
+    return ["<h3>Components</h3>", told, gallery]
 
 
 def _matrices(kept: Extract) -> dict[str, pack.Packed]:
