@@ -71,6 +71,57 @@ def launch(**options) -> Iterator:
             browser.close()
 
 
+@contextmanager
+def visitor(tab) -> Iterator:
+    """A function that opens files; afterwards nothing may have gone wrong or out."""
+    seen = watch(tab)
+
+    def go(path, width=1280, dark=False):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(color_scheme="dark" if dark else "light")
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready=yes]")
+        drawn(tab)
+        return tab
+
+    yield go
+    tab.evaluate("localStorage.clear()")
+    assert seen.errors == []
+    assert seen.dialogs == []
+    assert [u for u in seen.requests if not u.startswith(("file:", "data:"))] == []
+
+
+def drawn(page) -> None:
+    """Wait for the next two frames."""
+    page.evaluate(
+        "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))"
+    )
+
+
+def picture(page, selector: str) -> str:
+    """Something that is the same for the same picture on a canvas."""
+    drawn(page)
+    return page.evaluate("(s) => document.querySelector(s).toDataURL()", selector)
+
+
+def reached_by_tab(page, most: int = 60) -> list[tuple[str, str, bool]]:
+    """Tags and names of what the key Tab reaches, and whether a ring shows it."""
+    reached = []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        tag, name, outline = page.evaluate(
+            """() => {
+                const here = document.activeElement;
+                const name = here.ariaLabel || here.placeholder || here.textContent;
+                return [here.tagName, name, getComputedStyle(here).outlineStyle];
+            }"""
+        )
+        if tag == "BODY":
+            break
+        reached.append((tag, name.strip(), outline != "none"))
+    return reached
+
+
 def _without(reason: str) -> None:
     if os.environ.get("CI_REQUIRE_BROWSER") == "1":
         pytest.fail(f"{reason}, and CI_REQUIRE_BROWSER is 1")

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from browser import launch, watch
+from browser import drawn, launch, picture, reached_by_tab, visitor
 from decompositions import color_images, images, of, table
 from rpcag import RPCA
 from rpcag.page.explore import explore
@@ -47,31 +47,10 @@ def folder(found, tmp_path_factory):
 
 @pytest.fixture
 def visit(tab, folder):
-    """Open a page; afterwards nothing may have gone wrong or been fetched."""
-    seen = watch(tab)
-
-    def go(name, width=1280, dark=False):
-        tab.set_viewport_size({"width": width, "height": 900})
-        tab.emulate_media(color_scheme="dark" if dark else "light")
-        tab.goto((folder / f"{name}.html").as_uri())
-        tab.wait_for_selector("html[data-ready=yes]")
-        _drawn(tab)
-        return tab
-
-    yield go
-    tab.evaluate("localStorage.clear()")
-    assert seen.errors == []
-    assert seen.dialogs == []
-    assert [
-        url for url in seen.requests if not url.startswith(("file:", "data:"))
-    ] == []
-
-
-def _drawn(page):
-    """After the next two frames."""
-    page.evaluate(
-        "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))"
-    )
+    with visitor(tab) as go:
+        yield lambda name, *options, **more: go(
+            folder / f"{name}.html", *options, **more
+        )
 
 
 def _pixels(page, selector, at=0):
@@ -89,14 +68,8 @@ def _pixels(page, selector, at=0):
     return np.array(data).reshape(height, width, 4)[..., :3]
 
 
-def _picture(page, selector, at=0):
-    """Something that is the same for the same picture."""
-    code = "([s, at]) => document.querySelectorAll(s)[at].toDataURL()"
-    return page.evaluate(code, [selector, at])
-
-
 def _tooltip(page):
-    _drawn(page)
+    drawn(page)
     tip = page.locator("#tooltip.shown")
     return tip.inner_text() if tip.count() else None
 
@@ -183,7 +156,7 @@ def test_the_slider_moves_the_pictures_and_they_are_right(visit, found):
     before = _pixels(page, ".panels canvas", 1)
     for _ in range(7):
         page.keyboard.press("ArrowRight")
-    _drawn(page)
+    drawn(page)
     after = _pixels(page, ".panels canvas", 1)
     assert np.abs(before - after).max() > 30
     assert slider.input_value() == "7"
@@ -211,7 +184,7 @@ def test_missing_pixels_have_a_color_of_their_own(visit, found):
 def test_colors_are_shown_as_they_are(visit, found):
     page = visit("color")
     page.get_by_role("slider").fill("4")
-    _drawn(page)
+    drawn(page)
     pixels = _pixels(page, ".panels canvas", 0)
     one = found["color"]
     low, high = np.quantile(one.low_rank, [0.001, 0.999])
@@ -225,7 +198,7 @@ def test_colors_are_shown_as_they_are(visit, found):
 def test_rows_of_a_table_are_lines_with_names(visit, found):
     page = visit("table")
     page.get_by_role("slider").fill("3")
-    _drawn(page)
+    drawn(page)
     rows = page.locator("#samples tbody tr").all_inner_texts()
     assert rows[0].split("\t")[:2] == ["feature 3", "40"]
     box = page.locator("#samples svg").first.bounding_box()
@@ -236,7 +209,7 @@ def test_rows_of_a_table_are_lines_with_names(visit, found):
     assert told.startswith("feature 3")
     assert re.search(r"Original\s+40", told)
     page.get_by_role("slider").fill("5")
-    _drawn(page)
+    drawn(page)
     page.mouse.move(x - (box["width"] - 62) / 6, box["y"] + 61)
     assert re.search(r"Original\s+missing", _tooltip(page))
 
@@ -247,7 +220,7 @@ def test_deviations_are_read_from_zero(visit, found):
     low = found["growing"].low_rank
     assert (low[0] < np.median(low, axis=0) - 0.1 * low.std(axis=0)).all()
     page.get_by_role("checkbox").check()
-    _drawn(page)
+    drawn(page)
     ticks = page.locator("#samples svg text[text-anchor=end]").all_text_contents()
     assert ticks.count("0") == 3  # original, low-rank and sparse
 
@@ -265,11 +238,11 @@ def test_hostile_names_are_only_text(visit):
 def _place(page, i):
     """Of a sample on the screen."""
     x, y = page.evaluate(
-        "(i) => document.querySelector('[data-widget=embedding]').cloud.place(i)", i
+        "(i) => document.querySelector('[data-widget=embedding]').placeOf(i)", i
     )
     canvas = page.locator(".cloud canvas")
     canvas.scroll_into_view_if_needed()
-    _drawn(page)
+    drawn(page)
     box = canvas.bounding_box()
     return box["x"] + x, box["y"] + y
 
@@ -282,7 +255,7 @@ def test_pointing_shows_a_sample_and_a_click_selects_it(visit):
     assert np.ptp(_pixels(page, "#tooltip canvas")) > 50
     page.mouse.down()
     page.mouse.up()
-    _drawn(page)
+    drawn(page)
     assert page.locator(".which").inner_text().startswith(f"{name} ·")
     number = int(name.split()[1])
     assert page.get_by_role("slider").input_value() == str(number - 1)
@@ -298,14 +271,14 @@ def test_the_cloud_turns_zooms_and_resets(visit):
     page.mouse.down()
     page.mouse.move(x + 60, y + 10, steps=3)
     page.mouse.up()
-    _drawn(page)
+    drawn(page)
     turned = _place(page, 5)
     assert turned != start
     page.keyboard.press("0")
-    _drawn(page)
+    drawn(page)
     np.testing.assert_allclose(_place(page, 5), start, atol=0.5)
     page.get_by_role("button", name="zoom in").click()
-    _drawn(page)
+    drawn(page)
     box = page.locator(".cloud canvas").bounding_box()
     middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
     np.testing.assert_allclose(
@@ -320,19 +293,19 @@ def test_two_components_are_moved_not_turned(visit):
     starts = np.array([_place(page, i) for i in range(4)])
     page.locator(".cloud canvas").focus()
     page.keyboard.press("ArrowRight")
-    _drawn(page)
+    drawn(page)
     moved = np.array([_place(page, i) for i in range(4)]) - starts
     np.testing.assert_allclose(moved, np.tile([12, 0], (4, 1)), atol=0.01)
 
 
 def test_a_label_can_be_hidden(visit):
     page = visit("images")
-    before = _picture(page, ".cloud canvas")
+    before = picture(page, ".cloud canvas")
     button = page.locator(".legend button").first
     button.click()
-    _drawn(page)
+    drawn(page)
     assert button.get_attribute("aria-pressed") == "false"
-    assert before != _picture(page, ".cloud canvas")
+    assert before != picture(page, ".cloud canvas")
 
 
 # -- for everyone ----------------------------------------------------------------------
@@ -362,31 +335,16 @@ def test_pictures_follow_the_theme(visit):
     page = visit("images")
     light = _pixels(page, ".panels canvas", 2)
     page.get_by_role("button", name="Dark colors").click()
-    _drawn(page)
+    drawn(page)
     dark = _pixels(page, ".panels canvas", 2)
     assert light.mean() > dark.mean() + 50
 
 
 def test_everything_is_reached_by_the_keyboard(visit):
-    page = visit("images")
-    reached = []
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        seen = page.evaluate(
-            """() => {
-                const here = document.activeElement;
-                const style = getComputedStyle(here);
-                const name = here.getAttribute("aria-label") || here.textContent;
-                return [here.tagName, name, style.outlineStyle !== "none"];
-            }"""
-        )
-        reached.append(seen)
-        if seen[0] == "BODY":
-            break
-    tags = [tag for tag, _, _ in reached]
-    assert {"A", "BUTTON", "INPUT", "SELECT", "CANVAS", "SUMMARY"} <= set(tags)
-    assert all(ring for tag, _, ring in reached if tag != "BODY")
-    assert all(name.strip() for tag, name, _ in reached if tag != "BODY")
+    reached = reached_by_tab(visit("images"))
+    assert all(name and ring for _, name, ring in reached)
+    tags = {tag for tag, _, _ in reached}
+    assert {"A", "BUTTON", "INPUT", "SELECT", "CANVAS", "SUMMARY"} <= tags
 
 
 def test_arrows_step_through_the_samples_from_anywhere(visit):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from browser import launch, watch
+from browser import drawn, launch, picture, reached_by_tab, visitor
 from repairs import Repaired, Sheet, repaired_sensors
 from rpcag.page import repair
 from rpcag.page.document import is_page
@@ -220,34 +220,13 @@ def tab():
 
 @pytest.fixture
 def visit(tab, tmp_path):
-    """Write and open a page; afterwards nothing may have gone wrong or been fetched."""
-    seen = watch(tab)
+    with visitor(tab) as go:
 
-    def go(sheet, repaired, width=1280, dark=False):
-        write_report(tmp_path / "page.html", sheet, repaired)
-        tab.set_viewport_size({"width": width, "height": 900})
-        tab.emulate_media(color_scheme="dark" if dark else "light")
-        tab.goto((tmp_path / "page.html").as_uri())
-        tab.wait_for_selector("html[data-ready=yes]")
-        _drawn(tab)
-        return tab
+        def write_and_go(sheet, repaired, **options):
+            write_report(tmp_path / "page.html", sheet, repaired)
+            return go(tmp_path / "page.html", **options)
 
-    yield go
-    assert seen.errors == []
-    assert seen.dialogs == []
-    assert [u for u in seen.requests if not u.startswith(("file:", "data:"))] == []
-
-
-def _drawn(page):
-    """After the next two frames."""
-    page.evaluate(
-        "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))"
-    )
-
-
-def _picture(page, selector):
-    _drawn(page)
-    return page.evaluate("(s) => document.querySelector(s).toDataURL()", selector)
+        yield write_and_go
 
 
 def _selected(page):
@@ -286,9 +265,9 @@ def test_a_column_is_selected_in_the_map_the_menu_the_table_and_by_keys(visit):
     page.mouse.down()
     page.mouse.up()
     assert _selected(page) == "3"
-    before = _picture(page, CHART)
+    before = picture(page, CHART)
     page.locator("#column select").select_option("5")
-    assert _picture(page, CHART) != before
+    assert picture(page, CHART) != before
     page.locator(CHART).focus()
     page.keyboard.press("ArrowDown")
     assert _selected(page) == "6"
@@ -319,7 +298,7 @@ def test_the_map_tells_what_is_in_its_cells(visit):
 @pytest.mark.browser
 def test_the_chart_zooms_by_dragging_buttons_and_keys(visit):
     page = visit(*repaired_sensors())
-    whole = _picture(page, CHART)
+    whole = picture(page, CHART)
     box = page.locator(CHART).bounding_box()
     page.mouse.move(box["x"] + 400, box["y"] + 100)
     page.mouse.down()
@@ -336,7 +315,7 @@ def test_the_chart_zooms_by_dragging_buttons_and_keys(visit):
     page.keyboard.press("0")
     assert page.evaluate("repair.view") == [-0.5, 299.5]
     page.locator(CHART).evaluate("(canvas) => canvas.blur()")
-    assert _picture(page, CHART) == whole
+    assert picture(page, CHART) == whole
 
 
 @pytest.mark.browser
@@ -388,23 +367,10 @@ def test_pages_of_cells_are_turned(visit):
 
 @pytest.mark.browser
 def test_everything_is_reached_by_the_keyboard(visit):
-    page = visit(*repaired_sensors(40, 3))
-    reached = set()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        tag, name, ring = page.evaluate(
-            """() => {
-                const here = document.activeElement;
-                const name = here.ariaLabel || here.placeholder || here.textContent;
-                return [here.tagName, name, getComputedStyle(here).outlineStyle];
-            }"""
-        )
-        if tag == "BODY":
-            break
-        assert name.strip()
-        assert ring != "none"
-        reached.add(tag)
-    assert {"A", "BUTTON", "SELECT", "CANVAS", "INPUT"} <= reached
+    reached = reached_by_tab(visit(*repaired_sensors(40, 3)))
+    assert all(name and ring for _, name, ring in reached)
+    tags = {tag for tag, _, _ in reached}
+    assert {"A", "BUTTON", "SELECT", "CANVAS", "INPUT"} <= tags
 
 
 @pytest.mark.browser
@@ -413,5 +379,5 @@ def test_a_large_table_draws(visit):
     sheet, repaired = repaired_sensors(100_000, 50)
     page = visit(sheet, repaired)
     page.locator("#cells tbody a").first.click()
-    _drawn(page)
+    drawn(page)
     assert page.locator("#column .hint").first.inner_text().count("·") >= 3

@@ -253,29 +253,6 @@ def test_ranks_along_the_path_are_those_of_the_splits(X, search):
     assert search.cv_results_["mean_rank"].min() >= 1
 
 
-# -- maps ------------------------------------------------------------------------------
-
-
-def test_the_phase_diagram_has_ranks_across_and_errors_up():
-    values = np.array([[-6.0, -5.0, -1.0], [-4.0, np.nan, 0.0]])
-    ax = plots.phase(values, [5, 10], [0.1, 0.2, 0.3], recovered=-3)
-    shown = pixels(ax)
-    assert shown.shape == (3, 2)  # errors up, ranks across
-    np.testing.assert_array_equal(shown.mask, np.isnan(values.T))
-    assert shown[0, 1] == -4  # rank 10, errors 0.1
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["5", "10"]
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["0.1", "0.2", "0.3"]
-    assert ax.images[0].origin == "lower"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rank", "errors")
-    # Three cells in an L: a boundary of eight sides.
-    sides = sum(len(lines.get_segments()) for lines in ax.collections)
-    assert sides == 8
-    assert ax.images[0].get_clim() == (-6, 0)
-    assert plots.phase(values, [5, 10], [1, 2, 3], span=(-8, 1)).images[
-        0
-    ].get_clim() == (-8, 1)
-
-
 # -- all -------------------------------------------------------------------------------
 
 
@@ -287,7 +264,6 @@ def calls(model, search):
         (lambda ax: plots.graph(model.adjacency_, at, ax=ax), 1),
         (lambda ax: plots.degrees(model, ax=ax), 1),
         (lambda ax: plots.singular_values(model, ax=ax), 1),
-        (lambda ax: plots.phase([[1.0, 2.0]], [1], [2, 3], ax=ax), 1),
         (lambda axes: plots.convergence(model, axes=axes), 2),
         (lambda axes: plots.gamma_path(search, axes=axes), 2),
         (lambda axes: plots.decomposition(model, axes=axes), 3),
@@ -364,11 +340,6 @@ WRONG = [
     (lambda: plots.singular_values(np.eye(2)), ValueError, "must be a list"),
     (lambda: plots.convergence(GLPCA()), ValueError, "source must be a fitted model"),
     (lambda: plots.gamma_path(RPCAG()), ValueError, "source must be a fitted RPCAGCV"),
-    (
-        lambda: plots.phase(np.eye(2), [1, 2], [3]),
-        ValueError,
-        r"2 ranks and one column for each of 1 errors, got shape \(2, 2\)",
-    ),
 ]
 
 

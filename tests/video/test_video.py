@@ -31,7 +31,7 @@ from rpcag.video.masks import (
 from rpcag.video.motion import least_still, moving
 from rpcag.video.pixels import area_average, in_unit_of
 from rpcag.video.regression import TimeCourse, time_course
-from rpcag.video.sources import ArraySource, Selection
+from rpcag.video.sources import Selection
 from rpcag.video.spread import spread
 from videos import scene
 
@@ -558,19 +558,18 @@ def test_noise_alone_has_a_background_only_with_the_papers_lam(rng):
 # -- sources and sizes -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 9, 31, 100])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 31, 100])
 @pytest.mark.parametrize("most", [2, 8, 40])
 def test_a_spread_is_even_and_long_enough(n, most):
-    found = spread((np.full((1, 1), i) for i in range(n)), most)
-    assert found.length == n
+    read = []
+    found = spread((np.full((1, 1), i) for i in range(n)), most, read.append)
+    assert found.length == n == read[-1]
     numbers = found.frames.ravel().tolist()
     assert numbers == list(range(0, n, found.step))
     assert len(numbers) == n or most / 2 <= len(numbers) <= most
-    assert all(numbers[place] == n for n, place in found.places.items())
     fewer = found.thinned(3)
     assert fewer.frames.ravel().tolist() == list(range(0, n, fewer.step))
-    assert len(fewer.frames) <= 3
-    assert len(fewer.frames) >= min(n, 2)
+    assert min(n, 2) <= len(fewer.frames) <= 3
 
 
 def test_areas_are_averaged(rng):
@@ -582,15 +581,15 @@ def test_areas_are_averaged(rng):
     np.testing.assert_allclose(odd.mean(), image.mean(), rtol=1e-6)
 
 
-def test_a_selection_is_a_slice(rng):
+def test_a_selection_is_a_slice(rng, tmp_path):
     frames, _ = scene(rng, n=20)
+    np.save(tmp_path / "video.npy", frames)
     for start, stop, every in ((0, None, 1), (3, None, 4), (2, 11, 3), (5, 99, 2)):
-        chosen = Selection(ArraySource(frames), start, stop, every)
+        source = open_source(tmp_path / "video.npy")
+        chosen = Selection(source, start, stop, every)
         expected = frames[start:stop:every]
         np.testing.assert_array_equal(np.stack(list(chosen)), expected)
         assert chosen.length == len(expected)
-        numbers = [n for n, _ in zip(chosen.numbers(), expected, strict=False)]
-        np.testing.assert_array_equal(frames[numbers], expected)
 
 
 def test_an_archive_is_read_frame_by_frame(rng, tmp_path):

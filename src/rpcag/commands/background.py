@@ -84,7 +84,7 @@ def background(
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(help="True masks for scores: .npz, folder of images or video."),
+        typer.Option(help="True masks for scores: .npz with masks and mask_index."),
     ] = None,
     format: Annotated[
         str,

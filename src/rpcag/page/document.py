@@ -16,10 +16,10 @@ from rpcag.files.place import check_file
 
 # In the order in which they need each other.
 SCRIPTS = (
-    *("base", "color", "axes", "select"),
-    *("viewer", "images", "profile", "charts", "scatter", "embedding", "heat"),
-    *("changes", "column", "cells"),
-    *("tables", "main"),
+    *("base", "color", "charts"),
+    *("viewer", "images", "profile", "embedding"),  # of explore
+    *("changes", "column", "cells"),  # of repair
+    "main",
 )
 escape = html.escape
 
@@ -70,10 +70,10 @@ def embedded(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def section(name: str, title: str, *parts: str, tag: str = "section") -> str:
+def section(name: str, title: str, *parts: str) -> str:
     heading = f'<h2 id="{name}-title">{escape(title)}</h2>'
     inside = "\n".join([heading, *parts])
-    return f'<{tag} id="{name}" aria-labelledby="{name}-title">\n{inside}\n</{tag}>'
+    return f'<section id="{name}" aria-labelledby="{name}-title">\n{inside}\n</section>'
 
 
 def empty(text: str) -> str:
@@ -85,10 +85,8 @@ def hint(text: str) -> str:
     return f'<p class="hint">{escape(text)}</p>'
 
 
-def scrolled(
-    caption: str, header: Iterable[str], rows: list[str], foot: str = ""
-) -> str:
-    """A table that sorts, and scrolls sideways where it is too wide."""
+def scrolled(caption: str, header: Iterable[str], rows: list[str]) -> str:
+    """A table that sorts, and scrolls where it is too large."""
     caption = escape(caption)
     heads = "".join(
         f'<th scope="col">{escape(name).replace(" %", "&nbsp;%")}</th>'
@@ -99,7 +97,7 @@ def scrolled(
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
         '<table class="sortable">'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
-        f"{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div></div>"
+        "</table></div></div>"
     )
 
 

@@ -8,7 +8,15 @@ import numpy as np
 
 from rpcag.files.decomposition import Decomposition, plain
 from rpcag.page import pack
-from rpcag.page.document import Page, empty, escape, hint, section, verdict
+from rpcag.page.document import (
+    Page,
+    empty,
+    escape,
+    hint,
+    scrolled,
+    section,
+    verdict,
+)
 from rpcag.page.extract import (
     MATRIX_BYTES,
     PIXELS,
@@ -27,8 +35,7 @@ COMPONENTS = 8
 CLASSES = 28
 LEGEND = 60
 VALUES = 200  # singular values drawn
-WEIGHTS = 400  # features whose weights in the components are drawn
-GROUP = "samples"
+WEIGHTS = 400  # features whose weights in the components are listed
 LARGEST = 1e36  # the page computes in single precision
 
 
@@ -56,8 +63,9 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
     page.add(section("embedding", "Embedding", *_embedding(page, found, kept)))
     page.add('</div><div class="columns three">')
     page.add(section("values", "Singular values", *_values(page, found)))
-    page.add(section("convergence", "Convergence", *_objective(page, found)))
-    page.add(section("gap", "Certified gap", *_gap(page, found)))
+    convergence, gap = _curves(page, found)
+    page.add(section("convergence", "Convergence", *convergence))
+    page.add(section("gap", "Certified gap", *gap))
     page.add("</div>")
     page.add(section("graph", "Graph", *graph_parts(page, found.graph)))
     page.add(section("facts", "Parameters and provenance", facts_html(found.facts)))
@@ -96,31 +104,22 @@ def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     outliers = np.abs(kept.sparse[kept.sparse != 0])
     reach = float(np.quantile(outliers, 0.99)) if len(outliers) else 1.0
     span, ends = _ends(low, high), _ends(-reach, reach)
-    original = {
-        "name": "Original",
-        "parts": ["low_rank", "sparse"],
-        "shows_missing": True,
-    }
-    table = {} if images else _scales(kept)
+    both = {"parts": ["low_rank", "sparse"], "shows_missing": True}
     viewer = page.widget(
         "viewer",
-        group=GROUP,
-        what="sample",
         names=[found.samples[i] for i in kept.rows],
         labels=None if found.labels is None else [found.labels[i] for i in kept.rows],
         features=[] if images else kept.features,
         shape=kept.image_shape,
         panels=[
-            {**original, "kind": "plain", **span},
+            {"name": "Original", **both, "kind": "plain", **span},
             {"name": "Low-rank", "parts": ["low_rank"], "kind": "plain", **span},
             {"name": "Sparse", "parts": ["sparse"], "kind": "signed", **ends},
         ],
         matrices=_matrices(kept),
-        missing=None if kept.missing is None else pack.bits(kept.missing),
+        missing=None if kept.missing is None else pack.mask(kept.missing),
         amount=_floats(np.abs(found.sparse[kept.rows]).sum(axis=1)),
-        amount_is="Bars above the slider: how much of each sample is in the sparse "
-        "part. Arrow keys step from sample to sample.",
-        **table,
+        **({} if images else _scales(kept)),
     )
     told = list(kept.notes)
     if images:
@@ -137,17 +136,10 @@ def _components(page: Page, found: Decomposition) -> list[str]:
     area = shape[0] * shape[1]
     by = max(1, math.ceil(math.sqrt(area / PIXELS)))
     shown = shrink(np.asarray(found.components[:COMPONENTS], dtype=float), shape, by)
-    gallery = page.widget(
-        "gallery",
-        images=pack.signed(shown),
-        shape=shrunk_shape(shape, by),
-        captions=[str(k + 1) for k in range(len(shown))],
-    )
-    return [
-        "<h3>Components</h3>",
-        hint("The axes of the embedding as images."),
-        gallery,
-    ]
+    small = shrunk_shape(shape, by)
+    gallery = page.widget("gallery", images=pack.signed(shown), shape=small)
+    told = hint("The axes of the embedding as images.")
+    return ["<h3>Components</h3>", told, gallery]
 
 
 def _matrices(kept: Extract) -> dict[str, pack.Packed]:
@@ -191,9 +183,7 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     labels = None if found.labels is None else [found.labels[i] for i in kept.rows]
     cloud = page.widget(
         "embedding",
-        group=GROUP,
         points=pack.exact(Z),
-        names=[found.samples[i] for i in kept.rows],
         axis_names=names,
         describes=f"{count(len(Z), 'sample')} along {' and '.join(names[:3])}.",
         **colors(labels, len(Z)),
@@ -202,28 +192,20 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     total = found.embedding.shape[1]
     if total > COMPONENTS:
         parts.append(hint(f"The first {COMPONENTS} of {total:,} components are shown."))
-    return parts + _weights(page, found)
+    return parts + _weights(found)
 
 
-def _weights(page: Page, found: Decomposition) -> list[str]:
+def _weights(found: Decomposition) -> list[str]:
     """What the axes of the embedding are made of, where features have names."""
     if found.image_shape is not None or len(found.features) > WEIGHTS:
         return []
-    weights = np.asarray(found.components[:COMPONENTS], dtype=float)[::-1]
-    reach = float(np.abs(weights).max()) or 1.0
-    chart = page.widget(
-        "heat",
-        "figure",
-        title="Weights of the features in the components",
-        x=found.features,
-        y=[str(k) for k in range(len(weights), 0, -1)],
-        x_name="feature",
-        y_name="component",
-        values=[_floats(row) for row in weights],
-        value_name="weight",
-        span=[-reach, reach],
-    )
-    return [chart]
+    components = np.asarray(found.components[:COMPONENTS], dtype=float)
+    rows = []
+    for name, weights in zip(found.features, components.T, strict=True):
+        cells = "".join(f"<td>{w:.3f}</td>".replace("-", "−") for w in weights)
+        rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
+    header = ["feature", *(str(k + 1) for k in range(len(components)))]
+    return [scrolled("Weights of the features in the components", header, rows)]
 
 
 def colors(labels: list[str] | None, count: int) -> dict[str, Any]:
@@ -271,59 +253,41 @@ def _values(page: Page, found: Decomposition) -> list[str]:
     return [chart, *([hint(f"The first {VALUES} are shown.")] if more else [])]
 
 
-def _history(found: Decomposition) -> list[list]:
-    """Iterations, objectives, bounds and gaps, where all are numbers."""
+def _curves(page: Page, found: Decomposition) -> tuple[list[str], list[str]]:
+    """Objective with its lower bound, and gap, over the iterations."""
     rows = plain(found.facts.get("history") or [])
     whole = [row for row in rows if len(row) == 4 and None not in row]
-    return [list(part) for part in zip(*whole, strict=True)]
+    if not whole:
+        nothing = [empty("No certificates were recorded.")]
+        return nothing, nothing
+    steps, objective, bound, gap = (list(part) for part in zip(*whole, strict=True))
 
+    def lines(series: list[dict[str, Any]], y_name: str, log: bool, told: str) -> str:
+        scale = "log" if log else "linear"
+        names = {"x_name": "iteration", "y_name": y_name, "y_scale": scale}
+        return page.widget("lines", "figure", series=series, **names, describes=told)
 
-def _objective(page: Page, found: Decomposition) -> list[str]:
-    history = _history(found)
-    if not history:
-        return [empty("No certificates were recorded.")]
-    steps, objective, bound, _ = history
     values = np.array([objective, bound])
-    far = values.min() > 0 and values.max() > 30 * values.min()
-    curves = page.widget(
-        "lines",
-        "figure",
-        series=[
+    far = bool(values.min() > 0 and values.max() > 30 * values.min())
+    both = lines(
+        [
             {"name": "objective", "x": steps, "y": objective},
             {"name": "lower bound", "x": steps, "y": bound},
         ],
-        x_name="iteration",
-        y_name="objective and its lower bound",
-        y_scale="log" if far else "linear",
-        describes=f"The objective ends at {objective[-1]:.6g}, its lower bound at "
+        "objective and its lower bound",
+        far,
+        f"The objective ends at {objective[-1]:.6g}, its lower bound at "
         f"{bound[-1]:.6g}.",
     )
-    return [curves]
-
-
-def _gap(page: Page, found: Decomposition) -> list[str]:
-    history = _history(found)
-    if not history:
-        return [empty("No certificates were recorded.")]
-    steps, _, _, gap = history
     if max(gap) <= 0:
-        return [empty("The gap is zero to the last digit.")]
+        return [both], [empty("The gap is zero to the last digit.")]
     series: list[dict[str, Any]] = [{"name": "gap", "x": steps, "y": gap}]
     wanted = _wanted(found.facts)
     if wanted:
-        ends = [steps[0], steps[-1]]
-        line = {"name": "asked for", "x": ends, "y": [wanted] * 2, "dashed": True}
-        series.append(line)
-    gaps = page.widget(
-        "lines",
-        "figure",
-        series=series,
-        x_name="iteration",
-        y_name="certified relative gap",
-        y_scale="log",
-        describes=f"The certified gap ends at {gap[-1]:.2g}.",
-    )
-    return [gaps]
+        line = {"x": [steps[0], steps[-1]], "y": [wanted] * 2, "dashed": True}
+        series.append({"name": "asked for", **line})
+    told = f"The certified gap ends at {gap[-1]:.2g}."
+    return [both], [lines(series, "certified relative gap", True, told)]
 
 
 def _wanted(facts: dict[str, Any]) -> float | None:

@@ -35,9 +35,9 @@ def signed(A: np.ndarray, *, by_column: bool = False) -> Packed:
     return _packed("signed", codes, A.shape, unit=unit.tolist())
 
 
-def bits(mask: np.ndarray) -> Packed:
-    """One bit per entry."""
-    return _packed("bits", np.packbits(mask), mask.shape)
+def mask(A: np.ndarray) -> Packed:
+    """Zeros and ones, which compress well."""
+    return _packed("mask", A.astype(np.uint8), A.shape)
 
 
 def _ends(A: np.ndarray, by_column: bool) -> tuple[np.ndarray, np.ndarray]:

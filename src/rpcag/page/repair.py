@@ -324,7 +324,7 @@ def _table(
     for k, j in enumerate(shown):
         digits = _digits(repaired.error[j], unit[k])
         cells = [
-            _explained(repaired.explained[j]),
+            _cell(_percent(repaired.explained[j]), repaired.explained[j]),
             *(
                 _cell(_number(size, digits), size)
                 for size in (repaired.error[j], repaired.median_error[j])
@@ -350,15 +350,6 @@ def _table(
     return [scrolled(caption, header, rows)]
 
 
-def _explained(value: float) -> str:
-    if not np.isfinite(value):
-        return "<td>–</td>"
-    style = f"--r:{min(max(value, 0.0), 1.0):.3f}"
-    return (
-        f'<td class="rank" style="{style}" data-value="{value}">{_percent(value)}</td>'
-    )
-
-
 def _cell(text: str, value: float) -> str:
     return (
         f'<td data-value="{value}">{text}</td>' if np.isfinite(value) else "<td>–</td>"
@@ -372,8 +363,6 @@ def _remark(note: str) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    if not np.isfinite(value):
-        return "–"
     return f"{value:.3g}" if digits > 6 or value >= 1e9 else f"{value:,.{digits}f}"
 
 

@@ -14,7 +14,6 @@ except ImportError as error:
 from rpcag.plots.canvas import save
 from rpcag.plots.curves import convergence, gamma_path, singular_values
 from rpcag.plots.images import decomposition
-from rpcag.plots.maps import phase
 from rpcag.plots.points import degrees, embedding, graph
 
 del mpl
@@ -25,7 +24,6 @@ __all__ = [
     "embedding",
     "gamma_path",
     "graph",
-    "phase",
     "save",
     "singular_values",
 ]

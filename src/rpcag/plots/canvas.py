@@ -56,10 +56,7 @@ def plain(ax: Axes) -> None:
 
 def figure_of(ax: Axes) -> Figure:
     """The whole figure, also of axes in a part of it."""
-    parent = ax.get_figure()
-    figure = parent if isinstance(parent, Figure) else getattr(parent, "figure", None)
-    assert isinstance(figure, Figure)
-    return figure
+    return ax.figure.figure
 
 
 def save(

@@ -31,6 +31,7 @@ from rpcag.video.sources import (
     FRAME_BYTES,
     Selection,
     Size,
+    Source,
     check_size,
     open_source,
 )
@@ -128,13 +129,12 @@ def separate_file(
             now = time.perf_counter() - start
             seconds[stage] = round(now - sum(seconds.values()), 3)
 
-        budget = _frame_budget(options)
-        truth = None if options.truth is None else Truth(options.truth, budget)
+        truth = None if options.truth is None else Truth(options.truth)
         chosen, source = _read(video, options, watch)
         if truth is not None:
             end = source.start + chosen.length * source.every
             numbers = range(source.start, end, source.every)
-            first = next(iter(open_source(video, memory=budget)))
+            first = next(iter(_unchanged(video, options)))
             truth.check(numbers, *first.shape[:2])
         lap("read")
         model = _fit(chosen.frames, options, watch)
@@ -194,7 +194,7 @@ def _selection(video, options: Options) -> Selection:
     if isinstance(size, tuple):  # before a frame of this size is made
         frames_that_fit(options, math.prod(size))
     else:
-        size = _fitting_size(video, options, keep=size == "full")
+        size = None if size == "full" else _reduced_size(video, options)
     source = open_source(
         video, size=size, gray=options.gray, memory=_frame_budget(options)
     )
@@ -210,24 +210,25 @@ def _frame_budget(options: Options) -> float:
     return max(options.memory - BASE, FRAME_BYTES * 1920 * 1088)
 
 
-def _fitting_size(video, options: Options, *, keep: bool) -> Size | None:
-    """Return the size of the first frame, reduced to at most PIXELS pixels."""
-    first = next(iter(open_source(video, memory=_frame_budget(options))), None)
-    if keep or first is None or first.shape[0] * first.shape[1] <= PIXELS:
+def _unchanged(video, options: Options) -> Source:
+    """Return the video in its own size and colors."""
+    return open_source(video, memory=_frame_budget(options))
+
+
+def _reduced_size(video, options: Options) -> Size | None:
+    """Return a size of at most PIXELS pixels, or None if the frames are smaller."""
+    first = next(iter(_unchanged(video, options)), None)
+    if first is None or math.prod(first.shape[:2]) <= PIXELS:
         return None
-    height, width = first.shape[:2]
-    scale = (PIXELS / (height * width)) ** 0.5
-    # Even, as 4:2:0 wants it.
-    return max(2, round(height * scale / 2) * 2), max(2, round(width * scale / 2) * 2)
+    scale = math.sqrt(PIXELS / math.prod(first.shape[:2]))
+    # Even, because 4:2:0 needs that.
+    height, width = (max(2, round(side * scale / 2) * 2) for side in first.shape[:2])
+    return height, width
 
 
 def _read(video, options: Options, watch: Watch) -> tuple[SpreadFrames, Selection]:
     """Return the frames to fit, and the source, in gray if it has no colors."""
     source = _selection(video, options)
-
-    def reading(n: int) -> None:
-        watch("reading", n, source.length)
-
     first = next(iter(source), None)
     if first is None:
         raise ValueError(_too_few(source, 0))
@@ -236,7 +237,9 @@ def _read(video, options: Options, watch: Watch) -> tuple[SpreadFrames, Selectio
     # Until it is known whether there are colors, as many as without.
     pixels = math.prod(first.shape[:2])
     in_gray = frames_that_fit(options, pixels, first.nbytes // pixels)
-    chosen = spread(source, max(most, in_gray), reading)
+    chosen = spread(
+        source, max(most, in_gray), lambda n: watch("reading", n, source.length)
+    )
     if chosen.length < 2:
         raise ValueError(_too_few(source, chosen.length))
     if chosen.frames.ndim == 4 and without_color(chosen.frames):
@@ -313,7 +316,6 @@ def _write(
     """
     stage, folder = place
     moving = done = 0
-    numbers = source.numbers()
     with ExitStack() as stack:
         writers = {
             name: stack.enter_context(
@@ -323,15 +325,15 @@ def _write(
         }
         watch("separating", 0, chosen.length)
         for frames in _batches(source, batch_length(model.shape_)):
-            L = backgrounds(model, chosen.places, frames, done)
+            L = backgrounds(model, chosen.step, frames, done)
             masks = model.mask(frames, L)
             behind = in_unit_of(L, np.dtype(np.uint8))
             for frame, back, mask in zip(_bytes(frames), behind, masks, strict=True):
                 _write_frame(writers, frame, back, mask)
                 if truth is not None:
-                    truth.add(next(numbers), mask)
+                    truth.add(source.start + done * source.every, mask)
+                done += 1
             moving += int(masks.sum())
-            done += len(frames)
             watch("separating", done, chosen.length)
     return moving / (done * np.prod(model.shape_[:2]))
 
@@ -398,8 +400,8 @@ def _facts(
         "files": _names(options.format),
     }
     if truth is not None:
-        found = truth.scores()
-        facts["scores"] = {"masks": truth.n_masks} | {
+        n_masks, found = truth.scores()
+        facts["scores"] = {"masks": n_masks} | {
             name: _number(value) for name, value in found._asdict().items()
         }
     facts["versions"] = core_versions() | {"av": pyav().__version__}

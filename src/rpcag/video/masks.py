@@ -148,7 +148,7 @@ def refined(
     found: np.ndarray, frames: np.ndarray, background: np.ndarray, noise: float
 ) -> np.ndarray:
     """Remove changes of light from a mask, and clean its shape (steps 4 and 5)."""
-    frames, background = _gray(frames), _gray(background)
+    frames, background = mean_of_colors(frames), mean_of_colors(background)
     found = found & ~lit_differently(frames, background, noise)
     cleaned = np.stack([clean(mask) for mask in found])
     return without_ghosts(cleaned, frames, background)
@@ -236,7 +236,7 @@ def _filled(mask: np.ndarray) -> np.ndarray:
     return fill[holes]
 
 
-def _gray(images: np.ndarray) -> np.ndarray:
+def mean_of_colors(images: np.ndarray) -> np.ndarray:
     if images.ndim == 3:
         return images
     return images @ np.full(images.shape[3], 1 / images.shape[3], images.dtype)

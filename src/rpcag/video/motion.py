@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rpcag.video.masks import at_every_pixel, window_mean
+from rpcag.video.masks import at_every_pixel, mean_of_colors, window_mean
 from rpcag.video.pixels import scaled
 
 # Steps are averaged over a Gaussian of so many pixels, and count from so many
@@ -47,9 +47,7 @@ def moving(frames: np.ndarray, noise: float, least: float | None = None) -> np.n
         before = now
         some = step.ravel()[:: max(1, step.size // MEDIAN)]
         step = np.abs(step - np.median(some))
-        if step.ndim == 3:
-            step = step @ np.full(step.shape[2], 1 / step.shape[2], step.dtype)
-        moved = window_mean(step[None], WIDTH)[0] > STEP * noise
+        moved = window_mean(mean_of_colors(step[None]), WIDTH)[0] > STEP * noise
         if moved.mean() <= MOST:
             moved = at_every_pixel(moved[None], found.shape[1:])[0]
             found[t - 1] |= moved

@@ -1,16 +1,18 @@
 """Split frames in memory into background and foreground."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rpcag.graphs.inputs import refuse_masked
 from rpcag.solvers import Progress
 from rpcag.video.background import BackgroundModel, batches
 from rpcag.video.pixels import in_unit_of
-from rpcag.video.sources import ArraySource
-from rpcag.video.spread import spread
+from rpcag.video.sources import check_array, check_values
+from rpcag.video.spread import halving_step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,9 +95,10 @@ def separate(
     >>> bool(found.mask[10, 12, 13]), bool(found.mask[10, 12, 25])
     (True, False)
     """
-    source = ArraySource(frames)
-    frames = source.frames
-    chosen = spread(source, max_frames)
+    frames = check_frames(frames)
+    if max_frames < 2:
+        raise ValueError(f"max_frames must be at least 2, got {max_frames}")
+    step = halving_step(len(frames), max_frames)
     fitted = BackgroundModel(
         model,
         gamma=gamma,
@@ -105,12 +108,12 @@ def separate(
         tol=tol,
         max_iter=max_iter,
         callback=callback,
-    ).fit(chosen.frames)
+    ).fit(frames[::step])
     background = np.empty_like(frames)
     mask = np.empty(frames.shape[:3], bool)
     for rows in batches(len(frames), frames.shape[1:]):
         some = frames[rows]
-        L = backgrounds(fitted, chosen.places, some, rows.start)
+        L = backgrounds(fitted, step, some, rows.start)
         mask[rows] = fitted.mask(some, L)
         background[rows] = in_unit_of(L, frames.dtype)
     seen = mask if frames.ndim == 3 else mask[..., None]
@@ -118,15 +121,34 @@ def separate(
 
 
 def backgrounds(
-    model: BackgroundModel, places: dict[int, int], frames: np.ndarray, first: int
+    model: BackgroundModel, step: int, frames: np.ndarray, first: int
 ) -> np.ndarray:
-    """Backgrounds of frames from number `first` on; `places` are those fitted."""
-    numbers = range(first, first + len(frames))
-    known = [i for i, n in enumerate(numbers) if n in places]
-    new = [i for i, n in enumerate(numbers) if n not in places]
+    """Backgrounds of frames `first`, `first` + 1, ...; every `step`-th was fitted."""
+    numbers = np.arange(first, first + len(frames))
+    known = numbers % step == 0
     L = np.empty_like(frames, dtype=np.float32)
-    if known:
-        L[known] = model.fitted_background([places[numbers[i]] for i in known])
-    if new:
-        L[new] = model.background(frames[new])
+    if known.any():
+        L[known] = model.fitted_background(numbers[known] // step)
+    if not known.all():
+        L[~known] = model.background(frames[~known])
     return L
+
+
+def check_frames(frames) -> np.ndarray:
+    """Return frames as an array, if they are numbers of a known range."""
+    if isinstance(frames, str | Path):
+        raise ValueError(
+            f"frames must be an array, got the name {str(frames)!r}; "
+            "rpcag.video.separate_file takes files"
+        )
+    if isinstance(frames, Iterator):
+        frames = list(frames)
+    refuse_masked("a frame has no missing pixels: fill them", frames=frames)
+    try:
+        frames = np.asarray(frames)
+    except ValueError as error:  # NumPy's message is about axes, not about frames
+        raise ValueError("frames must all have one shape") from error
+    check_array(frames.shape, frames.dtype, "frames")
+    for i, frame in enumerate(frames):
+        check_values(frame, f"frame {i}")
+    return frames

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -17,7 +17,6 @@ import numpy as np
 from rpcag.files.memory import available
 from rpcag.files.numpy_arrays import Header, open_member, read_header
 from rpcag.files.readable import readable
-from rpcag.graphs.inputs import refuse_masked
 from rpcag.video.pixels import area_average, as_gray
 from rpcag.video.plugin import opened, pyav
 
@@ -216,7 +215,7 @@ class ArchiveSource:
         self.path, self.name = path, path.name
         self._format = wanted
         with self._opened() as (_, shape, dtype):
-            self._format.check_array(shape, dtype, self.name)
+            check_array(shape, dtype, self.name)
             self._format.check_pixels(math.prod(shape[1:3]), self.name)
             self.length: int | None = shape[0]
 
@@ -270,24 +269,6 @@ class ArchiveSource:
         return stack.enter_context(open_member(archive, info))
 
 
-class ArraySource:
-    """Frames in memory."""
-
-    name = "frames"
-
-    def __init__(self, frames) -> None:
-        self.frames = _in_memory(frames)
-        self._format = PixelFormat(None, gray=False)
-        self._format.check_array(self.frames.shape, self.frames.dtype, "frames")
-        self.length: int | None = len(self.frames)
-        self.rate = RATE
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        for i, frame in enumerate(self.frames):
-            check_values(frame, f"frame {i}")
-            yield self._format.convert(frame)
-
-
 @dataclass
 class Selection:
     """Every n-th of the frames A to B - 1 of a source."""
@@ -307,13 +288,13 @@ class Selection:
                 "frames must be A:B with 0 <= A < B, got "
                 f"{self.start}:{'' if self.stop is None else self.stop}"
             )
-        # Beyond what can be counted there is nothing, whatever was said.
+        # islice takes no larger numbers, and no video has so many frames.
         self.start, self.every = min(self.start, MOST), min(self.every, MOST)
         self.stop = None if self.stop is None else min(self.stop, MOST)
-        ends = [n for n in (self.source.length, self.stop) if n is not None]
-        # Without a length of the source, the stop is a hope.
-        known = self.source.length is not None
-        self.length = len(range(self.start, min(ends), self.every)) if known else None
+        self.length = None
+        if self.source.length is not None:
+            every = range(self.source.length)[self.start : self.stop : self.every]
+            self.length = len(every)
 
     @property
     def name(self) -> str:
@@ -322,10 +303,6 @@ class Selection:
     @property
     def rate(self) -> Fraction:
         return self.source.rate / self.every
-
-    def numbers(self) -> Iterator[int]:
-        """Numbers of the chosen frames in the source."""
-        return count(self.start, self.every)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         frames = islice(self.source, self.start, self.stop, self.every)
@@ -360,21 +337,6 @@ class PixelFormat:
                 f"{first[1]}x{first[0]}: size=WIDTHxHEIGHT brings all to one size"
             )
 
-    def check_array(self, shape, dtype: np.dtype, name: str) -> None:
-        color = len(shape) == 4 and shape[3] == 3
-        pixels = (len(shape) == 3 or color) and 0 not in shape[1:]
-        if not pixels or dtype.kind not in "uifb":
-            raise ValueError(
-                f"{name} must hold numbers of shape (frames, height, width) or "
-                f"(frames, height, width, 3), got {dtype} of shape {tuple(shape)}"
-            )
-        if dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize > 2):
-            raise ValueError(
-                f"{name} must hold uint8 (white is 255), uint16 (65535) or numbers "
-                f"with a point between 0 and 1, got {dtype}, which does not tell what "
-                "is white; with values up to 255 take .astype(np.uint8)"
-            )
-
     def pixels(self, frame) -> np.ndarray:
         """Pixels of a PyAV frame, rotated as its metadata says."""
         turns = round(getattr(frame, "rotation", 0) / 90) % 4  # counterclockwise
@@ -399,7 +361,7 @@ class PixelFormat:
         if self.size is None or frame.shape[:2] == self.size:
             return frame
         resized = area_average(area_average(frame, self.size[0], 0), self.size[1], 1)
-        if _whole(frame):
+        if frame.dtype.kind in "ui":
             return np.rint(resized).astype(frame.dtype)
         return resized.astype(np.float32)
 
@@ -409,6 +371,23 @@ def check_size(size: Size) -> None:
         raise ValueError(
             f"size must be at least 2 x 2 pixels, got {size[1]}x{size[0]} (width x "
             "height)"
+        )
+
+
+def check_array(shape, dtype: np.dtype, name: str) -> None:
+    """Check that an array with this shape and type can hold frames."""
+    color = len(shape) == 4 and shape[3] == 3
+    pixels = (len(shape) == 3 or color) and 0 not in shape[1:]
+    if not pixels or dtype.kind not in "uifb":
+        raise ValueError(
+            f"{name} must hold numbers of shape (frames, height, width) or "
+            f"(frames, height, width, 3), got {dtype} of shape {tuple(shape)}"
+        )
+    if dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize > 2):
+        raise ValueError(
+            f"{name} must hold uint8 (white is 255), uint16 (65535) or numbers "
+            f"with a point between 0 and 1, got {dtype}, which does not tell what "
+            "is white; with values up to 255 take .astype(np.uint8)"
         )
 
 
@@ -424,21 +403,6 @@ def check_values(frame: np.ndarray, name: str) -> None:
             f"{name} must have values between 0 and 1, got {low:g} to {high:g}; divide "
             "by the value of white"
         )
-
-
-def _in_memory(frames) -> np.ndarray:
-    if isinstance(frames, str | Path):
-        raise ValueError(
-            f"frames must be an array, got the name {str(frames)!r}; "
-            "rpcag.video.separate_file takes files"
-        )
-    if isinstance(frames, Iterator):
-        frames = list(frames)
-    refuse_masked("a frame has no missing pixels: fill them", frames=frames)
-    try:
-        return np.asarray(frames)
-    except ValueError as error:  # NumPy tells of axes, not of frames
-        raise ValueError("frames must all have one shape") from error
 
 
 def read_image(path: Path, wanted: PixelFormat):
@@ -467,10 +431,6 @@ def _or_large(wanted: PixelFormat) -> str:
         f": it is damaged, or has more than {wanted.most} pixels; in the latter case, "
         "allow more memory"
     )
-
-
-def _whole(frame: np.ndarray) -> bool:
-    return frame.dtype.kind in "ui"
 
 
 def _natural(path: Path) -> tuple[list, str]:

@@ -9,36 +9,34 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class SpreadFrames:
-    """Evenly spaced frames of a stream."""
+    """Every `step`-th frame of a stream."""
 
     frames: np.ndarray
     step: int
     length: int  # of the stream
 
-    @property
-    def places(self) -> dict[int, int]:
-        """Map numbers in the stream to positions among the chosen frames."""
-        return {i * self.step: i for i in range(len(self.frames))}
-
     def thinned(self, most: int) -> "SpreadFrames":
         """Drop every other frame until at most this many remain."""
-        if len(self.frames) <= most:
-            return self
-        half = SpreadFrames(self.frames[::2].copy(), 2 * self.step, self.length)
-        return half.thinned(most)
+        step = halving_step(len(self.frames), most)
+        return SpreadFrames(self.frames[::step].copy(), self.step * step, self.length)
+
+
+def halving_step(n: int, most: int) -> int:
+    """Return the least power of two such that every step-th of n are at most `most`."""
+    step = 1
+    while len(range(0, n, step)) > most:
+        step *= 2
+    return step
 
 
 def spread(
-    stream: Iterable[np.ndarray],
-    most: int,
-    watch: Callable[[int], Any] | None = None,
+    stream: Iterable[np.ndarray], most: int, watch: Callable[[int], Any]
 ) -> SpreadFrames:
     """Choose evenly spaced frames: at most `most`, and at least half of that.
 
-    Whenever there are too many, every other one is dropped.
+    Whenever there are too many, every other one is dropped. `watch` is called with the
+    number of frames that were read.
     """
-    if most < 2:
-        raise ValueError(f"max_frames must be at least 2, got {most}")
     kept: list[np.ndarray] = []
     step, length = 1, 0
     for frame in stream:
@@ -54,8 +52,5 @@ def spread(
                 del kept[1::2]
                 step *= 2
         length += 1
-        if watch is not None:
-            watch(length)
-    if not kept:
-        return SpreadFrames(np.empty((0, 0, 0)), 1, 0)
+        watch(length)
     return SpreadFrames(np.stack(kept), step, length)

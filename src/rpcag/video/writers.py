@@ -97,10 +97,8 @@ class Writer:
     def __exit__(self, kind, *_) -> None:
         if kind is None:
             self.close()
-        elif self._container is not None:  # what is there will be deleted
-            with suppress(
-                Exception
-            ):  # the disk may be full, which was reported already
+        elif self._container is not None:
+            with suppress(Exception):  # the error that ended this was reported already
                 self._container.close()
 
     def _open(self, width: int, height: int) -> None:

@@ -1,11 +1,10 @@
 // What every widget uses: elements, numbers in words, unpacking, theme and tooltip.
 
-const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set(["svg", "g", "path", "rect", "line", "circle", "text", "polygon"]);
+const SVG_TAGS = new Set(["svg", "path", "rect", "line", "circle", "text", "polygon"]);
 
 function make(tag, attributes = {}, ...children) {
   const node = SVG_TAGS.has(tag)
-    ? document.createElementNS(SVG, tag)
+    ? document.createElementNS("http://www.w3.org/2000/svg", tag)
     : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -14,6 +13,9 @@ function make(tag, attributes = {}, ...children) {
   node.append(...children.filter((child) => child != null));
   return node;
 }
+
+const button = (name, text, onclick) =>
+  make("button", { type: "button", "aria-label": name, title: name, onclick }, text);
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
@@ -35,25 +37,14 @@ async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.data), (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
-  const [n, p] = packed.shape;
-  if (packed.kind === "exact") return { n, p, values: new Float32Array(buffer) };
-  if (packed.kind === "bits") {
-    const codes = new Uint8Array(buffer);
-    const values = new Uint8Array(n * p);
-    for (let k = 0; k < values.length; k++) values[k] = (codes[k >> 3] >> (7 - (k & 7))) & 1;
-    return { n, p, values };
-  }
-  const values = new Float32Array(n * p);
-  const column = packed.unit.length === 1 ? () => 0 : (k) => k % p;
-  if (packed.kind === "levels") {
-    const codes = new Uint8Array(buffer);
-    for (let k = 0; k < codes.length; k++)
-      values[k] = packed.low[column(k)] + packed.unit[column(k)] * codes[k];
-  } else {
-    const codes = new Int8Array(buffer);
-    for (let k = 0; k < codes.length; k++)
-      values[k] = packed.unit[column(k)] * (codes[k] / 127) ** 3;
-  }
+  const [n, p] = packed.shape, { low, unit } = packed;
+  const column = unit?.length === 1 ? () => 0 : (k) => k % p;
+  const values = {
+    exact: () => new Float32Array(buffer),
+    mask: () => new Uint8Array(buffer),
+    levels: () => Float32Array.from(new Uint8Array(buffer), (code, k) => low[column(k)] + unit[column(k)] * code),
+    signed: () => Float32Array.from(new Int8Array(buffer), (code, k) => unit[column(k)] * (code / 127) ** 3),
+  }[packed.kind]();
   return { n, p, values };
 }
 
@@ -62,30 +53,36 @@ const rowOf = (matrix, i) => matrix.values.subarray(i * matrix.p, (i + 1) * matr
 // -- theme ------------------------------------------------------------------------------
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : dark.matches;
-};
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+
+// A color of the style sheet, as rgb(...): the style of an element resolves light-dark().
+const known = new Map();
+document.addEventListener("theme", () => known.clear());
+function css(name) {
+  if (!known.has(name)) {
+    const probe = document.getElementById("tooltip");
+    probe.style.outlineColor = `var(${name})`;
+    known.set(name, getComputedStyle(probe).outlineColor);
+  }
+  return known.get(name);
+}
 
 function setUpTheme() {
-  const button = document.getElementById("theme");
-  const memory = {
-    get() { try { return localStorage.getItem("rpcag-theme"); } catch { return null; } },
-    set(value) { try { localStorage.setItem("rpcag-theme", value); } catch { /* a private window */ } },
-  };
+  const switcher = document.getElementById("theme"), key = "rpcag-theme";
   const tell = () => {
-    button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", isDark() ? "Light colors" : "Dark colors");
+    switcher.textContent = isDark() ? "Light" : "Dark";
+    switcher.setAttribute("aria-label", `${switcher.textContent} colors`);
     document.dispatchEvent(new Event("theme"));
   };
-  const remembered = memory.get();
-  if (remembered === "light" || remembered === "dark")
-    document.documentElement.dataset.theme = remembered;
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    memory.set(document.documentElement.dataset.theme);
+  try {
+    const remembered = localStorage.getItem(key);
+    if (remembered) document.documentElement.dataset.theme = remembered;
+  } catch { /* a private window */ }
+  switcher.hidden = false;
+  switcher.addEventListener("click", () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    try { localStorage.setItem(key, theme); } catch { /* a private window */ }
     tell();
   });
   dark.addEventListener("change", tell);
@@ -114,6 +111,49 @@ function keepDrawn(node, draw) {
   return later;
 }
 
+// A canvas of so many pixels, sharp on every screen; returns its context.
+function sized(canvas, width, height) {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  context.font = "12px system-ui, sans-serif";
+  return context;
+}
+
+// Where an event is in a node, in pixels from its corner.
+function placeIn(node, event) {
+  const box = node.getBoundingClientRect();
+  return [event.clientX - box.left, event.clientY - box.top];
+}
+
+// Keys that do something while a node has the focus.
+function onKeys(node, actions) {
+  node.addEventListener("keydown", (event) => {
+    const act = actions[event.key];
+    if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+// The index of what is selected; watchers are called when another one is.
+function selectable(index) {
+  const watchers = [];
+  return {
+    index,
+    watch(watcher) { watchers.push(watcher); },
+    set(other) {
+      if (other === this.index) return;
+      this.index = other;
+      watchers.forEach((watcher) => watcher(other));
+    },
+  };
+}
+
 // -- tooltip ----------------------------------------------------------------------------
 
 const tooltip = {
@@ -133,24 +173,26 @@ const tooltip = {
 addEventListener("scroll", tooltip.hide, { passive: true });
 addEventListener("keydown", (event) => event.key === "Escape" && tooltip.hide());
 
-function pairs(entries) {
-  const list = make("dl");
-  for (const [name, value] of entries) list.append(make("dt", {}, name), make("dd", {}, value));
-  return list;
+const heading = (text) => make("div", { class: "name" }, text);
+
+const pairs = (entries) =>
+  make("dl", {}, ...entries.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+
+// -- tables -----------------------------------------------------------------------------
+
+function tableOf(header, rows, caption = null) {
+  const head = header.map((name) => make("th", { scope: "col" }, name));
+  const body = rows.map(([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name),
+    ...cells.map((cell) => make("td", {}, typeof cell === "string" ? cell : number(cell)))));
+  return make("div", { class: "scroll" }, make("table", {},
+    caption && make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
 }
 
 // The numbers behind a picture, for those who cannot see it or want to copy them.
 function numbersOf(header, rows) {
   const details = make("details", {}, make("summary", {}, "Numbers"));
-  details.addEventListener("toggle", () => {
-    if (details.children.length > 1) return;
-    const body = rows.map((row) =>
-      make("tr", {}, ...row.map((cell, j) =>
-        make(j ? "td" : "th", j ? {} : { scope: "row" }, typeof cell === "string" ? cell : number(cell)))));
-    const head = make("tr", {}, ...header.map((name) => make("th", { scope: "col" }, name)));
-    details.append(make("div", { class: "scroll" },
-      make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))));
-  }, { once: false });
+  details.addEventListener("toggle", () => details.append(tableOf(header, rows)), { once: true });
   return details;
 }
 

@@ -42,8 +42,7 @@ widgets.cells = (root) => {
   const body = make("tbody");
   const told = make("span", { "aria-live": "polite" });
   const turn = (by) => { page += by; show(false); };
-  const back = make("button", { type: "button", "aria-label": "previous cells", onclick: () => turn(-1) }, "←");
-  const on = make("button", { type: "button", "aria-label": "next cells", onclick: () => turn(1) }, "→");
+  const back = button("previous cells", "←", () => turn(-1)), on = button("next cells", "→", () => turn(1));
   root.append(controls,
     make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "changed cells" },
       make("table", { class: "cells" }, make("thead", {}, make("tr", {}, ...heads)), body)),

@@ -1,21 +1,20 @@
 // The page of a repaired table: its data, and a map of what was changed.
 
 // Shared by the widgets of the page: data as in repair.py, unpacked; `column` and `cell` are
-// what is selected, and `see` shows a cell in the column view.
+// selected, `view` has the rows in the column view, and `see` shows a cell there.
 const repair = {};
 const GAP = "--accent", WRONG = "--second"; // their colors
 
 widgets.changes = async (root, data) => {
-  const [filled, replaced, cells, low] = await Promise.all(
-    [data.map.filled, data.map.replaced, data.cells, data.lines.low].map(unpack));
-  const high = data.lines.high ? await unpack(data.lines.high) : null;
+  const [filled, replaced, cells, low, high] = await Promise.all(
+    [data.map.filled, data.map.replaced, data.cells, data.lines.low, data.lines.high].map((one) => one && unpack(one)));
   const { columns, rows } = data;
   const [row, column, before, after, lower, upper, score] = Array.from({ length: 7 }, (_, k) => rowOf(cells, k));
   const place = rows.at && new Map(rows.at.map((i, k) => [i, k]));
   Object.assign(repair, {
     rows: rows.n, columns, coverage: data.coverage, lines: { edges: data.lines.edges, low, high },
     cells: { row, column, before, after, lower, upper, score, count: cells.p },
-    column: selectionOf("column"), cell: selectionOf("cell"),
+    column: selectable(data.first), cell: -1, view: [-0.5, rows.n - 0.5],
     named: rows.at, // rows whose names are here, if not all are
     rowName(i) {
       const name = rows.names?.[place ? place.get(i) : i];
@@ -26,11 +25,11 @@ widgets.changes = async (root, data) => {
       if (Number.isNaN(scaled)) return "–";
       return inColumn(columns.center[j] + columns.unit[j] * scaled, j);
     },
-    score: (k) => (Number.isNaN(score[k]) ? "–" : Math.abs(score[k]) < 1e6 ? score[k].toFixed(1).replace("-", "−") : number(score[k])),
+    score: (k) => (Math.abs(score[k]) < 1e6 ? score[k].toFixed(1).replace("-", "−") : number(score[k])),
     isGap: (k) => Number.isNaN(before[k]),
-    why: (k) => (Number.isNaN(before[k]) ? "missing" : before[k] > after[k] ? "too high" : "too low"),
+    why: (k) => (repair.isGap(k) ? "missing" : before[k] > after[k] ? "too high" : "too low"),
     tell: (k) => [
-      make("div", { class: "name" }, `${columns.names[column[k]]}, ${repair.rowName(row[k])}`),
+      heading(`${columns.names[column[k]]}, ${repair.rowName(row[k])}`),
       pairs([
         ["why", repair.why(k)],
         ...(repair.isGap(k) ? [] : [["value", repair.value(before[k], column[k])], ["score", repair.score(k)]]),
@@ -40,8 +39,6 @@ widgets.changes = async (root, data) => {
     interval: (k) => Number.isNaN(lower[k]) ? "–"
       : `${repair.value(lower[k], column[k])} to ${repair.value(upper[k], column[k])}`,
   });
-  repair.column.index = data.first;
-  repair.cell.index = -1;
   if (cells.p) changeMap(root, { edges: data.map.edges, filled, replaced });
   document.querySelectorAll("a[data-column]").forEach((link) =>
     link.addEventListener("click", () => repair.column.set(Number(link.dataset.column))));
@@ -79,28 +76,9 @@ function paintRowNames(context, [from, to], x, left, right, y) {
   }
 }
 
+// The row with a name that is next to row i.
 function nearestNamed(i) {
-  if (!repair.named) return i;
-  let low = 0, high = repair.named.length - 1;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (repair.named[middle] < i) low = middle + 1;
-    else high = middle;
-  }
-  return repair.named[low];
-}
-
-// A canvas of so many pixels, sharp on every screen; returns its context.
-function sized(canvas, width, height) {
-  const ratio = devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
-  context.font = "12px system-ui, sans-serif";
-  return context;
+  return repair.named ? repair.named.find((row) => row >= i) ?? repair.named.at(-1) : i;
 }
 
 function shortened(context, text, room) {
@@ -186,7 +164,7 @@ function changeMap(root, { edges, filled, replaced }) {
     context.lineWidth = 1.5;
     context.strokeStyle = css("--ink");
     context.strokeRect(left + 0.75, repair.column.index * tall - 0.25, plot - 1.5, tall - line + 0.5);
-    if (repair.view && repair.view[1] - repair.view[0] < n - 0.5) {
+    if (repair.view[1] - repair.view[0] < n - 0.5) {
       const [a, b] = repair.view.map((i) => frame.x(i + 0.5));
       context.lineWidth = 3;
       context.strokeRect(a, repair.column.index * tall, Math.max(b - a, 2), tall - line);
@@ -204,14 +182,14 @@ function changeMap(root, { edges, filled, replaced }) {
       make("i", { class: "key", style: `background:var(${color})` }),
       several && share ? `${name} (at most ${Math.max(1, Math.round(share * (to - from)))} in ${to - from} rows)` : name);
     legend.replaceChildren(entry(GAP, "gaps filled", top.gaps), entry(WRONG, "wrong cells replaced", top.wrong),
-      make("li", {}, `A line per column, rows from left to right. Click a line to see the column.`));
+      make("li", {}, "A line per column, rows from left to right. Click a line to see the column."));
   }
 
   function tell(b, j, x, y) {
     const { gaps, wrong, from, to } = cell(b, j);
     const first = repair.rowName(nearestNamed(from)), last = repair.rowName(nearestNamed(to - 1));
     tooltip.show(x, y,
-      make("div", { class: "name" }, columns.names[j]),
+      heading(columns.names[j]),
       columns.notes[j] ? make("div", {}, columns.notes[j]) : null,
       pairs([...(to - from > 1 ? [["from", first], ["to", last]] : [["row", first]]), ["gaps filled", `${gaps} of ${to - from}`], ["wrong cells replaced", `${wrong} of ${to - from}`]]));
   }
@@ -224,9 +202,9 @@ function changeMap(root, { edges, filled, replaced }) {
     }
   };
   const at = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const j = Math.floor((event.clientY - box.top) / frame.tall);
-    const i = ((event.clientX - box.left - frame.left) / frame.plot) * n;
+    const [px, py] = placeIn(canvas, event);
+    const j = Math.floor(py / frame.tall);
+    const i = ((px - frame.left) / frame.plot) * n;
     if (j < 0 || j >= p || i >= n) return null;
     const bin = edges.findIndex((edge) => edge > Math.max(i, 0)) - 1;
     return [Math.max(Math.floor(bin / frame.merge), 0), j, i < 0];
@@ -242,17 +220,17 @@ function changeMap(root, { edges, filled, replaced }) {
     const found = at(event);
     if (found) repair.column.set(found[1]);
   });
-  canvas.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-    if (event.key === "Enter" && cursor) repair.column.set(cursor[1]);
-    if (!by) return;
-    event.preventDefault();
+  const walk = (bins, lanes) => {
     cursor = cursor
-      ? [clamp(cursor[0] + by[0], 0, frame.count - 1), clamp(cursor[1] + by[1], 0, p - 1)]
+      ? [clamp(cursor[0] + bins, 0, frame.count - 1), clamp(cursor[1] + lanes, 0, p - 1)]
       : [0, repair.column.index];
     draw();
     const box = canvas.getBoundingClientRect(), { from, to } = cell(...cursor);
     tell(...cursor, box.left + frame.x((from + to) / 2), box.top + (cursor[1] + 0.5) * frame.tall);
+  };
+  onKeys(canvas, {
+    ArrowLeft: () => walk(-1, 0), ArrowRight: () => walk(1, 0), ArrowUp: () => walk(0, -1), ArrowDown: () => walk(0, 1),
+    Enter: () => cursor && repair.column.set(cursor[1]),
   });
   repair.column.watch((j) => {
     draw();

@@ -6,7 +6,10 @@ const SHAPES = ["circle", "square", "triangle", "diamond"];
 const classColor = (k) => CLASSES[k % CLASSES.length];
 const classShape = (k) => SHAPES[k % SHAPES.length];
 
-const rgbOf = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+// From "#4477aa" or "rgb(68, 119, 170)" to numbers.
+const rgbOf = (color) => color.startsWith("#")
+  ? [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16))
+  : color.match(/\d+/g).slice(0, 3).map(Number);
 
 function ramp(colors) {
   const stops = colors.map(rgbOf);
@@ -16,8 +19,6 @@ function ramp(colors) {
     return stops[k].map((c, i) => Math.round(c + (at - k) * (stops[k + 1][i] - c)));
   };
 }
-
-const hexOf = (rgb) => "#" + rgb.map((c) => c.toString(16).padStart(2, "0")).join("");
 
 // Cividis, from low to high; on dark ground its dark end is lighter.
 const RAMPS = {
@@ -30,48 +31,34 @@ const RAMPS = {
 const sequential = () => RAMPS[isDark() ? "dark" : "light"];
 // Signed values around nothing, by the theme.
 const signed = () => ramp([css("--low"), css("--zero"), css("--high")]);
+const gray = ramp(["#000000", "#ffffff"]);
 
-// One 256-entry table of colors, 4 bytes each.
-function lookup(color) {
-  const table = new Uint8ClampedArray(1024);
-  for (let k = 0; k < 256; k++) {
-    table.set(color(k / 255), 4 * k);
-    table[4 * k + 3] = 255;
-  }
-  return table;
-}
-const gray = (share) => [0, 0, 0].fill(Math.round(255 * clamp(share, 0, 1)));
+// The colors of 256 levels.
+const lookup = (color) => Array.from({ length: 256 }, (_, k) => color(k / 255));
 
 function gradient(color) {
-  const stops = Array.from({ length: 11 }, (_, k) => hexOf(color(k / 10)));
+  const stops = Array.from({ length: 11 }, (_, k) => `rgb(${color(k / 10)})`);
   return `linear-gradient(to right, ${stops.join(", ")})`;
 }
 
+// -- shapes, on a canvas and in SVG -----------------------------------------------------
+
+const CORNERS = {
+  triangle: [[0, -1.2], [1.1, 0.8], [-1.1, 0.8]],
+  diamond: [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]],
+  square: [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
+};
+
 function drawShape(context, shape, x, y, r) {
   context.beginPath();
-  if (shape === "square") context.rect(x - 0.88 * r, y - 0.88 * r, 1.76 * r, 1.76 * r);
-  else if (shape === "triangle") {
-    context.moveTo(x, y - 1.2 * r);
-    context.lineTo(x + 1.1 * r, y + 0.8 * r);
-    context.lineTo(x - 1.1 * r, y + 0.8 * r);
-    context.closePath();
-  } else if (shape === "diamond") {
-    context.moveTo(x, y - 1.25 * r);
-    context.lineTo(x + 1.25 * r, y);
-    context.lineTo(x, y + 1.25 * r);
-    context.lineTo(x - 1.25 * r, y);
-    context.closePath();
-  } else context.arc(x, y, r, 0, 2 * Math.PI);
+  if (shape === "circle") context.arc(x, y, r, 0, 2 * Math.PI);
+  else for (const [a, b] of CORNERS[shape]) context.lineTo(x + a * r, y + b * r);
+  context.closePath();
 }
 
 function svgShape(shape, x, y, r, attributes) {
-  const corners = {
-    triangle: [[0, -1.2], [1.1, 0.8], [-1.1, 0.8]],
-    diamond: [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]],
-    square: [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
-  }[shape];
-  if (!corners) return make("circle", { cx: x, cy: y, r, ...attributes });
-  const points = corners.map(([a, b]) => `${(x + a * r).toFixed(1)},${(y + b * r).toFixed(1)}`);
+  if (shape === "circle") return make("circle", { cx: x, cy: y, r, ...attributes });
+  const points = CORNERS[shape].map(([a, b]) => `${x + a * r},${y + b * r}`);
   return make("polygon", { points: points.join(" "), ...attributes });
 }
 

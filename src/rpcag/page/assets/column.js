@@ -8,23 +8,21 @@ widgets.column = (root) => {
   const most = [-0.5, n - 0.5], least = Math.min(n, 8); // rows seen at a time
   const byColumn = Array.from({ length: p }, () => []);
   for (let k = 0; k < cells.count; k++) byColumn[cells.column[k]].push(k); // in the order of rows
-  let view = [...most], frame = null, drag = null;
+  let frame = null, drag = null;
 
   // -- controls ---------------------------------------------------------------------------
 
-  const button = (name, text, onclick) => make("button", { type: "button", "aria-label": name, onclick }, text);
   const menu = make("select", { "aria-label": "column", onchange: () => repair.column.set(Number(menu.value)) },
     ...columns.names.map((name, j) => {
       const told = [[columns.filled[j], "filled"], [columns.replaced[j], "replaced"]].filter(([count]) => count);
       return make("option", { value: j }, told.length ? `${name} (${told.map((part) => part.join(" ")).join(", ")})` : name);
     }));
   const step = (by) => repair.column.set(clamp(repair.column.index + by, 0, p - 1));
-  const zoom = (by, around = (view[0] + view[1]) / 2) => {
-    const span = clamp((view[1] - view[0]) * by, least, n);
-    const share = (around - view[0]) / (view[1] - view[0]);
-    look(around - share * span, around + (1 - share) * span);
+  const zoom = (by) => {
+    const [from, to] = repair.view, more = ((by - 1) * (to - from)) / 2;
+    look(from - more, to + more);
   };
-  const pan = (by) => look(...view.map((end) => end + by * (view[1] - view[0])));
+  const pan = (by) => look(...repair.view.map((end) => end + by * (repair.view[1] - repair.view[0])));
   const whole = () => look(...most);
   const controls = make("div", { class: "controls" },
     make("span", { class: "buttons" }, button("previous column", "↑", () => step(-1)), menu, button("next column", "↓", () => step(1))),
@@ -52,22 +50,21 @@ widgets.column = (root) => {
   function look(from, to) {
     const span = clamp(to - from, least, n);
     const start = clamp((from + to - span) / 2, most[0], most[1] - span);
-    view = [start, start + span];
-    repair.view = view;
+    repair.view = [start, start + span];
     repair.viewed?.();
     draw();
   }
 
   function walk(by) {
     const found = byColumn[repair.column.index];
-    const here = found.indexOf(repair.cell.index);
+    const here = found.indexOf(repair.cell);
     if (found.length) repair.see(found[here < 0 ? (by > 0 ? 0 : found.length - 1) : clamp(here + by, 0, found.length - 1)]);
   }
 
   repair.see = (k) => {
-    repair.cell.index = k;
+    repair.cell = k;
     repair.column.set(cells.column[k]);
-    const span = Math.min(view[1] - view[0], Math.max(120, least));
+    const span = Math.min(repair.view[1] - repair.view[0], 120);
     look(cells.row[k] - span / 2, cells.row[k] + span / 2);
     tooltip.hide();
   };
@@ -76,7 +73,7 @@ widgets.column = (root) => {
 
   // Places and values of the line: [row, low, high], one per row, bin or pixel.
   function* samples(j, width) {
-    const { edges, low, high } = lines;
+    const { edges, low, high } = lines, { view } = repair;
     const first = Math.max(0, Math.floor(view[0])), last = Math.min(n - 1, Math.ceil(view[1]));
     if (edges) {
       const size = edges[1];
@@ -106,15 +103,14 @@ widgets.column = (root) => {
   }
 
   function draw() {
-    if (!root.clientWidth) return;
-    const j = repair.column.index, width = canvas.parentNode.clientWidth;
+    const j = repair.column.index, { view } = repair, width = canvas.parentNode.clientWidth;
     const below = COLUMN.top + COLUMN.plot, right = width - COLUMN.right;
     const context = sized(canvas, width, below + COLUMN.bottom);
-    const x = scaleOf("linear", view, COLUMN.left, right);
+    const x = scaleOf(view, COLUMN.left, right);
     const line = [...samples(j, right - COLUMN.left)];
     const seen = byColumn[j].filter((k) => cells.row[k] >= view[0] && cells.row[k] <= view[1]);
     const ys = reach(line, seen);
-    const y = scaleOf("linear", ys, below, COLUMN.top);
+    const y = scaleOf(ys, below, COLUMN.top);
     frame = { x, y, row: (px) => view[0] + ((px - COLUMN.left) / (right - COLUMN.left)) * (view[1] - view[0]), seen, j };
     const ends = ys.map((value) => columns.center[j] + columns.unit[j] * value);
     context.textBaseline = "middle";
@@ -219,11 +215,10 @@ widgets.column = (root) => {
       }
       drawShape(context, gap ? "circle" : "diamond", at, y(cells.after[k]), r);
       context.fill();
-      if (k === repair.cell.index) {
+      if (k === repair.cell) {
         context.strokeStyle = css("--ink");
         context.lineWidth = 2;
-        context.beginPath();
-        context.arc(at, y(cells.after[k]), r + 4, 0, 2 * Math.PI);
+        drawShape(context, "circle", at, y(cells.after[k]), r + 4);
         context.stroke();
       }
     }
@@ -241,12 +236,8 @@ widgets.column = (root) => {
 
   // -- pointer and keys -------------------------------------------------------------------
 
-  const placeOf = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
   function hover(event) {
-    const [px, py] = placeOf(event), { x, y, seen, j } = frame;
+    const [px, py] = placeIn(canvas, event), { x, y, seen, j } = frame;
     let best = null, distance = Math.max(4, (x(1) - x(0)) / 2);
     for (const k of seen) {
       // Of changes about as near from the left or right, the nearest of all.
@@ -263,17 +254,17 @@ widgets.column = (root) => {
       : pairs([["value", repair.value(low.values[i * p + j], j)]]);
     const name = edges
       ? `${repair.rowName(nearestNamed(edges[b]))} to ${repair.rowName(nearestNamed(edges[b + 1] - 1))}` : repair.rowName(i);
-    tooltip.show(event.clientX, event.clientY, make("div", { class: "name" }, name), told);
+    tooltip.show(event.clientX, event.clientY, heading(name), told);
   }
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button) return;
-    const [px] = placeOf(event);
+    const [px] = placeIn(canvas, event);
     drag = { from: px, to: px, moved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!drag) return hover(event);
-    drag.to = placeOf(event)[0];
+    drag.to = placeIn(canvas, event)[0];
     drag.moved ||= Math.abs(drag.to - drag.from) > 5;
     tooltip.hide();
     draw();
@@ -286,17 +277,10 @@ widgets.column = (root) => {
   canvas.addEventListener("pointercancel", () => { drag = null; draw(); });
   canvas.addEventListener("pointerleave", tooltip.hide);
   canvas.addEventListener("dblclick", whole);
-  canvas.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const act = {
-      ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), ArrowUp: () => step(-1), ArrowDown: () => step(1),
-      "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: whole, n: () => walk(1), p: () => walk(-1),
-    }[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
+  onKeys(canvas, {
+    ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), ArrowUp: () => step(-1), ArrowDown: () => step(1),
+    "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: whole, n: () => walk(1), p: () => walk(-1),
   });
   repair.column.watch(draw);
-  repair.view = view;
   keepDrawn(root, draw)();
 };

@@ -1,50 +1,40 @@
 // A sample that is an image: a canvas per panel, one pixel each.
 
-function paintImage(canvas, values, shape, table, low, high, lost) {
+// `colors` are those of 256 levels, or null for an image with colors of its own.
+function paintImage(canvas, values, shape, colors, low, high, lost) {
   const [height, width, channels = 1] = shape;
   canvas.width = width;
   canvas.height = height;
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
-  const scale = 255 / (high - low || 1);
   const amber = rgbOf(css("--missing"));
+  const level = (value) => clamp(Math.round(((value - low) * 255) / (high - low || 1)), 0, 255);
   for (let k = 0; k < width * height; k++) {
-    const at = k * channels;
-    let gone = false;
-    for (let c = 0; c < channels; c++) gone ||= lost != null && lost[at + c] === 1;
-    if (gone) image.data.set(amber, 4 * k);
-    else if (channels === 3 && table === null)
-      for (let c = 0; c < 3; c++) image.data[4 * k + c] = (values[at + c] - low) * scale;
-    else {
-      // Of the channels of a signed color image, the one that is furthest out.
-      let value = values[at];
-      for (let c = 1; c < channels; c++)
-        if (Math.abs(values[at + c]) > Math.abs(value)) value = values[at + c];
-      const code = clamp(Math.round((value - low) * scale), 0, 255);
-      for (let c = 0; c < 3; c++) image.data[4 * k + c] = table[4 * code + c];
-    }
-    image.data[4 * k + 3] = 255;
+    const from = k * channels, pixel = values.subarray(from, from + channels);
+    let color;
+    if (lost?.subarray(from, from + channels).includes(1)) color = amber;
+    else if (!colors) color = pixel.map(level);
+    else // of several channels, the one that is furthest out
+      color = colors[level(pixel.reduce((far, value) => (Math.abs(value) > Math.abs(far) ? value : far)))];
+    image.data.set([...color, 255], 4 * k);
   }
   context.putImageData(image, 0, 0);
 }
 
 function imageView(root, data, valuesOf, lost) {
-  const color = data.shape.length === 3;
-  const tableOf = (panel) =>
-    panel.kind === "signed" ? lookup(signed()) : color ? null : lookup(gray);
-  const paint = (canvas, panel, i) =>
-    paintImage(canvas, valuesOf(panel, i), data.shape, tableOf(panel), panel.low, panel.high,
-      panel.shows_missing ? lost(i) : null);
-
+  const colorOf = (panel) => (panel.kind === "signed" ? signed() : gray);
+  const paint = (canvas, panel, i) => {
+    const own = panel.kind !== "signed" && data.shape.length === 3;
+    const colors = own ? null : lookup(colorOf(panel));
+    paintImage(canvas, valuesOf(panel, i), data.shape, colors, panel.low, panel.high, lost(panel, i));
+    return canvas;
+  };
   const grid = make("div", { class: Math.max(...data.shape) < 200 ? "panels pixels" : "panels" });
-  const bars = [];
-  const canvases = data.panels.map((panel) => {
-    const canvas = make("canvas", { role: "img" });
-    const bar = make("i");
-    bars.push([bar, panel]);
+  const shown = data.panels.map((panel) => {
+    const canvas = make("canvas", { role: "img" }), bar = make("i");
     grid.append(make("figure", {}, make("figcaption", {}, panel.name), canvas,
       make("div", { class: "scale" }, number(panel.low), bar, number(panel.high))));
-    return canvas;
+    return { panel, canvas, bar };
   });
   root.append(grid);
   if (data.missing)
@@ -52,41 +42,25 @@ function imageView(root, data, valuesOf, lost) {
 
   return {
     draw(i) {
-      data.panels.forEach((panel, k) => {
-        paint(canvases[k], panel, i);
-        canvases[k].setAttribute("aria-label", `${panel.name}, ${data.names[i]}`);
-      });
-      for (const [bar, panel] of bars)
-        bar.style.background = gradient(panel.kind === "signed" ? signed() : gray);
-    },
-    thumbs(i) {
-      const line = make("div", { class: "thumbs" });
-      for (const panel of data.panels) {
-        const canvas = make("canvas");
-        paint(canvas, panel, i);
-        line.append(canvas);
+      for (const { panel, canvas, bar } of shown) {
+        paint(canvas, panel, i).setAttribute("aria-label", `${panel.name}, ${data.names[i]}`);
+        bar.style.background = gradient(colorOf(panel));
       }
-      return line;
     },
+    thumbs: (i) => make("div", { class: "thumbs" }, ...data.panels.map((panel) => paint(make("canvas"), panel, i))),
   };
 }
 
-// Signed images in a row. data: images (packed), shape, captions.
+// Signed images in a row. data: images (packed), shape.
 widgets.gallery = async (root, data) => {
   const matrix = await unpack(data.images);
-  const list = make("ul", { class: "gallery" });
-  root.append(list);
-  const canvases = data.captions.map((caption) => {
-    const canvas = make("canvas", { role: "img", "aria-label": caption });
-    list.append(make("li", {}, canvas, caption));
-    return canvas;
-  });
+  const canvases = Array.from({ length: matrix.n }, (_, k) => make("canvas", { role: "img", "aria-label": `${k + 1}` }));
+  root.append(make("ul", { class: "gallery" }, ...canvases.map((canvas, k) => make("li", {}, canvas, `${k + 1}`))));
   keepDrawn(root, () => {
-    const table = lookup(signed());
+    const colors = lookup(signed());
     canvases.forEach((canvas, i) => {
-      const values = rowOf(matrix, i);
-      const [, reach] = aroundZero(values);
-      paintImage(canvas, values, data.shape, table, -reach, reach, null);
+      const [low, high] = aroundZero(rowOf(matrix, i));
+      paintImage(canvas, rowOf(matrix, i), data.shape, colors, low, high, null);
     });
   });
 };
