@@ -136,14 +136,14 @@ class ModelOptions:
     """Parameters of a model."""
 
     lam: str | None = model_option(
-        "Weight of the sparse part: a number, auto (default), which predicts hidden "
-        "entries best, or theory, which is 1 / sqrt(max(samples, features)).",
+        "Weight of the sparse part: a number, auto (default; predicts hidden entries "
+        "best) or theory (1 / sqrt(max(samples, features))).",
         "WEIGHT",
     )
     gamma: str | None = model_option(
-        "Weight of the graph. Larger values make similar samples more alike. A number, "
-        "auto, which predicts hidden entries best, clustering, which is larger and "
-        "meant for clustering, or cv, which searches a grid by cross-validation.",
+        "Weight of the graph: a number, auto (predicts hidden entries best), "
+        "clustering (larger, for clustering) or cv (cross-validation on a grid). "
+        "Larger values make similar samples more alike.",
         "WEIGHT",
     )
     gamma_features: str | None = model_option(
