@@ -8,8 +8,8 @@ export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
 
-test: install lint  ## set up, lint, type-check, run all tests
-	$(BIN)/python -m pytest -n 2 --durations=5
+test: install lint  ## set up, lint, type-check, run the tests
+	$(BIN)/python -m pytest -n 2 -m "not jit" --durations=5
 
 test-quick: install  ## the tests that are not slow: two minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow"

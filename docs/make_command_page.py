@@ -1,6 +1,7 @@
 """Write docs/command.md from the help of the commands: ``python docs/make_command_page.py``."""
 # ruff: noqa: E501  (rows of tables)
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,7 @@ def _section(name: str, command: Any) -> str:
         if line.startswith("rpcag "):
             examples.append(line)
         elif line != "Examples:":
-            text.append(line)
+            text.append(textwrap.fill(line, 88))
     shown = "\n".join(examples)
     rows = "\n".join(_row(parameter) for parameter in command.params)
     return (

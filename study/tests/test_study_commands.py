@@ -82,6 +82,7 @@ QUICKER = {
     "graph_quality": {"models": ["NCuts"], "knowledge": ["clean", "unknown"]},
     "parameters": {"subjects": 2, "n": 20, "gamma": [0.5]},
     "components": {"models": ["PCA", "RPCAG"]},
+    "as_printed": {"graphs": [None]},
     "directions": {"subjects": 3},
 }
 

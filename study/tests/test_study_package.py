@@ -54,13 +54,11 @@ def test_the_command_has_the_study_where_it_is_installed():
 
 
 def test_a_package_that_fails_to_load_leaves_the_command_usable(monkeypatch, capsys):
-    import typer
-
-    from rpcag.commands import installed
+    from rpcag import commands
 
     broken = metadata.EntryPoint("mine", "no_such_package.commands:register", "x")
-    monkeypatch.setattr(installed, "entry_points", lambda group: [broken])
-    installed.add_installed(typer.Typer())
+    monkeypatch.setattr(commands, "entry_points", lambda group: [broken])
+    commands.with_installed()
     told = capsys.readouterr().err
     assert "mine adds no commands: ModuleNotFoundError" in told
     assert "update no_such_package" in told

@@ -273,7 +273,7 @@ def test_a_fit_that_predicts_nothing_is_noted(folder):
 
 def test_summary_tells_optimality_and_prediction_apart(folder):
     result = call("decompose", "sensors.csv", "-o", "a")
-    assert re.search(r"objective at most \S+ % above the optimum", result.output)
+    assert re.search(r"Objective at most \S+ % above the optimum", result.output)
     assert re.search(r"\d+ % of the spread of hidden entries \(± 1 %\)", result.output)
     facts = Decomposition.load("a").facts
     assert 0 < facts["explained_error"] < 0.01 < facts["explained"] <= 1
@@ -318,7 +318,7 @@ def test_too_few_iterations_are_told_and_the_rest_is_written(folder):
     assert result.exit_code == 1
     assert result.stdout == ""
     assert len(result.stderr.strip().splitlines()) == 1
-    assert "after 3 iterations; r has what was reached" in result.stderr
+    assert "above --tol 0.001 (max_iter). Raise --max-iter or --tol" in result.stderr
     assert Decomposition.load("r").facts["status"] == "max_iter"
 
 
@@ -556,10 +556,13 @@ MISTAKES = [
     ("decompose sensors.csv", "missing option '--output'"),
     ("decompose nothing.csv -o r", "nothing.csv is not there"),
     ("decompose sensors.csv -o r --lamb 1", "no such option: --lamb"),
-    ("decompose sensors.csv -o r --lam much", "--lam must be a number or auto"),
+    (
+        "decompose sensors.csv -o r --lam much",
+        "--lam must be a number of at least 0, or auto",
+    ),
     ("decompose sensors.csv -o r --lam -1", "lam must be a number of at least 0"),
     ("decompose sensors.csv -o r --lam 0", "lam must be positive"),
-    ("decompose sensors.csv -o r --gamma x", "--gamma must be a number or auto, cv"),
+    ("decompose sensors.csv -o r --gamma x", "or auto, clustering, cv, got"),
     ("decompose sensors.csv -o r --tol -1", "invalid value for '--tol'"),
     ("decompose sensors.csv -o r --tol small", "invalid value for '--tol'"),
     ("decompose sensors.csv -o r --max-iter 0", "invalid value for '--max-iter'"),
@@ -718,7 +721,7 @@ def test_odd_tables_are_decomposed(X, option, folder):
     np.testing.assert_allclose(together, X, atol=1e-12 * np.abs(X).max())
 
 
-NAMES = ["[old] Zoë 数", "[/red] a b &<i>'\"", "[bold $(x)"]
+NAMES = ["[old] Zoë 数 [/red] a b &<i>'\"", "[bold $(x)"]
 if sys.platform == "linux":
     NAMES[-1] += os.fsdecode(b" not utf-8 \xff")  # such names are there
 
@@ -805,11 +808,6 @@ def run(*words, **environment):
     )
 
 
-@pytest.mark.slow
-def test_python_m_rpcag():
-    assert run("--version").stdout == f"rpcag {rpcag.__version__}\n"
-
-
 def test_ctrl_c_before_the_command_runs_is_one_line(monkeypatch, capsys):
     def stop():
         raise KeyboardInterrupt
@@ -893,21 +891,18 @@ def test_forecast_of_a_geometric_gap_is_right():
     shares = []
     for n_iter in range(1, total + 1):
         gap = rate ** (n_iter - n_iter % 10)  # a certificate every ten iterations
-        left = forecast.update(n_iter, gap, 0.5 * n_iter)
-        shares.append(forecast.share)
-        if n_iter >= 10 and n_iter < total - 1:
-            assert left == pytest.approx(0.5 * (total - n_iter), abs=1)
+        shares.append(forecast.update(n_iter, gap))
+        if n_iter >= 10:
+            assert shares[-1] == pytest.approx(n_iter / total, abs=0.02)
     assert shares == sorted(shares)
     assert shares[-1] < 1
-    assert forecast.update(total, tol, 0.5 * total) == 0
-    assert forecast.share == 1
+    assert forecast.update(total, tol) == 1
 
 
 def test_forecast_knows_when_iterations_run_out():
     forecast = Forecast(1e-6, 100)
-    forecast.update(50, 0.9, 50.0)
-    assert forecast.update(51, 0.5, 51.0) == pytest.approx(49, abs=1)
-    assert forecast.share >= 0.5
+    forecast.update(50, 0.9)
+    assert forecast.update(51, 0.5) == 0.51
 
 
 def test_the_bar_shows_gap_and_time_left(capsys, monkeypatch):

@@ -30,7 +30,7 @@ def terms(X, lam=0.1, gamma=0.1):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("penalty", [0.001, 0.03, 1.0])
+@pytest.mark.parametrize("penalty", [0.001, 1.0])
 def test_the_first_penalty_does_not_change_the_answer(X, penalty):
     result = solve(
         {"exact": lambda _: DenseIterates(terms(X), X.shape)},

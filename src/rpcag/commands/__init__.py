@@ -1,5 +1,9 @@
 """The subcommands of ``rpcag`` (the extra ``rpcag[cli]``)."""
 
+import inspect
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -15,7 +19,7 @@ from rpcag.commands import (
     repair,
 )
 from rpcag.commands.group import EPILOG, OneLineGroup
-from rpcag.commands.installed import add_installed
+from rpcag.commands.output import note
 
 
 def _version(wanted: bool) -> None:
@@ -47,8 +51,6 @@ def _options(
 
 def _make() -> typer.Typer:
     app = typer.Typer(
-        help="Repair tables, separate videos, and split matrices by Robust PCA on "
-        "graphs.",
         epilog=EPILOG,
         cls=OneLineGroup,
         no_args_is_help=True,
@@ -64,14 +66,33 @@ def _make() -> typer.Typer:
         demo.demo,
         models.models,
     ):
-        app.command()(command)
+        app.command(help=_help(command))(command)
     return app
 
 
+def _help(command: Callable[..., None]) -> str:
+    """The docstring with one line per paragraph, which the terminal wraps."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(
+        text if text.startswith("Examples:") else text.replace("\n", " ")
+        for text in paragraphs
+    )
+
+
 def with_installed() -> typer.Typer:
-    """The command with those that other installed packages add."""
+    """The command with those that other installed packages add; see `rpcag.plugins`.
+
+    A package that fails to load is reported, and leaves the others usable.
+    """
     app = _make()
-    add_installed(app)
+    for entry in entry_points(group="rpcag.commands"):
+        try:
+            entry.load()(app)
+        except Exception as error:
+            note(
+                f"{entry.name} adds no commands: {type(error).__name__}: {error}; "
+                f"uninstall or update {re.split('[.:]', entry.value)[0]}"
+            )
     return app
 
 

@@ -1,37 +1,84 @@
 """``rpcag background``."""
 
 import re
-from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
 
-from rpcag.commands.options import Force, Json, Quiet
-from rpcag.commands.output import (
-    INCOMPLETE,
-    console,
-    errors,
-    fail,
-    mistakes,
-    print_json,
-    say,
-)
-from rpcag.stopping import go_on
+from rpcag.commands import options as o
+from rpcag.commands.output import incomplete, mistakes, report, summary
+from rpcag.commands.progress import GapBar
 
 UNITS = {"": 1e9, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
+@dataclass(frozen=True)
+class VideoOptions:
+    """How to separate a video; `rpcag.video.files.Options` as text."""
+
+    model: str = o.option(
+        "rpca: Robust PCA. rpcag: with a graph between frames. frpcag: fast variant "
+        "with two graphs.",
+        "rpca|rpcag|frpcag",
+        default="rpcag",
+    )
+    gamma: str = o.option(
+        "Weight of the graph between frames, for pixel values from 0 to 1. auto: "
+        "chosen from the noise of the video.",
+        "NUMBER|auto",
+        default="auto",
+    )
+    lam: str = o.option(
+        "Weight of the sparse part. paper: 1 / sqrt(max(frames, values)).",
+        "NUMBER|auto|paper",
+        default="auto",
+    )
+    all_entries: bool = o.option(
+        "Treat moving pixels as data. By default they are masked out.", default=False
+    )
+    size: str | None = o.option(
+        "Size of the frames. By default, large frames are reduced to the area of "
+        "320x240.",
+        "WIDTHxHEIGHT|full",
+    )
+    every: int = o.option("Use every n-th frame.", min=1, default=1)
+    frames: str | None = o.option("Use frames A to B - 1, counted from 0.", "A:B")
+    truth: Path | None = o.option(
+        "True masks, to score the masks: .npz with masks and mask_index.", "PATH"
+    )
+    format: str = o.option(
+        "H.264 video, VP9 video, or lossless images.", "mp4|webm|png", default="mp4"
+    )
+    memory: str = o.option(
+        "Memory limit, such as 800MB. If a video needs more, the model is fitted to "
+        "evenly spaced frames.",
+        "SIZE",
+        default="1.5GB",
+    )
+    gray: bool = o.option("Ignore colors.", default=False)
+    tol: float = o.option("Stop at this certified duality gap.", default=1e-3)
+    max_iter: int = o.option("Maximum number of iterations.", min=1, default=1000)
+
+    def parsed(self) -> Any:
+        from rpcag.video.files import Options
+
+        given: dict[str, Any] = asdict(self)
+        start, stop = _range(given.pop("frames"))
+        skip_motion = not given.pop("all_entries")
+        given |= {
+            "model": self.model.lower(),
+            "format": self.format.lower(),
+            "gamma": o.parse_weight("--gamma", self.gamma),
+            "lam": o.parse_weight("--lam", self.lam, "paper"),
+            "size": _size(self.size),
+            "memory": _bytes(self.memory),
+        }
+        return Options(**given, skip_motion=skip_motion, start=start, stop=stop)
+
+
+@o.takes_groups
 def background(
     video: Annotated[
         Path,
@@ -39,77 +86,12 @@ def background(
             metavar="VIDEO", help="A video file, a folder of images, or a .npz file."
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="rpca|rpcag|frpcag",
-            help="rpca: Robust PCA. rpcag: with a graph between frames. frpcag: two "
-            "graphs, no SVD.",
-        ),
-    ] = "rpcag",
-    gamma: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER|auto",
-            help="Weight of the smoothness between frames, for values from 0 to 1; "
-            "auto follows the noise of the video.",
-        ),
-    ] = "auto",
-    lam: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER|auto|paper",
-            help="Weight of the sparse part; paper is 1 / sqrt(max(frames, values)).",
-        ),
-    ] = "auto",
-    all_entries: Annotated[
-        bool,
-        typer.Option(
-            "--all-entries",
-            help="Treat moving pixels as data. By default they are masked out.",
-        ),
-    ] = False,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WIDTHxHEIGHT|full",
-            help="Size of the frames. By default, large frames are reduced to the "
-            "area of 320x240.",
-        ),
-    ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Use every n-th frame.")] = 1,
-    frames: Annotated[
-        str | None, typer.Option(metavar="A:B", help="Use frames A to B - 1.")
-    ] = None,
-    truth: Annotated[
-        Path | None,
-        typer.Option(help="True masks for scores: .npz with masks and mask_index."),
-    ] = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            metavar="mp4|webm|png", help="H.264 video, VP9 video, or lossless images."
-        ),
-    ] = "mp4",
-    memory: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE",
-            help="Memory limit, such as 800MB. Longer videos are fitted to evenly "
-            "spaced frames.",
-        ),
-    ] = "1.5GB",
-    gray: Annotated[bool, typer.Option("--gray", help="Ignore colors.")] = False,
-    tol: Annotated[
-        float, typer.Option(help="Stop at this certified duality gap.")
-    ] = 1e-3,
-    max_iter: Annotated[
-        int, typer.Option(min=1, help="Maximum number of iterations.")
-    ] = 1000,
-    force: Force = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: o.OutputFolder,
+    *,
+    options: VideoOptions,
+    force: o.Force = False,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
 ) -> None:
     """Separate the background of a video from moving objects.
 
@@ -123,81 +105,21 @@ def background(
     rpcag background hall.npz -o hall --truth hall.npz --frames 0:500
     """
     with mistakes():
-        from rpcag.video.files import Options, check_target, separate_file
+        from rpcag.video.files import check_target, separate_file
 
-        start, stop = _range(frames)
-        options = Options(
-            model=model.lower(),
-            gamma=_weight("gamma", gamma, "auto"),
-            lam=_weight("lam", lam, "auto", "paper"),
-            skip_motion=not all_entries,
-            max_iter=max_iter,
-            tol=_positive("tol", tol),
-            size=_size(size),
-            start=start,
-            stop=stop,
-            every=every,
-            gray=gray,
-            memory=_bytes(memory),
-            format=format.lower(),
-            truth=truth,
-        )
-        check_target(video, output, options, force=force)
-        bar = None if quiet or json or not errors().is_terminal else _bar()
-        with bar or nullcontext():
-            facts = separate_file(video, output, options, watch=_Watch(bar))
-    if json:
-        print_json(facts)
-    elif not quiet:
-        _tell(facts, output)
+        parsed = options.parsed()
+        check_target(video, output, parsed, force=force)
+        with GapBar("background", quiet=quiet) as bar:
+            facts = separate_file(video, output, parsed, watch=bar.count)
+    files = (*facts["files"].values(), "facts.json")
+    written = [f"wrote {output / name}" for name in files]
+    shown = summary(f"{facts['video']}: {facts['frames']} frames", _rows(facts))
+    report(facts, shown, *written, quiet=quiet, json=json)
     if facts["status"] != "converged":
-        remedy = "Use a larger --tol"  # the fit stalled at its precision
-        if facts["status"] == "max_iter":
-            remedy = f"Use more than --max-iter {max_iter}, or a larger --tol"
-        elif facts["status"] == "numerical_error":
-            remedy = "Use weights nearer to the defaults"
-        raise fail(
-            f"the fit stopped at a certified gap of {facts['certified_gap']:.1e} "
-            f"({facts['status']}), not {tol:.1e}; the files were written anyway. "
-            f"{remedy}",
-            INCOMPLETE,
-        )
+        raise incomplete(facts["status"], facts["certified_gap"], options.tol)
 
 
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=errors(),
-    )
-
-
-class _Watch:
-    """A line for every stage, if there is a bar."""
-
-    def __init__(self, bar: Progress | None) -> None:
-        self._bar = bar
-        self._stages: dict[str, Any] = {}
-
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        go_on()
-        if self._bar is None:
-            return
-        if stage not in self._stages:
-            self._stages[stage] = self._bar.add_task(stage, total=total)
-        self._bar.update(self._stages[stage], completed=done, total=total)
-
-
-def _tell(facts: dict[str, Any], output: Path) -> None:
-    table = Table(
-        title=escape(f"{facts['video']}: {facts['frames']} frames"), show_header=False
-    )
-    table.add_column()
-    table.add_column(justify="right")
+def _rows(facts: dict[str, Any]) -> dict[str, str]:
     size = f"{facts['width']} x {facts['height']}"
     values = facts["width"] * facts["height"] * (3 if facts["color"] else 1)
     sampled = " of the sample" if facts["fitted_values"] < values else ""
@@ -216,11 +138,7 @@ def _tell(facts: dict[str, Any], output: Path) -> None:
         rows[f"precision, recall, F ({scores['masks']} masks)"] = ", ".join(
             f"{scores[name]:.3f}" for name in ("precision", "recall", "f")
         )
-    for name, value in rows.items():
-        table.add_row(name, value)
-    console().print(table)
-    for name in (*facts["files"].values(), "facts.json"):
-        say(f"wrote {output / name}")
+    return rows
 
 
 def _range(text: str | None) -> tuple[int, int | None]:
@@ -234,11 +152,10 @@ def _range(text: str | None) -> tuple[int, int | None]:
 def _size(text: str | None) -> tuple[int, int] | str | None:
     if text is None or text.lower() == "full":
         return text and text.lower()
-    found = re.fullmatch(r"(\d+)[x×](\d+)", text.lower())
-    if found is None:
+    sides = o.parse_sides(text)
+    if sides is None or len(sides) != 2:
         raise ValueError(f"--size must be WIDTHxHEIGHT or full, got {text!r}")
-    width, height = map(int, found.groups())
-    return height, width
+    return sides[1], sides[0]
 
 
 def _bytes(text: str) -> float:
@@ -249,23 +166,3 @@ def _bytes(text: str) -> float:
         raise ValueError(
             f"--memory must be a size such as 800MB or 1.5GB, got {text!r}"
         ) from None
-
-
-def _weight(name: str, text: str, *words: str) -> float | str:
-    if text.lower() in words:
-        return text.lower()
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise ValueError(
-            f"--{name} must be {', '.join(words)} or a number from 0 on, got {text!r}"
-        )
-    return number
-
-
-def _positive(name: str, number: float) -> float:
-    if not 0 < number < 1:
-        raise ValueError(f"--{name} must lie between 0 and 1, got {number}")
-    return number

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from rpcag.commands.options import Json, Quiet, Seed
-from rpcag.commands.output import console, errors, fail, mistakes, note, print_json, say
+from rpcag.commands.options import Json, OutputFolder, Quiet, Seed
+from rpcag.commands.output import errors, mistakes, note, report
 
 if TYPE_CHECKING:
     from rpcag.demo import Demo
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder to write.")
-    ] = Path("demo"),
+    output: OutputFolder = Path("demo"),
     files: Annotated[
         Path | None,
         typer.Option(
@@ -50,18 +48,16 @@ def demo(
     waiting = "1797 digits, a quarter of each behind a block ..."
     with nullcontext() if quiet else errors().status(waiting):
         found = run(random_state=seed)
-    try:
-        written = save_pictures(found, output)
-    except ImportError as error:
-        written = []
-        note(f"no pictures, {error.name} is missing; pip install 'rpcag[plots]'")
-    except OSError as error:
-        raise fail(str(error)) from None
-    if json:
-        rows = [asdict(row) for row in found.rows]
-        print_json({"models": rows, "files": [str(path) for path in written]})
-    elif not quiet:
-        _show(found, written)
+    with mistakes():
+        try:
+            written = save_pictures(found, output)
+        except ImportError as error:
+            written = []
+            note(f"no pictures, {error.name} is missing; pip install 'rpcag[plots]'")
+    rows = [asdict(row) for row in found.rows]
+    facts = {"models": rows, "files": [str(path) for path in written]}
+    lines = [f"wrote {path}" for path in written]
+    report(facts, _table(found), *lines, quiet=quiet, json=json)
 
 
 def _write_files(folder: Path, seed: int, *, quiet: bool, json: bool) -> None:
@@ -79,20 +75,19 @@ def _write_files(folder: Path, seed: int, *, quiet: bool, json: bool) -> None:
     except ImportError:
         note(f"no {VIDEO}, PyAV is missing; pip install 'rpcag[video]'")
     with mistakes():
-        written = write_files(folder, contents)
-    if json:
-        print_json({"files": [str(path) for path in written]})
-    elif not quiet:
-        for path in written:
-            say(f"wrote {path}")
+        written = [str(path) for path in write_files(folder, contents)]
+    lines = [f"wrote {path}" for path in written]
+    report({"files": written}, *lines, quiet=quiet, json=json)
 
 
-def _show(found: "Demo", written: list[Path]) -> None:
-    table = Table(title="1797 digits, 25 % of each behind a block")
-    table.add_column("model")
-    table.add_column("clustering error", justify="right")
-    table.add_column("seconds", justify="right")
-    table.add_column("certified gap", justify="right")
+def _table(found: "Demo") -> Table:
+    table = Table(
+        title="1797 digits, 25 % of each behind a block",
+        caption="clustering error: share of digits outside the class of their cluster\n"
+        "certified gap: how far the objective can be above the optimum, as a share",
+    )
+    for name in ("model", "clustering error", "seconds", "certified gap"):
+        table.add_column(name, justify="left" if name == "model" else "right")
     for row in found.rows:
         table.add_row(
             row.model,
@@ -100,12 +95,4 @@ def _show(found: "Demo", written: list[Path]) -> None:
             f"{row.seconds:.1f}",
             "-" if row.gap is None else f"{row.gap:.1e}",
         )
-    console().print(table)
-    console().print(
-        "clustering error: digits outside the class matched to their cluster\n"
-        "certified gap: largest possible excess of the objective over the optimum, "
-        "as a share of the objective",
-        style="dim",
-    )
-    for path in written:
-        say(f"wrote {path}")
+    return table

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rpcag.commands import options as o
-from rpcag.commands.output import mistakes, print_json, say
+from rpcag.commands.output import mistakes, report
 
 
 def explore(
@@ -33,8 +33,8 @@ def explore(
     """Write an HTML page that shows a decomposition.
 
     The page shows the original, the low-rank and the sparse part of each sample, the
-    embedding, singular values, convergence, the graph, and parameters. It is one file
-    that needs no server and loads nothing.
+    embedding, singular values, convergence, the graph, and parameters. It is a single
+    file that works offline.
 
     Examples:
     rpcag explore result -o page.html
@@ -48,9 +48,7 @@ def explore(
         check_target(output, force=force)
         write_page(output, page_of(Decomposition.load(result)))
         size = output.stat().st_size
-    if json:
-        print_json({"output": str(output), "bytes": size})
-    elif not quiet:
-        say(f"wrote {output}, {size / 1e6:.1f} MB")
+    facts = {"output": str(output), "bytes": size}
+    report(facts, f"wrote {output}, {size / 1e6:.1f} MB", quiet=quiet, json=json)
     if show:
         webbrowser.open(output.resolve().as_uri())

@@ -3,18 +3,24 @@
 import inspect
 import time
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
+from rpcag.commands.options import ModelOptions
+from rpcag.commands.progress import GapBar
 from rpcag.files.decomposition import Decomposition
+from rpcag.files.graph import read_graph
 from rpcag.files.table import Table
 from rpcag.graphs.inputs import percent
+from rpcag.linalg.typical import TooFarApart
 from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
+from rpcag.models.graph import BUILDERS
 from rpcag.models.scaling import (
     DIFFERENT,
     KINDS,
@@ -44,12 +50,18 @@ def model_class(name: str, known: dict[str, type]) -> type:
     return known[name.lower()]
 
 
-def build(model: type, options: dict[str, Any]) -> BaseEstimator:
-    """A model with those of the options that were given, i.e. are not None.
+def build(model: type, options: ModelOptions, **others: Any) -> Any:
+    """A model with the options that were given, and others that are not None.
 
+    `others` are weights to use if none are given, and further parameters.
     `gamma="cv"` makes an RPCAG choose it; a graph that is not given is the robust one.
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    if options.scale is not None and options.scale not in SCALES:
+        raise ValueError(
+            f"--scale must be one of {', '.join(SCALES)}, got {options.scale!r}"
+        )
+    others |= {name: getattr(options, name) for name in ("graph", "tol", "max_iter")}
+    given = {k: v for k, v in (others | options.weights()).items() if v is not None}
     if "graph" in inspect.signature(model).parameters:
         given.setdefault("graph", "robust")
     if given.get("gamma") == "cv":
@@ -63,7 +75,8 @@ def build(model: type, options: dict[str, Any]) -> BaseEstimator:
             lam = given.pop("lam")
             given["lams"] = lam if isinstance(lam, str) else [lam]
     takes = inspect.signature(model).parameters
-    if given.get("gamma") == "auto" and takes["gamma"].default != "auto":
+    has_auto = "gamma" not in takes or takes["gamma"].default == "auto"
+    if given.get("gamma") == "auto" and not has_auto:
         del given["gamma"]
     for name in given:
         if name not in takes:
@@ -72,79 +85,106 @@ def build(model: type, options: dict[str, Any]) -> BaseEstimator:
     return model(**given)
 
 
-def check_missing(model: BaseEstimator, table: Table) -> None:
-    """Refuse gaps for a model that cannot have them, by name."""
+def load_graph(graph: str, samples: list[str]) -> Any:
+    """What --graph names: a kind of graph, or a file."""
+    return graph if graph in BUILDERS else read_graph(graph, samples)
+
+
+def fit(
+    model: Any, table: Table, options: ModelOptions, source: object, *, quiet: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Fit a model to a table, with a progress bar. Returns its facts, and notes."""
     if np.isnan(table.X).any() and not get_tags(model).input_tags.allow_nan:
         raise ValueError(
             f"{type(model).__name__} needs every entry, but "
             f"{percent(np.isnan(table.X).mean())} are missing; --model rpcag, rpca, "
             "frpcag, ncuts and laplacianeigenmaps work with gaps"
         )
+    if options.graph is not None:
+        model.set_params(graph=load_graph(options.graph, table.samples))
+    X, scale, notes = _scale_rows(model, table, options.scale)
+    tol, most = getattr(model, "tol", 1.0), getattr(model, "max_iter", 1)
+    keeps_state = getattr(model, "checkpoint", None) is not None
+    with (
+        GapBar(type(model).__name__, tol, most, quiet=quiet) as bar,
+        bar.stopped_by_signals() if keeps_state else nullcontext(),
+        far_value_named(source, table.X, table.samples, table.features),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        if "callback" in model.get_params():
+            model.set_params(callback=bar)
+        start = time.perf_counter()
+        model.fit(X)
+        seconds = time.perf_counter() - start
+    said = [str(w.message) for w in caught if w.category is not ConvergenceWarning]
+    facts = _facts(model, seconds) | {"scale": scale}
+    return facts, [*table.notes, *notes, *said]
 
 
-def check_scale(option: str | None) -> None:
-    if option is not None and option not in SCALES:
-        raise ValueError(f"--scale must be one of {', '.join(SCALES)}, got {option!r}")
-
-
-def choose_scale(option: str | None, table: Table) -> tuple[str | None, list[str]]:
-    """The model's `scale` for --scale, with a note if it was chosen automatically."""
-    if option not in (None, "auto"):
-        return (None if option == "none" else option), []
-    ratio = 1.0 if table.image_shape is not None else ratio_of_scales(table.X)
-    if ratio <= DIFFERENT:
-        return None, []
-    return "robust", [
-        f"the scales of the features differ by a factor of {in_words(ratio)}; they "
-        "were centered and scaled first (--scale robust), --scale none leaves them as "
-        "they are"
-    ]
-
-
-def scale_rows(
-    model: BaseEstimator, table: Table, option: str | None
+def _scale_rows(
+    model: Any, table: Table, option: str | None
 ) -> tuple[np.ndarray, str, list[str]]:
     """The rows to fit a model to, the name of the scale, and notes.
 
     Models with the parameter `scale` scale rows themselves. For other models rows are
     scaled here, but not automatically if the model needs non-negative numbers.
     """
-    automatic = option in (None, "auto")
-    if automatic and get_tags(model).input_tags.positive_only:
+    notes = []
+    if option in (None, "auto"):
         option = "none"
-    scale, notes = choose_scale(option, table)
+        may_scale = not get_tags(model).input_tags.positive_only
+        ratio = 1.0
+        if may_scale and table.image_shape is None:
+            ratio = ratio_of_scales(table.X)
+        if ratio > DIFFERENT:
+            option = "robust"
+            notes = [
+                f"the scales of the features differ by a factor of {in_words(ratio)}; "
+                "they were centered and scaled first (--scale robust), --scale none "
+                "leaves them as they are"
+            ]
     if "scale" in model.get_params():
-        model.set_params(scale=scale)
-    elif scale is not None:
-        rows = standardize(table.X, *center_and_scale(table.X, scale))
-        return rows, scale, notes
-    return table.X, scale or "none", notes
+        model.set_params(scale=None if option == "none" else option)
+    elif option != "none":
+        return standardize(table.X, *center_and_scale(table.X, option)), option, notes
+    return table.X, option, notes
 
 
-def fit(model: BaseEstimator, X: np.ndarray) -> tuple[float, list[str]]:
-    """Fit, and return the seconds and what was warned of."""
-    start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X)
-    seconds = time.perf_counter() - start
-    said = [str(w.message) for w in caught if w.category is not ConvergenceWarning]
-    return seconds, said
+@contextmanager
+def far_value_named(
+    source: object, X: np.ndarray, samples: Sequence[str], features: Sequence[str]
+) -> Iterator[None]:
+    """Make the error name the cell that is the farthest from others of its feature."""
+    try:
+        yield
+    except TooFarApart:
+        relative = np.zeros(X.shape)
+        with np.errstate(over="ignore"):
+            for j in np.flatnonzero(~np.isnan(X).all(axis=0)):
+                distances = np.nan_to_num(np.abs(X[:, j] - np.nanmedian(X[:, j])))
+                if distances.any():
+                    relative[:, j] = distances / np.median(distances[distances > 0])
+        i, j = divmod(int(np.argmax(relative)), X.shape[1])
+        value = repr(float(X[i, j]))
+        raise ValueError(
+            f"{source}, row {samples[i]!r}, column {features[j]!r}: {value} is too far "
+            f"from the other values; --missing {value} reads it as missing"
+        ) from None
 
 
-def decompose(
-    table: Table, model: BaseEstimator, *, components: int | None, scale: str | None
-) -> tuple[Decomposition, list[str]]:
-    """Fit one of `DECOMPOSITIONS` to a table; notes come with the decomposition."""
-    fitted: Any = model
-    X, name, notes = scale_rows(model, table, scale)
-    seconds, said = fit(model, X)
+def decomposition(
+    fitted: Any, table: Table, facts: dict[str, Any], components: int | None
+) -> Decomposition:
+    """The parts of a table, from one of `DECOMPOSITIONS` that is fitted to it."""
     unit = fitted.scale_
     if unit is None:
-        _, unit = center_and_scale(X.reshape(-1, 1), "robust")
+        _, unit = center_and_scale(table.X.reshape(-1, 1), "robust")
+    else:  # L is embedding times components, times the scale, plus the center
+        facts["scaling"] = {"center": fitted.center_.tolist(), "scale": unit.tolist()}
     kept = fitted.rank_ if components is None else min(components, fitted.rank_)
     graph = getattr(fitted, "adjacency_", None)
-    missing = np.isnan(X)
+    missing = np.isnan(table.X)
     return Decomposition(
         low_rank=fitted.low_rank_,
         sparse=fitted.sparse_,
@@ -157,23 +197,11 @@ def decompose(
         features=table.features,
         labels=table.labels,
         image_shape=table.image_shape,
-        facts=facts(fitted, seconds)
-        | {"scale": name}
-        | _scaling(fitted)
-        | _of_sparse(table, fitted.sparse_, unit),
-    ), notes + said
+        facts=facts | _of_sparse(table, fitted.sparse_, unit),
+    )
 
 
-def _scaling(model: Any) -> dict[str, Any]:
-    """What gives L from embedding times components, if the features were scaled."""
-    if model.scale_ is None:
-        return {}
-    return {
-        "scaling": {"center": model.center_.tolist(), "scale": model.scale_.tolist()}
-    }
-
-
-def facts(model: Any, seconds: float) -> dict[str, Any]:
+def _facts(model: Any, seconds: float) -> dict[str, Any]:
     """What a fitted model says of itself, for JSON."""
     given = {
         name: value

@@ -1,14 +1,22 @@
-"""Options that several subcommands share: one name, one meaning."""
+"""Options of the subcommands.
 
+Options that belong together are the fields of a dataclass, and `takes_groups` lets a
+command have a parameter of that type. So each option is declared once.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rpcag.files.table import Reading
 
-READING = "Reading the input"
-MODEL = "Model"
+READING_FIELDS = {one.name for one in fields(Reading)}
 
 Input = Annotated[
     Path,
@@ -16,8 +24,11 @@ Input = Annotated[
         metavar="INPUT",
         show_default=False,
         help="Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, "
-        ".npz, .mat, .h5 or a folder of images.",
+        ".npz, .mat, .h5, or a folder of images.",
     ),
+]
+OutputFolder = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -27,168 +38,177 @@ Force = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
 
-def reading_option(*names: str, help: str, **options):
-    return typer.Option(*names, help=help, rich_help_panel=READING, **options)
+def option(
+    help: str, metavar: str | None = None, *names: str, default: Any = None, **others
+) -> Any:
+    """A field of a group. The name of the option is that of the field, unless given."""
+    others |= {"help": help, "metavar": metavar, "names": names}
+    return field(default=default, metadata=others)
 
 
-Variable = Annotated[
-    str | None,
-    reading_option("--variable", metavar="NAME", help="Name of the array in the file."),
-]
-Labels = Annotated[
-    str | None,
-    reading_option("--labels", metavar="COLUMN", help="Column or array of labels."),
-]
-Names = Annotated[
-    str | None,
-    reading_option(
-        "--names", metavar="COLUMN", help="Column or array of sample names."
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    reading_option(
-        "--drop", metavar="COLUMN", help="Column to leave out. Can be repeated."
-    ),
-]
-Missing = Annotated[
-    list[str] | None,
-    reading_option(
-        "--missing",
-        metavar="VALUE",
-        help="Value that means missing, such as -999, besides NA, NaN, null, ? and "
-        "others. Can be repeated.",
-    ),
-]
-Transpose = Annotated[
-    bool, reading_option("--transpose", help="Samples are in columns.")
-]
-Shape = Annotated[
-    str | None,
-    reading_option(
-        "--shape",
-        metavar="HEIGHTxWIDTH",
-        help="Shape of the images in the rows. Images of a folder are resized to it.",
-    ),
-]
-Color = Annotated[bool, reading_option("--color", help="Keep the colors of images.")]
-Delimiter = Annotated[
-    str | None,
-    reading_option(
-        "--delimiter",
-        metavar="CHARACTER",
-        help="Character between fields; also: tab, space.",
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    reading_option("--decimal", metavar="CHARACTER", help="Decimal point or comma."),
-]
-Header = Annotated[
-    bool | None,
-    reading_option(
-        "--header/--no-header", help="Whether the first line has column names."
-    ),
-]
+def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Show Typer the fields of every group in place of the group."""
+    groups: dict[str, Any] = {}
+    shown: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            shown += [_parameter(one) for one in fields(parameter.annotation)]
+        else:
+            shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in shown}
+    return run
 
 
-def _model(*names: str, help: str, **options):
-    return typer.Option(*names, help=help, rich_help_panel=MODEL, **options)
+def _parameter(one: Any) -> inspect.Parameter:
+    """A field as a parameter with an option of Typer."""
+    settings = dict(one.metadata)
+    names = settings.pop("names") or ("--" + one.name.replace("_", "-"),)
+    return inspect.Parameter(
+        one.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=one.default,
+        annotation=Annotated[one.type, typer.Option(*names, **settings)],
+    )
 
 
-Lam = Annotated[
-    str | None,
-    _model(
-        "--lam",
-        metavar="NUMBER|auto|theory",
-        help="Weight of the sparse part. auto chooses it by predicting hidden "
-        "entries; theory is 1 / sqrt(max(samples, features)).",
-    ),
-]
-Gamma = Annotated[
-    str | None,
-    _model(
-        "--gamma",
-        metavar="NUMBER|auto|clustering|cv",
-        help="Weight of the smoothness. auto chooses it by predicting hidden "
-        "entries; clustering is larger, for embeddings that you cluster; cv "
-        "searches a grid.",
-    ),
-]
-GammaFeatures = Annotated[
-    str | None,
-    _model(
-        "--gamma-features",
-        metavar="NUMBER",
-        help="Weight of the smoothness between features (frpcag).",
-    ),
-]
-Graph = Annotated[
-    str | None,
-    _model(
-        "--graph",
-        metavar="robust|knn|complete|chain|FILE",
-        help="Graph between samples. Default: robust, nearest neighbors after Robust "
-        "PCA has removed the errors. chain: for samples in time order. FILE: an "
-        "adjacency matrix (.npz, .npy, .mat, .csv) or a list of edges (.csv, .tsv, "
-        ".txt).",
-    ),
-]
-Components = Annotated[
-    int | None,
-    _model("--components", min=1, help="Maximum number of components."),
-]
-Tol = Annotated[
-    float | None, _model("--tol", min=0, help="Stop at this certified duality gap.")
-]
-MaxIter = Annotated[
-    int | None, _model("--max-iter", min=1, help="Maximum number of iterations.")
-]
-Scale = Annotated[
-    str | None,
-    _model(
-        "--scale",
-        metavar="auto|robust|standard|none",
-        help="Center and scale every feature first: robust by clipped mean and "
-        "quantiles, standard by mean and deviation. Results are in the units of INPUT. "
-        "Default: auto, which is robust if scales differ by a factor of more than 30.",
-    ),
-]
+def reading_option(help: str, metavar: str | None = None, *names: str, **others) -> Any:
+    return option(help, metavar, *names, rich_help_panel="Reading the input", **others)
+
+
+def model_option(help: str, metavar: str | None = None, **others) -> Any:
+    return option(help, metavar, rich_help_panel="Model", **others)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How to read a table."""
+
+    missing: list[str] | None = reading_option(
+        "Value that means missing, such as -999. Can be repeated. NA, NaN, null, ? and "
+        "similar words always mean missing.",
+        "VALUE",
+    )
+    delimiter: str | None = reading_option(
+        "Character between fields, or tab or space.", "CHARACTER"
+    )
+    decimal: str | None = reading_option("Decimal point or comma.", "CHARACTER")
+    header: bool | None = reading_option(
+        "Whether the first line has column names.", None, "--header/--no-header"
+    )
+
+    def reading(self) -> Reading:
+        given = {k: v for k, v in asdict(self).items() if k in READING_FIELDS}
+        for name in ("drop", "keep", "missing"):
+            given[name] = tuple(given.get(name) or ())
+        given["shape"] = parse_shape(given.get("shape"))
+        return Reading(**given)
+
+
+@dataclass(frozen=True)
+class ReadingOptions(TextOptions):
+    """How to read data of any kind."""
+
+    variable: str | None = reading_option("Name of the array in the file.", "NAME")
+    labels: str | None = reading_option("Column or array of labels.", "COLUMN")
+    names: str | None = reading_option("Column or array of sample names.", "COLUMN")
+    drop: list[str] | None = reading_option(
+        "Column to leave out. Can be repeated.", "COLUMN"
+    )
+    transpose: bool = reading_option("Samples are in columns.", default=False)
+    shape: str | None = reading_option(
+        "Shape of the images in the rows. Images of a folder are resized to it.",
+        "HEIGHTxWIDTH",
+    )
+    color: bool = reading_option("Keep the colors of images.", default=False)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Parameters of a model."""
+
+    lam: str | None = model_option(
+        "Weight of the sparse part: a number, auto (default; predicts hidden entries "
+        "best) or theory (1 / sqrt(max(samples, features))).",
+        "WEIGHT",
+    )
+    gamma: str | None = model_option(
+        "Weight of the graph: a number, auto (predicts hidden entries best), "
+        "clustering (larger, for clustering) or cv (cross-validation on a grid). "
+        "Larger values make similar samples more alike.",
+        "WEIGHT",
+    )
+    gamma_features: str | None = model_option(
+        "Weight of the graph between features: a number or auto (frpcag).", "WEIGHT"
+    )
+    graph: str | None = model_option(
+        "Graph between samples. robust (default): nearest neighbors after Robust PCA "
+        "has removed errors. knn: nearest neighbors. complete: all pairs. chain: for "
+        "samples in time order. Or a FILE with an adjacency matrix (.npz, .npy, .mat, "
+        ".csv) or a list of edges (.csv, .tsv, .txt).",
+        "KIND|FILE",
+    )
+    components: int | None = model_option("Maximum number of components.", min=1)
+    tol: float | None = model_option(
+        "Stop at this certified duality gap. Default: that of the model.", min=0
+    )
+    max_iter: int | None = model_option(
+        "Maximum number of iterations. Default: that of the model.", min=1
+    )
+    scale: str | None = model_option(
+        "How to center and scale each feature before the fit. robust: by clipped mean "
+        "and quantiles. standard: by mean and standard deviation. none: not at all. "
+        "auto (default): robust if scales differ by a factor of more than 30. Results "
+        "are in the units of INPUT.",
+        "KIND",
+    )
+
+    def weights(self) -> dict[str, float | str]:
+        """The weights that were given, by name."""
+        found = {
+            "lam": parse_weight("--lam", self.lam, "theory"),
+            "gamma": parse_weight("--gamma", self.gamma, "clustering", "cv"),
+            "gamma_features": parse_weight("--gamma-features", self.gamma_features),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def parse_weight(option: str, text: str | None, *words: str) -> float | str | None:
+    """A number of at least 0, "auto", or one of the words; None stays."""
+    if text is None or text.lower() in ("auto", *words):
+        return text and text.lower()
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        known = ", ".join(["auto", *words])
+        raise ValueError(
+            f"{option} must be a number of at least 0, or {known}, got {text!r}"
+        )
+    return number
+
+
+def parse_sides(text: str) -> tuple[int, ...] | None:
+    """The sides in AxB or AxBxC, or None if it is something else."""
+    if not re.fullmatch(r"\d+([x×]\d+){1,2}", text.lower()):
+        return None
+    return tuple(map(int, re.findall(r"\d+", text)))
 
 
 def parse_shape(text: str | None) -> tuple[int, ...] | None:
     """HEIGHTxWIDTH or HEIGHTxWIDTHx3."""
     if text is None:
         return None
-    try:
-        sides = tuple(int(part) for part in text.lower().split("x"))
-    except ValueError:
-        sides = ()
-    if len(sides) not in (2, 3) or min(sides) < 1:
+    sides = parse_sides(text)
+    if sides is None or min(sides) < 1:
         raise ValueError(f"--shape must be HEIGHTxWIDTH, such as 56x46, got {text!r}")
     return sides
-
-
-def parse_number(option: str, text: str | None, *words: str) -> float | str | None:
-    """A number, "auto", or one of the words; None stays."""
-    if text is None or text in ("auto", *words):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        known = ", ".join(["auto", *words])
-        raise ValueError(
-            f"{option} must be a number or {known}, got {text!r}"
-        ) from None
-
-
-def reading_of(values: dict) -> Reading:
-    """From all the options of a command, by name."""
-    same = ["variable", "labels", "names", "transpose", "color"]
-    same += ["delimiter", "decimal", "header"]
-    return Reading(
-        **{name: values[name] for name in same},
-        drop=tuple(values["drop"] or ()),
-        missing=tuple(values["missing"] or ()),
-        shape=parse_shape(values["shape"]),
-    )

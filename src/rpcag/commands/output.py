@@ -7,12 +7,14 @@ so that ``--json`` can be piped.
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from rpcag.graphs.inputs import reason
 
@@ -33,6 +35,12 @@ EXIT_CODES = {
     INCOMPLETE: "incomplete: results were written, and one line says what is missing",
     MISTAKE: "an error in the command or its input; nothing was written",
     INTERRUPTED: "stopped by Ctrl-C or SIGTERM; no file is half-written",
+}
+# What to do about a fit that did not converge, by its status.
+REMEDIES = {
+    "max_iter": "Raise --max-iter or --tol",
+    "stalled": "Raise --tol, since rounding allows no smaller gap",
+    "numerical_error": "Use weights nearer to the defaults",
 }
 
 
@@ -79,6 +87,56 @@ def _flag(found: re.Match) -> str:
     if found[3]:  # HEIGHTxWIDTH
         value = "x".join(side.upper() for side in (found[3], found[4]))
     return f"--{name} {value}".rstrip()
+
+
+def report(
+    facts: Any,
+    *shown: str | Table,
+    notes: Iterable[str] = (),
+    quiet: bool = False,
+    json: bool = False,
+    stderr: bool = False,
+) -> None:
+    """Print a result: `facts` as JSON, or notes, lines and tables, or nothing."""
+    if json:
+        print_json(facts)
+    elif not quiet:
+        for message in notes:
+            note(message)
+        for part in shown:
+            if isinstance(part, str):
+                say(part)
+            else:
+                console(stderr=stderr).print(part)
+
+
+def summary(title: str, rows: dict[str, str]) -> Table:
+    """A table of two columns, with any characters in its cells."""
+    table = Table(title=escape(title), show_header=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for name, value in rows.items():
+        table.add_row(escape(name), escape(value))
+    return table
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def incomplete(status: str, gap: float | None, tol: float | None) -> typer.Exit:
+    """Say that a fit did not converge, and return the exception to raise."""
+    reached = ""
+    if gap is not None:
+        wanted = "" if tol is None else f", above --tol {tol:g}"
+        reached = f" with a certified gap of {gap:.1e}{wanted}"
+    return fail(
+        f"the fit did not converge: it ended{reached} ({status}). "
+        f"{REMEDIES.get(status, REMEDIES['max_iter'])}, or accept the result",
+        INCOMPLETE,
+    )
 
 
 def print_json(value: Any) -> None:

@@ -1,21 +1,31 @@
-"""A progress bar that follows the certified gap."""
+"""The progress bar: it follows the certified gap of a solve, or counts."""
 
 import math
-import time
-from types import TracebackType
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from rpcag.commands.output import errors
 from rpcag.graphs.inputs import percent
 from rpcag.solvers import Progress as Step
+from rpcag.stopping import go_on
 
 
 class Forecast:
-    """How far a solve is, and how long it may still take.
+    """How much of a solve is done.
 
-    The gap falls about geometrically, so that log(gap) / log(tol) measures the way;
-    between two certificates the way goes on at the pace it had until the last one.
+    The gap falls about geometrically, so that log(gap) / log(tol) measures the way.
+    Between two certificates it is extrapolated at the pace until the last one.
     """
 
     def __init__(self, tol: float, max_iter: int) -> None:
@@ -25,8 +35,8 @@ class Forecast:
         self._seen = (0, 0.0)  # iteration and share of the way at the last certificate
         self._gap = 1.0
 
-    def update(self, n_iter: int, gap: float, seconds: float) -> float | None:
-        """Seconds left, or None where nothing is known yet; sets `share`."""
+    def update(self, n_iter: int, gap: float) -> float:
+        """The share that is done. It never falls, and is 1 only at a certified end."""
         if gap != self._gap:
             self._gap = gap
             way = math.log(max(gap, 1e-300)) / math.log(self.tol)
@@ -34,25 +44,22 @@ class Forecast:
         at, way = self._seen
         if gap <= self.tol:
             self.share = 1.0
-            return 0.0
-        pace = seconds / max(n_iter, 1)
-        most = pace * (self.max_iter - n_iter)
-        if way < 0.02:
-            return None
-        needed = at / way  # iterations in all
-        # Not full before a certificate says so, and never going back.
-        guess = min(n_iter / needed, way + 0.9 * (1 - way))
-        self.share = max(self.share, guess, n_iter / self.max_iter)
-        return min(pace * max(needed - n_iter, 1), most)
+        elif way >= 0.02:  # before, nothing is known
+            guess = min(way * n_iter / at, way + 0.9 * (1 - way))
+            self.share = max(self.share, guess, n_iter / self.max_iter)
+        return self.share
 
 
 class GapBar:
-    """The bar on standard error; nothing where that is no terminal, or if quiet.
+    """A bar on standard error, unless that is no terminal or `quiet` is set.
 
-    Called with every `Progress` of a solver. Every stage of the fit restarts the bar.
+    Call it with every `Progress` of a solver; `count` shows other work. Every stage
+    restarts the bar.
     """
 
-    def __init__(self, name: str, tol: float, max_iter: int, *, quiet: bool) -> None:
+    def __init__(
+        self, name: str, tol: float = 1e-3, max_iter: int = 1000, *, quiet: bool
+    ) -> None:
         self.name, self.tol, self.max_iter = name, tol, max_iter
         self.stage = ""
         self.stop = False  # asks the solver to end
@@ -62,71 +69,70 @@ class GapBar:
             BarColumn(),
             TextColumn("{task.fields[gap]}"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("left"),
+            TimeRemainingColumn(),
             console=shown,
             transient=True,
             disable=quiet or not shown.is_terminal,
         )
-        self.job = self.bar.add_task(name, total=1.0, gap="", left="")
+        self.job = self.bar.add_task(name, total=1.0, gap="")
 
     def __enter__(self) -> "GapBar":
         self.bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.bar.stop()
 
     def __call__(self, step: Step) -> bool:
-        if step.stage != self.stage:
-            self._begin(step.stage)
-        seconds = time.monotonic() - self.start
-        left = self.forecast.update(step.n_iter, step.gap, seconds)
+        self._enter(step.stage)
+        share = self.forecast.update(step.n_iter, step.gap)
         gap = "" if step.gap >= 1 else f"certified gap {percent(step.gap)}"
-        self.bar.update(
-            self.job,
-            completed=self.forecast.share,
-            gap=gap,
-            left=f"about {duration(left)} left" if left else "",
-        )
+        self.bar.update(self.job, completed=share, gap=gap)
         return self.stop
 
-    def describe(self, text: str) -> None:
-        """Name a step that is no solve, such as reading."""
-        self.stage = ""
-        self.bar.update(self.job, description=text, completed=0.0, gap="", left="")
+    def count(self, stage: str, done: int = 0, total: int | None = None) -> None:
+        """Show a stage that is no solve, such as reading."""
+        self._enter(stage)
+        self.bar.update(self.job, completed=done / total if total else 0.0)
 
-    def _begin(self, stage: str) -> None:
+    def _enter(self, stage: str) -> None:
+        go_on()
+        if stage == self.stage:
+            return
         self.stage = stage
-        self.start = time.monotonic()
-        if stage == "fit":
-            self.forecast = Forecast(self.tol, self.max_iter)
-            what = self.name
-        elif stage == "weights":  # it has no certificates: the bar stays empty
-            self.forecast = Forecast(self.tol, self.max_iter)
-            what = f"{self.name}, choosing weights"
-        else:
+        self.forecast = Forecast(self.tol, self.max_iter)
+        if stage.endswith("graph"):
             from rpcag.models.robust_graph import GRAPH_MAX_ITER, GRAPH_TOL
 
             self.forecast = Forecast(GRAPH_TOL, GRAPH_MAX_ITER)
-            what = f"{self.name}, {stage.replace('_', ' ')}"
-        self.bar.update(self.job, description=what)
+        words = {"weights": "choosing weights"}.get(stage, stage.replace("_", " "))
+        text = self.name if stage == "fit" else f"{self.name}, {words}"
+        self.bar.reset(self.job, description=text, gap="")
 
+    @contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """The first Ctrl-C or SIGTERM asks the solver to end, the second is final.
 
-def duration(seconds: float) -> str:
-    """Format seconds in words.
+        A signal that is ignored, such as Ctrl-C in the background of a shell, stays so.
+        Only the main thread can handle signals.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+        unchanged = (signal.SIG_IGN, None)  # None: set by something other than Python
+        replaced = [n for n, handler in before.items() if handler not in unchanged]
 
-    >>> duration(0.2), duration(75), duration(7260)
-    ('1 s', '1 min 15 s', '2 h 1 min')
-    """
-    whole = max(1, math.ceil(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+        def ask(number: int, frame: Any) -> None:
+            self.stop = True
+            for n in replaced:
+                signal.signal(n, signal.default_int_handler)
+
+        try:
+            for n in replaced:
+                signal.signal(n, ask)
+            yield
+        finally:
+            for n in replaced:
+                signal.signal(n, before[n])

@@ -1,6 +1,6 @@
 """``rpcag repair``."""
 
-from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,19 +10,64 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from rpcag.commands import options as o
-from rpcag.commands.decompose import load_graph
-from rpcag.commands.far_values import far_value_named
-from rpcag.commands.output import console, mistakes, note, print_json
+from rpcag.commands.output import mistakes, report, shortened, summary
 from rpcag.commands.progress import GapBar
-from rpcag.files.table import Reading
 from rpcag.graphs.inputs import percent
 from rpcag.page.words import count
 from rpcag.stopping import go_on
 
 SHOWN = 12  # columns in the summary
 NAMED = 8  # columns in a list
+STREAM = Path("-")
 
 
+@dataclass(frozen=True)
+class RepairOptions:
+    """What to change, and what to write besides the table."""
+
+    only_gaps: bool = o.option("Fill gaps. Replace no values.", default=False)
+    only_errors: bool = o.option("Replace wrong values. Fill no gaps.", default=False)
+    cells: Path | None = o.option(
+        "List of the changed cells. Default: REPAIRED with the suffix .cells.csv. Not "
+        "written by default if the table goes to standard output.",
+        "FILE",
+    )
+    report: Path | None = o.option("Also write an HTML report.", "PAGE")
+    alpha: float = o.model_option(
+        "False discovery rate: the largest share of replaced values that may have been "
+        "correct.",
+        "NUMBER",
+        default=0.02,
+    )
+    graph: str = o.model_option(
+        "Graph between rows: robust, knn, complete, chain, or a FILE with an adjacency "
+        "matrix or a list of edges. auto: chain if there are timestamps, else robust.",
+        "KIND|FILE",
+        default="auto",
+    )
+
+
+@dataclass(frozen=True)
+class SheetOptions(o.TextOptions):
+    """How to read a table whose other columns are kept."""
+
+    time: str | None = o.reading_option(
+        "Column of timestamps: ISO 8601 or numbers. Default: the first column of ISO "
+        "timestamps or increasing Unix times.",
+        "COLUMN",
+    )
+    no_time: bool = o.reading_option("Do not look for timestamps.", default=False)
+    keep: list[str] | None = o.reading_option(
+        "Column to leave unchanged, such as an identifier. Can be repeated.",
+        "COLUMN",
+        *("--keep", "--drop"),
+    )
+    sheet: str | None = o.reading_option(
+        "Sheet of an Excel workbook. Default: the first.", "NAME"
+    )
+
+
+@o.takes_groups
 def repair(
     table: Annotated[
         Path,
@@ -35,86 +80,16 @@ def repair(
     output: Annotated[
         Path,
         typer.Option(
-            "--output",
-            "-o",
+            *("--output", "-o"),
             metavar="REPAIRED",
-            help="The repaired table, in the same format; - for standard output.",
+            help="Repaired table, in the same format; - for standard output.",
         ),
     ],
-    only_gaps: Annotated[
-        bool, typer.Option("--only-gaps", help="Fill gaps; replace no values.")
-    ] = False,
-    only_errors: Annotated[
-        bool, typer.Option("--only-errors", help="Replace wrong values; fill no gaps.")
-    ] = False,
-    cells: Annotated[
-        Path | None,
-        typer.Option(
-            "--cells",
-            metavar="FILE",
-            help="List of the changed cells. Default: REPAIRED with the suffix "
-            ".cells.csv; none if the table goes to standard output.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="PAGE", help="Also write an HTML report."),
-    ] = None,
-    alpha: Annotated[
-        float,
-        typer.Option(
-            "--alpha",
-            metavar="NUMBER",
-            help="False discovery rate: share of the replaced values that may have "
-            "been correct.",
-            rich_help_panel=o.MODEL,
-        ),
-    ] = 0.02,
-    graph: Annotated[
-        str,
-        typer.Option(
-            "--graph",
-            metavar="auto|robust|knn|complete|chain|FILE",
-            help="Graph between rows. auto: chain if there are timestamps, else "
-            "robust. FILE is an adjacency matrix or a list of edges.",
-            rich_help_panel=o.MODEL,
-        ),
-    ] = "auto",
-    time: Annotated[
-        str | None,
-        o.reading_option(
-            "--time",
-            metavar="COLUMN",
-            help="Column of timestamps: ISO 8601 or numbers. Default: the first column "
-            "of ISO timestamps or of Unix times that only rise.",
-        ),
-    ] = None,
-    no_time: Annotated[
-        bool, o.reading_option("--no-time", help="Do not look for timestamps.")
-    ] = False,
-    keep: Annotated[
-        list[str] | None,
-        o.reading_option(
-            "--keep",
-            "--drop",
-            metavar="COLUMN",
-            help="Column to leave alone, such as an identifier. Can be repeated.",
-        ),
-    ] = None,
-    missing: o.Missing = None,
-    sheet: Annotated[
-        str | None,
-        o.reading_option(
-            "--sheet",
-            metavar="NAME",
-            help="Sheet of an Excel workbook. Default: the first.",
-        ),
-    ] = None,
-    delimiter: o.Delimiter = None,
-    decimal: o.Decimal = None,
-    header: o.Header = None,
+    *,
+    options: RepairOptions,
+    reading: SheetOptions,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Replace files that exist.")
+        bool, typer.Option("--force", "-f", help="Replace existing files.")
     ] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -122,12 +97,12 @@ def repair(
     """Fill the gaps of a table and replace its wrong values.
 
     The repaired file keeps its format, header, column order, text, timestamps and
-    number format, and unchanged cells are equal to the byte. REPAIRED.cells.csv lists
+    number format. Unchanged cells stay the same to the byte. REPAIRED.cells.csv lists
     every changed cell with a 90 % interval.
 
-    Text, booleans, timestamps, formulas and constant columns are left alone. So are
-    indexes and identifiers: whole numbers without gaps that rise from row to row.
-    Timestamps order the rows, so that neighbors in time help to predict each row.
+    Columns of text, booleans, timestamps or formulas and constant columns stay
+    unchanged. So do identifiers: whole numbers without gaps that increase from row to
+    row. If there are timestamps, rows close in time help to predict each other.
 
     Examples:
     rpcag repair sensors.csv -o repaired.csv
@@ -138,74 +113,57 @@ def repair(
     from rpcag.files import sheets
 
     with mistakes():
-        _check_options(only_gaps, only_errors, alpha, time, no_time, json, output)
-        targets = _targets(table, output, cells, report, force)
-        reading = Reading(
-            keep=tuple(keep or ()),
-            missing=tuple(missing or ()),
-            delimiter=delimiter,
-            decimal=decimal,
-            header=header,
-        )
-        wanted: str | Literal[False] | None = False if no_time else time
-        # Certificates stop the solves; the gap to reach is that of the models.
-        with GapBar("repair", 1e-3, 1000, quiet=quiet) as bar:
-            bar.describe(f"reading {table}")
-            found = sheets.read_sheet(table, reading, time=wanted, sheet=sheet)
+        _check_options(options, reading)
+        if json and output == STREAM:
+            raise ValueError("--json and -o - both write to standard output; give one")
+        targets = _targets(table, output, options, force)
+        time: str | Literal[False] | None = False if reading.no_time else reading.time
+        with GapBar("repair", quiet=quiet) as bar:
+            bar.count("reading")
+            found = sheets.read_sheet(
+                table, reading.reading(), time=time, sheet=reading.sheet
+            )
             sheets.check_delimiter(table, output, found)
-            repaired = _repaired(found, bar, only_gaps, only_errors, alpha, graph)
-            bar.describe("writing")
+            repaired = _repaired(found, bar, options)
+            bar.count("writing")
             edits = found.edits(repaired.values, repaired.filled | repaired.replaced)
-            go_on()
             _write(found, edits, repaired, targets)
         facts = _facts(found, repaired, targets)
-    if json:
-        print_json(facts)
-    elif not quiet:
-        is_stream = output == sheets.STREAM
-        for message in [*found.notes, *_warnings(found, repaired)]:
-            note(message)
-        for shown in _summary(facts, found, repaired, table):
-            console(stderr=is_stream).print(shown)
+    report(
+        facts,
+        *_summary(facts, table),
+        notes=[*found.notes, *_warnings(facts)],
+        quiet=quiet,
+        json=json,
+        stderr=output == STREAM,
+    )
 
 
-def _check_options(
-    only_gaps: bool,
-    only_errors: bool,
-    alpha: float,
-    time: str | None,
-    no_time: bool,
-    json: bool,
-    output: Path,
-) -> None:
-    if only_gaps and only_errors:
+def _check_options(options: RepairOptions, reading: SheetOptions) -> None:
+    if options.only_gaps and options.only_errors:
         raise ValueError("--only-gaps and --only-errors exclude each other; give one")
-    if time is not None and no_time:
+    if reading.time is not None and reading.no_time:
         raise ValueError("--time and --no-time exclude each other; give one")
-    if not 0 < alpha < 1:
-        raise ValueError(f"--alpha must lie between 0 and 1, got {alpha:g}")
-    if json and str(output) == "-":
-        raise ValueError("--json and -o - both write to standard output; give one")
+    if not 0 < options.alpha < 1:
+        raise ValueError(f"--alpha must lie between 0 and 1, got {options.alpha:g}")
 
 
 def _targets(
-    table: Path, output: Path, cells: Path | None, report: Path | None, force: bool
+    table: Path, output: Path, options: RepairOptions, force: bool
 ) -> dict[str, Path]:
     """The files to write by what they are; all of them can be written."""
     from rpcag.files import sheets
 
     sheets.check_format(table, output)
-    targets = {"output": output}
-    if cells is None and output != sheets.STREAM:
+    cells, page = options.cells, options.report
+    if cells is None and output != STREAM:
         cells = sheets.cells_path(output)
-    if cells is not None:
-        if cells.suffix.lower() != ".csv":
-            raise ValueError(f"--cells must be a .csv file, got {cells}")
-        targets["cells"] = cells
-    if report is not None:
-        if report.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"--report must be an .html file, got {report}")
-        targets["report"] = report
+    if cells is not None and cells.suffix.lower() != ".csv":
+        raise ValueError(f"--cells must be a .csv file, got {cells}")
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--report must be an .html file, got {page}")
+    given = {"output": output, "cells": cells, "report": page}
+    targets = {what: path for what, path in given.items() if path is not None}
     if len({path.absolute() for path in targets.values()}) < len(targets):
         raise ValueError("--output, --cells and --report must be different files")
     words = {"output": "repaired table", "cells": "list of cells", "report": "report"}
@@ -214,85 +172,53 @@ def _targets(
     return targets
 
 
-def _repaired(
-    found: Any,
-    bar: GapBar,
-    only_gaps: bool,
-    only_errors: bool,
-    alpha: float,
-    graph: str,
-) -> Any:
+def _repaired(found: Any, bar: GapBar, options: RepairOptions) -> Any:
+    from rpcag.commands.fitting import far_value_named, load_graph
     from rpcag.tables.repair import repair_matrix
 
-    def callback(step: Any) -> bool:
-        go_on()
-        return bar(step)
-
-    chosen: Any = graph
+    graph: Any = options.graph
     if graph != "auto":
         names = found.labels or [str(i) for i in range(len(found.X))]
-        chosen = load_graph(graph, names)
+        graph = load_graph(graph, names)
     with far_value_named(found.name, found.X, found.samples, found.features):
         return repair_matrix(
             found.X,
-            gaps=not only_errors,
-            errors=not only_gaps,
-            alpha=alpha,
-            graph=chosen,
+            gaps=not options.only_errors,
+            errors=not options.only_gaps,
+            alpha=options.alpha,
+            graph=graph,
             times=found.times,
             integers=found.integers,
-            callback=callback,
+            callback=bar,
         )
 
 
 def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> None:
-    """All files or none."""
+    """Write all files, or none."""
     from rpcag.atomic import write_together
     from rpcag.files import sheets
 
-    is_stream = targets["output"] == sheets.STREAM
-    files = {k: p for k, p in targets.items() if not (is_stream and k == "output")}
-    with ExitStack() as stack:
-        parts = stack.enter_context(write_together(files.values()))
-        named = dict(zip(files, parts, strict=True))
-        if "output" in named:
-            with sheets.opened(named["output"], targets["output"]) as file:
-                found.write(file, edits)
-        if "cells" in named:
-            sheets.write_cells(named["cells"], found, edits, repaired)
-        if "report" in named:
-            from rpcag.page.repair import (  # type: ignore[import-not-found, unused-ignore]
-                write_report,
-            )
+    files = {what: path for what, path in targets.items() if path != STREAM}
+    with write_together(files.values()) as parts:
+        for what, part in zip(files, parts, strict=True):
+            if what == "output":
+                with sheets.opened(part, files[what]) as file:
+                    found.write(file, edits)
+            elif what == "cells":
+                sheets.write_cells(part, found, edits, repaired)
+            else:
+                from rpcag.page.repair import write_report
 
-            write_report(named["report"], found, repaired)
+                write_report(part, found, repaired)
         go_on()
-        if is_stream:
+        if "output" not in files:
             sheets.write_stream(found, edits)
-
-
-def _weak(repaired: Any) -> np.ndarray:
-    """Columns that are predicted no better than by their median."""
-    return ~repaired.dead & ~(np.nan_to_num(repaired.explained, nan=0.0) > 0)
-
-
-def _warnings(found: Any, repaired: Any) -> list[str]:
-    weak = [found.features[j] for j in np.flatnonzero(_weak(repaired))]
-    if not weak:
-        return []
-    which = f"column {weak[0]!r} is" if len(weak) == 1 else f"{len(weak)} columns are"
-    such = "" if len(weak) == 1 else f", such as {weak[0]!r}"
-    return [
-        f"{which} predicted no better than by the median{such}; gaps there get the "
-        "median"
-    ]
 
 
 def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any]:
     def number(x: float) -> float | None:
         return float(x) if np.isfinite(x) else None
 
-    weak = _weak(repaired)
     columns = [
         {
             "name": name,
@@ -303,7 +229,9 @@ def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any
             "replaced": int(repaired.replaced[:, j].sum()),
             "fill_values": repaired.fill_values[j].tolist(),
             "constant_or_empty": bool(repaired.dead[j]),
-            "no_better_than_median": bool(weak[j]),
+            "no_better_than_median": bool(
+                not repaired.dead[j] and not repaired.explained[j] > 0
+            ),
         }
         for j, name in enumerate(found.features)
     ]
@@ -322,76 +250,91 @@ def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any
     }
 
 
-def _summary(
-    facts: dict[str, Any], found: Any, repaired: Any, table: Path
-) -> list[RichTable]:
-    name = "standard input" if str(table) == "-" else str(table)
-    shown = RichTable(show_header=False, title=escape(f"Repair of {name}"))
-    shown.add_column(style="dim")
-    shown.add_column()
-    live = ~repaired.dead
+def _where(facts: dict[str, Any], fact: str) -> list[str]:
+    """The names of the columns for which a fact holds."""
+    return [column["name"] for column in facts["features"] if column[fact]]
+
+
+def _warnings(facts: dict[str, Any]) -> list[str]:
+    weak = _where(facts, "no_better_than_median")
+    if not weak:
+        return []
+    which = f"column {weak[0]!r} is" if len(weak) == 1 else f"{len(weak)} columns are"
+    such = "" if len(weak) == 1 else f", such as {weak[0]!r}"
+    return [
+        f"{which} predicted no better than by the median{such}; gaps there get the "
+        "median"
+    ]
+
+
+def _summary(facts: dict[str, Any], table: Path) -> list[RichTable]:
+    columns = facts["features"]
+    numbers = facts["rows"] * len(columns)
     rows = {
         "rows x columns": f"{facts['rows']:,} x {facts['columns']:,}, of which "
-        f"{count(len(found.features), 'column')} of numbers",
-        "gaps filled": _share(facts["filled"], found.X.size),
-        "values replaced": _share(facts["replaced"], found.X.size),
+        f"{count(len(columns), 'column')} of numbers",
+        "gaps filled": _share(facts["filled"], numbers),
+        "values replaced": _share(facts["replaced"], numbers),
     }
-    marks = [
-        f"{value:g} in {name!r}"
-        for name, values in zip(found.features, repaired.fill_values, strict=True)
-        for value in values
-    ]
+    marks = [f"{x:g} in {c['name']!r}" for c in columns for x in c["fill_values"]]
     if marks:
-        rows["of these fill values"] = _named(marks)
+        rows["of these fill values"] = shortened(marks, NAMED)
     if facts["time"] is not None:
         rows["order of rows"] = f"timestamps in {facts['time']!r}"
     others: dict[str, list[str]] = {}
-    for column, role in found.roles.items():
-        if role not in ("number", "time"):
+    for column, role in facts["left_alone"].items():
+        if role != "time":
             others.setdefault(role, []).append(column)
-    for role, columns in others.items():
-        rows[f"left alone ({role})" if role != "kept" else "kept"] = _named(columns)
-    dead = [found.features[j] for j in np.flatnonzero(repaired.dead)]
+    for role, names in others.items():
+        key = "kept" if role == "kept" else f"left alone ({role})"
+        rows[key] = shortened(names, NAMED)
+    dead = _where(facts, "constant_or_empty")
     if dead:
-        rows["constant or empty"] = f"{_named(dead)}: left alone"
-    weak = [found.features[j] for j in np.flatnonzero(_weak(repaired))]
+        rows["constant or empty"] = f"{shortened(dead, NAMED)}: left alone"
+    weak = _where(facts, "no_better_than_median")
     if weak:
-        rows["no better than median"] = _named(weak)
-    for what in ("output", "cells", "report"):
-        if what in facts and facts[what] != "-":
-            rows[{"output": "written to"}.get(what, what)] = facts[what]
-    for key, value in rows.items():
-        shown.add_row(key, escape(value))
-    return [shown, _columns(found, repaired)] if live.any() else [shown]
+        rows["no better than median"] = shortened(weak, NAMED)
+    for what, words in (
+        ("output", "written to"),
+        ("cells", "cells"),
+        ("report", "report"),
+    ):
+        if facts.get(what, "-") != "-":
+            rows[words] = facts[what]
+    name = "standard input" if table == STREAM else str(table)
+    shown = [summary(f"Repair of {name}", rows)]
+    live = [column for column in columns if not column["constant_or_empty"]]
+    return [*shown, _predictions(live)] if live else shown
 
 
-def _columns(found: Any, repaired: Any) -> RichTable:
+def _predictions(columns: list[dict[str, Any]]) -> RichTable:
     """The columns that are predicted worst first."""
     table = RichTable(title="Prediction of hidden cells, worst columns first")
     table.add_column("column")
     heads = ("explained", "error", "error of median", "filled", "replaced")
     for head in heads:
         table.add_column(head, justify="right")
-    live = np.flatnonzero(~repaired.dead)
-    order = live[np.argsort(repaired.explained[live], kind="stable")]
-    for j in order[:SHOWN]:
+
+    def explained(column: dict[str, Any]) -> float:
+        return np.inf if column["explained"] is None else column["explained"]
+
+    for c in sorted(columns, key=explained)[:SHOWN]:
         table.add_row(
-            escape(found.features[j]),
-            f"{100 * repaired.explained[j]:.0f} %",
-            f"{repaired.error[j]:.3g}",
-            f"{repaired.median_error[j]:.3g}",
-            f"{int(repaired.filled[:, j].sum()):,}",
-            f"{int(repaired.replaced[:, j].sum()):,}",
+            escape(c["name"]),
+            _shown(c["explained"], "{:.0%}"),
+            _shown(c["error"], "{:.3g}"),
+            _shown(c["median_error"], "{:.3g}"),
+            f"{c['filled']:,}",
+            f"{c['replaced']:,}",
         )
-    if len(order) > SHOWN:
-        table.add_row(f"... and {len(order) - SHOWN} more", *[""] * len(heads))
+    if len(columns) > SHOWN:
+        table.add_row(f"... and {len(columns) - SHOWN} more", *[""] * len(heads))
     return table
+
+
+def _shown(x: float | None, form: str) -> str:
+    return "-" if x is None else form.format(x).replace("%", " %")
 
 
 def _share(part: int, whole: int) -> str:
     return f"{part:,} ({percent(part / whole)} of the numbers)" if part else "none"
-
-
-def _named(names: list[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
