@@ -2,7 +2,6 @@
 
 import math
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,12 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from rpcag.graphs.inputs import as_numbers, explained, is_dask, refuse_masked
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
-from rpcag.models.callers import user_stacklevel
+from rpcag.models.callers import warn_not_converged
 from rpcag.models.checks import check_components
 from rpcag.models.graph import ModelGraph, check_edges
 from rpcag.models.progress import Monitor
@@ -109,7 +107,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         graphs = self._graphs if several else [getattr(self, "_graph", None)]
         given = adjacency if several else [adjacency]
         edges = [
-            graph.builder.connect(X) if A is None and _is_by_order(graph) else A
+            graph.builder.connect(X) if A is None and graph and graph.by_order else A
             for graph, A in zip(graphs, given, strict=True)
         ]
         fitted = [getattr(graph, "adjacency", None) for graph in graphs]
@@ -283,18 +281,11 @@ class FactorModel(MatrixModel):
         self.n_components_ = Q.shape[1]
 
     def _warn_max_iter(self, change: float, what: str) -> None:
-        warnings.warn(
+        warn_not_converged(
             f"{type(self).__name__} stopped after {self.n_iter_} iterations with "
             f"{what} of {change:.1e} (tol {float(self.tol):.1e}). Increase max_iter or "
-            "tol.",
-            ConvergenceWarning,
-            stacklevel=user_stacklevel(),
+            "tol."
         )
-
-
-def _is_by_order(graph) -> bool:
-    """Whether the edges of new rows depend on all of them."""
-    return getattr(getattr(graph, "builder", None), "by_order", False)
 
 
 def row_names(X):

@@ -9,10 +9,10 @@ from rpcag.graphs.inputs import random_generator
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import check_number, check_observed
 from rpcag.models.data_loss import check_sample_weight
-from rpcag.models.graph import as_builder
 from rpcag.models.grid import Trial, search
 from rpcag.models.progress import Monitor, tell
-from rpcag.models.rpca import RPCAG, check_options, resolve_gamma, resolve_lam
+from rpcag.models.rpcag import RPCAG
+from rpcag.models.rules import resolve_gamma, resolve_lam
 from rpcag.models.trials import Trials
 
 # The default grid, relative to the weights of the theory and for clustering.
@@ -36,7 +36,7 @@ class RPCAGCV(RPCAG):
 
     Parameters
     ----------
-    n_components : int, optional
+    n_components
         As in `RPCAG`.
     lams : "auto", "theory" or sequence of float, default="auto"
         Candidates for lam. "auto" is 1, 2, 4 and 8 times the weight of the theory;
@@ -135,6 +135,7 @@ class RPCAGCV(RPCAG):
         self.callback = callback
 
     # Options of `RPCAG`, not of this class.
+    lam = gamma = "auto"
     loss = "entries"
     noise = None
     feature_graph = None
@@ -156,9 +157,8 @@ class RPCAGCV(RPCAG):
             As in `RPCAG`, for the last fit.
         """
         X = self._validate(X, reset=True)
-        check_options(self)
+        self._check_options()
         check_observed(X)
-        self._check_search()
         weight = check_sample_weight(sample_weight, len(X))
         X = self._learn_scale(X)
         unit = resolve_lam("theory", X)
@@ -178,20 +178,14 @@ class RPCAGCV(RPCAG):
             score = self.cv_results_["mean_test_score"][self.best_index_]
             self.best_score_ = float(score)
             self.n_splits_ = self.n_splits
-            lam, gamma = self._parameters(X)
-            builder = as_builder(self.graph)
-            if gamma == 0 and builder is not None and not builder.by_order:
-                self._forget_choice()
-                self._state_loss(X, weight)
-                self._fit_without_graph(X, lam, save=True)
-            else:
-                self._fit(X, weight)
+            self._fit(X, weight)
         return self
 
-    def _parameters(self, X):
+    def _parameters(self, X, loss):
         return self.best_params_["lam"], self.best_params_["gamma"]
 
-    def _check_search(self) -> None:
+    def _check_options(self) -> None:
+        super()._check_options()
         check_number(self, "n_splits", Integral, at_least=1)
         check_number(self, "holdout", Real, at_least=0)
         if not 0 < self.holdout < 1:
@@ -252,12 +246,8 @@ class RPCAGCV(RPCAG):
 
     def _search(self, X, hidden, cells) -> list[list[Trial | None]]:
         """Trials of all cells; lam and gamma are relative to the rules in `Trials`."""
-        graph, builder = None, self._builder(X)
-        if builder is None or builder.by_order:
-            graph = self._model_graph(X, Monitor.of(self, "graph"))
-        build = self._trial_graph(X, graph)["build"]
-        if graph is not None:  # of all rows
-            build = lambda Y, L: self._shifted(graph.adjacency, Y)  # noqa: E731
+        self._graph_without_values(X, Monitor.of(self, "graph"))
+        build = self.trial_graph()
         units = resolve_lam("theory", X), resolve_gamma("clustering", X)
         splits = []
         for places in hidden:

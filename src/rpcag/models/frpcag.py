@@ -1,8 +1,6 @@
 """Fast Robust PCA on graphs: two graphs instead of a nuclear norm."""
 
-import math
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,12 @@ from rpcag.linalg.typical import too_far_apart, typical_size
 from rpcag.models.base import largest_entry, power_of_two
 from rpcag.models.checks import (
     check_auto_or_number,
-    check_callback,
-    check_iterations,
-    check_number,
     check_observed,
-    check_scale,
 )
 from rpcag.models.decomposition import DecompositionModel
-from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import spread_of
-from rpcag.models.progress import Monitor, tell
+from rpcag.models.progress import Monitor, Stage
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.solvers.fista import Centered, fista, fista_rows
@@ -51,9 +44,8 @@ class FRPCAG(DecompositionModel):
 
     Parameters
     ----------
-    n_components : int, optional
-        Maximum number of components of the embedding. By default the numerical rank of
-        L. L itself is not cut.
+    n_components
+        As in `RPCA`.
     gamma, gamma_features : float, "auto" or "unit", default="auto"
         Weights of the smoothness. "auto" hides some of the entries and chooses the
         weights that predict them best. "unit" is one over the typical size of an entry
@@ -73,55 +65,30 @@ class FRPCAG(DecompositionModel):
         Constant features are only centered. Graphs are built from the scaled data.
         If `scale` is None and a weight is "auto", features are centered by their
         medians. Otherwise the graphs would smooth the offsets of features, too.
-    tol : float, default=1e-3
-        Certified relative duality gap at which to stop.
+    tol, verbose
+        As in `RPCA`.
     max_iter : int, default=2000
         Maximum number of iterations.
-    verbose : int, default=0
-        Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit. For robust graphs, see `RPCAG`.
 
     Attributes
     ----------
-    low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
-        L and S; X = L + S where X is observed, and S is 0 where it is missing.
-    center_, scale_ : ndarray of shape (n_features,) or None
-        Center and scale of every feature, None if there are none. The objective, its
-        bound, the graph, `embedding_` and `components_` are those of
-        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Left singular vectors of L times its singular values.
-    components_ : ndarray of shape (n_components, n_features)
-        Right singular vectors of L, as orthonormal rows.
-    singular_values_ : ndarray of shape (n_components,)
-    n_components_ : int
-    rank_ : int
-        Numerical rank of L.
+    gamma_, gamma_features_ : float
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features)
-    gamma_, gamma_features_ : float
+    low_rank_, center_, embedding_, components_, singular_values_, n_components_, rank_
+        As in `RPCA`.
     weights_ : GammaChoice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
-    explained_ : float or None
-        If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, 1 for all and 0 for no more than the median or mean of the feature.
-    objective_, lower_bound_, gap_ : float
-        Objective at L, a certified lower bound of the optimum, and their relative
-        difference.
-    n_iter_ : int
-    status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        After "numerical_error" there is no certificate, because rounding errors put a
-        lower bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
+    explained_, objective_, n_iter_, status_, n_features_in_, feature_names_in_
+        As in `RPCA`.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual`` (relative change of L), ``dual_residual`` (excess of the
         gradient).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -178,13 +145,7 @@ class FRPCAG(DecompositionModel):
         y : ignored
         """
         X = self._validate(X, reset=True)
-        if self.n_components is not None:
-            check_number(self, "n_components", Integral, at_least=1)
-        check_auto_or_number(self, "gamma", "unit")
-        check_auto_or_number(self, "gamma_features", "unit")
-        check_scale(self)
-        check_iterations(self)
-        check_callback(self)
+        self._check_options()
         check_observed(X)
         X = self._learn_scale(X)
         with np.errstate(**QUIET):
@@ -219,8 +180,15 @@ class FRPCAG(DecompositionModel):
         self.gamma_, self.gamma_features_ = gammas
         self._unit = unit
         self._warn(result)
-        self._name(X, result)
+        with np.errstate(invalid="ignore"):
+            S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
+        self._name_parts(result, S, self._factors(X, result))
         return self
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        check_auto_or_number(self, "gamma", "unit")
+        check_auto_or_number(self, "gamma_features", "unit")
 
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
         """Automatic weights are for centered features: X + 1 m^T gets L + 1 m^T.
@@ -242,17 +210,10 @@ class FRPCAG(DecompositionModel):
             rules[gamma] if isinstance(gamma, str) else float(gamma)
             for gamma in (self.gamma, self.gamma_features)
         )
-        self.weights_, self.explained_ = None, None
+        self._forget_choice()
         if first is not None and second is not None:
             return [first, second]
-        monitor = Monitor.of(self, "weights")
-        stopped = False
-
-        def watch(progress):
-            nonlocal stopped
-            stopped = stopped or bool(monitor.callback and monitor.callback(progress))
-            return stopped
-
+        stage = Stage(Monitor.of(self, "weights"))
         rows = graph.some(X.shape)
         columns = features.some((X.shape[1], len(rows)))
         part = np.ascontiguousarray(X[np.ix_(rows, columns)])
@@ -265,23 +226,20 @@ class FRPCAG(DecompositionModel):
             def solve(gammas):
                 _check_stiffness(gammas, parts, unit, typical, largest)
                 return self._solve(
-                    Y, parts, gammas, unit, tol=GAP, max_iter=MAX_ITER, watch=watch
+                    Y,
+                    parts,
+                    gammas,
+                    unit,
+                    tol=GAP,
+                    max_iter=MAX_ITER,
+                    watch=stage.watch,
                 ).x
 
             return solve
 
         choice = choose_gammas(part, typical, (first, second), prepare)
-        self.weights_ = choice
-        # NaN where nothing could be hidden.
-        self.explained_ = None if math.isnan(choice.explained) else choice.explained
         weights = f"gammas {choice.gamma:.3g} and {choice.gamma_features:.3g}"
-        tell(
-            self.verbose,
-            f"{monitor.title}: {weights}; best of {len(choice.trials['error'])} pairs, "
-            f"predicts {choice.explained:.0%} of the spread of {choice.n_hidden} "
-            "hidden entries",
-        )
-        warn_if_poor(self, X, choice)
+        self._name_choice(X, choice, weights)
         return [choice.gamma, choice.gamma_features]
 
     def _solve(self, X, graphs, gammas, unit, *, tol, max_iter, watch):

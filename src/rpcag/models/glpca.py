@@ -196,17 +196,15 @@ class RGLPCA(GLPCA):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of components, at most min(n_samples, n_features).
+    n_components
+        As in `GLPCA`.
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given. gamma is that of `GLPCA`
         divided by twice the median norm of a row of X: squares of that size weigh as
         much as norms.
     gamma : float, optional
         Weight of the smoothness, in the unit of X, instead of `beta`.
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
-    laplacian, drop_constant
+    graph, laplacian, drop_constant
         As in `GLPCA`.
     tol : float, default=1e-4
         Larger one of the relative primal and dual residuals at which to stop. The

@@ -31,14 +31,12 @@ class MMF(FactorModel):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of components, at most min(n_samples, n_features).
+    n_components
+        As in `GLPCA`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is PCA (of centered data).
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
-    laplacian : {"normalized", "combinatorial"}, default="normalized"
-        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
+    graph, laplacian
+        As in `GLPCA`.
 
     Attributes
     ----------
@@ -46,17 +44,11 @@ class MMF(FactorModel):
         Q.
     components_ : ndarray of shape (n_components, n_features)
         U^T, with orthonormal rows.
-    low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed on access.
-    n_components_ : int
     gamma_ : float
-    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-    objective_ : float
-    n_iter_ : int
-        1: closed form.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    low_rank_, n_components_, adjacency_, objective_, n_iter_, n_features_in_
+        As in `GLPCA`.
+    feature_names_in_
+        As in `GLPCA`.
 
     References
     ----------
@@ -135,8 +127,8 @@ class MMMF(MMF):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of components, at most min(n_samples, n_features).
+    n_components
+        As in `MMF`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit.
     weight_penalty : float or "auto", default="auto"
@@ -146,8 +138,8 @@ class MMMF(MMF):
     graphs : "auto" or list, default="auto"
         Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
         neighbors, heat kernel, and with 10 by correlation.
-    laplacian : {"normalized", "combinatorial"}, default="normalized"
-        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
+    laplacian
+        As in `MMF`.
     tol : float, default=1e-5
         Relative decrease of the objective per iteration at which to stop.
     max_iter : int, default=1000
@@ -155,24 +147,17 @@ class MMMF(MMF):
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Q.
-    components_ : ndarray of shape (n_components, n_features)
-        U^T, with orthonormal rows.
-    low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed on access.
     graph_weights_ : ndarray of shape (n_graphs,)
         alpha.
-    n_components_ : int
     gamma_, weight_penalty_ : float
     laplacians_ : list of csr_array or ndarray
-    objective_ : float
     history_ : dict of ndarray
         ``objective`` after every alternation.
     n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    embedding_, components_, low_rank_, n_components_, objective_, n_features_in_
+        As in `MMF`.
+    feature_names_in_
+        As in `MMF`.
 
     References
     ----------
@@ -322,7 +307,7 @@ class MHMF(MMMF):
 
     Attributes
     ----------
-    **all**
+    **others**
         As in `MMMF`.
 
     References

@@ -23,8 +23,8 @@ class NCuts(Embedding):
     ----------
     n_components : int, default=2
         Number of components, at most n_samples.
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
+    graph
+        As in `GLPCA`.
     drop_first : bool, default=False
         Leave out the first vector. It has the square roots of the degrees, so it is the
         same for every graph with these degrees.
@@ -35,13 +35,10 @@ class NCuts(Embedding):
         Q.
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of Phi, ascending. There are as many zeros as connected components.
-    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-    objective_ : float
     n_iter_ : int
         1: solved as an eigenproblem.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    adjacency_, objective_, n_features_in_, feature_names_in_
+        As in `GLPCA`.
 
     References
     ----------
@@ -164,8 +161,8 @@ class LaplacianEigenmaps(NCuts):
     ----------
     n_components : int, default=2
         Number of components, at most the number of samples with neighbors, minus one.
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
+    graph
+        As in `NCuts`.
     drop_first : bool, default=True
         Leave out the first vector, which is constant.
 
