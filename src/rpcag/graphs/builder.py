@@ -22,7 +22,17 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive number, got {shown(value)}")
 
 
-class GraphBuilder(BaseEstimator):
+class Estimator(BaseEstimator):
+    """An estimator whose parameters are the fields of a dataclass."""
+
+    def __dask_tokenize__(self):
+        # Dask would take estimators with equal fields for equal, whatever the data.
+        from dask.base import normalize_token
+
+        return normalize_token((type(self), vars(self)))
+
+
+class GraphBuilder(Estimator):
     """Build a graph between rows, and connect new rows to it.
 
     Builders are scikit-learn estimators, so that their options can be searched

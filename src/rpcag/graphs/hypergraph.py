@@ -1,13 +1,14 @@
 """Hypergraphs: edges that join any number of samples."""
 
-from typing import NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import put_together
+from rpcag.graphs.builder import Estimator, put_together
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
@@ -23,7 +24,8 @@ class NewVertices(NamedTuple):
     doubles: np.ndarray  # index of the equal row in the hypergraph, or -1
 
 
-class KNNHypergraph(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class KNNHypergraph(Estimator):
     """Hypergraph with one edge per sample, which joins it and its nearest neighbors.
 
     Called with X, it returns the incidence matrix H, with H[i, e] = 1 if sample i
@@ -49,13 +51,11 @@ class KNNHypergraph(BaseEstimator):
            [0., 0., 1.]])
     """
 
-    def __init__(
-        self, n_neighbors=10, *, image_shape=None, approximate=False, random_state=0
-    ):
-        self.n_neighbors = n_neighbors
-        self.image_shape = image_shape
-        self.approximate = approximate
-        self.random_state = random_state
+    n_neighbors: int = 10
+    _: KW_ONLY
+    image_shape: tuple[int, int] | None = None
+    approximate: bool = False
+    random_state: Any = 0
 
     def __call__(self, X, mask=None):
         """Incidence of the hypergraph of the rows of X.

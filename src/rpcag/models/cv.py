@@ -9,7 +9,7 @@ from rpcag.graphs.inputs import random_generator
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.checks import check_number, check_observed
 from rpcag.models.data_loss import check_sample_weight
-from rpcag.models.grid import Trial, search
+from rpcag.models.grid import search
 from rpcag.models.progress import Monitor, tell
 from rpcag.models.rpcag import RPCAG
 from rpcag.models.rules import resolve_gamma, resolve_lam
@@ -134,17 +134,6 @@ class RPCAGCV(RPCAG):
         self.verbose = verbose
         self.callback = callback
 
-    # Options of `RPCAG`, not of this class.
-    lam = gamma = "auto"
-    loss = "entries"
-    noise = None
-    feature_graph = None
-    gamma_features = "auto"
-    image_shape = None
-    warm_start = False
-    checkpoint = None
-    checkpoint_seconds = 60.0
-
     def fit(self, X, y=None, *, sample_weight=None):
         """Choose the weights on X, then decompose X with them.
 
@@ -161,22 +150,20 @@ class RPCAGCV(RPCAG):
         check_observed(X)
         weight = check_sample_weight(sample_weight, len(X))
         X = self._learn_scale(X)
-        unit = resolve_lam("theory", X)
-        lams = self._candidates("lams", "theory", unit, LAMS)
+        units = resolve_lam("theory", X), resolve_gamma("clustering", X)
+        lams = self._candidates("lams", "theory", units[0], LAMS)
         if 0 in lams:
             raise ValueError("lams must be positive, got 0")
-        unit = resolve_gamma("clustering", X)
-        gammas = self._candidates("gammas", "clustering", unit, GAMMAS)
+        gammas = self._candidates("gammas", "clustering", units[1], GAMMAS)
         cells = [(lam, gamma) for lam in lams for gamma in gammas]
         hidden = self._hidden(X)
         with one_blas_thread_each():
-            trials = self._search(X, hidden, cells)
-            self.cv_results_ = _results(cells, trials)
+            self.cv_results_ = _results(cells, *self._search(X, hidden, cells, units))
             share = len(hidden[0]) / np.count_nonzero(~np.isnan(X))
             self.best_index_ = _chosen(self.cv_results_, self.rule, share)
             self.best_params_ = self.cv_results_["params"][self.best_index_]
-            score = self.cv_results_["mean_test_score"][self.best_index_]
-            self.best_score_ = float(score)
+            scores = self.cv_results_["mean_test_score"]
+            self.best_score_ = float(scores[self.best_index_])
             self.n_splits_ = self.n_splits
             self._fit(X, weight)
         return self
@@ -244,44 +231,31 @@ class RPCAGCV(RPCAG):
             rng.choice(observed, n_hidden, replace=False) for _ in range(self.n_splits)
         ]
 
-    def _search(self, X, hidden, cells) -> list[list[Trial | None]]:
-        """Trials of all cells; lam and gamma are relative to the rules in `Trials`."""
+    def _search(self, X, hidden, cells, units) -> tuple[np.ndarray, np.ndarray]:
+        """Errors and ranks of all cells; `Trials` are in units of the rules."""
         self._graph_without_values(X, Monitor.of(self, "graph"))
-        build = self.trial_graph()
-        units = resolve_lam("theory", X), resolve_gamma("clustering", X)
         splits = []
         for places in hidden:
             mask = np.zeros(X.shape, bool)
             mask.flat[places] = True
-            splits.append(Trials(X, build, masks=[mask]))
+            splits.append(Trials(X, self.trial_graph(), masks=[mask]))
         stiffness = 1.0
         if any(gamma > 0 for _, gamma in cells):
             stiffness = splits[0].graph_stiffness()
         relative = [(a / units[0], b / units[1] * stiffness) for a, b in cells]
-        found = search(splits, relative, self.n_jobs)
-        name = type(self).__name__
-        for k, trials in enumerate(found):
-            tried = [trial.error for trial in trials if trial is not None]
+        errors, ranks = search(splits, relative, self.n_jobs)
+        for k, tried in enumerate(errors):
             tell(
                 self.verbose,
-                f"{name} split {k + 1}: {len(tried)} pairs, smallest error "
-                f"{min(tried):.4g}",
+                f"{type(self).__name__} split {k + 1}: {np.isfinite(tried).sum()} "
+                f"pairs, smallest error {np.nanmin(tried):.4g}",
             )
-        return found
+        return errors, ranks
 
 
-def _results(cells, trials: list[list[Trial | None]]) -> dict:
+def _results(cells, errors: np.ndarray, ranks: np.ndarray) -> dict:
     """`cv_results_` from the trials of every split."""
-
-    def column(name: str) -> np.ndarray:
-        return np.array(
-            [
-                [np.nan if trial is None else getattr(trial, name) for trial in split]
-                for split in trials
-            ]
-        )
-
-    scores = -column("error")
+    scores = -errors
     mean = scores.mean(axis=0)
     worst = np.where(np.isnan(mean), -np.inf, mean)
     lams, gammas = np.array(cells).T
@@ -293,7 +267,7 @@ def _results(cells, trials: list[list[Trial | None]]) -> dict:
         "mean_test_score": mean,
         "std_test_score": scores.std(axis=0),
         "rank_test_score": rankdata(-worst, method="min").astype(np.int32),
-        "mean_rank": np.nanmean(column("rank"), axis=0),
+        "mean_rank": np.nanmean(ranks, axis=0),
     }
 
 

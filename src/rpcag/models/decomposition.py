@@ -40,6 +40,8 @@ class DecompositionModel(MatrixModel):
     center_: np.ndarray | None = None
     scale_: np.ndarray | None = None
     _spread_of_features: Spread  # of the scaled X
+    _size: float  # of a typical entry of X
+    _spread: float  # typical distance of an entry from the median of its feature
 
     def inverse_transform(self, Z):
         """Rows of the low-rank matrix with the given embedding, in the unit of X.

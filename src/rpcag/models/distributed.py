@@ -71,6 +71,7 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
     if graph is not None:
         model.gamma_, model._graph = gamma, graph
         model.adjacency_, model.laplacian_ = graph.adjacency, graph.laplacian
+        model._build_features(X)  # there are none
     model._name_loss(loss)
     model._name_parts(result, S.persist(), factors)
 

@@ -1,6 +1,6 @@
 """Fast Robust PCA on graphs: two graphs instead of a nuclear norm."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from rpcag.models.checks import (
     check_observed,
 )
 from rpcag.models.decomposition import DecompositionModel
+from rpcag.models.feature_graph import build_feature_graph
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import spread_of
-from rpcag.models.progress import Monitor, Stage
+from rpcag.models.progress import Callback, Monitor, Stage
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.solvers.fista import Centered, fista, fista_rows
@@ -29,6 +30,7 @@ STIFFEST = 1e100
 QUIET: dict[str, Any] = {"over": "ignore", "invalid": "ignore"}
 
 
+@dataclass(eq=False, repr=False)
 class FRPCAG(DecompositionModel):
     """Fast Robust PCA on graphs: smooth between samples and features, plus sparse.
 
@@ -108,32 +110,18 @@ class FRPCAG(DecompositionModel):
 
     _about = About(convex=True, factors=False, solution="FISTA, certified gap")
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        gamma="auto",
-        gamma_features="auto",
-        graph="knn",
-        feature_graph="knn",
-        laplacian="normalized",
-        scale=None,
-        tol=1e-3,
-        max_iter=2000,
-        verbose=0,
-        callback=None,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.gamma_features = gamma_features
-        self.graph = graph
-        self.feature_graph = feature_graph
-        self.laplacian = laplacian
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
+    n_components: int | None = None
+    _: KW_ONLY
+    gamma: float | str = "auto"
+    gamma_features: float | str = "auto"
+    graph: Any = "knn"
+    feature_graph: Any = "knn"
+    laplacian: str = "normalized"
+    scale: str | None = None
+    tol: float = 1e-3
+    max_iter: int = 2000
+    verbose: int = 0
+    callback: Callback | None = None
 
     def fit(self, X, y=None):
         """Decompose X.
@@ -150,15 +138,8 @@ class FRPCAG(DecompositionModel):
         X = self._learn_scale(X)
         with np.errstate(**QUIET):
             graph = self._build_graph(X, Monitor.of(self, "graph"))
-            features = ModelGraph(
-                self.feature_graph,
-                np.ascontiguousarray(X.T),
-                self.laplacian,
-                name="feature_graph",
-                vertices="features",
-                labels=getattr(self, "feature_names_in_", None),
-                monitor=Monitor.of(self, "feature_graph"),
-            )
+            monitor = Monitor.of(self, "feature_graph")
+            features = build_feature_graph(self, X, monitor=monitor)
         # With X in another unit c, L / c solves the problem with gamma c for gamma.
         unit = power_of_two(X)
         typical, largest = typical_size(X), largest_entry(X)

@@ -1,5 +1,6 @@
 """Graph-regularized non-negative matrix factorization."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any
 
@@ -13,6 +14,7 @@ from rpcag.models.table import About
 from rpcag.solvers.gnmf import gnmf, nonnegative_rows
 
 
+@dataclass(eq=False, repr=False)
 class GNMF(FactorModel):
     """Non-negative matrix factorization with components that are smooth on a graph.
 
@@ -70,24 +72,14 @@ class GNMF(FactorModel):
 
     _about = About(convex=False, factors=True, solution="coordinate descent")
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        gamma=1.0,
-        graph="knn",
-        laplacian="normalized",
-        tol=1e-5,
-        max_iter=1000,
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.graph = graph
-        self.laplacian = laplacian
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    graph: Any = "knn"
+    laplacian: str = "normalized"
+    tol: float = 1e-5
+    max_iter: int = 1000
+    random_state: Any = 0
 
     def _check_options(self, X):
         check_number(self, "gamma", Real, at_least=0)

@@ -93,23 +93,20 @@ class MMF(FactorModel):
         self.objective_ = (residual + gamma * roughness) * unit**2
         self.n_iter_ = 1
 
-    def _embed(self, X, scaled, adjacency):
-        ties = self._graph.ties(X, adjacency, self._scaled_embedding())
-        return self._balance(scaled, [1.0], [ties])
-
-    def _scaled_embedding(self):
-        return self.embedding_.astype(np.float64) / self._unit
-
-    def _balance(self, scaled, weights, ties):
+    def _embed(self, X, scaled, *edges):
         """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
 
         A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
         """
+        Q = self.embedding_.astype(np.float64) / self._unit
         Z = scaled @ self.components_.T.astype(np.float64)
         stiffness = np.ones(len(Z))
-        for weight, tie in zip(weights, ties, strict=True):
-            if tie is not None:
-                curvature, pull = tie
+        weights = getattr(self, "graph_weights_", [1.0])  # of `MMMF`
+        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
+        for graph, weight, A in graphs:
+            ties = graph.ties(X, A, Q)
+            if ties is not None:
+                curvature, pull = ties
                 Z += self.gamma_ * weight * pull
                 stiffness += self.gamma_ * weight * curvature
         return Z / stiffness[:, None] * self._unit
@@ -264,9 +261,12 @@ class MMMF(MMF):
             before = result.history[max(self.n_iter_ - 2, 0)]
             self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
 
-    def _check_adjacency(self, X, adjacency):
+    def _sample_graphs(self):
+        return self._graphs
+
+    def _edges(self, X, adjacency):
         if adjacency is None:
-            adjacency = [None] * len(self._graphs)
+            return [None] * len(self._graphs)
         if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
             self._graphs
         ):
@@ -274,15 +274,7 @@ class MMMF(MMF):
                 f"adjacency must be a list of {len(self._graphs)} arrays, one per "
                 f"graph, got {type(adjacency).__name__}"
             )
-        return [super(MMMF, self)._check_adjacency(X, edges) for edges in adjacency]
-
-    def _embed(self, X, scaled, adjacency):
-        Q = self._scaled_embedding()
-        ties = [
-            graph.ties(X, edges, Q)
-            for graph, edges in zip(self._graphs, adjacency, strict=True)
-        ]
-        return self._balance(scaled, self.graph_weights_, ties)
+        return [edges for A in adjacency for edges in super(MMMF, self)._edges(X, A)]
 
 
 class MHMF(MMMF):
@@ -351,9 +343,9 @@ class MHMF(MMMF):
             for g, graph in enumerate(self._listed(ensemble))
         ]
 
-    def _check_adjacency(self, X, adjacency):
+    def _edges(self, X, adjacency):
         if adjacency is not None:
             raise ValueError(
                 "adjacency is for models with graphs; MHMF has hypergraphs"
             )
-        return super()._check_adjacency(X, None)
+        return super()._edges(X, None)

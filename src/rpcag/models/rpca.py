@@ -1,8 +1,8 @@
 """Robust PCA: a low-rank matrix plus a sparse one."""
 
 import math
-from dataclasses import replace
-from typing import Any
+import os
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,16 +23,17 @@ from rpcag.models.data_loss import (
 )
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_tied
-from rpcag.models.progress import Monitor, Stage
+from rpcag.models.progress import Callback, Monitor, Stage
 from rpcag.models.rules import resolve_weights
 from rpcag.models.table import About
 from rpcag.models.weights import Choice, choose
 from rpcag.solvers import Result
 from rpcag.solvers.penalties import ExactPenalties
 from rpcag.solvers.problem import Problem
-from rpcag.solvers.projection import Subspace, project
+from rpcag.solvers.projection import project
 
 
+@dataclass(eq=False, repr=False)
 class RPCA(DecompositionModel):
     """Robust PCA: a low-rank matrix plus a sparse one.
 
@@ -156,42 +157,24 @@ class RPCA(DecompositionModel):
     """
 
     _about = About(convex=True, factors=False, solution="ADMM, certified gap")
-    _loss: DataLoss  # of new rows
-    _size: float  # of a typical entry of X
-    _spread: float  # of the distance of an entry from the median of its feature
     # Options of `RPCAG`.
-    gamma: Any = 0.0
-    graph: Any = None
-    feature_graph: Any = None
+    gamma = 0.0
+    graph = None
+    feature_graph = None
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        lam="auto",
-        scale=None,
-        loss="entries",
-        noise=None,
-        tol=1e-3,
-        max_iter=1000,
-        warm_start=False,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_seconds=60.0,
-    ):
-        self.n_components = n_components
-        self.lam = lam
-        self.scale = scale
-        self.loss = loss
-        self.noise = noise
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.checkpoint_seconds = checkpoint_seconds
+    n_components: int | None = None
+    _: KW_ONLY
+    lam: float | str = "auto"
+    scale: str | None = None
+    loss: str = "entries"
+    noise: float | str | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    verbose: int = 0
+    callback: Callback | None = None
+    checkpoint: str | os.PathLike | None = None
+    checkpoint_seconds: float = 60.0
 
     def fit(self, X, y=None, *, sample_weight=None):
         """Decompose X.
@@ -336,14 +319,14 @@ class RPCA(DecompositionModel):
         if np.isnan(X).any():
             observed = ~np.isnan(X)
             scaled[~observed] = 0
-        subspace, turn = self._subspace(dtype, unit)
+        V, quadratic, turn = self._row_penalty(dtype, unit)
         penalty = ExactPenalties.FIRST * self._loss.multiplier(X.shape[1])
         Z, unfinished = project(
             scaled,
             observed,
-            subspace,
+            V,
+            quadratic + curvature[:, None] * float(unit),
             rescaled(self._loss.build(), float(unit)),
-            curvature * float(unit),
             pull if turn is None else pull @ turn,
             penalty=penalty * float(unit) / self._spread,
         )
@@ -355,20 +338,20 @@ class RPCA(DecompositionModel):
         """Curvature and pull of the smoothness toward the fitted rows: none."""
         return np.zeros(len(X)), np.zeros((len(X), self.rank_))
 
-    def _subspace(self, dtype, unit) -> tuple[Subspace, np.ndarray | None]:
-        """Directions and singular values in the given unit, in a basis of V.
+    def _row_penalty(self, dtype, unit):
+        """Directions V, and the diagonal of the quadratic that penalizes a row z V.
 
-        The second result turns V to this basis; None if it is V itself.
+        The third result turns the directions to V; None if V are the directions.
         """
-        V = self._directions.astype(dtype, copy=False)
-        return Subspace(V, self._spectrum.astype(dtype, copy=False) / unit), None
+        s = self._spectrum.astype(dtype, copy=False) / unit
+        return self._directions.astype(dtype, copy=False), 1 / s, None
 
-    def _check_adjacency(self, X, adjacency):
-        if adjacency is not None and not hasattr(self, "_graph"):
+    def _edges(self, X, adjacency):
+        if adjacency is not None and self.graph is None:
             raise ValueError(
                 f"adjacency is for models with a graph; {type(self).__name__} has none"
             )
-        return super()._check_adjacency(X, adjacency)
+        return super()._edges(X, adjacency)
 
 
 def _distributed():

@@ -1,6 +1,6 @@
 """Robust PCA on graphs: Robust PCA with one more term, or two."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,9 @@ from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA
 from rpcag.models.trials import Build
 from rpcag.solvers.problem import Problem
-from rpcag.solvers.projection import Subspace
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RPCAG(RPCA):
     """Robust PCA on graphs: low-rank plus sparse, smooth between similar samples.
 
@@ -117,48 +117,12 @@ class RPCAG(RPCA):
     (True, (40, 2))
     """
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        lam="auto",
-        gamma="auto",
-        graph="robust",
-        laplacian="normalized",
-        feature_graph=None,
-        gamma_features="auto",
-        image_shape=None,
-        scale=None,
-        loss="entries",
-        noise=None,
-        tol=1e-3,
-        max_iter=1000,
-        warm_start=False,
-        verbose=0,
-        callback=None,
-        checkpoint=None,
-        checkpoint_seconds=60.0,
-    ):
-        super().__init__(
-            n_components,
-            lam=lam,
-            scale=scale,
-            loss=loss,
-            noise=noise,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            verbose=verbose,
-            callback=callback,
-            checkpoint=checkpoint,
-            checkpoint_seconds=checkpoint_seconds,
-        )
-        self.gamma = gamma
-        self.graph = graph
-        self.laplacian = laplacian
-        self.feature_graph = feature_graph
-        self.gamma_features = gamma_features
-        self.image_shape = image_shape
+    gamma: Any = "auto"
+    graph: Any = "robust"
+    laplacian: str = "normalized"
+    feature_graph: Any = None
+    gamma_features: float | str = "auto"
+    image_shape: tuple[int, ...] | None = None
 
     def _fit(self, X, weight) -> None:
         loss = resolve_loss(self, X)
@@ -166,6 +130,7 @@ class RPCAG(RPCA):
         self._forget_choice()
         monitor, stopped = Monitor.of(self, "graph"), False
         graph = self._graph_without_values(X, monitor)
+        features = self._build_features(X)
         if lam is None or gamma is None:
             options = self._trial_graph(X.shape, graph)
             choice, stopped = self._choose(X, lam, gamma, **options)
@@ -177,9 +142,9 @@ class RPCAG(RPCA):
             shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
             # Not saved if the graph was stopped: a later fit will have another graph.
             stopped = stopped or graph.stopped
-        loss, features = self._weigh_features(
-            X, loss or DataLoss(lam=lam), gamma, shifted
-        )
+        loss = loss or DataLoss(lam=lam)
+        if features is not None:
+            loss = self._weigh_features(X, loss, gamma, shifted, features)
         loss = replace(loss, weight=weight)
         problem = loss.problem(X, gamma, shifted, self.gamma_features_, features)
         result = self._solve(problem, save=not stopped)
@@ -199,26 +164,29 @@ class RPCAG(RPCA):
             builder._check(X)  # even if no graph will be built
         return None if compares_rows(builder) else self._build_graph(X, monitor)
 
-    def _weigh_features(
-        self, X, loss: DataLoss, gamma: float, shifted: ShiftedLaplacian | None
-    ) -> tuple[DataLoss, ShiftedLaplacian | None]:
-        """Build the graph between features, if one is asked for, and weigh it.
-
-        Returns the loss, whose lam is chosen again if it was chosen before, and the
-        Laplacian between features.
-        """
-        self.feature_adjacency_: Any = None
-        self.feature_laplacian_: Any = None
+    def _build_features(self, X) -> ShiftedLaplacian | None:
+        """The Laplacian between features, if there is a graph."""
         self.gamma_features_ = 0.0
+        self.feature_adjacency_ = self.feature_laplacian_ = None
         if self.feature_graph is None:
-            return loss, None
+            return None
         graph = build_feature_graph(self, X)
         self.feature_adjacency_ = graph.adjacency
         self.feature_laplacian_ = graph.laplacian
-        features = ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
+        return ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
+
+    def _weigh_features(
+        self,
+        X,
+        loss: DataLoss,
+        gamma: float,
+        shifted: ShiftedLaplacian | None,
+        features: ShiftedLaplacian,
+    ) -> DataLoss:
+        """Set `gamma_features_`; returns the loss, with another lam if it is free."""
         if not isinstance(self.gamma_features, str):
             self.gamma_features_ = float(self.gamma_features)
-            return loss, features
+            return loss
 
         def state(Y, gamma_features: float, c: float, is_part: bool) -> Problem:
             scaled = replace(loss, lam=c * loss.lam)
@@ -228,7 +196,7 @@ class RPCAG(RPCA):
 
         is_free = self.weights_ is not None and self.lam == "auto" and loss.is_plain
         self.gamma_features_, c = choose_gamma_features(X, features, state, is_free)
-        return replace(loss, lam=c * loss.lam), features
+        return replace(loss, lam=c * loss.lam)
 
     def _trial_graph(self, shape, graph: ModelGraph | None) -> dict:
         """How `choose` gets the graph of the rows at which it looks."""
@@ -266,19 +234,18 @@ class RPCAG(RPCA):
         curvature, pull = ties
         return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
 
-    def _subspace(self, dtype, unit) -> tuple[Subspace, np.ndarray | None]:
+    def _row_penalty(self, dtype, unit):
         """A graph between features adds gamma z V Phi V^T z^T.
 
         Its matrix and diag(1/s) are diagonal together in another basis.
         """
-        subspace, _ = super()._subspace(dtype, unit)
-        gamma = getattr(self, "gamma_features_", 0.0)
+        V, quadratic, _ = super()._row_penalty(dtype, unit)
+        gamma, Phi = self.gamma_features_, self.feature_laplacian_
         if gamma == 0 or not self.rank_:
-            return subspace, None
-        V = subspace.directions.astype(np.float64)
-        rough = V @ np.asarray(self.feature_laplacian_ @ V.T)
-        quadratic = np.diag(1 / subspace.singular_values.astype(np.float64))
-        quadratic += 2 * gamma * float(unit) * (rough + rough.T) / 2
-        values, turn = np.linalg.eigh(quadratic)
-        turned = (turn.T @ V).astype(dtype)
-        return Subspace(turned, (1 / values).astype(dtype)), turn
+            return V, quadratic, None
+        V = V.astype(np.float64)
+        rough = V @ np.asarray(Phi @ V.T)
+        matrix = np.diag(quadratic.astype(np.float64))
+        matrix += gamma * float(unit) * (rough + rough.T)
+        values, turn = np.linalg.eigh(matrix)
+        return (turn.T @ V).astype(dtype), values.astype(dtype), turn

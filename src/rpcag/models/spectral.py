@@ -1,5 +1,8 @@
 """Models of the graph alone: normalized cuts and Laplacian eigenmaps."""
 
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
 
 from rpcag.graphs.laplacian import degree_roots, inverse
@@ -11,6 +14,7 @@ from rpcag.models.table import About
 from rpcag.solvers.spectral import smoothest
 
 
+@dataclass(eq=False, repr=False)
 class NCuts(Embedding):
     """Normalized cuts: the smoothest orthonormal vectors on a graph.
 
@@ -62,10 +66,10 @@ class NCuts(Embedding):
     _about = About(convex=False, factors=False, solution="eigenvectors")
     _takes_missing = True
 
-    def __init__(self, n_components=2, *, graph="knn", drop_first=False):
-        self.n_components = n_components
-        self.graph = graph
-        self.drop_first = drop_first
+    n_components: int = 2
+    _: KW_ONLY
+    graph: Any = "knn"
+    drop_first: bool = False
 
     def fit(self, X, y=None):
         """Find the smoothest vectors on the graph of X.
@@ -149,6 +153,7 @@ class NCuts(Embedding):
         return np.ones((len(root), 1))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LaplacianEigenmaps(NCuts):
     """Laplacian eigenmaps: the smoothest coordinates on a graph.
 
@@ -191,8 +196,7 @@ class LaplacianEigenmaps(NCuts):
            [-0.707]])
     """
 
-    def __init__(self, n_components=2, *, graph="knn", drop_first=True):
-        super().__init__(n_components, graph=graph, drop_first=drop_first)
+    drop_first: bool = True
 
     def _vertices(self, root):
         return root > 0
