@@ -43,7 +43,7 @@ class GraphBuilder(Estimator):
     # Whether the edges depend on the order of the rows, and not on their values. Then
     # the rows of `connect` belong together, and a part of the rows has no graph.
     by_order = False
-    image_shape: tuple[int, int] | None
+    image_shape: tuple[int, ...] | None
     adjacency_: Any
     _rows: Any
 

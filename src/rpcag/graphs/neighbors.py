@@ -68,7 +68,7 @@ class KNNGraph(GraphBuilder):
     _: KW_ONLY
     weights: str = "heat"
     width: float | str = "local"
-    image_shape: tuple[int, int] | None = None
+    image_shape: tuple[int, ...] | None = None
     approximate: bool = False
     random_state: Any = 0
 

@@ -15,7 +15,11 @@ from rpcag.graphs.builder import GraphBuilder, digest
 from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
+from rpcag.graphs.hypergraph import (
+    KNNHypergraph,
+    check_incidence,
+    hypergraph_laplacian,
+)
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, degree_roots, laplacian
 from rpcag.graphs.neighbors import KNNGraph
@@ -205,26 +209,7 @@ class ModelHypergraph:
                 f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
                 f"got {graph!r}"
             )
-        refuse_masked("use 0 for no edge", **{name: graph})
-        try:
-            if graph is None or np.iscomplexobj(graph):
-                raise TypeError("a real matrix is needed")
-            if sparse.issparse(graph):
-                H = check_structure(graph, name)
-            else:
-                H = sparse.csr_array(graph, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence of "
-                f"shape (n_samples, n_edges), got {type(graph).__name__}: {error}"
-            ) from error
-        if H.ndim != 2 or H.shape[0] != len(X):
-            raise ValueError(
-                f"{name} must have one row per sample, {len(X)}, and one column per "
-                f"edge, got an incidence of shape {H.shape}"
-            )
-        # Converted last: a matrix of a wrong shape may be too large to convert.
-        self.incidence = sparse.csr_array(H, dtype=np.float64)
+        self.incidence = check_incidence(graph, len(X), name=name)
         self.laplacian = hypergraph_laplacian(self.incidence, name=name)
 
     def ties(self, X: np.ndarray, adjacency, values: np.ndarray):

@@ -1,7 +1,8 @@
 """Manifold matrix factorization, on one graph, several graphs or hypergraphs."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +21,35 @@ from rpcag.models.table import About
 from rpcag.solvers.mmf import mmf, mmmf
 
 
-class MMF(FactorModel):
+class _Manifold(FactorModel):
+    """What the factorization on one graph and the mixtures of graphs share."""
+
+    gamma: float
+
+    def _check_options(self, X):
+        check_number(self, "gamma", Real, at_least=0)
+
+    def _embed(self, X, scaled, *edges):
+        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
+
+        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
+        """
+        Q = self.embedding_.astype(np.float64) / self._unit
+        Z = scaled @ self.components_.T.astype(np.float64)
+        stiffness = np.ones(len(Z))
+        weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
+        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
+        for graph, weight, A in graphs:
+            ties = graph.ties(X, A, Q)
+            if ties is not None:
+                curvature, pull = ties
+                Z += self.gamma_ * weight * pull
+                stiffness += self.gamma_ * weight * curvature
+        return Z / stiffness[:, None] * self._unit
+
+
+@dataclass(eq=False, repr=False)
+class MMF(_Manifold):
     """Manifold matrix factorization: orthonormal directions, smooth components.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
@@ -67,16 +96,11 @@ class MMF(FactorModel):
 
     _about = About(convex=False, factors=True, solution="closed form")
 
-    def __init__(
-        self, n_components=2, *, gamma=1.0, graph="knn", laplacian="normalized"
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.graph = graph
-        self.laplacian = laplacian
-
-    def _check_options(self, X):
-        check_number(self, "gamma", Real, at_least=0)
+    n_components: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    graph: Any = "knn"
+    laplacian: str = "normalized"
 
     def _fit(self, X, scaled, d, unit):
         graph = self._build_graph(X)
@@ -93,26 +117,99 @@ class MMF(FactorModel):
         self.objective_ = (residual + gamma * roughness) * unit**2
         self.n_iter_ = 1
 
-    def _embed(self, X, scaled, *edges):
-        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
 
-        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
-        """
-        Q = self.embedding_.astype(np.float64) / self._unit
-        Z = scaled @ self.components_.T.astype(np.float64)
-        stiffness = np.ones(len(Z))
-        weights = getattr(self, "graph_weights_", [1.0])  # of `MMMF`
-        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
-        for graph, weight, A in graphs:
-            ties = graph.ties(X, A, Q)
-            if ties is not None:
-                curvature, pull = ties
-                Z += self.gamma_ * weight * pull
-                stiffness += self.gamma_ * weight * curvature
-        return Z / stiffness[:, None] * self._unit
+@dataclass(eq=False, repr=False)
+class _Mixture(_Manifold):
+    """Several graphs, or hypergraphs, with weights alpha on the simplex."""
+
+    _about = About(
+        convex=False, factors=True, solution="closed form and projection in turn"
+    )
+
+    n_components: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    weight_penalty: float | str = "auto"
+    graphs: Any = "auto"
+    tol: float = 1e-5
+    max_iter: int = 1000
+
+    _ensemble: ClassVar[tuple]  # of graphs="auto"
+
+    def _build(self, graph, X, name: str) -> Any:
+        """The graph of the rows of X."""
+        raise NotImplementedError
+
+    def _check_options(self, X):
+        super()._check_options(X)
+        check_auto_or_number(self, "weight_penalty")
+        check_iterations(self)
+
+    def _listed(self) -> list:
+        """The graphs given, or the ensemble of "auto"."""
+        graphs = self.graphs
+        if isinstance(graphs, str) and graphs == "auto":
+            return list(self._ensemble)
+        if not isinstance(graphs, (list, tuple)):
+            raise TypeError(
+                f"graphs must be 'auto' or a list of graphs, got "
+                f"{type(graphs).__name__}; for one graph write [graph]"
+            )
+        if len(graphs) == 0:
+            raise ValueError("graphs must hold at least one graph, got an empty list")
+        return list(graphs)
+
+    def _fit(self, X, scaled, d, unit):
+        graphs = [
+            self._build(graph, X, f"graphs[{g}]")
+            for g, graph in enumerate(self._listed())
+        ]
+        check_stiffness(float(self.gamma), [graph.laplacian for graph in graphs])
+        result = mmmf(
+            scaled,
+            [graph.laplacian for graph in graphs],
+            float(self.gamma),
+            None
+            if isinstance(self.weight_penalty, str)
+            else self._in_units("weight_penalty", scaled, unit),
+            d,
+            tol=float(self.tol),
+            max_iter=self.max_iter,
+        )
+        signs = column_signs(result.U)
+        self._set_factors(result.Q * signs * unit, result.U * signs, X)
+        self._graphs = graphs
+        self.laplacians_ = [graph.laplacian for graph in graphs]
+        self.graph_weights_ = result.weights
+        self.gamma_ = float(self.gamma)
+        self.weight_penalty_ = result.penalty * unit**2
+        self.objective_ = result.history[-1] * unit**2
+        self.history_ = {"objective": np.array(result.history) * unit**2}
+        self.n_iter_ = len(result.history)
+        if not result.converged:
+            before = result.history[max(self.n_iter_ - 2, 0)]
+            self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
+
+    def _sample_graphs(self):
+        return self._graphs
+
+    def _edges(self, X, adjacency):
+        if adjacency is None:
+            return [None] * len(self._graphs)
+        if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
+            self._graphs
+        ):
+            raise ValueError(
+                f"adjacency must be a list of {len(self._graphs)} arrays, one per "
+                f"graph, got {type(adjacency).__name__}"
+            )
+        return [
+            edges for A in adjacency for edges in super(_Mixture, self)._edges(X, A)
+        ]
 
 
-class MMMF(MMF):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MMMF(_Mixture):
     """Multiple manifold matrix factorization: a mixture of graphs, weights learned.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
@@ -173,111 +270,21 @@ class MMMF(MMF):
     True
     """
 
-    _about = About(
-        convex=False, factors=True, solution="closed form and projection in turn"
+    laplacian: str = "normalized"
+
+    _ensemble = (
+        KNNGraph(5),
+        KNNGraph(10),
+        KNNGraph(20),
+        KNNGraph(10, weights="correlation"),
     )
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        gamma=1.0,
-        weight_penalty="auto",
-        graphs="auto",
-        laplacian="normalized",
-        tol=1e-5,
-        max_iter=1000,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.weight_penalty = weight_penalty
-        self.graphs = graphs
-        self.laplacian = laplacian
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _check_options(self, X):
-        super()._check_options(X)
-        check_auto_or_number(self, "weight_penalty")
-        check_iterations(self)
-
-    def _build_graphs(self, X) -> list:
-        ensemble = [
-            KNNGraph(5),
-            KNNGraph(10),
-            KNNGraph(20),
-            KNNGraph(10, weights="correlation"),
-        ]
-        return [
-            ModelGraph(
-                graph,
-                X,
-                self.laplacian,
-                name=f"graphs[{g}]",
-                labels=self._sample_names,
-            )
-            for g, graph in enumerate(self._listed(ensemble))
-        ]
-
-    def _listed(self, ensemble: list) -> list:
-        """The graphs given, or the ensemble."""
-        graphs = self.graphs
-        if isinstance(graphs, str) and graphs == "auto":
-            return ensemble
-        if not isinstance(graphs, (list, tuple)):
-            raise TypeError(
-                f"graphs must be 'auto' or a list of graphs, got "
-                f"{type(graphs).__name__}; for one graph write [graph]"
-            )
-        if len(graphs) == 0:
-            raise ValueError("graphs must hold at least one graph, got an empty list")
-        return list(graphs)
-
-    def _fit(self, X, scaled, d, unit):
-        graphs = self._build_graphs(X)
-        check_stiffness(float(self.gamma), [graph.laplacian for graph in graphs])
-        result = mmmf(
-            scaled,
-            [graph.laplacian for graph in graphs],
-            float(self.gamma),
-            None
-            if isinstance(self.weight_penalty, str)
-            else self._in_units("weight_penalty", scaled, unit),
-            d,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-        )
-        signs = column_signs(result.U)
-        self._set_factors(result.Q * signs * unit, result.U * signs, X)
-        self._graphs = graphs
-        self.laplacians_ = [graph.laplacian for graph in graphs]
-        self.graph_weights_ = result.weights
-        self.gamma_ = float(self.gamma)
-        self.weight_penalty_ = result.penalty * unit**2
-        self.objective_ = result.history[-1] * unit**2
-        self.history_ = {"objective": np.array(result.history) * unit**2}
-        self.n_iter_ = len(result.history)
-        if not result.converged:
-            before = result.history[max(self.n_iter_ - 2, 0)]
-            self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
-
-    def _sample_graphs(self):
-        return self._graphs
-
-    def _edges(self, X, adjacency):
-        if adjacency is None:
-            return [None] * len(self._graphs)
-        if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
-            self._graphs
-        ):
-            raise ValueError(
-                f"adjacency must be a list of {len(self._graphs)} arrays, one per "
-                f"graph, got {type(adjacency).__name__}"
-            )
-        return [edges for A in adjacency for edges in super(MMMF, self)._edges(X, A)]
+    def _build(self, graph, X, name):
+        labels = self._sample_names
+        return ModelGraph(graph, X, self.laplacian, name=name, labels=labels)
 
 
-class MHMF(MMMF):
+class MHMF(_Mixture):
     """Multiple hypergraph matrix factorization: a mixture of hypergraphs.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
@@ -317,31 +324,12 @@ class MHMF(MMMF):
     1.0
     """
 
-    _about = replace(MMMF._about, graph="samples, several hypergraphs")
+    _about = replace(_Mixture._about, graph="samples, several hypergraphs")
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        gamma=1.0,
-        weight_penalty="auto",
-        graphs="auto",
-        tol=1e-5,
-        max_iter=1000,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.weight_penalty = weight_penalty
-        self.graphs = graphs
-        self.tol = tol
-        self.max_iter = max_iter
+    _ensemble = (KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20))
 
-    def _build_graphs(self, X):
-        ensemble = [KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20)]
-        return [
-            ModelHypergraph(graph, X, name=f"graphs[{g}]")
-            for g, graph in enumerate(self._listed(ensemble))
-        ]
+    def _build(self, graph, X, name):
+        return ModelHypergraph(graph, X, name=name)
 
     def _edges(self, X, adjacency):
         if adjacency is not None:

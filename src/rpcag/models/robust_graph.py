@@ -1,5 +1,7 @@
 """A graph that gross errors do not choose."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rpcag.graphs.builder import GraphBuilder
@@ -24,6 +26,7 @@ NUMBERS = ("lam_", "_size", "_spread")
 SHORT = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class RobustGraph(GraphBuilder):
     """Nearest neighbors in the low-rank part of Robust PCA.
 
@@ -54,8 +57,7 @@ class RobustGraph(GraphBuilder):
     image_shape = None
     _monitor = Monitor("RobustGraph")
 
-    def __init__(self, n_neighbors=7):
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = 7
 
     def _fit_watched(self, X, monitor: Monitor):
         """`fit` as a stage of a model's fit: with its log, callback and checkpoint.
