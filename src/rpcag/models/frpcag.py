@@ -140,26 +140,14 @@ class FRPCAG(DecompositionModel):
             graph = self._build_graph(X, Monitor.of(self, "graph"))
             monitor = Monitor.of(self, "feature_graph")
             features = build_feature_graph(self, X, monitor=monitor)
-        # With X in another unit c, L / c solves the problem with gamma c for gamma.
-        unit = power_of_two(X)
-        typical, largest = typical_size(X), largest_entry(X)
         with one_blas_thread_each():
-            gammas = self._gammas(X, graph, features, typical)
-        _check_stiffness(gammas, (graph, features), unit, typical, largest)
-        with one_blas_thread_each():
-            result = self._solve(
-                X,
-                (graph, features),
-                gammas,
-                unit,
-                tol=float(self.tol),
-                max_iter=self.max_iter,
-                watch=self._watch(),
-            )
+            gammas = self._gammas(X, graph, features)
+            options = {"tol": float(self.tol), "max_iter": self.max_iter}
+            result = self._solve(X, (graph, features), gammas, self._watch(), **options)
         self.feature_adjacency_ = features.adjacency
         self.feature_laplacian_ = features.laplacian
         self.gamma_, self.gamma_features_ = gammas
-        self._unit = unit
+        self._unit = power_of_two(X)
         self._warn(result)
         with np.errstate(invalid="ignore"):
             S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
@@ -184,8 +172,9 @@ class FRPCAG(DecompositionModel):
         self._spread_of_features = spread_of(X)
         return X
 
-    def _gammas(self, X, graph: ModelGraph, features: ModelGraph, typical: float):
+    def _gammas(self, X, graph: ModelGraph, features: ModelGraph):
         """The two weights, as numbers; sets `weights_` and `explained_`."""
+        typical = typical_size(X)
         rules: dict[Any, float | None] = {"auto": None, "unit": 1 / typical}
         first, second = (
             rules[gamma] if isinstance(gamma, str) else float(gamma)
@@ -202,29 +191,21 @@ class FRPCAG(DecompositionModel):
         def prepare(Y):
             with np.errstate(**QUIET):
                 parts = graph.part(rows, Y), features.part(columns, Y.T)
-            unit, largest = power_of_two(Y), largest_entry(Y)
-
-            def solve(gammas):
-                _check_stiffness(gammas, parts, unit, typical, largest)
-                return self._solve(
-                    Y,
-                    parts,
-                    gammas,
-                    unit,
-                    tol=GAP,
-                    max_iter=MAX_ITER,
-                    watch=stage.watch,
-                ).x
-
-            return solve
+            options = {"tol": GAP, "max_iter": MAX_ITER}
+            return lambda gammas: (
+                self._solve(Y, parts, gammas, stage.watch, **options).x
+            )
 
         choice = choose_gammas(part, typical, (first, second), prepare)
         weights = f"gammas {choice.gamma:.3g} and {choice.gamma_features:.3g}"
         self._name_choice(X, choice, weights)
         return [choice.gamma, choice.gamma_features]
 
-    def _solve(self, X, graphs, gammas, unit, *, tol, max_iter, watch):
+    def _solve(self, X, graphs, gammas, watch, *, tol, max_iter):
+        """With X in another unit c, L / c solves the problem with gamma c for gamma."""
         graph, features = graphs
+        unit = power_of_two(X)
+        _check_stiffness(X, gammas, graphs, unit)
         a, b = (gamma * unit for gamma in gammas)
         smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
         self._top = smooth.top_columns
@@ -294,17 +275,15 @@ class FRPCAG(DecompositionModel):
         return (L @ self.components_.T.astype(np.float64)) * self._unit
 
 
-def _check_stiffness(
-    gammas, graphs, unit: float, typical: float, largest: float
-) -> None:
+def _check_stiffness(X, gammas, graphs, unit: float) -> None:
     """Refuse weights for which gamma Phi X is out of range."""
     names = ("graph", "gamma"), ("feature_graph", "gamma_features")
-    for name, gamma, part in zip(names, gammas, graphs, strict=True):
+    for (graph, option), gamma, part in zip(names, gammas, graphs, strict=True):
         top = float(row_sizes(part.laplacian).max(initial=0.0))
         if gamma > 0 and not top * (gamma * unit) < STIFFEST:
+            typical, largest = typical_size(X), largest_entry(X)
             if largest / typical > max(gamma * typical, top):
                 raise too_far_apart(typical, largest)
-            graph, option = name
             raise ValueError(
                 f"{option}={gamma:.3g}, {graph} with degrees up to {top / 2:.3g} and X "
                 f"with entries up to {largest:.3g} (typical size {typical:.3g}) are "
