@@ -11,6 +11,7 @@ from rpcag.graphs.inputs import as_float
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share
 from rpcag.losses import L1, Both, Huber, Loss, Rows
+from rpcag.models.checks import check_observed
 from rpcag.models.noise import ROW_LIMIT, Noise, estimate_noise, noise_weights
 from rpcag.models.rules import theory_lam
 from rpcag.solvers.problem import Problem
@@ -77,6 +78,7 @@ class DataLoss:
         """The nuclear norm plus this loss, and smoothness on the graphs given."""
         if self.weight is not None and not self.weight.all():
             X = np.where(self.weight[:, None] > 0, X, X.dtype.type(np.nan))
+            check_observed(X)
         loss = None if self.is_plain else self.build()
         typical = self.multiplier(X.shape[1])
         return Problem(X, typical, gamma, graph, loss, features, gamma_features)

@@ -198,8 +198,6 @@ class RPCA(DecompositionModel):
         self._check_options()
         check_observed(X)
         weight = check_sample_weight(sample_weight, len(X))
-        if weight is not None:
-            check_observed(X[weight > 0])
         with one_blas_thread_each():
             X = self._learn_scale(X)
             self._fit(X, weight)
