@@ -7,6 +7,7 @@ from scipy.stats import rankdata
 
 from rpcag.graphs.inputs import random_generator
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.typical import typical_size
 from rpcag.models.checks import check_number, check_observed
 from rpcag.models.data_loss import check_sample_weight
 from rpcag.models.grid import search
@@ -243,7 +244,14 @@ class RPCAGCV(RPCAG):
         if any(gamma > 0 for _, gamma in cells):
             stiffness = splits[0].graph_stiffness()
         relative = [(a / units[0], b / units[1] * stiffness) for a, b in cells]
-        errors, ranks = search(splits, relative, self.n_jobs)
+        try:
+            errors, ranks = search(splits, relative, self.n_jobs)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"gammas up to {cells[-1][1]:.3g} and X, whose typical size is "
+                f"{typical_size(X):.3g}, are out of range together ({error}); use "
+                "gammas='auto'"
+            ) from error
         for k, tried in enumerate(errors):
             tell(
                 self.verbose,
