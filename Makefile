@@ -79,9 +79,7 @@ recovery: install  ## phase diagrams, faces, directions, videos; resumes, and ma
 	$(BIN)/rpcag report --store $(RECOVERY) --recovery docs/recovery.md
 
 docs: $(VENV)/docs  ## the site, in build/docs; runs the gallery, a warning is an error
-	$(BIN)/python -c 'from rpcag.models.table import markdown; print(markdown(), end="")' \
-		> docs/models.md.new
-	mv docs/models.md.new docs/models.md
+	$(BIN)/python docs/make_models_page.py
 	$(BIN)/python docs/make_command_page.py
 	$(BIN)/python docs/make_map.py
 	$(BIN)/python -m sphinx -W --keep-going docs build/docs

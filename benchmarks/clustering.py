@@ -26,8 +26,7 @@ from rpcag.graphs import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.svt import factorize
 from rpcag.metrics import clustering_error
-from rpcag.models import RobustGraph
-from rpcag.models.rpca import resolve_gamma, resolve_lam
+from rpcag.models import RobustGraph, resolve_gamma, resolve_lam
 from rpcag.solvers.problem import Problem
 from rpcag_study.corruptions import CORRUPTIONS, GROUPS, suits
 from rpcag_study.datasets import load

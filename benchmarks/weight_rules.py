@@ -50,7 +50,7 @@ def true_error(grid: np.ndarray, c: float, g: float) -> float:
 def ratios(case: Case, grid: np.ndarray) -> list[list[float]]:
     """For every value, the error relative to the best cell and to no graph."""
     X = case.make().data
-    build = RPCAG()._trial_graph(X, None)["build"]
+    build = RPCAG().trial_graph()
     begin, known = weights._begin, {}
     trials, is_exact = begin(X, X, True, build, Watch(None))
 

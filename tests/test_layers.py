@@ -36,7 +36,7 @@ BEHIND = {
     "pyarrow": {"files"},
     "h5py": {"files"},
     "openpyxl": {"files"},
-    "dask": {"models", "graphs"},
+    "dask": {"models", "solvers", "graphs"},
 }
 # British spellings, without their endings.
 BRITISH = (

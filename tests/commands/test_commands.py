@@ -29,8 +29,7 @@ from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
 from rpcag.graphs.inputs import percent
 from rpcag.metrics import clustering_error
-from rpcag.models import RobustGraph
-from rpcag.models.rpca import resolve_gamma, resolve_lam
+from rpcag.models import RobustGraph, resolve_gamma, resolve_lam
 from test_docs import module_of_docs
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -156,3 +156,11 @@ def test_same_state_same_choice():
     np.testing.assert_array_equal(
         first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
     )
+
+
+def test_gammas_beside_which_the_data_are_lost_are_refused():
+    X = np.repeat(np.random.default_rng(0).standard_normal((4, 14)), 5, axis=0)
+    X = (1e25 * X).astype(np.float32)
+    model = RPCAGCV(gammas=[0.0, 0.1], n_splits=1, graph="knn")
+    with pytest.raises(ValueError, match=r"gammas up to 0.1 and X.*out of range"):
+        model.fit(X)

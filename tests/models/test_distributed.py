@@ -95,6 +95,17 @@ def test_dask_gives_the_answer_of_numpy(shape, missing, noise, smoothed):
     np.testing.assert_allclose(product, model.low_rank_, atol=1e-9)
 
 
+def test_dask_tells_models_apart_that_differ_in_their_data_only():
+    X = spoiled(20, 12)
+    fitted = [
+        RPCA(lam=0.3, callback=lambda progress: None).fit(X + shift) for shift in (0, 1)
+    ]
+    tokens = {dask.base.tokenize(model.transform) for model in fitted}
+    assert len(tokens) == 2
+    graphs = [KNNGraph(3).fit(Y) for Y in (X, X**2, X)]
+    assert len({dask.base.tokenize(graph) for graph in graphs}) == 2
+
+
 def test_two_processes_hold_a_share_each_and_give_the_answer(client):
     X = spoiled(120, 160)
     with dask.config.set(scheduler="synchronous"):

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.losses import L1, Rows
-from rpcag.models.rpca import CLUSTERING_LAM
+from rpcag.models.rules import CLUSTERING_LAM
 from rpcag.solvers import solve
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.problem import Problem

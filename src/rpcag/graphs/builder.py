@@ -22,7 +22,17 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive number, got {shown(value)}")
 
 
-class GraphBuilder(BaseEstimator):
+class Estimator(BaseEstimator):
+    """An estimator whose parameters are the fields of a dataclass."""
+
+    def __dask_tokenize__(self):
+        # Dask would take estimators with equal fields for equal, whatever the data.
+        from dask.base import normalize_token
+
+        return normalize_token((type(self), vars(self)))
+
+
+class GraphBuilder(Estimator):
     """Build a graph between rows, and connect new rows to it.
 
     Builders are scikit-learn estimators, so that their options can be searched
@@ -33,7 +43,7 @@ class GraphBuilder(BaseEstimator):
     # Whether the edges depend on the order of the rows, and not on their values. Then
     # the rows of `connect` belong together, and a part of the rows has no graph.
     by_order = False
-    image_shape: tuple[int, int] | None
+    image_shape: tuple[int, ...] | None
     adjacency_: Any
     _rows: Any
 

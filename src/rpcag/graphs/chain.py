@@ -1,6 +1,7 @@
 """Graphs between rows that are ordered, such as in time."""
 
 from collections import Counter
+from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
@@ -11,6 +12,7 @@ from rpcag.graphs.builder import GraphBuilder, row_keys
 from rpcag.graphs.inputs import check_rows, shown
 
 
+@dataclass(eq=False, repr=False)
 class Chain(GraphBuilder):
     """Every row and its neighbors in time, before and after it.
 
@@ -57,10 +59,9 @@ class Chain(GraphBuilder):
     image_shape = None
     by_order = True
 
-    def __init__(self, steps=1, period=None, n_periods=1):
-        self.steps = steps
-        self.period = period
-        self.n_periods = n_periods
+    steps: int = 1
+    period: int | None = None
+    n_periods: int = 1
 
     def fit(self, X, y=None, *, mask=None):
         """Build the graph of the rows of X; `adjacency_` holds it."""

@@ -90,12 +90,10 @@ def check_graph(
 
 def _as_float(graph, name: str):
     try:
-        if sparse.issparse(graph):
-            if np.iscomplexobj(graph):
-                raise TypeError("complex weights")
-            return sparse.csr_array(graph, dtype=np.float64)
         if np.iscomplexobj(graph):
             raise TypeError("complex weights")
+        if sparse.issparse(graph):
+            return sparse.csr_array(graph, dtype=np.float64)
         return np.asarray(graph, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(

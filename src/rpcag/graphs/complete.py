@@ -1,11 +1,14 @@
 """The complete graph of the paper."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rpcag.graphs.builder import GraphBuilder, check_positive
 from rpcag.graphs.distances import distance_blocks
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CompleteGraph(GraphBuilder):
     """Join every pair of samples, with weight exp(-(Omega_ij - omega_min)^2 / sigma2).
 
@@ -32,9 +35,8 @@ class CompleteGraph(GraphBuilder):
            [0.17, 0.82, 0.  ]])
     """
 
-    def __init__(self, *, sigma2=0.05, image_shape=None):
-        self.sigma2 = sigma2
-        self.image_shape = image_shape
+    sigma2: float = 0.05
+    image_shape: tuple[int, ...] | None = None
 
     def _check(self, X) -> None:
         super()._check(X)

@@ -15,16 +15,7 @@ def as_matrix(graph, labels: Sequence[Hashable] | None, n: int | None, name: str
     Vertices that are named like the rows are put in their order. Vertices called 0, 1,
     ..., n - 1 are places in X. Where both can be meant and they differ, nothing is
     guessed.
-
-    Parameters
-    ----------
-    graph : object
-    labels : sequence, optional
-        Names of the rows, in order.
-    n : int, optional
-        Number of rows; a graph of another size is returned in its own order.
-    name : str
-        Name of the graph in error messages.
+    A graph that has not `n` vertices, if that is given, keeps its own order.
     """
     library = _library(graph)
     if library == "pygsp":

@@ -1,13 +1,14 @@
 """Hypergraphs: edges that join any number of samples."""
 
-from typing import NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import put_together
+from rpcag.graphs.builder import Estimator, put_together
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
@@ -23,7 +24,8 @@ class NewVertices(NamedTuple):
     doubles: np.ndarray  # index of the equal row in the hypergraph, or -1
 
 
-class KNNHypergraph(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class KNNHypergraph(Estimator):
     """Hypergraph with one edge per sample, which joins it and its nearest neighbors.
 
     Called with X, it returns the incidence matrix H, with H[i, e] = 1 if sample i
@@ -49,13 +51,11 @@ class KNNHypergraph(BaseEstimator):
            [0., 0., 1.]])
     """
 
-    def __init__(
-        self, n_neighbors=10, *, image_shape=None, approximate=False, random_state=0
-    ):
-        self.n_neighbors = n_neighbors
-        self.image_shape = image_shape
-        self.approximate = approximate
-        self.random_state = random_state
+    n_neighbors: int = 10
+    _: KW_ONLY
+    image_shape: tuple[int, ...] | None = None
+    approximate: bool = False
+    random_state: Any = 0
 
     def __call__(self, X, mask=None):
         """Incidence of the hypergraph of the rows of X.
@@ -145,12 +145,8 @@ def hypergraph_laplacian(
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])
     """
-    refuse_masked("use 0 for no edge", **{name: incidence}, weights=weights)
-    if sparse.issparse(incidence):
-        check_structure(incidence, name)
-    H = sparse.csr_array(incidence, dtype=np.float64)
-    if not np.isfinite(H.data).all() or (H.data < 0).any():
-        raise ValueError(f"{name} must hold finite numbers of at least 0")
+    refuse_masked("use 0 for no edge", weights=weights)
+    H = check_incidence(incidence, name=name)
     n_edges = H.shape[1]
     w = np.ones(n_edges) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != (n_edges,) or not (np.isfinite(w).all() and (w >= 0).all()):
@@ -163,3 +159,32 @@ def hypergraph_laplacian(
     half = sparse.diags_array(inverse_sqrt(degrees)) @ H
     identity = sparse.diags_array((degrees > 0).astype(np.float64))
     return sparse.csr_array(identity - half @ sparse.diags_array(shares) @ half.T)
+
+
+def check_incidence(
+    incidence, n_vertices: int | None = None, *, name: str = "incidence"
+) -> sparse.csr_array:
+    """The incidence of a hypergraph, with one row per vertex, in double precision."""
+    refuse_masked("use 0 for no edge", **{name: incidence})
+    try:
+        if incidence is None or np.iscomplexobj(incidence):
+            raise TypeError("a real matrix is needed")
+        if sparse.issparse(incidence):
+            H = check_structure(incidence, name)
+        else:
+            H = sparse.csr_array(incidence, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence of shape "
+            f"(n_samples, n_edges), got {type(incidence).__name__}: {error}"
+        ) from error
+    if H.ndim != 2 or (n_vertices is not None and H.shape[0] != n_vertices):
+        raise ValueError(
+            f"{name} must have one row per sample, {n_vertices}, and one column per "
+            f"edge, got an incidence of shape {H.shape}"
+        )
+    # Converted last: a matrix of a wrong shape may be too large to convert.
+    H = sparse.csr_array(H, dtype=np.float64)
+    if not np.isfinite(H.data).all() or (H.data < 0).any():
+        raise ValueError(f"{name} must hold finite numbers of at least 0")
+    return H

@@ -1,7 +1,8 @@
 """Graphs of nearest neighbors."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +29,7 @@ class Reach(NamedTuple):
     reached: sparse.csr_array  # whose neighbors these others are, as ones
 
 
+@dataclass(eq=False, repr=False)
 class KNNGraph(GraphBuilder):
     """Join every sample to its nearest neighbors.
 
@@ -62,22 +64,13 @@ class KNNGraph(GraphBuilder):
            [0., 1., 0.]])
     """
 
-    def __init__(
-        self,
-        n_neighbors=10,
-        *,
-        weights="heat",
-        width="local",
-        image_shape=None,
-        approximate=False,
-        random_state=0,
-    ):
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.width = width
-        self.image_shape = image_shape
-        self.approximate = approximate
-        self.random_state = random_state
+    n_neighbors: int = 10
+    _: KW_ONLY
+    weights: str = "heat"
+    width: float | str = "local"
+    image_shape: tuple[int, ...] | None = None
+    approximate: bool = False
+    random_state: Any = 0
 
     def reach(self, X, mask=None) -> Reach:
         """Nearest neighbors of new rows in the graph, and whose neighbors they are.
@@ -188,15 +181,14 @@ class KNNGraph(GraphBuilder):
         return distances.astype(np.float64), neighbors
 
     def _widths(self, distances):
-        if self.width == "mean":
+        if self.width == "local":
+            # The last neighbor there is.
+            return np.where(np.isfinite(distances), distances, 0.0).max(axis=1)
+        width = self.width
+        if width == "mean":
             finite = distances[np.isfinite(distances)]
-            width = np.full(len(distances), finite.mean() if finite.size else 1.0)
-        elif self.width == "local":
-            masked = np.where(np.isfinite(distances), distances, 0.0)
-            width = masked.max(axis=1)  # the last neighbor there is
-        else:
-            width = np.full(len(distances), float(self.width))
-        return width
+            width = finite.mean() if finite.size else 1.0
+        return np.full(len(distances), float(width))
 
     def _edges(self, rows, i, j, distances, width, others):
         """Weighted edges from rows i to others j, those at infinity left out."""
@@ -224,7 +216,7 @@ class KNNGraph(GraphBuilder):
             if self.width == "local":
                 local = self._widths(distances)
                 width = np.where(local > 0, local, width)
-            part = [a if a is None else a[first : first + len(block)] for a in rows]
+            part = take_rows(rows, slice(first, first + len(block)))
             parts.append(self._edges(part, i, j, block[i, j], width, self._rows))
             first += len(block)
         return sparse.csr_array(sparse.vstack(parts))

@@ -3,12 +3,15 @@
 from rpcag.models.certificate import Certificate, certify
 from rpcag.models.cv import RPCAGCV
 from rpcag.models.diagnosis import PoorFitWarning
+from rpcag.models.docstrings import complete_docstrings
 from rpcag.models.frpcag import FRPCAG
 from rpcag.models.glpca import GLPCA, RGLPCA
 from rpcag.models.gnmf import GNMF
 from rpcag.models.mmf import MHMF, MMF, MMMF
 from rpcag.models.robust_graph import RobustGraph
-from rpcag.models.rpca import RPCA, RPCAG, resolve_gamma, resolve_lam
+from rpcag.models.rpca import RPCA
+from rpcag.models.rpcag import RPCAG
+from rpcag.models.rules import resolve_gamma, resolve_lam
 from rpcag.models.spectral import LaplacianEigenmaps, NCuts
 from rpcag.models.table import list_models
 
@@ -26,6 +29,8 @@ MODELS = (
     NCuts,
     LaplacianEigenmaps,
 )
+
+complete_docstrings((*MODELS, RPCAGCV))
 
 __all__ = [
     "FRPCAG",

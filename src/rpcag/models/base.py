@@ -2,36 +2,30 @@
 
 import math
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from rpcag.graphs.builder import Estimator
 from rpcag.graphs.inputs import as_numbers, explained, is_dask, refuse_masked
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
-from rpcag.models.callers import user_stacklevel
+from rpcag.models.callers import warn_not_converged
 from rpcag.models.checks import check_components
 from rpcag.models.graph import ModelGraph, check_edges
 from rpcag.models.progress import Monitor
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """A model that gives every sample its coordinates, `embedding_`."""
 
     embedding_: np.ndarray
     adjacency_: Any
     laplacian_: Any
-    _graph: Any
-    _graphs: list
+    _graph: Any = None
     _takes_missing = False
     _sample_names: Any = None  # of the rows of `fit`, to find them in a named graph
 
@@ -104,13 +98,10 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Rows are embedded independently, so blocks change only rounding errors. Only
         their edges may depend on all of them.
         """
-        adjacency = self._check_adjacency(X, adjacency)
-        several = isinstance(adjacency, list)
-        graphs = self._graphs if several else [getattr(self, "_graph", None)]
-        given = adjacency if several else [adjacency]
+        graphs = self._sample_graphs()
         edges = [
-            graph.builder.connect(X) if A is None and _is_by_order(graph) else A
-            for graph, A in zip(graphs, given, strict=True)
+            graph.builder.connect(X) if A is None and graph and graph.by_order else A
+            for graph, A in zip(graphs, self._edges(X, adjacency), strict=True)
         ]
         fitted = [getattr(graph, "adjacency", None) for graph in graphs]
         dense = any(isinstance(A, np.ndarray) for A in edges + fitted)
@@ -118,8 +109,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
             for rows in row_blocks((len(X), self._row_width(X, dense))):
                 some = [None if A is None else A[rows] for A in edges]
-                seen = self._scaled(X[rows])
-                Z[rows] = self._embed_rows(seen, some if several else some[0])
+                Z[rows] = self._embed_rows(self._scaled(X[rows]), *some)
         if not np.isfinite(Z).all():
             raise ValueError(
                 "X or adjacency has values far larger than those in fit; the largest "
@@ -131,14 +121,19 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """X as the model sees it; see `DecompositionModel`."""
         return X
 
-    def _embed_rows(self, X: np.ndarray, adjacency) -> np.ndarray:
-        """Embedding of new rows, with `adjacency` as `_check_adjacency` returns it."""
+    def _embed_rows(self, X: np.ndarray, *edges) -> np.ndarray:
+        """Embedding of new rows, with their edges to every graph or None."""
         raise NotImplementedError
 
-    def _check_adjacency(self, X: np.ndarray, adjacency):
+    def _sample_graphs(self) -> list:
+        """Graphs between samples."""
+        return [self._graph]
+
+    def _edges(self, X: np.ndarray, adjacency) -> list:
+        """Checked weights between new rows and every graph; None if not given."""
         if adjacency is None:
-            return None
-        return check_edges(adjacency, len(X), len(self.embedding_))
+            return [None]
+        return [check_edges(adjacency, len(X), len(self.embedding_))]
 
     def _row_width(self, X: np.ndarray, dense: bool) -> int:
         """Entries per row of the arrays (up to forty) that `_embed_rows` allocates."""
@@ -239,8 +234,8 @@ class FactorModel(MatrixModel):
         self._unit = unit
         return self
 
-    def _embed_rows(self, X, adjacency):
-        return self._embed(X, X.astype(np.float64) / self._unit, adjacency)
+    def _embed_rows(self, X, *edges):
+        return self._embed(X, X.astype(np.float64) / self._unit, *edges)
 
     def _check_options(self, X) -> None:
         raise NotImplementedError
@@ -249,7 +244,7 @@ class FactorModel(MatrixModel):
         """Set the fitted attributes from X and X / unit."""
         raise NotImplementedError
 
-    def _embed(self, X, scaled, adjacency) -> np.ndarray:
+    def _embed(self, X, scaled, *edges) -> np.ndarray:
         raise NotImplementedError
 
     def _in_units(self, name: str, scaled: np.ndarray, unit: float) -> float:
@@ -283,18 +278,11 @@ class FactorModel(MatrixModel):
         self.n_components_ = Q.shape[1]
 
     def _warn_max_iter(self, change: float, what: str) -> None:
-        warnings.warn(
+        warn_not_converged(
             f"{type(self).__name__} stopped after {self.n_iter_} iterations with "
             f"{what} of {change:.1e} (tol {float(self.tol):.1e}). Increase max_iter or "
-            "tol.",
-            ConvergenceWarning,
-            stacklevel=user_stacklevel(),
+            "tol."
         )
-
-
-def _is_by_order(graph) -> bool:
-    """Whether the edges of new rows depend on all of them."""
-    return getattr(getattr(graph, "builder", None), "by_order", False)
 
 
 def row_names(X):

@@ -1,9 +1,17 @@
-"""Find the line of the user's code that called a model."""
+"""Warn at the line of the user's code that called a model."""
 
 import sys
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
 
 # A pipeline or a search of scikit-learn may stand between that line and the model.
 NOT_THE_USER = ("rpcag", "sklearn", "joblib")
+
+
+def warn_not_converged(message: str) -> None:
+    """Warn that a solver has not converged."""
+    warnings.warn(message, ConvergenceWarning, stacklevel=user_stacklevel())
 
 
 def user_stacklevel() -> int:

@@ -7,12 +7,13 @@ from scipy.stats import rankdata
 
 from rpcag.graphs.inputs import random_generator
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.typical import typical_size
 from rpcag.models.checks import check_number, check_observed
 from rpcag.models.data_loss import check_sample_weight
-from rpcag.models.graph import as_builder
-from rpcag.models.grid import Trial, search
+from rpcag.models.grid import search
 from rpcag.models.progress import Monitor, tell
-from rpcag.models.rpca import RPCAG, check_options, resolve_gamma, resolve_lam
+from rpcag.models.rpcag import RPCAG
+from rpcag.models.rules import resolve_gamma, resolve_lam
 from rpcag.models.trials import Trials
 
 # The default grid, relative to the weights of the theory and for clustering.
@@ -36,7 +37,7 @@ class RPCAGCV(RPCAG):
 
     Parameters
     ----------
-    n_components : int, optional
+    n_components
         As in `RPCAG`.
     lams : "auto", "theory" or sequence of float, default="auto"
         Candidates for lam. "auto" is 1, 2, 4 and 8 times the weight of the theory;
@@ -134,16 +135,6 @@ class RPCAGCV(RPCAG):
         self.verbose = verbose
         self.callback = callback
 
-    # Options of `RPCAG`, not of this class.
-    loss = "entries"
-    noise = None
-    feature_graph = None
-    gamma_features = "auto"
-    image_shape = None
-    warm_start = False
-    checkpoint = None
-    checkpoint_seconds = 60.0
-
     def fit(self, X, y=None, *, sample_weight=None):
         """Choose the weights on X, then decompose X with them.
 
@@ -156,42 +147,33 @@ class RPCAGCV(RPCAG):
             As in `RPCAG`, for the last fit.
         """
         X = self._validate(X, reset=True)
-        check_options(self)
+        self._check_options()
         check_observed(X)
-        self._check_search()
         weight = check_sample_weight(sample_weight, len(X))
         X = self._learn_scale(X)
-        unit = resolve_lam("theory", X)
-        lams = self._candidates("lams", "theory", unit, LAMS)
+        units = resolve_lam("theory", X), resolve_gamma("clustering", X)
+        lams = self._candidates("lams", "theory", units[0], LAMS)
         if 0 in lams:
             raise ValueError("lams must be positive, got 0")
-        unit = resolve_gamma("clustering", X)
-        gammas = self._candidates("gammas", "clustering", unit, GAMMAS)
+        gammas = self._candidates("gammas", "clustering", units[1], GAMMAS)
         cells = [(lam, gamma) for lam in lams for gamma in gammas]
         hidden = self._hidden(X)
         with one_blas_thread_each():
-            trials = self._search(X, hidden, cells)
-            self.cv_results_ = _results(cells, trials)
+            self.cv_results_ = _results(cells, *self._search(X, hidden, cells, units))
             share = len(hidden[0]) / np.count_nonzero(~np.isnan(X))
             self.best_index_ = _chosen(self.cv_results_, self.rule, share)
             self.best_params_ = self.cv_results_["params"][self.best_index_]
-            score = self.cv_results_["mean_test_score"][self.best_index_]
-            self.best_score_ = float(score)
+            scores = self.cv_results_["mean_test_score"]
+            self.best_score_ = float(scores[self.best_index_])
             self.n_splits_ = self.n_splits
-            lam, gamma = self._parameters(X)
-            builder = as_builder(self.graph)
-            if gamma == 0 and builder is not None and not builder.by_order:
-                self._forget_choice()
-                self._state_loss(X, weight)
-                self._fit_without_graph(X, lam, save=True)
-            else:
-                self._fit(X, weight)
+            self._fit(X, weight)
         return self
 
-    def _parameters(self, X):
+    def _parameters(self, X, loss):
         return self.best_params_["lam"], self.best_params_["gamma"]
 
-    def _check_search(self) -> None:
+    def _check_options(self) -> None:
+        super()._check_options()
         check_number(self, "n_splits", Integral, at_least=1)
         check_number(self, "holdout", Real, at_least=0)
         if not 0 < self.holdout < 1:
@@ -250,48 +232,38 @@ class RPCAGCV(RPCAG):
             rng.choice(observed, n_hidden, replace=False) for _ in range(self.n_splits)
         ]
 
-    def _search(self, X, hidden, cells) -> list[list[Trial | None]]:
-        """Trials of all cells; lam and gamma are relative to the rules in `Trials`."""
-        graph, builder = None, self._builder(X)
-        if builder is None or builder.by_order:
-            graph = self._model_graph(X, Monitor.of(self, "graph"))
-        build = self._trial_graph(X, graph)["build"]
-        if graph is not None:  # of all rows
-            build = lambda Y, L: self._shifted(graph.adjacency, Y)  # noqa: E731
-        units = resolve_lam("theory", X), resolve_gamma("clustering", X)
+    def _search(self, X, hidden, cells, units) -> tuple[np.ndarray, np.ndarray]:
+        """Errors and ranks of all cells; `Trials` are in units of the rules."""
+        self._graph_without_values(X, Monitor.of(self, "graph"))
         splits = []
         for places in hidden:
             mask = np.zeros(X.shape, bool)
             mask.flat[places] = True
-            splits.append(Trials(X, build, masks=[mask]))
+            splits.append(Trials(X, self.trial_graph(), masks=[mask]))
         stiffness = 1.0
         if any(gamma > 0 for _, gamma in cells):
             stiffness = splits[0].graph_stiffness()
         relative = [(a / units[0], b / units[1] * stiffness) for a, b in cells]
-        found = search(splits, relative, self.n_jobs)
-        name = type(self).__name__
-        for k, trials in enumerate(found):
-            tried = [trial.error for trial in trials if trial is not None]
+        try:
+            errors, ranks = search(splits, relative, self.n_jobs)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"gammas up to {cells[-1][1]:.3g} and X, whose typical size is "
+                f"{typical_size(X):.3g}, are out of range together ({error}); use "
+                "gammas='auto'"
+            ) from error
+        for k, tried in enumerate(errors):
             tell(
                 self.verbose,
-                f"{name} split {k + 1}: {len(tried)} pairs, smallest error "
-                f"{min(tried):.4g}",
+                f"{type(self).__name__} split {k + 1}: {np.isfinite(tried).sum()} "
+                f"pairs, smallest error {np.nanmin(tried):.4g}",
             )
-        return found
+        return errors, ranks
 
 
-def _results(cells, trials: list[list[Trial | None]]) -> dict:
+def _results(cells, errors: np.ndarray, ranks: np.ndarray) -> dict:
     """`cv_results_` from the trials of every split."""
-
-    def column(name: str) -> np.ndarray:
-        return np.array(
-            [
-                [np.nan if trial is None else getattr(trial, name) for trial in split]
-                for split in trials
-            ]
-        )
-
-    scores = -column("error")
+    scores = -errors
     mean = scores.mean(axis=0)
     worst = np.where(np.isnan(mean), -np.inf, mean)
     lams, gammas = np.array(cells).T
@@ -303,7 +275,7 @@ def _results(cells, trials: list[list[Trial | None]]) -> dict:
         "mean_test_score": mean,
         "std_test_score": scores.std(axis=0),
         "rank_test_score": rankdata(-worst, method="min").astype(np.int32),
-        "mean_rank": np.nanmean(column("rank"), axis=0),
+        "mean_rank": np.nanmean(ranks, axis=0),
     }
 
 

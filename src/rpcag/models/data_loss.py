@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from rpcag.graphs.inputs import as_float
+from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share
 from rpcag.losses import L1, Both, Huber, Loss, Rows
+from rpcag.models.checks import check_observed
 from rpcag.models.noise import ROW_LIMIT, Noise, estimate_noise, noise_weights
 from rpcag.models.rules import theory_lam
+from rpcag.solvers.problem import Problem
 
 KINDS = ("entries", "rows", "both")
 # Share of the cells of a sample from which on, if they are wrong by the same size, it
@@ -30,21 +33,24 @@ MOST = 0.9
 
 @dataclass(frozen=True)
 class DataLoss:
-    """A loss with its weights; `build` makes it for samples of given weights."""
+    """A loss with its weights, as the options of a model ask for it."""
 
     kind: str = "entries"
     lam: float = 1.0  # of a cell, or of a sample if `kind` is "rows"
     lam_rows: float = 0.0  # of a sample, if `kind` is "both"
     sigma: float = 0.0  # standard deviation of the noise
     mu: float = 0.0  # the noise costs ||N||^2 / (2 mu)
+    weight: np.ndarray | None = None  # of every sample; 0 makes it missing
 
     @property
     def is_plain(self) -> bool:
         """Whether this is the l1 norm."""
-        return self.kind == "entries" and self.mu == 0
+        return self.kind == "entries" and self.mu == 0 and self.weight is None
 
-    def build(self, weight: np.ndarray | None = None) -> Loss:
-        w: Any = 1.0 if weight is None else weight[:, None]
+    def build(self) -> Loss:
+        w: Any = 1.0
+        if self.weight is not None:
+            w = np.where(self.weight > 0, self.weight, 1.0)[:, None]
         ball: Any = L1(self.lam * w)
         if self.kind == "rows":
             ball = Rows(self.lam * w)
@@ -61,14 +67,32 @@ class DataLoss:
             return min(self.lam, self.lam_rows / root)
         return self.lam
 
-    def sparse_part(self, R: np.ndarray, weight: np.ndarray | None = None):
+    def problem(
+        self,
+        X: np.ndarray,
+        gamma: float = 0.0,
+        graph: ShiftedLaplacian | None = None,
+        gamma_features: float = 0.0,
+        features: ShiftedLaplacian | None = None,
+    ) -> Problem:
+        """The nuclear norm plus this loss, and smoothness on the graphs given."""
+        if self.weight is not None and not self.weight.all():
+            X = np.where(self.weight[:, None] > 0, X, X.dtype.type(np.nan))
+            check_observed(X)
+        loss = None if self.is_plain else self.build()
+        typical = self.multiplier(X.shape[1])
+        return Problem(X, typical, gamma, graph, loss, features, gamma_features)
+
+    def sparse_part(self, R: np.ndarray) -> np.ndarray:
         """S of X - L = S + N; N = mu D for the dual point D at which l(R) is taken."""
+        if self.weight is not None and not self.weight.all():
+            R[self.weight == 0] = 0  # they are missing, and have no S
         if self.mu == 0:
             return R
-        loss: Any = self.build(weight)
+        loss: Any = self.build()
         S = R - loss.mu * loss.ball.project(R / loss.mu, 1.0)
         S[np.abs(S) <= 8 * np.finfo(R.dtype).eps * np.abs(R)] = 0  # rounding of N
-        return S
+        return S.astype(R.dtype, copy=False)
 
 
 def resolve_loss(model, X: np.ndarray) -> DataLoss | None:

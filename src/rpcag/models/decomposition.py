@@ -1,10 +1,11 @@
 """What the models X = L + S share: progress, warnings, names of the pieces."""
 
-import warnings
+import math
 from collections.abc import Callable
+from numbers import Integral
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.inputs import is_dask, percent
@@ -12,10 +13,19 @@ from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.svt import factorize
 from rpcag.models.base import MatrixModel, largest_entry, power_of_two
-from rpcag.models.callers import user_stacklevel
+from rpcag.models.callers import warn_not_converged
+from rpcag.models.checks import (
+    check_callback,
+    check_iterations,
+    check_number,
+    check_scale,
+)
+from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.hidden_entries import Spread, hide, spread_of
 from rpcag.models.progress import tell, tells
 from rpcag.models.scaling import center_and_scale, restore, standardize
+from rpcag.models.two_graph_weights import GammaChoice
+from rpcag.models.weights import Choice
 from rpcag.solvers import Progress, Result
 
 
@@ -30,6 +40,8 @@ class DecompositionModel(MatrixModel):
     center_: np.ndarray | None = None
     scale_: np.ndarray | None = None
     _spread_of_features: Spread  # of the scaled X
+    _size: float  # of a typical entry of X
+    _spread: float  # typical distance of an entry from the median of its feature
 
     def inverse_transform(self, Z):
         """Rows of the low-rank matrix with the given embedding, in the unit of X.
@@ -83,6 +95,14 @@ class DecompositionModel(MatrixModel):
         predicted = (Z @ self.components_)[hidden]
         return self._spread_of_features.explained(truth, predicted, columns)[0]
 
+    def _check_options(self) -> None:
+        """Refuse options of the wrong kind or range, by name."""
+        if self.n_components is not None:
+            check_number(self, "n_components", Integral, at_least=1)
+        check_scale(self)
+        check_iterations(self)
+        check_callback(self)
+
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
         """Set `center_` and `scale_`; returns X as the model sees it."""
         self.center_ = self.scale_ = None
@@ -135,54 +155,59 @@ class DecompositionModel(MatrixModel):
     def _warn(self, result: Result) -> None:
         if self._part_of is not None:
             return
-        name = type(self).__name__
+        name, accept = type(self).__name__, "."
+        proven = f"a certified gap of {result.gap:.1e} (tol {float(self.tol):.1e})"
+        if result.gap < 0.5:  # gap = 1 - bound / objective
+            above = percent(result.gap / (1 - result.gap))
+            accept = f", or accept the answer: its objective is at most {above} above "
+            accept += "the best."
         if result.status == "numerical_error":
-            warnings.warn(
+            warn_not_converged(
                 f"{name} stopped after {result.n_iter} iterations: rounding errors "
                 f"put a lower bound above the objective, {result.objective:.6g}. "
                 "There is no bound on the optimum (lower_bound_ is 0, gap_ is 1). "
                 "Use float64, subtract the mean of every feature, or choose weights "
-                "nearer to 'auto'.",
-                ConvergenceWarning,
-                stacklevel=user_stacklevel(),
+                "nearer to 'auto'."
             )
-        if result.status in ("max_iter", "stalled"):
-            reason, remedy = {
-                "max_iter": (f"after {result.n_iter} iterations", "Increase max_iter"),
-                "stalled": (
-                    f"at the precision of {result.x.dtype}",
-                    "Use float64 or a larger tol",
-                ),
-            }[result.status]
-            accept = "."
-            if result.gap < 0.5:
-                # gap = 1 - bound / objective, so objective / bound - 1 is
-                above = percent(result.gap / (1 - result.gap))
-                accept = (
-                    ", or accept the answer: its objective is at most "
-                    f"{above} above the best."
-                )
-            warnings.warn(
-                f"{name} stopped {reason} with a certified gap of {result.gap:.1e} "
-                f"(tol {float(self.tol):.1e}). {remedy}{accept}",
-                ConvergenceWarning,
-                stacklevel=user_stacklevel(),
+        elif result.status == "max_iter":
+            warn_not_converged(
+                f"{name} stopped after {result.n_iter} iterations with {proven}. "
+                f"Increase max_iter{accept}"
+            )
+        elif result.status == "stalled":
+            warn_not_converged(
+                f"{name} stopped at the precision of {result.x.dtype} with {proven}. "
+                f"Use float64 or a larger tol{accept}"
             )
 
     def _warn_unfinished(self, n_rows: int) -> None:
         if n_rows:
-            warnings.warn(
+            warn_not_converged(
                 f"{type(self).__name__}.transform ran out of iterations for {n_rows} "
                 "rows of X; their embedding is approximate. Check whether they are in "
-                "the unit of the rows of fit.",
-                ConvergenceWarning,
-                stacklevel=user_stacklevel(),
+                "the unit of the rows of fit."
             )
 
-    def _name(self, X, result: Result) -> None:
-        """Fitted attributes from the answer."""
-        with np.errstate(invalid="ignore"):
-            S = self._sparse_part(np.nan_to_num(X - result.x, copy=False, nan=0.0))
+    def _forget_choice(self) -> None:
+        self.weights_: Any = None
+        self.explained_: float | None = None
+
+    def _name_choice(self, X, choice: Choice | GammaChoice, weights: str) -> None:
+        """Fitted attributes of chosen weights, a line in the log, maybe a warning."""
+        self.weights_ = choice
+        reason = "too few entries to hide some"
+        if not math.isnan(choice.explained):
+            self.explained_ = choice.explained
+            reason = (
+                f"best of {len(choice.trials['error'])} pairs, predicts "
+                f"{choice.explained:.0%} of the spread of {choice.n_hidden} hidden "
+                "entries"
+            )
+        tell(self.verbose, f"{type(self).__name__} weights: {weights}; {reason}")
+        warn_if_poor(self, X, choice)
+
+    def _factors(self, X, result: Result):
+        """L as scores and directions, with its singular values."""
         # Rescaled, so that no square overflows or underflows: LAPACK may hang on
         # infinity.
         unit = power_of_two(result.x)
@@ -195,25 +220,17 @@ class DecompositionModel(MatrixModel):
                 f"L overflow {X.dtype}; rescale X"
             )
         signs = column_signs(Vt.T)
-        factors = P * signs * s, s, Vt * signs[:, None]
-        self._name_parts(result.x, S, factors, result)
+        return P * signs * s, s, Vt * signs[:, None]
 
-    def _sparse_part(self, R: np.ndarray) -> np.ndarray:
-        """S of the residual X - L."""
-        return R
-
-    def _name_parts(self, L, S, factors, result: Result) -> None:
-        """L = scores @ directions, in memory or as Dask arrays."""
-        self.low_rank_ = self._unscaled(L)
+    def _name_parts(self, result: Result, S, factors) -> None:
+        """Fitted attributes of the answer, in memory or as Dask arrays."""
+        self.low_rank_ = self._unscaled(result.x)
         self.sparse_ = S if self.scale_ is None else restore(S, 0.0, self.scale_)
-        scores, s, Vt = factors
+        scores, s, Vt = self._scores, self._spectrum, self._directions = factors
         self.rank_ = len(s)
-        kept = self.rank_ if self.n_components is None else self.n_components
-        kept = min(kept, self.rank_)
-        self.n_components_ = kept
-        self._n_features_out = kept
-        self._scores, self._spectrum, self._directions = scores, s, Vt
-        self.embedding_ = self._scores[:, :kept].copy()
+        kept = min(self.rank_, self.n_components or self.rank_)
+        self.n_components_ = self._n_features_out = kept
+        self.embedding_ = scores[:, :kept].copy()
         self.components_ = Vt[:kept].copy()
         self.singular_values_ = s[:kept]
         self.objective_ = result.objective

@@ -1,29 +1,28 @@
 """Robust PCA (on graphs) of a Dask array, on whatever scheduler is active."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
-from dask.sizeof import sizeof
+from sklearn.base import BaseEstimator
 
 from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import typical_center, typical_size, typical_spread
-from rpcag.losses import Loss, part
-from rpcag.models.data_loss import DataLoss
-from rpcag.models.rules import clustering_gamma, theory_lam
-from rpcag.solvers import DualPoint, Progress, Result, solve
-from rpcag.solvers.factored import FactoredIterates
-from rpcag.solvers.graph_copy import GraphCopy
+from rpcag.models.data_loss import DataLoss, check_sample_weight, loss_of
+from rpcag.models.graph import ModelGraph, as_builder, compares_rows
+from rpcag.models.hidden_entries import Spread, measure_spread
+from rpcag.models.parts import random_rows
+from rpcag.models.rules import CLUSTERING_LAM, clustering_gamma, theory_lam
+from rpcag.models.scaling import center_and_scale
+from rpcag.solvers.dask_executor import solve_on_dask
 from rpcag.solvers.problem import SAFE
-from rpcag.solvers.tile import Tile
 
 # Columns of a chunk are chosen so that it has about this many bytes, unless the array
 # already has all its rows in every chunk.
@@ -32,75 +31,124 @@ CHUNK = 2**28
 SAMPLE = 10**7
 
 
-@dataclass(frozen=True)
-class Split:
-    """The answer of a solve on Dask: X = low_rank + sparse."""
-
-    low_rank: Any
-    sparse: Any
-    factors: tuple[Any, np.ndarray, np.ndarray]  # scores, singular values, directions
-    result: Result
-    lam: float
-    gamma: float
-    size: float  # of a typical entry of X
-    spread: float  # of its distance from the median of its feature
-
-
-def fit(
-    X: Any,
-    *,
-    sizes: tuple[float, float, float],
-    lam: float | str,
-    gamma: float | str,
-    stated: Any,
-    weight: np.ndarray | None,
-    factors: tuple[float, float],
-    graph: Any,
-    tol: float,
-    max_iter: int,
-    callback: Callable[[Progress], bool | None] | None,
-) -> Split:
-    """Decompose a Dask array that has all rows in every chunk.
-
-    `sizes` is what `measure` returns. lam and gamma that are words are the `factors`
-    times the weights of the rules. `stated` is a `DataLoss` or None for the l1 norm.
-    """
-    size, spread, observed = sizes
-    if isinstance(lam, str):
-        lam = factors[0] * theory_lam(X.shape, observed)
-    if isinstance(gamma, str):
-        gamma = factors[1] * clustering_gamma(X.shape, size, observed)
-    lam, gamma = float(lam), float(gamma)
+def fit(model: Any, X: Any, sample_weight: Any) -> None:
+    """Decompose a Dask array: `RPCA.fit` where the chunks of X are."""
+    _check_options(model)
+    X = _learn_scale(model, by_features(X))
+    graph = _graph(model, X.shape[0])
+    size, spread, observed = measure(X)
+    weight = check_sample_weight(sample_weight, X.shape[0])
+    if weight is not None and not weight.all():
+        raise ValueError(
+            "sample_weight must be positive for a Dask array; drop the samples of "
+            "weight 0"
+        )
+    loss = loss_of(model, X.shape, observed)
+    lam, gamma = model.lam if loss is None else loss.lam, model.gamma
+    lam, gamma = _weights(model, X, graph, lam, gamma, size, observed)
+    loss = replace(loss or DataLoss(lam=lam), weight=weight)
     shifted = None
     if graph is not None and gamma > 0:
         shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)
-    stated = stated or DataLoss(lam=lam)
-    loss = stated.build(weight)
-    iterates = iterates_of(X, loss, float(gamma), shifted)
-    result = solve(
-        {"factored": lambda _: iterates},
+    result, factors = solve_on_dask(
+        X,
+        loss.build(),
+        gamma,
+        shifted,
         ratio=lam / math.sqrt(size * spread),
-        tol=tol,
-        max_iter=max_iter,
-        callback=callback,
+        tol=float(model.tol),
+        max_iter=model.max_iter,
+        callback=model._watch(),
     )
-    result = replace(result, x=_array(result.x, X), dual=_dual(result.dual, X))
     S = X - result.x
     if observed < 1:
         S = da.where(da.isnan(S), X.dtype.type(0), S)
-    if not stated.is_plain:
-        S = S.map_blocks(stated.sparse_part, weight, dtype=X.dtype)
-    scores, values, directions = iterates.factors()
-    shape = X.shape[0], len(values)
-    scores = da.from_delayed(scores, shape, X.dtype).persist()
-    parts = scores, values, directions
-    return Split(result.x, S.persist(), parts, result, lam, float(gamma), size, spread)
+    if not loss.is_plain:
+        S = S.map_blocks(loss.sparse_part, dtype=X.dtype)
+    model._warn(result)
+    model.n_features_in_ = X.shape[1]
+    model._size, model._spread = size, spread
+    if graph is not None:
+        model.gamma_, model._graph = gamma, graph
+        model.adjacency_, model.laplacian_ = graph.adjacency, graph.laplacian
+        model._build_features(X)  # there are none
+    model._name_loss(loss)
+    model._name_parts(result, S.persist(), factors)
 
 
-def _dual(dual: DualPoint | None, X: Any) -> DualPoint | None:
-    if dual is None:
+def _check_options(model: Any) -> None:
+    """Refuse options that need X in memory."""
+    if model.loss != "entries":
+        raise ValueError(
+            f"loss={model.loss!r} needs whole samples in one place, got a Dask "
+            "array; use loss='entries', or pass X.compute()"
+        )
+    if model.feature_graph is not None:
+        raise ValueError(
+            "feature_graph needs X in memory, got a Dask array; use "
+            "feature_graph=None, or pass X.compute()"
+        )
+    if model.noise == "auto":
+        raise ValueError(
+            "noise='auto' needs X in memory, got a Dask array; pass a number, such "
+            "as noise_ of a fit to some rows: X[:1000].compute()"
+        )
+    for name in ("warm_start", "checkpoint"):
+        if getattr(model, name):
+            raise ValueError(
+                f"{name} is for arrays in memory, got "
+                f"{getattr(model, name)!r} and a Dask array"
+            )
+
+
+def _learn_scale(model: Any, X: Any) -> Any:
+    """`DecompositionModel._learn_scale` of an array with all rows in every chunk."""
+    model.center_ = model.scale_ = None
+    if model.scale is not None:
+        found = by_feature(center_and_scale, X, model.scale, rows=2)
+        model.center_, model.scale_ = found
+        X = model._scaled(X).persist()
+    model._spread_of_features = Spread(*by_feature(measure_spread, X, rows=4))
+    return X
+
+
+def _graph(model: Any, n_samples: int) -> ModelGraph | None:
+    """The graph of an `RPCAG`, which must not depend on the values of X."""
+    if not hasattr(model, "laplacian"):
         return None
-    return DualPoint(_array(dual.D, X), None if dual.W is None else _array(dual.W, X))
+    builder = as_builder(model.graph)
+    is_object = isinstance(model.graph, BaseEstimator) or callable(model.graph)
+    if compares_rows(builder) or (builder is None and is_object):
+        raise ValueError(
+            f"graph={model.graph!r} would need all features of X in one place; for "
+            "a Dask array give 'chain' if its rows are in time order, or an "
+            "adjacency of shape (n_samples, n_samples), such as "
+            "rpcag.graphs.KNNGraph()(some features of X)"
+        )
+    return ModelGraph(model.graph, np.zeros((n_samples, 1)), model.laplacian)
+
+
+def _weights(
+    model: Any, X: Any, graph: ModelGraph | None, lam, gamma, size, observed
+) -> tuple[float, float]:
+    """lam and gamma as numbers; those that are "auto" are chosen on some rows of X."""
+    rules = theory_lam(X.shape, observed), clustering_gamma(X.shape, size, observed)
+    model._forget_choice()
+    if lam == "auto" and gamma == "clustering":
+        lam = CLUSTERING_LAM * rules[0]
+    lam = rules[0] if lam == "theory" else lam
+    gamma = rules[1] if gamma == "clustering" else gamma
+    if "auto" not in (lam, gamma):
+        return float(lam), float(gamma)
+    given = [None if weight == "auto" else float(weight) for weight in (lam, gamma)]
+    options: dict = {"rows": random_rows(X.shape)}
+    if graph is not None:
+        options = model._trial_graph(X.shape, graph)
+    some = np.ascontiguousarray(X[options.pop("rows")].compute())
+    choice, _ = model._choose(some, *given, shape=X.shape, **options)
+    found = (factor * rule for factor, rule in zip(choice.factors, rules, strict=True))
+    lam, gamma = (b if a is None else a for a, b in zip(given, found, strict=True))
+    return lam, gamma
 
 
 def by_features(X: Any) -> Any:
@@ -152,7 +200,7 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
             "a time: X[:1000].compute() with the adjacency of these rows"
         )
     graph = getattr(model, "_graph", None)
-    if getattr(getattr(graph, "builder", None), "by_order", False):
+    if graph is not None and graph.by_order:
         raise ValueError(
             f"graph={model.graph!r} needs all new rows in memory, got a Dask array; "
             "pass X.compute()"
@@ -231,74 +279,3 @@ def measure(X: Any) -> tuple[float, float, float]:
         )
     spread = typical_spread(few, size, typical_center(few))
     return size, spread, 1 - int(missing) / X.size
-
-
-class Dask:
-    """An executor whose calls are tasks of the active Dask scheduler.
-
-    Tasks are pure, and every step is persisted: if a worker dies, what it held is
-    computed again, up to rounding.
-    """
-
-    def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
-        return delayed(function, nout=n if n > 1 else None)(*args)
-
-    def update(self, method: Callable, tile: Any, *args: Any) -> Any:
-        return delayed(_on_a_copy, nout=2)(method, tile, *args)
-
-    def keep(self, *values: Any) -> Sequence[Any]:
-        return dask.persist(*values)
-
-    def get(self, *values: Any) -> Sequence[Any]:
-        return dask.compute(*values)
-
-
-def _on_a_copy(method: Callable, tile: Tile, *args: Any) -> tuple[Tile, Any]:
-    """Change a copy of the tile; X, which is not changed, is shared."""
-    tile = copy(tile)
-    for name in ("V", "E", "mean"):
-        value = getattr(tile, name)
-        setattr(tile, name, None if value is None else value.copy())
-    returned = method(tile, *args)
-    return tile, returned
-
-
-@sizeof.register(Tile)
-@sizeof.register(GraphCopy)
-def _bytes(thing) -> int:
-    """So that the scheduler knows what it would move."""
-    parts = vars(thing).values()
-    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-
-
-def iterates_of(
-    X: Any, loss: Loss, gamma: float, laplacian: ShiftedLaplacian | None
-) -> FactoredIterates:
-    """Iterates with a tile for every chunk of columns."""
-    ends = np.cumsum([0, *X.chunks[1]]).tolist()
-    columns = [slice(*some) for some in pairwise(ends)]
-    tiles = dask.persist(
-        *[
-            delayed(Tile)(block, part(loss, (slice(None), some)))
-            for block, some in zip(X.to_delayed().ravel(), columns, strict=True)
-        ]
-    )
-    return FactoredIterates(
-        tiles,
-        X.chunks[1],
-        Dask(),
-        X.shape,
-        (X.dtype, X.dtype),
-        gamma,
-        laplacian,
-        share=1.0,
-    )
-
-
-def _array(tiles: Any, X: Any) -> Any:
-    """A Dask array from its tiles of columns."""
-    pieces = [
-        da.from_delayed(tile, (X.shape[0], width), X.dtype)
-        for tile, width in zip(tiles, X.chunks[1], strict=True)
-    ]
-    return da.concatenate(pieces, axis=1)

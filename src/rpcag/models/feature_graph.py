@@ -1,11 +1,10 @@
 """A graph between the features, beside the nuclear norm: its options and its weight."""
 
-from numbers import Integral
-
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.image import grid_to_graph
 
+from rpcag.graphs.inpainting import check_image_shape
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share, typical_size
 from rpcag.models.checks import check_auto_or_number
@@ -25,38 +24,27 @@ GAIN = 0.01
 
 
 def check_feature_graph(model) -> None:
-    """Refuse `feature_graph`, `gamma_features` and `image_shape` by name."""
+    """Refuse `feature_graph` and `gamma_features` by name."""
     check_auto_or_number(model, "gamma_features")
-    graph, shape = model.feature_graph, model.image_shape
+    graph = model.feature_graph
     if isinstance(graph, str) and graph not in ("knn", "grid"):
         raise ValueError(
             "feature_graph must be None, 'knn', 'grid', a builder of rpcag.graphs or "
             f"an adjacency between features, got {graph!r}"
         )
-    if not (isinstance(graph, str) and graph == "grid"):
-        return
-    if (
-        not isinstance(shape, tuple | list)
-        or len(shape) not in (2, 3)
-        or not all(isinstance(side, Integral) and int(side) > 0 for side in shape)
-    ):
+    if isinstance(graph, str) and graph == "grid" and model.image_shape is None:
         raise ValueError(
             "feature_graph='grid' needs image_shape, such as (32, 32) or (32, 32, 3), "
-            f"got {shape!r}"
+            "got None"
         )
 
 
-def build_feature_graph(model, X: np.ndarray) -> ModelGraph:
+def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
     """The graph between the columns of X that the options ask for."""
     graph = model.feature_graph
-    if isinstance(graph, str) and graph == "grid":
-        height, width, channels = (*model.image_shape, 1)[:3]
-        if height * width * channels != X.shape[1]:
-            raise ValueError(
-                f"image_shape={tuple(model.image_shape)!r} has "
-                f"{height * width * channels} pixels but X has {X.shape[1]} features"
-            )
-        graph = pixel_graph(height, width, channels)
+    if hasattr(model, "image_shape") and isinstance(graph, str) and graph == "grid":
+        sides = check_image_shape(model.image_shape, X.shape, channels=True)
+        graph = pixel_graph(*sides)
     return ModelGraph(
         graph,
         np.ascontiguousarray(X.T),
@@ -64,6 +52,7 @@ def build_feature_graph(model, X: np.ndarray) -> ModelGraph:
         name="feature_graph",
         vertices="features",
         labels=getattr(model, "feature_names_in_", None),
+        **options,
     )
 
 

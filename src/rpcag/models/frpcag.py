@@ -1,8 +1,6 @@
 """Fast Robust PCA on graphs: two graphs instead of a nuclear norm."""
 
-import math
-from dataclasses import replace
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,13 @@ from rpcag.linalg.typical import too_far_apart, typical_size
 from rpcag.models.base import largest_entry, power_of_two
 from rpcag.models.checks import (
     check_auto_or_number,
-    check_callback,
-    check_iterations,
-    check_number,
     check_observed,
-    check_scale,
 )
 from rpcag.models.decomposition import DecompositionModel
-from rpcag.models.diagnosis import warn_if_poor
+from rpcag.models.feature_graph import build_feature_graph
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import spread_of
-from rpcag.models.progress import Monitor, tell
+from rpcag.models.progress import Callback, Monitor, Stage
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.solvers.fista import Centered, fista, fista_rows
@@ -36,6 +30,7 @@ STIFFEST = 1e100
 QUIET: dict[str, Any] = {"over": "ignore", "invalid": "ignore"}
 
 
+@dataclass(eq=False, repr=False)
 class FRPCAG(DecompositionModel):
     """Fast Robust PCA on graphs: smooth between samples and features, plus sparse.
 
@@ -51,9 +46,8 @@ class FRPCAG(DecompositionModel):
 
     Parameters
     ----------
-    n_components : int, optional
-        Maximum number of components of the embedding. By default the numerical rank of
-        L. L itself is not cut.
+    n_components
+        As in `RPCA`.
     gamma, gamma_features : float, "auto" or "unit", default="auto"
         Weights of the smoothness. "auto" hides some of the entries and chooses the
         weights that predict them best. "unit" is one over the typical size of an entry
@@ -73,55 +67,30 @@ class FRPCAG(DecompositionModel):
         Constant features are only centered. Graphs are built from the scaled data.
         If `scale` is None and a weight is "auto", features are centered by their
         medians. Otherwise the graphs would smooth the offsets of features, too.
-    tol : float, default=1e-3
-        Certified relative duality gap at which to stop.
+    tol, verbose
+        As in `RPCA`.
     max_iter : int, default=2000
         Maximum number of iterations.
-    verbose : int, default=0
-        Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit. For robust graphs, see `RPCAG`.
 
     Attributes
     ----------
-    low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
-        L and S; X = L + S where X is observed, and S is 0 where it is missing.
-    center_, scale_ : ndarray of shape (n_features,) or None
-        Center and scale of every feature, None if there are none. The objective, its
-        bound, the graph, `embedding_` and `components_` are those of
-        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Left singular vectors of L times its singular values.
-    components_ : ndarray of shape (n_components, n_features)
-        Right singular vectors of L, as orthonormal rows.
-    singular_values_ : ndarray of shape (n_components,)
-    n_components_ : int
-    rank_ : int
-        Numerical rank of L.
+    gamma_, gamma_features_ : float
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features)
-    gamma_, gamma_features_ : float
+    low_rank_, center_, embedding_, components_, singular_values_, n_components_, rank_
+        As in `RPCA`.
     weights_ : GammaChoice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
-    explained_ : float or None
-        If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, 1 for all and 0 for no more than the median or mean of the feature.
-    objective_, lower_bound_, gap_ : float
-        Objective at L, a certified lower bound of the optimum, and their relative
-        difference.
-    n_iter_ : int
-    status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        After "numerical_error" there is no certificate, because rounding errors put a
-        lower bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
+    explained_, objective_, n_iter_, status_, n_features_in_, feature_names_in_
+        As in `RPCA`.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual`` (relative change of L), ``dual_residual`` (excess of the
         gradient).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -141,32 +110,18 @@ class FRPCAG(DecompositionModel):
 
     _about = About(convex=True, factors=False, solution="FISTA, certified gap")
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        gamma="auto",
-        gamma_features="auto",
-        graph="knn",
-        feature_graph="knn",
-        laplacian="normalized",
-        scale=None,
-        tol=1e-3,
-        max_iter=2000,
-        verbose=0,
-        callback=None,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.gamma_features = gamma_features
-        self.graph = graph
-        self.feature_graph = feature_graph
-        self.laplacian = laplacian
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
+    n_components: int | None = None
+    _: KW_ONLY
+    gamma: float | str = "auto"
+    gamma_features: float | str = "auto"
+    graph: Any = "knn"
+    feature_graph: Any = "knn"
+    laplacian: str = "normalized"
+    scale: str | None = None
+    tol: float = 1e-3
+    max_iter: int = 2000
+    verbose: int = 0
+    callback: Callback | None = None
 
     def fit(self, X, y=None):
         """Decompose X.
@@ -178,49 +133,31 @@ class FRPCAG(DecompositionModel):
         y : ignored
         """
         X = self._validate(X, reset=True)
-        if self.n_components is not None:
-            check_number(self, "n_components", Integral, at_least=1)
-        check_auto_or_number(self, "gamma", "unit")
-        check_auto_or_number(self, "gamma_features", "unit")
-        check_scale(self)
-        check_iterations(self)
-        check_callback(self)
+        self._check_options()
         check_observed(X)
         X = self._learn_scale(X)
         with np.errstate(**QUIET):
             graph = self._build_graph(X, Monitor.of(self, "graph"))
-            features = ModelGraph(
-                self.feature_graph,
-                np.ascontiguousarray(X.T),
-                self.laplacian,
-                name="feature_graph",
-                vertices="features",
-                labels=getattr(self, "feature_names_in_", None),
-                monitor=Monitor.of(self, "feature_graph"),
-            )
-        # With X in another unit c, L / c solves the problem with gamma c for gamma.
-        unit = power_of_two(X)
-        typical, largest = typical_size(X), largest_entry(X)
+            monitor = Monitor.of(self, "feature_graph")
+            features = build_feature_graph(self, X, monitor=monitor)
         with one_blas_thread_each():
-            gammas = self._gammas(X, graph, features, typical)
-        _check_stiffness(gammas, (graph, features), unit, typical, largest)
-        with one_blas_thread_each():
-            result = self._solve(
-                X,
-                (graph, features),
-                gammas,
-                unit,
-                tol=float(self.tol),
-                max_iter=self.max_iter,
-                watch=self._watch(),
-            )
+            gammas = self._gammas(X, graph, features)
+            options = {"tol": float(self.tol), "max_iter": self.max_iter}
+            result = self._solve(X, (graph, features), gammas, self._watch(), **options)
         self.feature_adjacency_ = features.adjacency
         self.feature_laplacian_ = features.laplacian
         self.gamma_, self.gamma_features_ = gammas
-        self._unit = unit
+        self._unit = power_of_two(X)
         self._warn(result)
-        self._name(X, result)
+        with np.errstate(invalid="ignore"):
+            S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
+        self._name_parts(result, S, self._factors(X, result))
         return self
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        check_auto_or_number(self, "gamma", "unit")
+        check_auto_or_number(self, "gamma_features", "unit")
 
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
         """Automatic weights are for centered features: X + 1 m^T gets L + 1 m^T.
@@ -235,24 +172,18 @@ class FRPCAG(DecompositionModel):
         self._spread_of_features = spread_of(X)
         return X
 
-    def _gammas(self, X, graph: ModelGraph, features: ModelGraph, typical: float):
+    def _gammas(self, X, graph: ModelGraph, features: ModelGraph):
         """The two weights, as numbers; sets `weights_` and `explained_`."""
+        typical = typical_size(X)
         rules: dict[Any, float | None] = {"auto": None, "unit": 1 / typical}
         first, second = (
             rules[gamma] if isinstance(gamma, str) else float(gamma)
             for gamma in (self.gamma, self.gamma_features)
         )
-        self.weights_, self.explained_ = None, None
+        self._forget_choice()
         if first is not None and second is not None:
             return [first, second]
-        monitor = Monitor.of(self, "weights")
-        stopped = False
-
-        def watch(progress):
-            nonlocal stopped
-            stopped = stopped or bool(monitor.callback and monitor.callback(progress))
-            return stopped
-
+        stage = Stage(Monitor.of(self, "weights"))
         rows = graph.some(X.shape)
         columns = features.some((X.shape[1], len(rows)))
         part = np.ascontiguousarray(X[np.ix_(rows, columns)])
@@ -260,32 +191,21 @@ class FRPCAG(DecompositionModel):
         def prepare(Y):
             with np.errstate(**QUIET):
                 parts = graph.part(rows, Y), features.part(columns, Y.T)
-            unit, largest = power_of_two(Y), largest_entry(Y)
-
-            def solve(gammas):
-                _check_stiffness(gammas, parts, unit, typical, largest)
-                return self._solve(
-                    Y, parts, gammas, unit, tol=GAP, max_iter=MAX_ITER, watch=watch
-                ).x
-
-            return solve
+            options = {"tol": GAP, "max_iter": MAX_ITER}
+            return lambda gammas: (
+                self._solve(Y, parts, gammas, stage.watch, **options).x
+            )
 
         choice = choose_gammas(part, typical, (first, second), prepare)
-        self.weights_ = choice
-        # NaN where nothing could be hidden.
-        self.explained_ = None if math.isnan(choice.explained) else choice.explained
         weights = f"gammas {choice.gamma:.3g} and {choice.gamma_features:.3g}"
-        tell(
-            self.verbose,
-            f"{monitor.title}: {weights}; best of {len(choice.trials['error'])} pairs, "
-            f"predicts {choice.explained:.0%} of the spread of {choice.n_hidden} "
-            "hidden entries",
-        )
-        warn_if_poor(self, X, choice)
+        self._name_choice(X, choice, weights)
         return [choice.gamma, choice.gamma_features]
 
-    def _solve(self, X, graphs, gammas, unit, *, tol, max_iter, watch):
+    def _solve(self, X, graphs, gammas, watch, *, tol, max_iter):
+        """With X in another unit c, L / c solves the problem with gamma c for gamma."""
         graph, features = graphs
+        unit = power_of_two(X)
+        _check_stiffness(X, gammas, graphs, unit)
         a, b = (gamma * unit for gamma in gammas)
         smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
         self._top = smooth.top_columns
@@ -355,17 +275,15 @@ class FRPCAG(DecompositionModel):
         return (L @ self.components_.T.astype(np.float64)) * self._unit
 
 
-def _check_stiffness(
-    gammas, graphs, unit: float, typical: float, largest: float
-) -> None:
+def _check_stiffness(X, gammas, graphs, unit: float) -> None:
     """Refuse weights for which gamma Phi X is out of range."""
     names = ("graph", "gamma"), ("feature_graph", "gamma_features")
-    for name, gamma, part in zip(names, gammas, graphs, strict=True):
+    for (graph, option), gamma, part in zip(names, gammas, graphs, strict=True):
         top = float(row_sizes(part.laplacian).max(initial=0.0))
         if gamma > 0 and not top * (gamma * unit) < STIFFEST:
+            typical, largest = typical_size(X), largest_entry(X)
             if largest / typical > max(gamma * typical, top):
                 raise too_far_apart(typical, largest)
-            graph, option = name
             raise ValueError(
                 f"{option}={gamma:.3g}, {graph} with degrees up to {top / 2:.3g} and X "
                 f"with entries up to {largest:.3g} (typical size {typical:.3g}) are "

@@ -1,6 +1,8 @@
 """Graph-Laplacian PCA and its robust version."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -13,6 +15,7 @@ from rpcag.models.table import About
 from rpcag.solvers.glpca import glpca, rglpca
 
 
+@dataclass(eq=False, repr=False)
 class GLPCA(FactorModel):
     """Graph-Laplacian PCA: principal components that are smooth on a graph.
 
@@ -75,22 +78,13 @@ class GLPCA(FactorModel):
 
     _about = About(convex=False, factors=True, solution="closed form")
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        beta=None,
-        gamma=None,
-        graph="knn",
-        laplacian="normalized",
-        drop_constant=False,
-    ):
-        self.n_components = n_components
-        self.beta = beta
-        self.gamma = gamma
-        self.graph = graph
-        self.laplacian = laplacian
-        self.drop_constant = drop_constant
+    n_components: int = 2
+    _: KW_ONLY
+    beta: float | None = None
+    gamma: float | None = None
+    graph: Any = "knn"
+    laplacian: str = "normalized"
+    drop_constant: bool = False
 
     def _check_options(self, X):
         check_flag(self, "drop_constant")
@@ -185,6 +179,7 @@ class GLPCA(FactorModel):
         return curvature, pull - self._constant * Q.mean(axis=0)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RGLPCA(GLPCA):
     """Robust graph-Laplacian PCA: a norm per sample instead of squares.
 
@@ -196,17 +191,15 @@ class RGLPCA(GLPCA):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of components, at most min(n_samples, n_features).
+    n_components
+        As in `GLPCA`.
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given. gamma is that of `GLPCA`
         divided by twice the median norm of a row of X: squares of that size weigh as
         much as norms.
     gamma : float, optional
         Weight of the smoothness, in the unit of X, instead of `beta`.
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
-    laplacian, drop_constant
+    graph, laplacian, drop_constant
         As in `GLPCA`.
     tol : float, default=1e-4
         Larger one of the relative primal and dual residuals at which to stop. The
@@ -248,28 +241,8 @@ class RGLPCA(GLPCA):
     )
     _degree = 1
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        beta=None,
-        gamma=None,
-        graph="knn",
-        laplacian="normalized",
-        drop_constant=False,
-        tol=1e-4,
-        max_iter=1000,
-    ):
-        super().__init__(
-            n_components,
-            beta=beta,
-            gamma=gamma,
-            graph=graph,
-            laplacian=laplacian,
-            drop_constant=drop_constant,
-        )
-        self.tol = tol
-        self.max_iter = max_iter
+    tol: float = 1e-4
+    max_iter: int = 1000
 
     def _check_options(self, X):
         super()._check_options(X)

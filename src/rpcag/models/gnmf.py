@@ -1,5 +1,6 @@
 """Graph-regularized non-negative matrix factorization."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any
 
@@ -13,6 +14,7 @@ from rpcag.models.table import About
 from rpcag.solvers.gnmf import gnmf, nonnegative_rows
 
 
+@dataclass(eq=False, repr=False)
 class GNMF(FactorModel):
     """Non-negative matrix factorization with components that are smooth on a graph.
 
@@ -26,15 +28,13 @@ class GNMF(FactorModel):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of components, at most min(n_samples, n_features).
+    n_components
+        As in `GLPCA`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is non-negative matrix
         factorization.
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
-    laplacian : {"normalized", "combinatorial"}, default="normalized"
-        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
+    graph, laplacian
+        As in `GLPCA`.
     tol : float, default=1e-5
         Relative decrease of the objective per iteration at which to stop.
     max_iter : int, default=1000
@@ -48,18 +48,12 @@ class GNMF(FactorModel):
         Q.
     components_ : ndarray of shape (n_components, n_features)
         U^T, with rows of unit norm; a component that is not needed is zero in both.
-    low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed on access.
-    n_components_ : int
     gamma_ : float
-    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-    objective_ : float
     history_ : dict of ndarray
         ``objective`` at the start and after every iteration.
     n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    low_rank_, n_components_, adjacency_, objective_, n_features_in_, feature_names_in_
+        As in `GLPCA`.
 
     References
     ----------
@@ -78,24 +72,14 @@ class GNMF(FactorModel):
 
     _about = About(convex=False, factors=True, solution="coordinate descent")
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        gamma=1.0,
-        graph="knn",
-        laplacian="normalized",
-        tol=1e-5,
-        max_iter=1000,
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.graph = graph
-        self.laplacian = laplacian
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    graph: Any = "knn"
+    laplacian: str = "normalized"
+    tol: float = 1e-5
+    max_iter: int = 1000
+    random_state: Any = 0
 
     def _check_options(self, X):
         check_number(self, "gamma", Real, at_least=0)

@@ -15,7 +15,11 @@ from rpcag.graphs.builder import GraphBuilder, digest
 from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
+from rpcag.graphs.hypergraph import (
+    KNNHypergraph,
+    check_incidence,
+    hypergraph_laplacian,
+)
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, degree_roots, laplacian
 from rpcag.graphs.neighbors import KNNGraph
@@ -54,6 +58,11 @@ def as_builder(graph) -> GraphBuilder | None:
     return graph if isinstance(graph, GraphBuilder) else None
 
 
+def compares_rows(builder: GraphBuilder | None) -> bool:
+    """Whether the graph depends on the values of X, so that some rows have one too."""
+    return builder is not None and not builder.by_order
+
+
 def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
     """The graph of X, for which L of Robust PCA with the theory's lam is known."""
     builder = _builder_of_part(builder, X)
@@ -84,6 +93,8 @@ class ModelGraph:
     builder : GraphBuilder or None
         Fitted to X; None where the adjacency was given.
     adjacency, laplacian : csr_array or ndarray
+    by_order : bool
+        Whether the edges of new rows depend on all of them.
     is_watched, stopped : bool
         Whether building the graph runs a solver, and whether the callback stopped it.
     """
@@ -100,6 +111,7 @@ class ModelGraph:
         monitor: Monitor | None = None,
     ) -> None:
         self.builder, self.adjacency = _build(graph, X, name, vertices, labels, monitor)
+        self.by_order = self.builder is not None and self.builder.by_order
         self.is_watched = hasattr(self.builder, "_fit_watched")
         self.stopped = getattr(self.builder, "_stopped", False)
         self.laplacian = laplacian(self.adjacency, kind, name=name)
@@ -107,14 +119,14 @@ class ModelGraph:
 
     def some(self, shape: tuple[int, int]) -> np.ndarray:
         """Rows from which weights are chosen: enough, with most of their neighbors."""
-        if self.builder is None or self.builder.by_order:
-            return connected_rows(self.adjacency, shape)
-        return random_rows(shape)
+        if compares_rows(self.builder):
+            return random_rows(shape)
+        return connected_rows(self.adjacency, shape)
 
     def part(self, rows: np.ndarray, X: np.ndarray) -> "ModelGraph":
         """The graph of these rows; a builder that compares rows makes it from X."""
         kind = "normalized" if self.normalized else "combinatorial"
-        if self.builder is None or self.builder.by_order:
+        if not compares_rows(self.builder):
             return ModelGraph(self.adjacency[rows][:, rows], X, kind)
         builder = _builder_of_part(self.builder, X)
         return ModelGraph(builder, np.ascontiguousarray(X), kind)
@@ -185,6 +197,8 @@ class ModelGraph:
 class ModelHypergraph:
     """A hypergraph on the rows of X, its Laplacian Phi_h, and the ties of new rows."""
 
+    by_order = False
+
     def __init__(self, graph, X: np.ndarray, *, name: str) -> None:
         self.builder = None
         if isinstance(graph, KNNHypergraph):
@@ -195,26 +209,7 @@ class ModelHypergraph:
                 f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
                 f"got {graph!r}"
             )
-        refuse_masked("use 0 for no edge", **{name: graph})
-        try:
-            if graph is None or np.iscomplexobj(graph):
-                raise TypeError("a real matrix is needed")
-            if sparse.issparse(graph):
-                H = check_structure(graph, name)
-            else:
-                H = sparse.csr_array(graph, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence of "
-                f"shape (n_samples, n_edges), got {type(graph).__name__}: {error}"
-            ) from error
-        if H.ndim != 2 or H.shape[0] != len(X):
-            raise ValueError(
-                f"{name} must have one row per sample, {len(X)}, and one column per "
-                f"edge, got an incidence of shape {H.shape}"
-            )
-        # Converted last: a matrix of a wrong shape may be too large to convert.
-        self.incidence = sparse.csr_array(H, dtype=np.float64)
+        self.incidence = check_incidence(graph, len(X), name=name)
         self.laplacian = hypergraph_laplacian(self.incidence, name=name)
 
     def ties(self, X: np.ndarray, adjacency, values: np.ndarray):

@@ -1,7 +1,7 @@
 """Predict hidden entries with the cells of a grid of lam and gamma."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import groupby, pairwise
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,50 +14,40 @@ from rpcag.models.trials import PLAIN, Cell, Trials
 DEVIATIONS, SHARE = 2.5, 0.02
 
 
-class Trial(NamedTuple):
-    """Root mean squared error at the hidden entries, truncated, and the rank of L."""
-
-    error: float
-    rank: float
-
-
 def search(
     splits: Sequence[Trials], cells: Sequence[Cell], n_jobs: int | None
-) -> list[list[Trial | None]]:
-    """Trials of the cells, sorted, on every split; None where a cell was dropped."""
-    found: list[list[Trial | None]] = [[None] * len(cells) for _ in splits]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of the cells, sorted, on every split, and the ranks of L.
+
+    Errors are root mean squares over the hidden entries, truncated. Both are NaN where
+    a cell was dropped.
+    """
+    errors, ranks = np.full((2, len(splits), len(cells)), np.nan)
     alive = list(range(len(cells)))
     for k, split in enumerate(splits):
-        lams = sorted({cells[i][0] for i in alive})
         split.error(PLAIN)  # sets where errors are truncated, for all paths
         if any(cells[i][1] > 0 for i in alive):
             split.graph()
-        paths = [[cells[i] for i in alive if cells[i][0] == lam] for lam in lams]
-        jobs = (delayed(_path)(split.fork(), path) for path in paths)
-        for squares, ranks in Parallel(n_jobs=n_jobs, prefer="threads")(jobs):
-            split.squares.update(squares)
-            split.ranks.update(ranks)
+        paths = groupby((cells[i] for i in alive), lambda cell: cell[0])
+        jobs = (delayed(_try)(split.fork(), list(path)) for _, path in paths)
+        for tried in Parallel(n_jobs=n_jobs, prefer="threads")(jobs):
+            split.squares.update(tried.squares)
+            split.ranks.update(tried.ranks)
         split.keep()
         for i in alive:
-            error = split.size * float(np.sqrt(split.squares[cells[i]].mean()))
-            found[k][i] = Trial(error, split.ranks[cells[i]])
+            errors[k, i] = split.size * np.sqrt(split.squares[cells[i]].mean())
+            ranks[k, i] = split.ranks[cells[i]]
         alive = _survivors(split, cells, alive)
-    return found
+    return errors, ranks
 
 
-def _path(
-    trials: Trials, path: Sequence[Cell]
-) -> tuple[dict[Cell, np.ndarray], dict[Cell, int]]:
-    """Try one lam with rising gammas, each from where the last one ended.
-
-    Returns the squared errors of the hidden entries, and the ranks.
-    """
-    near = None
-    for cell in path:
+def _try(trials: Trials, path: Sequence[Cell]) -> Trials:
+    """Try one lam with rising gammas, each from where the last one ended."""
+    for near, cell in pairwise((None, *path)):
+        assert cell is not None
         trials.error(cell, near)
         trials.keep(cell)
-        near = cell
-    return trials.squares, trials.ranks
+    return trials
 
 
 def _survivors(split: Trials, cells: Sequence[Cell], alive: list[int]) -> list[int]:

@@ -1,7 +1,8 @@
 """Manifold matrix factorization, on one graph, several graphs or hypergraphs."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +21,35 @@ from rpcag.models.table import About
 from rpcag.solvers.mmf import mmf, mmmf
 
 
-class MMF(FactorModel):
+class _Manifold(FactorModel):
+    """What the factorization on one graph and the mixtures of graphs share."""
+
+    gamma: float
+
+    def _check_options(self, X):
+        check_number(self, "gamma", Real, at_least=0)
+
+    def _embed(self, X, scaled, *edges):
+        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
+
+        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
+        """
+        Q = self.embedding_.astype(np.float64) / self._unit
+        Z = scaled @ self.components_.T.astype(np.float64)
+        stiffness = np.ones(len(Z))
+        weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
+        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
+        for graph, weight, A in graphs:
+            ties = graph.ties(X, A, Q)
+            if ties is not None:
+                curvature, pull = ties
+                Z += self.gamma_ * weight * pull
+                stiffness += self.gamma_ * weight * curvature
+        return Z / stiffness[:, None] * self._unit
+
+
+@dataclass(eq=False, repr=False)
+class MMF(_Manifold):
     """Manifold matrix factorization: orthonormal directions, smooth components.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
@@ -31,14 +60,12 @@ class MMF(FactorModel):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of components, at most min(n_samples, n_features).
+    n_components
+        As in `GLPCA`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is PCA (of centered data).
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
-    laplacian : {"normalized", "combinatorial"}, default="normalized"
-        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
+    graph, laplacian
+        As in `GLPCA`.
 
     Attributes
     ----------
@@ -46,17 +73,11 @@ class MMF(FactorModel):
         Q.
     components_ : ndarray of shape (n_components, n_features)
         U^T, with orthonormal rows.
-    low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed on access.
-    n_components_ : int
     gamma_ : float
-    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-    objective_ : float
-    n_iter_ : int
-        1: closed form.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    low_rank_, n_components_, adjacency_, objective_, n_iter_, n_features_in_
+        As in `GLPCA`.
+    feature_names_in_
+        As in `GLPCA`.
 
     References
     ----------
@@ -75,16 +96,11 @@ class MMF(FactorModel):
 
     _about = About(convex=False, factors=True, solution="closed form")
 
-    def __init__(
-        self, n_components=2, *, gamma=1.0, graph="knn", laplacian="normalized"
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.graph = graph
-        self.laplacian = laplacian
-
-    def _check_options(self, X):
-        check_number(self, "gamma", Real, at_least=0)
+    n_components: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    graph: Any = "knn"
+    laplacian: str = "normalized"
 
     def _fit(self, X, scaled, d, unit):
         graph = self._build_graph(X)
@@ -101,147 +117,39 @@ class MMF(FactorModel):
         self.objective_ = (residual + gamma * roughness) * unit**2
         self.n_iter_ = 1
 
-    def _embed(self, X, scaled, adjacency):
-        ties = self._graph.ties(X, adjacency, self._scaled_embedding())
-        return self._balance(scaled, [1.0], [ties])
 
-    def _scaled_embedding(self):
-        return self.embedding_.astype(np.float64) / self._unit
-
-    def _balance(self, scaled, weights, ties):
-        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
-
-        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
-        """
-        Z = scaled @ self.components_.T.astype(np.float64)
-        stiffness = np.ones(len(Z))
-        for weight, tie in zip(weights, ties, strict=True):
-            if tie is not None:
-                curvature, pull = tie
-                Z += self.gamma_ * weight * pull
-                stiffness += self.gamma_ * weight * curvature
-        return Z / stiffness[:, None] * self._unit
-
-
-class MMMF(MMF):
-    """Multiple manifold matrix factorization: a mixture of graphs, weights learned.
-
-    minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
-    + weight_penalty ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,
-    1^T alpha = 1
-
-    Alternates between the closed form of `MMF` for Q and U, and a projection onto the
-    simplex for alpha. The objective never increases. X is not centered.
-
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of components, at most min(n_samples, n_features).
-    gamma : float, default=1.0
-        Weight of the smoothness; it has no unit.
-    weight_penalty : float or "auto", default="auto"
-        How evenly the graphs are weighted, in the unit of X squared: large values give
-        equal weights, 0 chooses the smoothest graph. "auto" is gamma times the mean
-        roughness tr(Q^T Phi_g Q) under equal weights.
-    graphs : "auto" or list, default="auto"
-        Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
-        neighbors, heat kernel, and with 10 by correlation.
-    laplacian : {"normalized", "combinatorial"}, default="normalized"
-        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
-    tol : float, default=1e-5
-        Relative decrease of the objective per iteration at which to stop.
-    max_iter : int, default=1000
-        Maximum number of iterations.
-
-    Attributes
-    ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Q.
-    components_ : ndarray of shape (n_components, n_features)
-        U^T, with orthonormal rows.
-    low_rank_ : ndarray of shape (n_samples, n_features)
-        Q U^T, computed on access.
-    graph_weights_ : ndarray of shape (n_graphs,)
-        alpha.
-    n_components_ : int
-    gamma_, weight_penalty_ : float
-    laplacians_ : list of csr_array or ndarray
-    objective_ : float
-    history_ : dict of ndarray
-        ``objective`` after every alternation.
-    n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
-
-    References
-    ----------
-    Tao, Ip, Wang, Shu, "Low Rank Approximation with Sparse Integration of Multiple
-    Manifolds for Data Representation", Applied Intelligence 2015.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rpcag import MMMF
-    >>> from rpcag.graphs import KNNGraph
-    >>> X = np.repeat([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], 12, axis=0)
-    >>> graphs = [KNNGraph(5), 1 - np.eye(24)]  # the second joins everything
-    >>> model = MMMF(2, graphs=graphs).fit(X)
-    >>> bool(model.graph_weights_[0] > model.graph_weights_[1])
-    True
-    """
+@dataclass(eq=False, repr=False)
+class _Mixture(_Manifold):
+    """Several graphs, or hypergraphs, with weights alpha on the simplex."""
 
     _about = About(
         convex=False, factors=True, solution="closed form and projection in turn"
     )
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        gamma=1.0,
-        weight_penalty="auto",
-        graphs="auto",
-        laplacian="normalized",
-        tol=1e-5,
-        max_iter=1000,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.weight_penalty = weight_penalty
-        self.graphs = graphs
-        self.laplacian = laplacian
-        self.tol = tol
-        self.max_iter = max_iter
+    n_components: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    weight_penalty: float | str = "auto"
+    graphs: Any = "auto"
+    tol: float = 1e-5
+    max_iter: int = 1000
+
+    _ensemble: ClassVar[tuple]  # of graphs="auto"
+
+    def _build(self, graph, X, name: str) -> Any:
+        """The graph of the rows of X."""
+        raise NotImplementedError
 
     def _check_options(self, X):
         super()._check_options(X)
         check_auto_or_number(self, "weight_penalty")
         check_iterations(self)
 
-    def _build_graphs(self, X) -> list:
-        ensemble = [
-            KNNGraph(5),
-            KNNGraph(10),
-            KNNGraph(20),
-            KNNGraph(10, weights="correlation"),
-        ]
-        return [
-            ModelGraph(
-                graph,
-                X,
-                self.laplacian,
-                name=f"graphs[{g}]",
-                labels=self._sample_names,
-            )
-            for g, graph in enumerate(self._listed(ensemble))
-        ]
-
-    def _listed(self, ensemble: list) -> list:
-        """The graphs given, or the ensemble."""
+    def _listed(self) -> list:
+        """The graphs given, or the ensemble of "auto"."""
         graphs = self.graphs
         if isinstance(graphs, str) and graphs == "auto":
-            return ensemble
+            return list(self._ensemble)
         if not isinstance(graphs, (list, tuple)):
             raise TypeError(
                 f"graphs must be 'auto' or a list of graphs, got "
@@ -252,7 +160,10 @@ class MMMF(MMF):
         return list(graphs)
 
     def _fit(self, X, scaled, d, unit):
-        graphs = self._build_graphs(X)
+        graphs = [
+            self._build(graph, X, f"graphs[{g}]")
+            for g, graph in enumerate(self._listed())
+        ]
         check_stiffness(float(self.gamma), [graph.laplacian for graph in graphs])
         result = mmmf(
             scaled,
@@ -279,9 +190,12 @@ class MMMF(MMF):
             before = result.history[max(self.n_iter_ - 2, 0)]
             self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
 
-    def _check_adjacency(self, X, adjacency):
+    def _sample_graphs(self):
+        return self._graphs
+
+    def _edges(self, X, adjacency):
         if adjacency is None:
-            adjacency = [None] * len(self._graphs)
+            return [None] * len(self._graphs)
         if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
             self._graphs
         ):
@@ -289,18 +203,88 @@ class MMMF(MMF):
                 f"adjacency must be a list of {len(self._graphs)} arrays, one per "
                 f"graph, got {type(adjacency).__name__}"
             )
-        return [super(MMMF, self)._check_adjacency(X, edges) for edges in adjacency]
-
-    def _embed(self, X, scaled, adjacency):
-        Q = self._scaled_embedding()
-        ties = [
-            graph.ties(X, edges, Q)
-            for graph, edges in zip(self._graphs, adjacency, strict=True)
+        return [
+            edges for A in adjacency for edges in super(_Mixture, self)._edges(X, A)
         ]
-        return self._balance(scaled, self.graph_weights_, ties)
 
 
-class MHMF(MMMF):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MMMF(_Mixture):
+    """Multiple manifold matrix factorization: a mixture of graphs, weights learned.
+
+    minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
+    + weight_penalty ||alpha||^2 over Q, U and alpha,   U^T U = I,   alpha >= 0,
+    1^T alpha = 1
+
+    Alternates between the closed form of `MMF` for Q and U, and a projection onto the
+    simplex for alpha. The objective never increases. X is not centered.
+
+    Parameters
+    ----------
+    n_components
+        As in `MMF`.
+    gamma : float, default=1.0
+        Weight of the smoothness; it has no unit.
+    weight_penalty : float or "auto", default="auto"
+        How evenly the graphs are weighted, in the unit of X squared: large values give
+        equal weights, 0 chooses the smoothest graph. "auto" is gamma times the mean
+        roughness tr(Q^T Phi_g Q) under equal weights.
+    graphs : "auto" or list, default="auto"
+        Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
+        neighbors, heat kernel, and with 10 by correlation.
+    laplacian
+        As in `MMF`.
+    tol : float, default=1e-5
+        Relative decrease of the objective per iteration at which to stop.
+    max_iter : int, default=1000
+        Maximum number of iterations.
+
+    Attributes
+    ----------
+    graph_weights_ : ndarray of shape (n_graphs,)
+        alpha.
+    gamma_, weight_penalty_ : float
+    laplacians_ : list of csr_array or ndarray
+    history_ : dict of ndarray
+        ``objective`` after every alternation.
+    n_iter_ : int
+    embedding_, components_, low_rank_, n_components_, objective_, n_features_in_
+        As in `MMF`.
+    feature_names_in_
+        As in `MMF`.
+
+    References
+    ----------
+    Tao, Ip, Wang, Shu, "Low Rank Approximation with Sparse Integration of Multiple
+    Manifolds for Data Representation", Applied Intelligence 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import MMMF
+    >>> from rpcag.graphs import KNNGraph
+    >>> X = np.repeat([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], 12, axis=0)
+    >>> graphs = [KNNGraph(5), 1 - np.eye(24)]  # the second joins everything
+    >>> model = MMMF(2, graphs=graphs).fit(X)
+    >>> bool(model.graph_weights_[0] > model.graph_weights_[1])
+    True
+    """
+
+    laplacian: str = "normalized"
+
+    _ensemble = (
+        KNNGraph(5),
+        KNNGraph(10),
+        KNNGraph(20),
+        KNNGraph(10, weights="correlation"),
+    )
+
+    def _build(self, graph, X, name):
+        labels = self._sample_names
+        return ModelGraph(graph, X, self.laplacian, name=name, labels=labels)
+
+
+class MHMF(_Mixture):
     """Multiple hypergraph matrix factorization: a mixture of hypergraphs.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T (sum_g alpha_g Phi_g) Q)
@@ -322,7 +306,7 @@ class MHMF(MMMF):
 
     Attributes
     ----------
-    **all**
+    **others**
         As in `MMMF`.
 
     References
@@ -340,35 +324,16 @@ class MHMF(MMMF):
     1.0
     """
 
-    _about = replace(MMMF._about, graph="samples, several hypergraphs")
+    _about = replace(_Mixture._about, graph="samples, several hypergraphs")
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        gamma=1.0,
-        weight_penalty="auto",
-        graphs="auto",
-        tol=1e-5,
-        max_iter=1000,
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.weight_penalty = weight_penalty
-        self.graphs = graphs
-        self.tol = tol
-        self.max_iter = max_iter
+    _ensemble = (KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20))
 
-    def _build_graphs(self, X):
-        ensemble = [KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20)]
-        return [
-            ModelHypergraph(graph, X, name=f"graphs[{g}]")
-            for g, graph in enumerate(self._listed(ensemble))
-        ]
+    def _build(self, graph, X, name):
+        return ModelHypergraph(graph, X, name=name)
 
-    def _check_adjacency(self, X, adjacency):
+    def _edges(self, X, adjacency):
         if adjacency is not None:
             raise ValueError(
                 "adjacency is for models with graphs; MHMF has hypergraphs"
             )
-        return super()._check_adjacency(X, None)
+        return super()._edges(X, None)

@@ -42,6 +42,19 @@ class Monitor:
             self.checkpoint.unlink(missing_ok=True)
 
 
+class Stage:
+    """The callback of a stage, which remembers whether it stopped the stage."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self.callback = monitor.callback
+        self.is_stopped = False
+
+    def watch(self, progress: Progress) -> bool:
+        if self.callback is not None and not self.is_stopped:
+            self.is_stopped = bool(self.callback(progress))
+        return self.is_stopped
+
+
 def _beside(path: str | os.PathLike, stage: str) -> Path:
     """fit.graph.npz for fit.npz."""
     path = Path(path)

@@ -1,13 +1,17 @@
 """A graph that gross errors do not choose."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.svt import factorize
+from rpcag.models.data_loss import DataLoss
 from rpcag.models.progress import Monitor
-from rpcag.models.rpca import RPCA, resolve_lam
+from rpcag.models.rpca import RPCA
+from rpcag.models.rules import resolve_lam
 from rpcag.solvers.checkpoint import Checkpoint, Saved, array, number
 from rpcag.solvers.problem import Problem
 
@@ -17,11 +21,12 @@ GRAPH_TOL, GRAPH_MAX_ITER = 1e-2, 1000
 FINISHED = "finished"
 # Its content: L = scores @ directions with its singular values, and positive numbers.
 ARRAYS = ("_scores", "_spectrum", "_directions")
-NUMBERS = ("lam_", "_scale", "_spread")
+NUMBERS = ("lam_", "_size", "_spread")
 # Rows shorter than this share of the longest are as good as zero: all equally far.
 SHORT = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class RobustGraph(GraphBuilder):
     """Nearest neighbors in the low-rank part of Robust PCA.
 
@@ -52,8 +57,7 @@ class RobustGraph(GraphBuilder):
     image_shape = None
     _monitor = Monitor("RobustGraph")
 
-    def __init__(self, n_neighbors=7):
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = 7
 
     def _fit_watched(self, X, monitor: Monitor):
         """`fit` as a stage of a model's fit: with its log, callback and checkpoint.
@@ -152,7 +156,7 @@ def _restore(model: RPCA, X: np.ndarray, numbers: dict, arrays: dict) -> None:
         setattr(model, name, number(numbers[name], above=0))
     if numbers["status"] not in ("converged", "max_iter", "stalled"):
         raise ValueError(f"{numbers['status']!r} is not a valid status")
-    model.status_ = numbers["status"]
+    model.status_, model._loss = numbers["status"], DataLoss(lam=model.lam_)
     # Same memory order as after a fit, so that sums round the same way.
     model.embedding_ = model._scores.copy()
     model.components_ = model._directions.copy()

@@ -1,5 +1,8 @@
 """Models of the graph alone: normalized cuts and Laplacian eigenmaps."""
 
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
 
 from rpcag.graphs.laplacian import degree_roots, inverse
@@ -11,6 +14,7 @@ from rpcag.models.table import About
 from rpcag.solvers.spectral import smoothest
 
 
+@dataclass(eq=False, repr=False)
 class NCuts(Embedding):
     """Normalized cuts: the smoothest orthonormal vectors on a graph.
 
@@ -23,8 +27,8 @@ class NCuts(Embedding):
     ----------
     n_components : int, default=2
         Number of components, at most n_samples.
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
+    graph
+        As in `GLPCA`.
     drop_first : bool, default=False
         Leave out the first vector. It has the square roots of the degrees, so it is the
         same for every graph with these degrees.
@@ -35,13 +39,10 @@ class NCuts(Embedding):
         Q.
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of Phi, ascending. There are as many zeros as connected components.
-    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
-    objective_ : float
     n_iter_ : int
         1: solved as an eigenproblem.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    adjacency_, objective_, n_features_in_, feature_names_in_
+        As in `GLPCA`.
 
     References
     ----------
@@ -65,10 +66,10 @@ class NCuts(Embedding):
     _about = About(convex=False, factors=False, solution="eigenvectors")
     _takes_missing = True
 
-    def __init__(self, n_components=2, *, graph="knn", drop_first=False):
-        self.n_components = n_components
-        self.graph = graph
-        self.drop_first = drop_first
+    n_components: int = 2
+    _: KW_ONLY
+    graph: Any = "knn"
+    drop_first: bool = False
 
     def fit(self, X, y=None):
         """Find the smoothest vectors on the graph of X.
@@ -152,6 +153,7 @@ class NCuts(Embedding):
         return np.ones((len(root), 1))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LaplacianEigenmaps(NCuts):
     """Laplacian eigenmaps: the smoothest coordinates on a graph.
 
@@ -164,8 +166,8 @@ class LaplacianEigenmaps(NCuts):
     ----------
     n_components : int, default=2
         Number of components, at most the number of samples with neighbors, minus one.
-    graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
+    graph
+        As in `NCuts`.
     drop_first : bool, default=True
         Leave out the first vector, which is constant.
 
@@ -194,8 +196,7 @@ class LaplacianEigenmaps(NCuts):
            [-0.707]])
     """
 
-    def __init__(self, n_components=2, *, graph="knn", drop_first=True):
-        super().__init__(n_components, graph=graph, drop_first=drop_first)
+    drop_first: bool = True
 
     def _vertices(self, root):
         return root > 0

@@ -1,7 +1,7 @@
 """The table of all models, made from their classes."""
 
 import inspect
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 # Options that are numbers of the model itself, as in the first table of the paper.
 PARAMETERS = (
@@ -89,32 +89,3 @@ def list_models() -> list[ModelRow]:
     from rpcag.models import MODELS
 
     return [describe(model) for model in MODELS]
-
-
-def markdown() -> str:
-    """The table of `list_models` as a page of the documentation."""
-    rows = [[field.name for field in fields(ModelRow)]]
-    rows.append(["---"] * len(rows[0]))
-    for row in list_models():
-        cells = (getattr(row, field.name) for field in fields(ModelRow))
-        rows.append([_cell(cell) for cell in cells])
-    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return f"""# The models
-
-This table lists the objective of every model. `rpcag models` and `rpcag.list_models()`
-show the same. `make docs` makes the page from the code.
-
-{table}
-
-Samples are rows, and X ≈ Q Uᵀ. `embedding_` is Q, or the scaled left singular vectors
-of L, and `components_` is Uᵀ. Phi is the Laplacian of a graph between the samples. M is
-zero where X is missing. For PCA, NMF and k-means, use scikit-learn.
-"""
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = str(value)
-    is_formula = any(sign in text for sign in ("||", "^", "="))
-    return "`" + text.replace("|", "\\|") + "`" if is_formula else text

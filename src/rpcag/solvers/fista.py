@@ -135,16 +135,8 @@ def fista(
     matrix. This is subtracted from the bound. So are the rounding errors of X - T,
     which change the loss by at most their sum, and the rounding errors of the sums.
 
-    Parameters
-    ----------
-    data : Centered
-    smooth : TwoGraphSmoothness
-    start : ndarray
-        Any finite L - T. The nearer it is to the solution, the fewer iterations.
-    tol : float
-    max_iter : int
-    callback : callable, optional
-        Called with a `Progress` after every iteration; a true value stops the solver.
+    `start` is any finite L - T. The nearer it is to the solution, the fewer iterations.
+    A true value of the callback stops the solver.
     """
     X = data.array
     has_missing = any(np.isnan(x).any() for (x,) in blocks(X))

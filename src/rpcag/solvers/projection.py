@@ -1,7 +1,5 @@
 """Split new rows into a part in a known subspace and a sparse part."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rpcag.losses import Loss, nearest
@@ -11,20 +9,12 @@ RELAXATION = 1.7
 SMALL = 1e-3
 
 
-@dataclass(frozen=True)
-class Subspace:
-    """What a fitted model knows about its rows: z V with V V^T = I."""
-
-    directions: np.ndarray  # V, r x p
-    singular_values: np.ndarray  # s, of the fitted low-rank matrix
-
-
 def project(
     X: np.ndarray,
     observed: np.ndarray | None,
-    subspace: Subspace,
+    V: np.ndarray,
+    H: np.ndarray,
     loss: Loss,
-    curvature: np.ndarray,
     pull: np.ndarray,
     *,
     penalty: float,
@@ -35,22 +25,23 @@ def project(
 
     Every row minimizes, independently of the others,
 
-        l(m o (z V - x)) + z diag(1/s) z^T / 2 + curvature ||z||^2 / 2 - z pull^T
+        l(m o (z V - x)) + z diag(h) z^T / 2 - z pull^T
 
-    The quadratic diag(1/s) is the nuclear norm seen by one row: ||L||_* is the least
-    value of tr(L C^-1 L^T)/2 + tr(C)/2 over C, at C = (L^T L)^1/2. So the rows of the
-    fitted model satisfy the same optimality condition, and a training row joined to
-    its neighbors gets its own coordinates back. ADMM on P = z V: since V V^T = I the
-    z-step is diagonal. Each row stops at its own duality gap, relative to its loss at
-    zero, so that no row's answer depends on the others in the batch. Returns the
-    coordinates and the number of rows that have not converged.
+    with orthonormal directions V (r x p), and H (n x r) with a row h for every x. The
+    nuclear norm seen by one row is h = 1 / s, with s the singular values of the fitted
+    matrix: ||L||_* is the least value of tr(L C^-1 L^T)/2 + tr(C)/2 over C, at
+    C = (L^T L)^1/2. So the rows of the fitted model satisfy the same optimality
+    condition, and a training row joined to its neighbors gets its own coordinates back.
+
+    ADMM on P = z V: since V V^T = I the z-step is diagonal. Each row stops at its own
+    duality gap, relative to its loss at zero, so that no row's answer depends on the
+    others in the batch. Returns the coordinates and the number of rows that have not
+    converged.
     """
-    V = subspace.directions
     n_rows, rank = len(X), len(V)
     Z = np.zeros((n_rows, rank), X.dtype)
     if rank == 0 or n_rows == 0:
         return Z, 0
-    H = 1 / subspace.singular_values + curvature[:, None]
     H = H.astype(X.dtype)
     seen = np.ones_like(X) if observed is None else observed.astype(X.dtype)
     X = X * seen

@@ -35,7 +35,7 @@ def cross_predict(
     """
     predicted = np.full(X.shape, np.nan, X.dtype)
     observed, watch = ~np.isnan(X), Watch(callback)
-    build = model.trial_graph(X) if model.gamma_ > 0 else None
+    build = model.trial_graph() if model.gamma_ > 0 else None
     # lam in units of the theory's, which grows as more cells are hidden.
     c = model.lam_ / theory_lam(X.shape, float(observed.mean()))
     for fold in range(int(folds.max()) + 1):

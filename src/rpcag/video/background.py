@@ -248,8 +248,8 @@ class BackgroundModel:
         if self.model == "rpcag":
             return RPCAG(lam=lam, gamma=gamma, **options)
         pixels = pixel_graph(*self.shape_)
-        weights = {"gamma": gamma, "gamma_features": "unit"}
-        return FRPCAG(**weights, feature_graph=pixels, **options)
+        options |= {"gamma": gamma, "gamma_features": "unit"}
+        return FRPCAG(feature_graph=pixels, **options)
 
     def _extend(self, X: np.ndarray, seen: np.ndarray | None) -> None:
         """Compute the components of all pixels from the time course of the sample."""

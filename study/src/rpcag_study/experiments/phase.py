@@ -136,7 +136,7 @@ def recover(run: PhaseRun, data: Data) -> dict:
         graph = KNNGraph(10)(truth if run.graph == "L" else X)
         Phi = laplacian(graph)
         roughness = round(float(np.sum(truth * (Phi @ truth)) / np.sum(truth**2)), 3)
-        options = {"tol": run.tol, "max_iter": MAX_ITER}
+        options: dict[str, Any] = {"tol": run.tol, "max_iter": MAX_ITER}
         model = RPCAG(lam=lam, gamma=run.gamma, graph=graph, **options)
     model.fit(X)
     error = max(recovery_error(model.low_rank_, truth), 1e-15)

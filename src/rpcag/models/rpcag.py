@@ -1,0 +1,251 @@
+"""Robust PCA on graphs: Robust PCA with one more term, or two."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rpcag.graphs.laplacian import check_kind, laplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.models.checks import check_auto_or_number
+from rpcag.models.data_loss import DataLoss, resolve_loss
+from rpcag.models.feature_graph import (
+    build_feature_graph,
+    check_feature_graph,
+    choose_gamma_features,
+)
+from rpcag.models.graph import ModelGraph, as_builder, compares_rows, trial_adjacency
+from rpcag.models.parts import connected_rows
+from rpcag.models.progress import Monitor
+from rpcag.models.rpca import RPCA
+from rpcag.models.trials import Build
+from rpcag.solvers.problem import Problem
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RPCAG(RPCA):
+    """Robust PCA on graphs: low-rank plus sparse, smooth between similar samples.
+
+    minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
+
+    Phi is the Laplacian of a graph between the rows of X. M is one where X is observed
+    and zero where it is NaN. The problem is convex, and `gap_` bounds how far the
+    objective at L is above its optimum. `explained_` and `score` measure how well
+    the model fits the data.
+
+    The default weights predict missing entries. If you cluster the embedding, use
+    ``RPCAG(k, gamma="clustering")`` and `rpcag.clustering.cluster_embedding`.
+
+    Parameters
+    ----------
+    n_components, lam
+        As in `RPCA`.
+    gamma : float, "auto" or "clustering", default="auto"
+        Weight of the smoothness; 0 gives Robust PCA. "auto" chooses the weight that
+        predicts hidden entries best, and 0 if the graph does not help; then no graph is
+        built, and `adjacency_` is None unless a matrix or "chain" was given.
+        "clustering" is larger: use it if you cluster the embedding. It is
+        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry
+        (the median size of those that are not zero, as a deviation), times the share of
+        entries that are observed. With it, ``lam="auto"`` is twice the weight of the
+        theory.
+    graph : "robust", "knn", "complete", "chain", builder or adjacency, default="robust"
+        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbors in
+        the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
+        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean
+        data and errors that are marked by NaN. "complete" is the graph of the paper,
+        `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
+        the rows before and after it, for rows in time order. Any builder of
+        `rpcag.graphs`, any function from X to an adjacency, a symmetric adjacency,
+        dense or sparse, or a graph of NetworkX, igraph or PyGSP.
+    laplacian : {"normalized", "combinatorial"}, default="normalized"
+        I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
+    feature_graph : None, "knn", "grid", builder or adjacency, default=None
+        A second graph, between features: L is also smooth between features that are
+        joined. "grid" joins each pixel to the four next to it; pass `image_shape`.
+        "knn" joins features that are alike in X. The solver then uses
+        full matrices, which is slower on large data.
+    gamma_features : float or "auto", default="auto"
+        Weight of gamma_features tr(L Phi_f L^T). "auto" chooses the weight that
+        predicts hidden entries best, after `lam` and `gamma`, and 0 if the graph does
+        not help. A ``lam="auto"`` is then chosen again.
+    image_shape : tuple, optional
+        Height and width of the images that are the rows of X, and perhaps the number of
+        channels, for ``feature_graph="grid"``.
+    scale, loss, noise, tol, max_iter, warm_start, verbose
+        As in `RPCA`.
+    callback : callable, optional
+        Called after every iteration with a `rpcag.solvers.Progress`; a true value
+        stops the fit. It is also called with ``stage="weights"`` while weights are
+        chosen, and with ``stage="graph"`` for a robust graph. A true value there ends
+        that stage only: the best weights so far are used, and the graph is built from
+        the current state. The fit then starts; it stops after one iteration if the
+        callback again returns true.
+    checkpoint : path, optional
+        A file to which the state is saved at regular intervals. A fit that was killed
+        continues from it to the same answer. A fit that converged removes it. The
+        choice of weights is not saved but repeated. The Robust PCA of a robust graph is
+        saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and is not repeated once
+        it has finished.
+    checkpoint_seconds
+        As in `RPCA`.
+
+    Attributes
+    ----------
+    gamma_ : float
+    gamma_features_ : float
+        0 without a graph between features.
+    adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
+    feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features), or None
+    **others**
+        As in `RPCA`.
+
+    References
+    ----------
+    Shahid, Kalofolias, Bresson, Bronstein, Vandergheynst, "Robust Principal Component
+    Analysis on Graphs", ICCV 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpcag import RPCAG
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(rng.standard_normal((2, 30)), 20, axis=0)
+    >>> X[rng.random(X.shape) < 0.1] = np.nan
+    >>> model = RPCAG(2).fit(X)
+    >>> model.gap_ <= 1e-3, model.embedding_.shape
+    (True, (40, 2))
+    """
+
+    gamma: Any = "auto"
+    graph: Any = "robust"
+    laplacian: str = "normalized"
+    feature_graph: Any = None
+    gamma_features: float | str = "auto"
+    image_shape: tuple[int, ...] | None = None
+
+    def _fit(self, X, weight) -> None:
+        loss = resolve_loss(self, X)
+        lam, gamma = self._parameters(X, loss)
+        self._forget_choice()
+        monitor, stopped = Monitor.of(self, "graph"), False
+        graph = self._graph_without_values(X, monitor)
+        features = self._build_features(X)
+        if lam is None or gamma is None:
+            options = self._trial_graph(X.shape, graph)
+            choice, stopped = self._choose(X, lam, gamma, **options)
+            lam, gamma = choice.lam, choice.gamma
+        if graph is None and gamma > 0:
+            graph = self._build_graph(X, monitor)
+        self.gamma_, shifted = gamma, None
+        if graph is not None:
+            shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
+            # Not saved if the graph was stopped: a later fit will have another graph.
+            stopped = stopped or graph.stopped
+        loss = loss or DataLoss(lam=lam)
+        if features is not None:
+            loss = self._weigh_features(X, loss, gamma, shifted, features)
+        loss = replace(loss, weight=weight)
+        problem = loss.problem(X, gamma, shifted, self.gamma_features_, features)
+        result = self._solve(problem, save=not stopped)
+        if graph is not None and graph.is_watched and result.status == "converged":
+            monitor.forget()
+        self._name(X, result, loss)
+
+    def _graph_without_values(self, X, monitor: Monitor | None = None):
+        """The graph, if it does not depend on the values of X; None otherwise.
+
+        Only a builder that compares rows can make a graph of some of them. It waits:
+        the weights may be chosen such that no graph is needed.
+        """
+        self._graph = self.adjacency_ = self.laplacian_ = None
+        builder = as_builder(self.graph)
+        if builder is not None:
+            builder._check(X)  # even if no graph will be built
+        return None if compares_rows(builder) else self._build_graph(X, monitor)
+
+    def _build_features(self, X) -> ShiftedLaplacian | None:
+        """The Laplacian between features, if there is a graph."""
+        self.gamma_features_ = 0.0
+        self.feature_adjacency_ = self.feature_laplacian_ = None
+        if self.feature_graph is None:
+            return None
+        graph = build_feature_graph(self, X)
+        self.feature_adjacency_ = graph.adjacency
+        self.feature_laplacian_ = graph.laplacian
+        return ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
+
+    def _weigh_features(
+        self,
+        X,
+        loss: DataLoss,
+        gamma: float,
+        shifted: ShiftedLaplacian | None,
+        features: ShiftedLaplacian,
+    ) -> DataLoss:
+        """Set `gamma_features_`; returns the loss, with another lam if it is free."""
+        if not isinstance(self.gamma_features, str):
+            self.gamma_features_ = float(self.gamma_features)
+            return loss
+
+        def state(Y, gamma_features: float, c: float, is_part: bool) -> Problem:
+            scaled = replace(loss, lam=c * loss.lam)
+            if is_part:
+                return scaled.problem(Y, 0.0, None, gamma_features, features)
+            return scaled.problem(Y, gamma, shifted, gamma_features, features)
+
+        is_free = self.weights_ is not None and self.lam == "auto" and loss.is_plain
+        self.gamma_features_, c = choose_gamma_features(X, features, state, is_free)
+        return replace(loss, lam=c * loss.lam)
+
+    def _trial_graph(self, shape, graph: ModelGraph | None) -> dict:
+        """How `choose` gets the graph of the rows at which it looks."""
+        if graph is None:
+            return {"build": self.trial_graph()}
+        rows = connected_rows(graph.adjacency, shape)
+        A = graph.adjacency[rows][:, rows]
+        return {"rows": rows, "build": lambda Y, L: self._shifted(A, Y)}
+
+    def trial_graph(self) -> Build:
+        """What makes the Laplacian of all rows of X in which entries are hidden.
+
+        A graph that does not depend on the entries is that of the model.
+        """
+        builder = as_builder(self.graph)
+        if builder is None or builder.by_order:
+            return lambda Y, L: self._shifted(self.adjacency_, Y)
+        return lambda Y, L: self._shifted(trial_adjacency(builder, Y, L), Y)
+
+    def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
+        return ShiftedLaplacian(laplacian(adjacency, self.laplacian), Y.shape[1])
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        check_auto_or_number(self, "gamma", "clustering")
+        check_kind(self.laplacian)  # also where no graph will be built
+        check_feature_graph(self)
+
+    def _ties(self, X, adjacency):
+        ties = None
+        if self._graph is not None:
+            ties = self._graph.ties(X, adjacency, np.asarray(self._scores))
+        if ties is None:
+            return super()._ties(X, adjacency)
+        curvature, pull = ties
+        return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
+
+    def _row_penalty(self, dtype, unit):
+        """A graph between features adds gamma z V Phi V^T z^T.
+
+        Its matrix and diag(1/s) are diagonal together in another basis.
+        """
+        V, quadratic, _ = super()._row_penalty(dtype, unit)
+        gamma, Phi = self.gamma_features_, self.feature_laplacian_
+        if gamma == 0 or not self.rank_:
+            return V, quadratic, None
+        V = V.astype(np.float64)
+        rough = V @ np.asarray(Phi @ V.T)
+        matrix = np.diag(quadratic.astype(np.float64))
+        matrix += gamma * float(unit) * (rough + rough.T)
+        values, turn = np.linalg.eigh(matrix)
+        return (turn.T @ V).astype(dtype), values.astype(dtype), turn
