@@ -18,7 +18,7 @@ __all__ = ["L1", "Both", "Huber", "Loss", "Rows", "nearest", "part", "rescaled"]
 
 # A penalty so small that a quadratic form has no weight in `project`. It is a power of
 # two, so that dividing by it is exact, and squares of the quotients do not overflow.
-TINY = 2.0**-200
+TINY = {np.dtype(np.float64): 2.0**-200, np.dtype(np.float32): 2.0**-50}
 
 
 class Loss(Protocol):
@@ -57,13 +57,14 @@ class Loss(Protocol):
 
 
 def nearest(loss: Loss, D: np.ndarray) -> np.ndarray:
-    """Overwrite D, in double precision, by the nearest point of the dual ball.
+    """Overwrite D by the nearest point of the dual ball.
 
     It is the limit of r U, r -> 0, for V - X = D / r.
     """
-    D /= TINY
-    loss.project(D, TINY, out=D)
-    D *= TINY
+    tiny = TINY[D.dtype]
+    D /= tiny
+    loss.project(D, tiny, out=D)
+    D *= tiny
     return D
 
 

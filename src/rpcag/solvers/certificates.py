@@ -22,6 +22,10 @@ LATEST, LATE = 30, 0.5
 # Below this multiple of the wanted gap a few iterations may do, also after a bound that
 # was no better than the last.
 NEAR = 5.0
+# Elsewhere the decay of the gap tells. A certificate costs about COST iterations. Of n
+# iterations, waits of w waste w / 2, and the certificates n COST / w: the longest wait
+# is the w for which the sum is least.
+SHORTEST, COST = 3, 4
 
 
 class Asked(NamedTuple):
@@ -66,12 +70,9 @@ class Certificates:
     that was never interrupted.
     """
 
-    def __init__(self, tol: float, haste: float = 0.9, longest: float = 1 / 3) -> None:
+    def __init__(self, tol: float) -> None:
         self.tol = tol
         self.is_warm = False  # whether the solve started where another ended
-        # Share of the iterations that seem needed after which to look, and the largest
-        # share of those done.
-        self.haste, self.longest = haste, longest
         self.bound = self.claim = 0.0  # every term is non-negative
         self.is_contradicted = False  # whether a bound was above an objective
         self.history: list[Progress] = []
@@ -161,17 +162,18 @@ class Certificates:
         self.next_check = n_iter + max(LATEST, int(LATE * n_iter))
 
     def patience(self) -> int:
-        """Iterations to wait: most of what the gap's decay says is still needed."""
-        longest = max(3, int(self.longest * self.pace[-1].n_iter))
+        """Iterations to wait: what the gap's decay says is still needed."""
+        longest = max(SHORTEST, int(math.sqrt(2 * COST * self.pace[-1].n_iter)))
         if len(self.pace) < 2:
             return longest
         before, now = self.pace[-2:]
         steps = now.n_iter - before.n_iter
         decay = math.log(max(before.gap, 1e-300) / max(now.gap, 1e-300)) / steps
         if decay <= 0:
-            return longest if now.gap > NEAR * self.tol else max(3, longest // 3)
+            near = now.gap <= NEAR * self.tol
+            return max(SHORTEST, longest // 3) if near else longest
         wanted = math.log(max(now.gap, 1e-300) / max(self.tol, 1e-300)) / decay
-        return int(min(max(self.haste * wanted, 2), longest))
+        return int(min(max(wanted, SHORTEST), longest))
 
     def numbers(self) -> dict:
         """To be saved; `recall` reads them."""

@@ -90,9 +90,7 @@ def _array(tiles: Any, X: Any) -> Any:
 def _on_a_copy(method: Callable, tile: Tile, *args: Any) -> tuple[Tile, Any]:
     """Change a copy of the tile; X, which is not changed, is shared."""
     tile = copy(tile)
-    for name in ("V", "E", "mean"):
-        value = getattr(tile, name)
-        setattr(tile, name, None if value is None else value.copy())
+    tile.V, tile.E = tile.V.copy(), tile.E.copy()
     returned = method(tile, *args)
     return tile, returned
 

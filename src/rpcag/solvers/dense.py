@@ -116,7 +116,6 @@ class DenseIterates:
         relaxation: float,
         growth: float = 1.0,
         measure: bool = True,
-        average: bool = False,
     ) -> list[Distances]:
         """V_i = c L + (1 - c) P_i + U_i, then P_i = prox(V_i) and U_i = V_i - P_i."""
         distances = []

@@ -82,15 +82,10 @@ class DualColumns:
 
     @classmethod
     def of_tile(
-        cls, tile: Any, penalty: float, copy: Any, R: np.ndarray
+        cls, tile: Any, D_1: np.ndarray, copy: Any, R: np.ndarray
     ) -> "DualColumns":
-        H, R = copy.smooth, R.astype(np.float64)
-        return cls(
-            tile.X,
-            tile.loss,
-            lambda at: tile.dual_piece(np.s_[:, at], penalty)[0],
-            lambda at: H @ R[at].T,
-        )
+        H, R = copy.H.astype(np.float64), R.astype(np.float64)
+        return cls(tile.X, tile.loss, lambda at: D_1[:, at], lambda at: H @ R[at].T)
 
     def pieces(self) -> list[slice]:
         return column_blocks(self.X.shape, PIECE, most=self.X.shape[1])

@@ -21,12 +21,13 @@ from rpcag.solvers.dual_completion import DualColumns, DualCompletion
 from rpcag.solvers.executor import Executor, Local, total
 from rpcag.solvers.graph_copy import GraphCopy, compression
 from rpcag.solvers.result import Distances, DualPoint, State
-from rpcag.solvers.tangent_space import TangentSpace
+from rpcag.solvers.tangent_space import Change, TangentSpace
 from rpcag.solvers.tile import Tile
 
-# Share of the last iteration in the mean of the multipliers. The mean certifies sooner
-# than the last one; a larger share forgets it, a smaller one lags behind.
-SHARE = 0.3
+# Rounds in which a multiplier is brought within the norm ball, and the multiple of the
+# excess that a round subtracts: above one, because entries at a bound of the loss do
+# not move. More rounds pay less than iterations do.
+ROUNDS, OVER = 3, 1.5
 # Singular vectors that are followed beside those above the threshold: the next ones.
 # More cost time, fewer miss that the rank grows. Fewer do if it stands still.
 GUARDS, GUARDS_STILL = 32, 8
@@ -165,30 +166,13 @@ class FactoredIterates:
         """L is what exceeds the threshold after a power step; the rest guards."""
         run, whole = self.run, sum(penalties)
         threshold, weights = 1 / whole, [r / whole for r in penalties]
-        A2 = common = pull = None
+        A2 = None
         if self.graph is not None:
             A2 = run.call(GraphCopy.reflected, self.graph, weights[1])
-            pairs = zip(self.R, self._basis(), strict=True)
-            common = total(run, [run.call(_inner, R, Q) for R, Q in pairs])
-        Y = run.call(_sketch, self.Y, weights[0], A2, common)
-        Y, A2 = run.keep(Y, A2)
-        (square,) = run.get(run.call(gram, Y))
-        T = orthonormalizer(square, self.dtype).astype(self.dtype)
-        U = run.call(product, Y, T)
-        if A2 is not None:
-            pull = run.call(_inner, U, A2)
-        R = [None] * len(self.tiles) if self.graph is None else self.R
-        B = [
-            run.call(Tile.project, tile, U, weights[0], pull, r)
-            for tile, r in zip(self.tiles, R, strict=True)
-        ]
-        U, *B = run.keep(U, *B)
-        (square,) = run.get(total(run, [run.call(_outer_gram, b) for b in B]))
-        squares, rotation = linalg.eigh(square, driver="evd", check_finite=False)
-        squares, rotation = squares[::-1], rotation[:, ::-1]
-        eps = float(np.finfo(self.dtype).eps)
-        nonzero = squares > (len(squares) * eps) ** 2 * np.max(squares, initial=0.0)
-        sigma, rotation = np.sqrt(squares[nonzero]), rotation[:, nonzero]
+        E = [run.call(getattr, tile, "E") for tile in self.tiles]
+        U, B, sigma, rotation = self._power_step(
+            E, -2 * weights[0], A2, self._basis(), self.Y
+        )
         self.rank = rank = int(np.count_nonzero(sigma > threshold))
         self.shrunk = sigma[:rank] - threshold
         guards = max(GUARDS_STILL, rank // 6) if is_still else max(GUARDS, rank // 4)
@@ -217,6 +201,39 @@ class FactoredIterates:
             Q = [run.call(_beside, q, z) for q, z in zip(Q, new, strict=True)]
         self.F, *self.Q = run.keep(run.call(product, U, left), *Q)
 
+    def _power_step(
+        self, A: list, weight: float, left: Any, Q: list, Y: Any
+    ) -> tuple[Any, list, np.ndarray, np.ndarray]:
+        """Leading singular values of weight A + left R^T, from a basis Q; Y is A Q.
+
+        Where U is an orthonormal basis of its product with Q, and B that of U^T with
+        it, it is nearly U B. Returns U, B, the singular values of B and its left
+        singular vectors.
+        """
+        run, common, pull = self.run, None, None
+        R: Sequence[Any] = [None] * len(A)
+        if left is not None:
+            R = self.R
+            pairs = zip(R, Q, strict=True)
+            common = total(run, [run.call(_inner, *pair) for pair in pairs])
+        Y, left = run.keep(run.call(_sum, weight, Y, left, common), left)
+        (square,) = run.get(run.call(gram, Y))
+        T = orthonormalizer(square, self.dtype).astype(self.dtype)
+        U = run.call(product, Y, T)
+        if left is not None:
+            pull = run.call(_inner, U, left)
+        B = [
+            run.call(_projected, U, a, weight, pull, r)
+            for a, r in zip(A, R, strict=True)
+        ]
+        U, *B = run.keep(U, *B)
+        (square,) = run.get(total(run, [run.call(_outer_gram, b) for b in B]))
+        squares, rotation = linalg.eigh(square, driver="evd", check_finite=False)
+        squares, rotation = squares[::-1], rotation[:, ::-1]
+        eps = float(np.finfo(self.dtype).eps)
+        nonzero = squares > (len(squares) * eps) ** 2 * np.max(squares, initial=0.0)
+        return U, B, np.sqrt(squares[nonzero]), rotation[:, nonzero]
+
     @property
     def is_high(self) -> bool:
         """Whether the rank is so high that factors do not pay."""
@@ -244,26 +261,23 @@ class FactoredIterates:
         relaxation: float,
         growth: float,
         measure: bool,
-        average: bool,
     ) -> list[Distances]:
         """V += relaxation (L - P), then P and U of the new V, for every copy.
 
-        `growth` multiplies the penalty of the first copy afterwards. `average` adds the
-        new multipliers to their means, from which the certificate is then made; without
-        it they are forgotten.
+        `growth` multiplies the penalty of the first copy afterwards.
         """
-        options = penalties[0], relaxation, growth, measure, SHARE if average else 0.0
+        options = penalties[0], relaxation, growth, measure
         found: list = []
         Q, self.Q = self.Q, []
         if self.graph is not None:
-            found = [self._advance_graph(Q, penalties[1], relaxation, average)]
+            found = [self._advance_graph(Q, penalties[1], relaxation)]
         sums = self._change(Tile.advance, [(q, self.F, *options) for q in Q])
         if not measure:
             return []
         found = [total(self.run, sums), *found]
         return [Distances(*each.tolist()) for each in self.run.get(*found)]
 
-    def _advance_graph(self, Q: list, penalty: float, relaxation: float, average: bool):
+    def _advance_graph(self, Q: list, penalty: float, relaxation: float):
         """The copy of the graph; returns what its `Distances` is made of."""
         run, rank = self.run, self.rank
         pairs = list(zip(self.R, [run.call(_first, q, rank) for q in Q], strict=True))
@@ -283,13 +297,11 @@ class FactoredIterates:
         square, distance = run.get(run.call(gram, V), apart)
         T = compression(square, distance, relaxation).astype(self.dtype)
         moved = run.call(GraphCopy.turned, self.graph, V, T)
-        solved = self._solved(moved, penalty)
-        share = SHARE if average else 0.0
-        self.graph = run.call(GraphCopy.averaged, solved, share)
+        self.graph = self._solved(moved, penalty)
         turn, T = run.call(_itself, turn), run.call(_itself, T)  # sent once
         pairs = list(zip(self.R, outside, strict=True))
         self.R = run.keep(*[run.call(_extended, *pair, turn, T) for pair in pairs])
-        return run.call(GraphCopy.distances, solved, moved, apart)
+        return run.call(GraphCopy.distances, self.graph, moved, apart)
 
     def _solved(self, copy: Any, penalty: float) -> Any:
         """W from V, in as many calls as there are tiles."""
@@ -326,27 +338,69 @@ class FactoredIterates:
         return float(objective)
 
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
-        """Dual points, each better than the last if all goes well.
-
-        The clipped multiplier, polished on the tangent space if the answer is near and
-        there is no graph; then the completed one, if there is a graph.
+        """Dual points: the multiplier, polished on the tangent space if the answer is
+        near and there is no graph; the completed one, if there is a graph.
         """
-        accuracy = max(asked.tol, 1e-12) / 50
-        changes: Sequence[Any] = [None] * len(self.tiles)
+        accuracy = max(asked.tol, 1e-12) / 20
+        changes: list[list] = [[] for _ in self.tiles]
         if asked.is_near and self.graph is None and self.rank:
-            changes = self.polish(penalties[0], asked.tol / 10)
-        point = partial(self._dual_point, penalties[0], changes)
-        first = Bound(*self.dual(penalties[0], accuracy, changes), point)
+            changes = [[c] for c in self.polish(penalties[0], asked.tol / 10)]
+        left = rough = None
+        if self.graph is not None:
+            found = self.run.call(GraphCopy.dual, self.graph, self.laplacian, n=2)
+            left, rough = self.run.keep(*found)
+        D = self.within_norm(penalties[0], changes, left, asked.tol / 20)
+        first = Bound(*self.dual(D, left, rough, accuracy), partial(self._point, D))
         yield first
         completion = self.completion
         if completion is not None and completion.is_due(asked, first.norm):
-            columns = self._columns(penalties[0])
+            D = self._multipliers(penalties[0], changes)  # W carries the excess
+            columns = [
+                self.run.call(DualColumns.of_tile, tile, d, self.graph, R)
+                for tile, d, R in zip(self.tiles, D, self.R, strict=True)
+            ]
             sums = completion(self.run, columns, self.laplacian, accuracy)
-            point = partial(self._completed_point, columns)
-            yield Bound(*sums, point)
+            yield Bound(*sums, partial(self._completed_point, columns))
+
+    def within_norm(
+        self, penalty: float, changes: list[list], left: Any, enough: float
+    ) -> list:
+        """D_1, in tiles, such that the norm of D = D_1 + left R^T is little above one.
+
+        The point nearest to the multiplier in the dual ball of the loss and the norm
+        ball is the projection of r U - Z onto the first, with a Z that is normal to the
+        second at D: Z = P diag(z) Q^T has the singular vectors of D whose singular
+        values are one. Z is the sum of the excesses of D, found by a power step each
+        (Uzawa's method).
+        """
+        run, Q = self.run, self._basis()
+        if left is not None:
+            (left,) = run.keep(run.call(np.asarray, left, self.dtype))
+        for _ in range(ROUNDS):
+            D = self._multipliers(penalty, changes)
+            pairs = zip(D, Q, strict=True)
+            Y = total(run, [run.call(product, *pair) for pair in pairs])
+            U, B, sigma, rotation = self._power_step(D, 1.0, left, Q, Y)
+            if not np.any(sigma > 1 + enough):
+                return D
+            above = rotation[:, sigma > 1]
+            excess = above * (1 / sigma[sigma > 1] - 1)
+            Z = run.call(_times_small, U, OVER * excess)
+            changes = [
+                [*some, run.call(_change, Z, b, above)]
+                for some, b in zip(changes, B, strict=True)
+            ]
+            turn = run.call(np.asarray, rotation / sigma, self.dtype)
+            Q = [run.call(_inner, b, turn) for b in B]
+        return self._multipliers(penalty, changes)
+
+    def _multipliers(self, penalty: float, changes: list[list]) -> list:
+        pairs = zip(self.tiles, changes, strict=True)
+        call = partial(self.run.call, Tile.multiplier)
+        return list(self.run.keep(*[call(tile, penalty, some) for tile, some in pairs]))
 
     def dual(
-        self, penalty: float, accuracy: float, changes: Sequence[Any]
+        self, D_1: list, left: Any, rough: Any, accuracy: float
     ) -> tuple[float, float, float]:
         """Linear, quadratic and norm of D = D_1 + 2 gamma Phi W, rounded up.
 
@@ -354,24 +408,22 @@ class FactoredIterates:
         errors of D are those of its two parts and the rounding of their sum.
         """
         run, (n, p) = self.run, self.shape
-        left = rough = common = None
+        common = None
         R: Sequence[Any] = [None] * len(self.tiles)
-        if self.graph is not None:
-            left, rough = run.call(GraphCopy.dual, self.graph, self.laplacian, n=2)
+        if left is not None:
             R = self.R
             common = total(run, [run.call(gram, r) for r in R])
-        each = list(zip(self.tiles, R, changes, strict=True))
+        each = list(zip(self.tiles, D_1, R, strict=True))
         count = len(each)
         if n <= p or len(each) == 1:
             parts = [
-                run.call(Tile.dual_square, tile, p < n, penalty, left, r, change, n=2)
-                for tile, r, change in each
+                run.call(Tile.dual_square, tile, d, p < n, left, r, n=2)
+                for tile, d, r in each
             ]
             K = total(run, [square for square, _ in parts])
         else:  # by rows: every entry moves once
             parts = [
-                run.call(Tile.dual_matrix, tile, penalty, left, r, change, n=2)
-                for tile, r, change in each
+                run.call(Tile.dual_matrix, tile, d, left, r, n=2) for tile, d, r in each
             ]
             D = run.keep(*[d for d, _ in parts])
             edges = np.linspace(0, n, len(D) + 1).astype(int).tolist()
@@ -402,32 +454,18 @@ class FactoredIterates:
         missing = space.wanted([(A, B) for _, A, B in found])
         return space.changes(space.solve(missing, wanted, self.dtype))
 
-    def _dual_point(
-        self, penalty: float, changes: Sequence[Any], scale: float, at_the_end: bool
-    ) -> DualPoint:
-        run = self.run
-        at_the_end = at_the_end and isinstance(run, Local)
-        D = [
-            run.call(Tile.dual_point, tile, penalty, scale, change, at_the_end)
-            for tile, change in zip(self.tiles, changes, strict=True)
-        ]
-        W = None
+    def _point(self, D: list, scale: float, at_the_end: bool) -> DualPoint:
+        run, W = self.run, None
         if self.graph is not None:
             H = run.call(_times_number, self.graph, scale)
             W = [run.call(_outer, H, R) for R in self.R]
-        return self._joined(D, W)
+        number = self.dtype.type(-scale)
+        return self._joined([run.call(np.multiply, d, number) for d in D], W)
 
     def _completed_point(self, columns, scale: float, at_the_end: bool) -> DualPoint:
         assert self.completion is not None
         parts = self.completion.point(self.run, columns, self.laplacian, scale)
         return self._joined([D for D, _ in parts], [W for _, W in parts])
-
-    def _columns(self, penalty: float) -> list:
-        """What the completion needs of every tile."""
-        return [
-            self.run.call(DualColumns.of_tile, tile, penalty, self.graph, R)
-            for tile, R in zip(self.tiles, self.R, strict=True)
-        ]
 
     def _joined(self, D: list, W: list | None) -> DualPoint:
         if isinstance(self.run, Local):
@@ -487,10 +525,7 @@ class FactoredIterates:
     def save(self) -> tuple[dict, dict[str, np.ndarray]]:
         """Numbers and arrays that `recall` needs to go on from here, bit by bit."""
         (tile,) = self.tiles
-        arrays = {**self.arrays(), "E": tile.E, "Y": self.Y}
-        if tile.mean is not None and self.graph is not None:
-            arrays |= {"mean": tile.mean, "mean_H": self.graph.mean}
-        return {}, arrays
+        return {}, {**self.arrays(), "E": tile.E, "Y": self.Y}
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
         """Restore the arrays; ValueError or KeyError if they do not fit."""
@@ -500,8 +535,6 @@ class FactoredIterates:
         if self.graph is not None:
             thin = array(arrays, "R", (p, None), dtype).shape[1]
             shapes |= {"G": (n, thin), "H": (n, thin)}
-            if "mean" in arrays:
-                shapes |= {"mean": (n, p), "mean_H": (n, thin)}
         unknown = set(arrays) - set(shapes) - {"V", "Q", "R"}
         rank = array(arrays, "F", (n, None), dtype).shape[1]
         if unknown or rank > width:
@@ -512,11 +545,9 @@ class FactoredIterates:
         self.dtype, self.rank = dtype, rank
         tile = Tile(tile.X, tile.loss, dtype, tile.center)
         tile.V, tile.E, tile.Q = (np.array(arrays[name]) for name in "VEQ")
-        tile.mean = arrays["mean"].copy() if "mean" in arrays else None
         self.tiles, self.Y, self.F = [tile], arrays["Y"], arrays["F"]
         if self.graph is not None:
-            mean = arrays.get("mean_H")
-            self.graph = GraphCopy(self.gamma, arrays["G"], arrays["H"], mean)
+            self.graph = GraphCopy(self.gamma, arrays["G"], arrays["H"])
             self.R = [arrays["R"]]
 
     def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
@@ -551,8 +582,6 @@ class FactoredIterates:
 
     def answer(self) -> tuple[Any, np.ndarray | None]:
         """L, and an orthonormal basis of its shorter side; tiles of L, and none."""
-        if isinstance(self.run, Local):
-            self.tiles[0].mean = None  # as large as X
         tiles = [self.run.call(Tile.low_rank, tile, self.F) for tile in self.tiles]
         if not isinstance(self.run, Local):
             return list(self.run.keep(*tiles)), None
@@ -654,12 +683,25 @@ def _times_small(A, T):
 
 
 def _times_number(copy: GraphCopy, scale: float) -> np.ndarray:
-    return copy.smooth.astype(copy.dtype) * copy.dtype.type(scale)
+    return copy.H * copy.dtype.type(scale)
 
 
-def _sketch(Y, weight: float, A2, common):
-    Y = Y * Y.dtype.type(-2 * weight)
-    return Y if A2 is None else Y + A2 @ common
+def _sum(weight: float, Y, left, common):
+    Y = Y * Y.dtype.type(weight)
+    return Y if left is None else Y + left @ common
+
+
+def _projected(U, A, weight: float, pull, R):
+    """U^T (weight A + left R^T) with pull = U^T left."""
+    B = product(U.T, A)
+    B *= B.dtype.type(weight)
+    if pull is not None:
+        B += product(pull, R.T)
+    return B
+
+
+def _change(left, B, rotation):
+    return Change(left, product(B.T, rotation.astype(B.dtype)))
 
 
 def _random(p: int, k: int, seed: list[int], dtype):

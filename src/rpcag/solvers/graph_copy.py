@@ -54,7 +54,6 @@ class GraphCopy:
     gamma: float
     G: np.ndarray
     H: np.ndarray
-    mean: np.ndarray | None = None  # of H over some iterations
 
     @property
     def dtype(self) -> np.dtype:
@@ -99,16 +98,7 @@ class GraphCopy:
         """A new V, and the old W, in the basis [R N] T."""
         T = T.astype(self.dtype)
         old = T[: self.H.shape[1]]
-        mean = None if self.mean is None else self.mean @ old
-        return replace(self, G=V @ T, H=self.H @ old, mean=mean)
-
-    def averaged(self, share: float) -> "GraphCopy":
-        """With H as a share of the mean, all of it where there is none yet."""
-        if share == 0 or self.mean is None:
-            return replace(self, mean=self.H if share else None)
-        return replace(
-            self, mean=self.mean + self.dtype.type(share) * (self.H - self.mean)
-        )
+        return replace(self, G=V @ T, H=self.H @ old)
 
     def distances(self, before: "GraphCopy", apart: float) -> np.ndarray:
         """What `Distances` is made of."""
@@ -120,14 +110,9 @@ class GraphCopy:
         """The same r U after the penalty was multiplied by `factor`."""
         return replace(self, G=self.H + (self.G - self.H) / self.dtype.type(factor))
 
-    @property
-    def smooth(self) -> np.ndarray:
-        """Coefficients of the W that certifies."""
-        return (self.H if self.mean is None else self.mean).astype(np.float64)
-
     def dual(self, laplacian: ShiftedLaplacian) -> tuple[np.ndarray, "Roughness"]:
         """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""
-        H = laplacian.without_null(self.smooth)
+        H = laplacian.without_null(self.H.astype(np.float64))
         rough = self.gamma * (laplacian.laplacian @ H)
         size = float(np.linalg.norm(H))
         moved = float(np.linalg.norm(rough))

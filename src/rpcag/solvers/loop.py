@@ -43,8 +43,6 @@ ROUNDING = 256
 # The multiplier is polished before it certifies while the penalty grows, and where the
 # last gap was no more than this multiple of the wanted one.
 CLOSE = 15.0
-# With a graph the certificate is made from a mean of so many of the last multipliers.
-AVERAGED = 8
 # The smallest singular values of the answer are dropped if their share of the nuclear
 # norm is together below this multiple of the wanted gap: they are leftovers of the
 # iteration. A larger value gives the rank of a simpler answer, not of the optimum.
@@ -85,7 +83,6 @@ class Iterates(Protocol):
         relaxation: float,
         growth: float,
         measure: bool,
-        average: bool,
     ) -> list[Distances]: ...
     def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None: ...
     def mean_square(self) -> float: ...
@@ -204,8 +201,8 @@ class _Loop:
         if kind == "factored":
             self.penalties = FactoredPenalties(self.ratio, count)
             # A smaller gap takes longer.
-            longer = 7.5 * math.log10(max(1e-3 / max(self.tol, 1e-9), 1.0))
-            self.certificates.next_check = 10 + int(longer)
+            longer = 5 * math.log10(1e-3 / min(max(self.tol, 1e-9), 0.1))
+            self.certificates.next_check = 15 + round(longer)
         else:
             share = self.iterates.share
             self.penalties = ExactPenalties(self.ratio, count, self.n_iter, share)
@@ -265,11 +262,9 @@ class _Loop:
         relaxation, growth = self.penalties.step(self.iterates, self.is_still())
         measure = self.penalties.looks_at(self.n_iter) or is_last
         measure = measure or self.n_iter >= certificates.next_check
-        average = self.iterates.n_copies > 1
-        average = average and self.n_iter > certificates.next_check - AVERAGED
         with self.timed("copies"):
             distances = self.iterates.advance(
-                self.penalties.now, relaxation, growth, measure, average
+                self.penalties.now, relaxation, growth, measure
             )
         self.penalties.grow(growth)
         if distances:

@@ -30,7 +30,7 @@ class FactoredPenalties:
 
     # First penalties with a graph. After DOUBLED iterations the first of them is
     # doubled: a small penalty finds the rank sooner, a larger one the rest.
-    WITH_GRAPH, DOUBLED = (0.5, 0.7), 20
+    WITH_GRAPH, DOUBLED = (0.5, 0.7), 15
     # Without a graph: the first penalty, its growth per iteration, and where it ends.
     FIRST, RAMP, SETTLED = 0.2, 1.6, 3.0
     # Growth while the rank stands still, until a certificate is no better than PROMISE

@@ -30,9 +30,15 @@ ROUNDED = 30
 class Change(NamedTuple):
     """What some columns of a multiplier gain: mask o (left right^T)."""
 
-    mask: np.ndarray
     left: np.ndarray
     right: np.ndarray
+    mask: np.ndarray | None = None  # of ones
+
+    def rows(self, rows: slice) -> np.ndarray:
+        piece = self.left[rows] @ self.right.T
+        if self.mask is not None:
+            piece *= self.mask[rows]
+        return piece
 
 
 class Vector(NamedTuple):
@@ -118,18 +124,11 @@ def tangent_parts(
 
 
 def _masked_parts(change: Change, U: np.ndarray, V: np.ndarray):
-    right = np.ascontiguousarray(change.right.T)
-
-    def masked(rows: slice) -> np.ndarray:
-        piece = change.left[rows] @ right
-        piece *= change.mask[rows]
-        return piece
-
-    return tangent_parts(masked, U, V)
+    return tangent_parts(change.rows, U, V)
 
 
 def _change(mask, left, A, V) -> Change:
-    return Change(mask, left, np.hstack([A, V]))
+    return Change(left, np.hstack([A, V]), mask)
 
 
 def _outside(B, U):

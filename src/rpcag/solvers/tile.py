@@ -44,7 +44,6 @@ class Tile:
         self.center = center  # the row that every row of L starts from, else zero
         self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
         self.V = self.E = np.empty((0, 0), self.dtype)
-        self.mean: np.ndarray | None = None  # of the multiplier r U, if it is averaged
 
     def begin(self, penalty: float) -> np.ndarray:
         """All rows of V at zero, or at the center; returns E."""
@@ -60,7 +59,7 @@ class Tile:
 
     def set_arrays(self, V: np.ndarray, Q: np.ndarray, penalty: float, growth=1.0):
         """Go on from a V and a basis; the penalty is multiplied by `growth`."""
-        self.V, self.Q, self.mean = V.astype(self.dtype), Q, None
+        self.V, self.Q = V.astype(self.dtype), Q
         self.E = np.empty_like(self.V)
         self.reflect(penalty, growth)
         self.Y = self.E @ Q
@@ -82,19 +81,12 @@ class Tile:
         relaxation: float,
         growth: float,
         measure: bool,
-        share: float,
     ) -> np.ndarray:
         """V += relaxation (L - P), then U of the new V, for L = F Q^T.
 
         `growth` multiplies the penalty afterwards: the multiplier r U stays, so U is
-        divided by it. `share` is the weight of r U in its mean, which is forgotten if
-        it is zero. Returns what `Distances` is made of, if asked to measure.
+        divided by it. Returns what `Distances` is made of, if asked to measure.
         """
-        if share == 0:
-            self.mean = None
-        elif self.mean is None:
-            self.mean, share = np.empty_like(self.V), 1.0
-        assert self.mean is None or growth == 1.0  # the mean takes U in one unit
         self.Q = Q
         right = np.ascontiguousarray(Q[:, : F.shape[1]].T)
         self.Y = np.empty((len(F), Q.shape[1]), self.dtype)
@@ -125,15 +117,6 @@ class Tile:
                     sums[2] += np.vdot(step, step)
                     step -= v
                     sums[3] += np.vdot(step, step) * growth**2
-                if self.mean is not None:
-                    np.multiply(v, number(0.5), out=step)
-                    step += e  # U
-                    step *= number(share * penalty)
-                    if share < 1:
-                        self.mean[rows] *= number(1 - share)
-                        self.mean[rows] += step
-                    else:
-                        self.mean[rows] = step
             return sums
 
         work = self.V.size * (len(right) + Q.shape[1])
@@ -161,14 +144,6 @@ class Tile:
         self.reflect(penalty, factor)
         self.Y = self.E @ self.Q
 
-    def project(self, U: np.ndarray, weight: float, pull, R) -> np.ndarray:
-        """U^T A for A = -2 w E + (what the graph adds, with pull = U^T A_2)."""
-        B = product(U.T, self.E)
-        B *= self.dtype.type(-2 * weight)
-        if pull is not None:
-            B += product(pull, R.T)
-        return B
-
     # -- the objective and the dual point ----------------------------------------------
 
     def distance(self, F: np.ndarray) -> float:
@@ -190,21 +165,28 @@ class Tile:
         work = self.X.size * len(right)
         return sum(in_shares(distance, row_blocks(self.X.shape), work))
 
-    def dual_piece(
-        self, at: Any, penalty: float, change: Change | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def multiplier(self, penalty: float, changes: Sequence[Change]) -> np.ndarray:
+        """r U after some changes, in the dual ball of the loss."""
+        D = np.empty_like(self.V)
+
+        def multiplier(share: Sequence[slice]) -> None:
+            for rows in share:
+                d = np.multiply(self.V[rows], self.dtype.type(0.5), out=D[rows])
+                d += self.E[rows]
+                d *= self.dtype.type(penalty)
+                for change in changes:
+                    d += change.rows(rows)
+                if self.has_missing:
+                    np.copyto(d, 0, where=np.isnan(self._x[rows]))
+                nearest(part(self.loss, (rows, slice(None))), d)
+
+        work = D.size * sum(change.left.shape[1] for change in changes)
+        in_shares(multiplier, row_blocks(D.shape), work)
+        return D
+
+    def dual_piece(self, D_1: np.ndarray, at: Any) -> tuple[np.ndarray, np.ndarray]:
         """Some of D_1; its product with X, as a sum and a sum of sizes; l*(D_1)."""
-        if self.mean is not None:
-            D = self.mean[at].astype(np.float64)
-        else:
-            D = np.multiply(self.V[at], 0.5, dtype=np.float64)
-            D += self.E[at]  # U
-            D *= penalty
-        if change is not None:
-            step = change.left[at[0]] @ change.right[at[1]].T
-            step *= change.mask[at]
-            D += step
-        x = self.X[at]
+        D, x = D_1[at].astype(np.float64), self.X[at]
         if self.has_missing:  # D is 0 there already, except from an altered checkpoint
             missing = np.isnan(x)
             np.copyto(D, 0, where=missing)
@@ -214,7 +196,7 @@ class Tile:
         return D, np.append(total(D * x), loss.conjugate(D).sum())
 
     def dual_square(
-        self, by_rows: bool, penalty: float, left, R, change: Change | None
+        self, D_1: np.ndarray, by_rows: bool, left, R
     ) -> tuple[np.ndarray, np.ndarray]:
         """D^T D (by rows) or D D^T of D = D_1 + left R^T, and sums of `dual_piece`."""
         n, p = self.X.shape
@@ -224,7 +206,7 @@ class Tile:
             K, sums = np.zeros((size, size), order="F"), np.zeros(3)
             for piece in share:
                 at = np.s_[piece, :] if by_rows else np.s_[:, piece]
-                D, along = self.dual_piece(at, penalty, change)
+                D, along = self.dual_piece(D_1, at)
                 sums += along
                 if left is not None:
                     D += left[at[0]] @ R[at[1]].T.astype(np.float64)
@@ -241,22 +223,12 @@ class Tile:
             K += more
         return fill_upper(K), sum(sums for _, sums in found)
 
-    def dual_matrix(self, penalty: float, left, R, change: Change | None):
+    def dual_matrix(self, D_1: np.ndarray, left, R):
         """D, and sums of `dual_piece`."""
-        D, sums = self.dual_piece(np.s_[:, :], penalty, change)
+        D, sums = self.dual_piece(D_1, np.s_[:, :])
         if left is not None:
             D += left @ R.T.astype(np.float64)
         return D, sums
-
-    def dual_point(
-        self, penalty: float, scale: float, change: Change | None, at_the_end: bool
-    ) -> np.ndarray:
-        """-scale D_1. At the end of a solve it takes the place of E."""
-        out = self.E if at_the_end else np.empty_like(self.E)
-        for rows in row_blocks(self.X.shape):
-            D, _ = self.dual_piece(np.s_[rows, :], penalty, change)
-            np.multiply(D, -scale, out=out[rows])
-        return out
 
     def free_entries(self, penalty: float, U: np.ndarray):
         """The mask of free entries of the multiplier r U, and its `tangent_parts`.
