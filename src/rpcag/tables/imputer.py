@@ -227,11 +227,12 @@ class RobustImputer(TransformerMixin, BaseEstimator):
             X, cells = self._examine(X)
             missing = np.isnan(X)
         shown = missing | self._features.among_all(cells.wrong, False)
-        bounds = []
-        for share in (alpha / 2, 1 - alpha / 2):
-            Z = cells.filling + self._model.calibration.quantiles(share) * cells.scale
-            bounds.append(np.where(shown, self._features.in_units(Z), np.nan))
-        return bounds[0], bounds[1]
+        widths = self._model.calibration.quantiles(1 - alpha) * cells.scale
+        bounds = (
+            np.where(shown, self._features.in_units(Z), np.nan)
+            for Z in (cells.filling - widths, cells.filling + widths)
+        )
+        return tuple(bounds)
 
     def low_rank(self) -> np.ndarray:
         """Values of the rows of `fit` by L or principal components, in the unit of X.

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-# Features with fewer known cells take the quantiles of all features: a 5 % quantile of
-# fewer than a hundred cells is one of the five largest errors.
-FEWEST = 100
+# Features with fewer known cells take the quantiles of all features: a 90 % quantile of
+# fewer than fifty cells is one of the five largest errors.
+FEWEST = 50
 # Intervals of scores below the threshold in which cells are counted.
 PARTS = 20
 
 
 class Calibration:
-    """Quantiles of prediction errors, in units of their typical size, by feature.
+    """Quantiles of sizes of errors, relative to their typical size, by feature.
 
     This is split conformal prediction with weights: a cell counts with the probability
     that it is correct, because gaps stand for correct values.
@@ -27,6 +27,7 @@ class Calibration:
         ]
 
     def quantiles(self, share: float) -> np.ndarray:
+        """Sizes that this share of the correct cells does not exceed."""
         return np.array([_quantile(*part, share) for part in self.errors])
 
 
@@ -63,9 +64,7 @@ def _quantile(ratios: np.ndarray, weights: np.ndarray, share: float) -> float:
     """Conformal quantile: the cell itself counts as one that is beyond all others."""
     if len(ratios) == 0:
         return 0.0
-    sign = 1.0 if share > 0.5 else -1.0
-    order = np.argsort(sign * ratios, kind="stable")
+    order = np.argsort(ratios, kind="stable")
     masses = np.cumsum(weights[order], dtype=np.float64)
-    wanted = max(share, 1 - share) * (masses[-1] + 1)
-    place = min(int(np.searchsorted(masses, wanted)), len(ratios) - 1)
-    return float(ratios[order[place]])
+    place = int(np.searchsorted(masses, share * (masses[-1] + 1)))
+    return float(ratios[order[min(place, len(ratios) - 1)]])
