@@ -221,21 +221,23 @@ class CellModel:
 
     def _learn_errors(self, Z, predicted, filling, scores, wrong) -> PredictedCells:
         """Sizes of prediction errors, for intervals."""
-        known = ~np.isnan(Z) & ~wrong
+        observed = ~np.isnan(Z)
         predicted = np.where(wrong, filling, predicted)
-        predicted[np.isnan(Z)] = np.nan
-        self._compare_with_constants(Z, known, predicted)
+        predicted[~observed] = np.nan
+        self._compare_with_constants(Z, observed & ~wrong, predicted)
         # Levels are always correct.
         weights = chances_correct(
             np.where(self._candidates, scores, np.nan),
             self.threshold,
             kinds=2 * np.array([len(some) > 1 for some in self.levels]) + self._plain,
         )
-        weights[~known] = 0
-        errors = np.where(known, Z - predicted, np.nan)
-        sizes = PredictionError(errors, predicted, weights > 0.5, self._least)
+        weights[~observed] = 0
+        errors = np.where(wrong, np.nan, Z - predicted)
+        sizes = PredictionError(
+            errors, predicted, (weights > 0.5) & ~wrong, self._least
+        )
         rows = sizes.row_factors(errors, predicted)
-        ratios = np.abs(errors) / sizes.scale(predicted, rows)
+        ratios = np.abs(Z - predicted) / sizes.scale(predicted, rows)
         self.calibration, self._sizes = Calibration(ratios, weights), sizes
         filling = self._set_medians(filling.copy())  # it may be the model's L
         del self._candidates, self._least, self._folds, self._make, self._callback

@@ -202,8 +202,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     def predict_interval(self, X=None, *, alpha=0.1):
         """Prediction intervals of gaps and wrong cells.
 
-        As in conformal prediction, they are quantiles of the errors at cells that were
-        hidden and predicted, in units of their typical size, by feature. Cells count
+        They are symmetric around the new value. As in conformal prediction, widths are
+        quantiles of the errors at cells that were hidden and predicted, in units of
+        their typical size, by feature. Cells count
         with the estimated probability that they are correct. A share of 1 - alpha of
         the true values lies inside if gaps are like correct observed cells. Features
         that get the median and have few different values may be covered more often.
@@ -236,6 +237,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     def low_rank(self) -> np.ndarray:
         """Values of the rows of `fit` by L or principal components, in the unit of X.
+
+        L is the mean of the fits that predict hidden cells.
 
         Constant features have their value, empty ones 0, and features that the model
         predicts no better than their median have the median.

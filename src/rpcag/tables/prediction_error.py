@@ -22,12 +22,14 @@ LEAST = 1e-9  # scale of columns that are predicted exactly, in deviations
 
 
 class PredictionError:
-    """Typical sizes of prediction errors, e_ij ~ s_j(prediction_ij) r_i.
+    """Typical sizes of prediction errors, e_ij ~ s_j(prediction_ij) r_i v_ij.
 
-    s_j is piecewise linear in the prediction. r_i >= 1 is larger for rows that are
-    predicted badly in most of their cells: in such rows a large error is not a wrong
-    cell. The factor of a cell comes from the other cells of its row, so that its size
-    does not depend on its own error, and is like that of a gap.
+    s_j is piecewise linear in the prediction. v_ij is 1, or v_j if a feature that is
+    needed to predict feature j is missing in row i, such as a term of a sum. r_i >= 1
+    is larger for rows that are predicted badly in most of their cells: in such rows a
+    large error is not a wrong cell. The factor of a cell comes from the other cells of
+    its row, so that its size does not depend on its own error, and is like that of a
+    gap.
 
     Parameters
     ----------
@@ -58,8 +60,11 @@ class PredictionError:
         self.needed = _needed(ratios, missing)
         self.vague = np.ones(len(self.knots))
         for j, is_vague in self._vague_cells(missing):
-            vague, others = (ratios[counted[:, j] & some, j] for some in (is_vague, ~is_vague))
-            self.vague[j] = _scale(vague) / max(_scale(others), LEAST)
+            vague, others = (
+                _scale(ratios[counted[:, j] & some, j])
+                for some in (is_vague, ~is_vague)
+            )
+            self.vague[j] = max(vague / others, 1.0) if others > 0 else 1.0
         ratios /= self._factors(ratios.copy(), missing)
         self.column = np.array([_scale(r[~np.isnan(r)]) or 1.0 for r in ratios.T])
         if least is not None:
@@ -134,7 +139,7 @@ def _needed(ratios: np.ndarray, missing: np.ndarray) -> np.ndarray:
     ranks /= np.maximum(n_known, 1)
     ranks = np.where(np.isnan(ratios), 0.0, np.sqrt(12) * (ranks - 0.5))
     found = np.zeros((ratios.shape[1],) * 2, bool)
-    limit = special.ndtri(1 - SURE / found.size)
+    limit = special.ndtri(1 - SURE / max(found.size, 1))
     for k, rows in enumerate(missing.T):
         some = ranks[rows]
         counts = np.count_nonzero(some, axis=0)
