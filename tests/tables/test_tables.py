@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from rpcag.datasets.sensors import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
-from rpcag.tables.cross_prediction import FEWER, LARGE, PARTS, draw_folds
+from rpcag.tables.cross_prediction import CELLS, FEWEST, MOST, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.fill_values import fill_values
 from rpcag.tables.intervals import chances_correct
@@ -273,9 +273,9 @@ def test_tiny_tables_get_medians(rng, shape):
 
 def test_folds_imitate_runs_of_gaps(rng):
     missing = np.zeros((400, 6), bool)
-    assert set(np.unique(draw_folds(missing))) == set(range(PARTS))
-    large = np.zeros((LARGE // 50 + 1, 50), bool)
-    assert set(np.unique(draw_folds(large))) == set(range(FEWER))
+    assert set(np.unique(draw_folds(missing))) == set(range(MOST))
+    large = np.zeros((CELLS // FEWEST // 50, 50), bool)
+    assert set(np.unique(draw_folds(large))) == set(range(FEWEST))
     for j in range(6):
         missing[50 * j : 50 * j + 12, j] = True
     folds = draw_folds(missing)
@@ -306,12 +306,43 @@ def test_chances_make_up_for_wrong_cells_below_the_threshold(rng):
     scores = np.r_[correct, wrong]
     chances = chances_correct(scores, 5.0, np.zeros(4))
     assert chances.sum() == pytest.approx(correct.size, rel=0.01)
-    assert (chances[scores >= 5] == 0).all()
+    assert (chances[scores >= 5] < 0.01).all()
     order = np.argsort(scores, axis=None)
     assert (np.diff(chances.ravel()[order]) <= 0).all()
     scores[:3] = np.nan  # levels
     assert (chances_correct(scores, 5.0, np.arange(4))[:3] == 1).all()
     assert (chances_correct(scores, np.inf, np.zeros(4)) == 1).all()
+
+
+def test_correct_cells_above_the_threshold_count_if_the_tail_is_heavy(rng):
+    """Of a Pareto tail of index 1, half of the cells of every octave are in the next
+    one; wrong cells are far out."""
+    correct = rng.uniform(size=(20_000, 1)) ** -1.0
+    wrong = rng.uniform(1000, 2000, size=(2000, 1))
+    scores = np.r_[correct, wrong]
+    chances = chances_correct(scores, 20.0, np.zeros(1))
+    assert chances[scores >= 20].sum() == pytest.approx((correct >= 20).sum(), rel=0.2)
+
+
+def test_errors_are_larger_where_a_needed_value_is_missing(rng):
+    """The third feature is the sum of the first two."""
+    n = 400
+    Z = rng.normal(size=(n, 4))
+    Z[:, 2] = Z[:, 0] + Z[:, 1]
+    Z[rng.random(Z.shape) < 0.1] = np.nan
+    missing = np.isnan(Z)
+    is_vague = missing[:, [0, 1, 2]].any(axis=1)[:, None] & ~missing
+    is_vague[:, 3] = False
+    errors = np.where(is_vague, 1.0, 0.01) * rng.normal(size=Z.shape)
+    errors[missing] = np.nan
+    sizes = PredictionError(errors, np.zeros(Z.shape), ~missing)
+    scale = sizes.scale(np.zeros(Z.shape), sizes.row_factors(errors, 0 * errors))
+    for j in range(3):
+        known = ~missing[:, j]
+        vague = np.median(scale[known & is_vague[:, j], j])
+        exact = np.median(scale[known & ~is_vague[:, j], j])
+        assert 30 < vague / exact < 300
+    assert not sizes.needed[:, 3].any()
 
 
 def test_wrong_cells_among_levels_do_not_widen_intervals(rng):

@@ -96,7 +96,7 @@ class CellModel:
         if wrong.any():
             # Removes the bias of the l1 norm: wrong cells pull at their neighbors. The
             # first model is several times as large as Z; it is fitted again if needed.
-            predicted = fit.predicted
+            predicted, first = fit.predicted, fit.filling
             del fit
             without = self._predict_all(np.where(wrong, np.nan, Z))
             without.predicted[wrong] = without.filling[wrong]
@@ -111,7 +111,7 @@ class CellModel:
                 # The found cells are odd, but help to predict others. The model keeps
                 # them, and only their own new values come from the fit without them.
                 seen, filling = Z, without.filling
-                fit = self._fit_all(Z, predicted)
+                fit = self._fit_all(Z, predicted)._replace(filling=first)
             del without, again, predicted
         fit = self._with_components(seen, fit)
         self.model, self.components = fit.model, fit.components
@@ -148,6 +148,7 @@ class CellModel:
         kept = np.where(wrong, np.nan, Z)
         fill = self.components.predict if self.components else self._low_rank
         filling = self._set_medians(fill(kept).astype(Z.dtype))
+        errors[wrong] = np.nan
         scale = self._sizes.scale(filling, self._sizes.row_factors(errors, predicted))
         return PredictedCells(predicted, filling, scale, scores, wrong)
 
@@ -156,16 +157,16 @@ class CellModel:
         errors = Z - predicted
         self._sizes = self._score_sizes = PredictionError(errors, predicted, observed)
         cells = self.predict(Z, find=True)
-        self.calibration = Calibration(errors / cells.scale, np.ones(Z.shape))
+        self.calibration = Calibration(cells.scores, np.ones(Z.shape))
         return cells
 
     def _predict_all(self, Z: np.ndarray) -> _Fit:
         """Fit the table, and predict its cells by fits that did not see them."""
         fit = self._fit_all(Z, Z)
-        predicted = cross_predict(
+        predicted, filling = cross_predict(
             Z, fit.model, folds=self._folds, callback=self._callback
         )
-        return fit._replace(predicted=predicted)
+        return fit._replace(predicted=predicted, filling=filling)
 
     def _fit_all(self, Z: np.ndarray, predicted: np.ndarray) -> _Fit:
         with warnings.catch_warnings():
@@ -220,22 +221,24 @@ class CellModel:
 
     def _learn_errors(self, Z, predicted, filling, scores, wrong) -> PredictedCells:
         """Sizes of prediction errors, for intervals."""
-        known = ~np.isnan(Z) & ~wrong
+        observed = ~np.isnan(Z)
         predicted = np.where(wrong, filling, predicted)
-        predicted[np.isnan(Z)] = np.nan
-        self._compare_with_constants(Z, known, predicted)
+        predicted[~observed] = np.nan
+        self._compare_with_constants(Z, observed & ~wrong, predicted)
         # Levels are always correct.
         weights = chances_correct(
             np.where(self._candidates, scores, np.nan),
             self.threshold,
             kinds=2 * np.array([len(some) > 1 for some in self.levels]) + self._plain,
         )
-        weights[~known] = 0
-        errors = np.where(known, Z - predicted, np.nan)
-        sizes = PredictionError(errors, predicted, weights > 0.5, self._least)
+        weights[~observed] = 0
+        errors = np.where(wrong, np.nan, Z - predicted)
+        sizes = PredictionError(
+            errors, predicted, (weights > 0.5) & ~wrong, self._least
+        )
         rows = sizes.row_factors(errors, predicted)
-        errors /= sizes.scale(predicted, rows)
-        self.calibration, self._sizes = Calibration(errors, weights), sizes
+        ratios = np.abs(Z - predicted) / sizes.scale(predicted, rows)
+        self.calibration, self._sizes = Calibration(ratios, weights), sizes
         filling = self._set_medians(filling.copy())  # it may be the model's L
         del self._candidates, self._least, self._folds, self._make, self._callback
         return PredictedCells(

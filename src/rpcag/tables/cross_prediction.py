@@ -12,9 +12,9 @@ from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 
 # Parts of the cells; each is predicted from the others. With fewer parts, fits see less
-# of the table than the final one, and intervals are too wide. Tables of more than LARGE
-# cells have FEWER parts: it matters less there, and takes longer.
-PARTS, FEWER, LARGE = 20, 10, 200_000
+# of a row than the final one, and intervals are too wide. Fits of large tables take
+# longer, so the fits of all parts have at most CELLS cells, but there are some.
+FEWEST, MOST, CELLS = 10, 60, 4_000_000
 # Longest run of cells that is hidden together, as a share of the rows.
 LONGEST = 0.05
 
@@ -25,19 +25,22 @@ def cross_predict(
     *,
     folds: np.ndarray,
     callback: Callable[[Progress], bool | None] | None = None,
-) -> np.ndarray:
-    """Predictions of the observed cells of X, with NaN where X is missing.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Predictions of the observed cells of X, and values L of all cells.
 
     The cells of a fold are hidden and predicted with the weights of the fitted model.
+    L is the mean of all these fits. None of them saw the gaps of X, so that values in
+    gaps are as accurate as the predictions. Those are NaN where X is missing.
     Its graph is built anew without them: neighbors that were found with the help of a
     cell predict it too well. The trials are those that choose weights: short and
     uncertified.
     """
-    predicted = np.full(X.shape, np.nan, X.dtype)
+    predicted, L = np.full(X.shape, np.nan, X.dtype), np.zeros_like(X)
     observed, watch = ~np.isnan(X), Watch(callback)
     build = model.trial_graph() if model.gamma_ > 0 else None
     # lam in units of the theory's, which grows as more cells are hidden.
     c = model.lam_ / theory_lam(X.shape, float(observed.mean()))
+    n_fits = 0
     for fold in range(int(folds.max()) + 1):
         hidden = observed & (folds == fold)
         if not hidden.any() or (observed & ~hidden).sum() == 0:
@@ -48,8 +51,10 @@ def cross_predict(
             gamma = model.gamma_ / trials.gamma_unit * trials.graph_stiffness()
         trials.error((c, gamma))
         predicted[hidden] = trials.predictions[c, gamma]
+        n_fits += 1
+        L += (trials.size * trials.ends[c, gamma].L[0] - L) / n_fits
         del trials  # before the next one: each is several times as large as X
-    return predicted
+    return predicted, L
 
 
 def draw_folds(missing: np.ndarray) -> np.ndarray:
@@ -63,7 +68,7 @@ def draw_folds(missing: np.ndarray) -> np.ndarray:
     n, p = missing.shape
     length = _typical_run(missing)
     rng = np.random.default_rng(SEED)
-    n_folds = PARTS if missing.size <= LARGE else FEWER
+    n_folds = int(np.clip(CELLS // max(missing.size, 1), FEWEST, MOST))
     n_blocks = math.ceil(n / length) + 1
     width = max(p, n_folds)
     order = np.tile(np.arange(width, dtype=np.min_scalar_type(width)), (n_blocks, 1))

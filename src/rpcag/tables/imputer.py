@@ -202,8 +202,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     def predict_interval(self, X=None, *, alpha=0.1):
         """Prediction intervals of gaps and wrong cells.
 
-        As in conformal prediction, they are quantiles of the errors at cells that were
-        hidden and predicted, in units of their typical size, by feature. Cells count
+        They are symmetric around the new value. As in conformal prediction, widths are
+        quantiles of the errors at cells that were hidden and predicted, in units of
+        their typical size, by feature. Cells count
         with the estimated probability that they are correct. A share of 1 - alpha of
         the true values lies inside if gaps are like correct observed cells. Features
         that get the median and have few different values may be covered more often.
@@ -227,14 +228,17 @@ class RobustImputer(TransformerMixin, BaseEstimator):
             X, cells = self._examine(X)
             missing = np.isnan(X)
         shown = missing | self._features.among_all(cells.wrong, False)
-        bounds = []
-        for share in (alpha / 2, 1 - alpha / 2):
-            Z = cells.filling + self._model.calibration.quantiles(share) * cells.scale
-            bounds.append(np.where(shown, self._features.in_units(Z), np.nan))
-        return bounds[0], bounds[1]
+        widths = self._model.calibration.quantiles(1 - alpha) * cells.scale
+        bounds = (
+            np.where(shown, self._features.in_units(Z), np.nan)
+            for Z in (cells.filling - widths, cells.filling + widths)
+        )
+        return tuple(bounds)
 
     def low_rank(self) -> np.ndarray:
         """Values of the rows of `fit` by L or principal components, in the unit of X.
+
+        L is the mean of the fits that predict hidden cells.
 
         Constant features have their value, empty ones 0, and features that the model
         predicts no better than their median have the median.

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-# Features with fewer known cells take the quantiles of all features: a 5 % quantile of
-# fewer than a hundred cells is one of the five largest errors.
-FEWEST = 100
+# Features with fewer known cells take the quantiles of all features: a 90 % quantile of
+# fewer than fifty cells is one of the five largest errors.
+FEWEST = 50
 # Intervals of scores below the threshold in which cells are counted.
 PARTS = 20
 
 
 class Calibration:
-    """Quantiles of prediction errors, in units of their typical size, by feature.
+    """Quantiles of sizes of errors, relative to their typical size, by feature.
 
     This is split conformal prediction with weights: a cell counts with the probability
     that it is correct, because gaps stand for correct values.
@@ -27,6 +27,7 @@ class Calibration:
         ]
 
     def quantiles(self, share: float) -> np.ndarray:
+        """Sizes that this share of the correct cells does not exceed."""
         return np.array([_quantile(*part, share) for part in self.errors])
 
 
@@ -35,27 +36,43 @@ def chances_correct(
 ) -> np.ndarray:
     """Probability that cells with these scores are correct; 1 where they are NaN.
 
-    Cells above the threshold t are wrong. Some wrong cells are below it. They are taken
-    to be as dense there as in [1.5 t, 2 t), where hardly any correct cells are; so an
-    interval of width h has 2 h / t times as many wrong cells as that one. Features of
-    different kinds are treated separately: wrong cells are not equally visible in them.
+    Features of different kinds are treated separately: wrong cells are not equally
+    visible in them.
     """
     found = np.ones(scores.shape, np.float32)
     if not np.isfinite(threshold):
         return found
     for kind in np.unique(kinds):
-        columns = np.flatnonzero(kinds == kind)
-        counts = np.zeros(2 * PARTS)
-        for j in columns:
-            counts += np.histogram(scores[:, j] / threshold, 2 * PARTS, (0, 2))[0]
-        n_wrong = 2 * counts[3 * PARTS // 2 :].sum() / PARTS
-        shares = 1 - n_wrong / np.maximum(counts[:PARTS], 1)
-        # A larger score is no better a sign.
-        shares = np.append(np.minimum.accumulate(np.clip(shares, 0, 1)), 0)
-        for j in columns:
-            known = ~np.isnan(scores[:, j])
-            places = np.minimum(PARTS * scores[known, j] / threshold, PARTS)
-            found[known, j] = shares[places.astype(int)]
+        known = ~np.isnan(scores) & (kinds == kind)
+        found[known] = _chances(scores[known] / threshold)
+    return found
+
+
+def _chances(scores: np.ndarray) -> np.ndarray:
+    """The same for scores in units of the threshold, from which cells look wrong.
+
+    Below it, wrong cells are taken to be as dense as from there to the median of the
+    scores above. Above it, some cells are correct if there are correct ones just below:
+    their number in [2^k, 2^(k+1)) falls by the same factor from one k to the next.
+    """
+    above = scores >= 1
+    if not above.any():
+        return np.ones(len(scores))
+    counts = np.histogram(scores, PARTS, (0, 1))[0]
+    width = max(float(np.median(scores[above])) - 1, 1 / PARTS)
+    n_wrong = np.count_nonzero(above) / 2 / width / PARTS
+    n_correct = np.maximum(counts - n_wrong, 0)
+    shares = np.where(counts > 0, n_correct / np.maximum(counts, 1), 1.0)
+    shares = np.minimum.accumulate(shares)  # a larger score is no better a sign
+    correct = shares * counts
+    last = correct[PARTS // 2 :].sum()
+    factor = min(last / max(correct[PARTS // 4 : PARTS // 2].sum(), 1), 1)
+    octaves = np.floor(np.log2(scores[above])).astype(int)
+    n_above = np.bincount(octaves)
+    expected = last * factor ** np.arange(1, len(n_above) + 1)
+    shares_above = np.minimum(expected / np.maximum(n_above, 1), shares[-1])
+    found = shares[np.minimum(PARTS * scores, PARTS - 1).astype(int)]
+    found[above] = np.minimum.accumulate(shares_above)[octaves]
     return found
 
 
@@ -63,9 +80,7 @@ def _quantile(ratios: np.ndarray, weights: np.ndarray, share: float) -> float:
     """Conformal quantile: the cell itself counts as one that is beyond all others."""
     if len(ratios) == 0:
         return 0.0
-    sign = 1.0 if share > 0.5 else -1.0
-    order = np.argsort(sign * ratios, kind="stable")
+    order = np.argsort(ratios, kind="stable")
     masses = np.cumsum(weights[order], dtype=np.float64)
-    wanted = max(share, 1 - share) * (masses[-1] + 1)
-    place = min(int(np.searchsorted(masses, wanted)), len(ratios) - 1)
-    return float(ratios[order[place]])
+    place = int(np.searchsorted(masses, share * (masses[-1] + 1)))
+    return float(ratios[order[min(place, len(ratios) - 1)]])

@@ -1,6 +1,7 @@
 """How large prediction errors are: by column, predicted value, and row."""
 
 import numpy as np
+from scipy import special
 
 from rpcag.linalg.blocks import row_blocks
 
@@ -14,17 +15,21 @@ GROUP, GROUPS = 50, 10
 COLUMN = 40
 # The same for rows: an average row counts for so many cells.
 ROW = 12
+# Expected number of features that are taken to matter to another one by chance.
+SURE = 0.05
 HALF_NORMAL = 0.6745  # median size of a normal variable
 LEAST = 1e-9  # scale of columns that are predicted exactly, in deviations
 
 
 class PredictionError:
-    """Typical sizes of prediction errors, e_ij ~ s_j(prediction_ij) r_i.
+    """Typical sizes of prediction errors, e_ij ~ s_j(prediction_ij) r_i v_ij.
 
-    s_j is piecewise linear in the prediction. r_i >= 1 is larger for rows that are
-    predicted badly in most of their cells: in such rows a large error is not a wrong
-    cell. The factor of a cell comes from the other cells of its row, so that its size
-    does not depend on its own error, and is like that of a gap.
+    s_j is piecewise linear in the prediction. v_ij is 1, or v_j if a feature that is
+    needed to predict feature j is missing in row i, such as a term of a sum. r_i >= 1
+    is larger for rows that are predicted badly in most of their cells: in such rows a
+    large error is not a wrong cell. The factor of a cell comes from the other cells of
+    its row, so that its size does not depend on its own error, and is like that of a
+    gap.
 
     Parameters
     ----------
@@ -50,9 +55,17 @@ class PredictionError:
             centers, scales = _local_scales(sizes, predicted[known, j])
             floor = LEAST if least is None else least[j]
             self.knots.append((centers, np.maximum(scales, floor)))
-        ratios = self._relative(errors, predicted)
+        ratios, missing = self._relative(errors, predicted), np.isnan(errors)
         ratios[~counted] = np.nan
-        ratios /= row_factors(ratios)
+        self.needed = _needed(ratios, missing)
+        self.vague = np.ones(len(self.knots))
+        for j, is_vague in self._vague_cells(missing):
+            vague, others = (
+                _scale(ratios[counted[:, j] & some, j])
+                for some in (is_vague, ~is_vague)
+            )
+            self.vague[j] = max(vague / others, 1.0) if others > 0 else 1.0
+        ratios /= self._factors(ratios.copy(), missing)
         self.column = np.array([_scale(r[~np.isnan(r)]) or 1.0 for r in ratios.T])
         if least is not None:
             self.column = np.where(least > LEAST, 1.0, self.column)
@@ -71,7 +84,20 @@ class PredictionError:
 
     def row_factors(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """r_i of rows with these errors, NaN where they are not known."""
-        return row_factors(self._relative(errors, predicted))
+        return self._factors(self._relative(errors, predicted), np.isnan(errors))
+
+    def _factors(self, ratios: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        """The same for sizes of errors relative to those of their column."""
+        for j, is_vague in self._vague_cells(missing):
+            ratios[is_vague, j] /= self.vague[j]
+        factors = row_factors(ratios)
+        for j, is_vague in self._vague_cells(missing):
+            factors[is_vague, j] *= self.vague[j]
+        return factors
+
+    def _vague_cells(self, missing: np.ndarray):
+        for j in np.flatnonzero(self.needed.any(axis=0)):
+            yield j, missing[:, self.needed[:, j]].any(axis=1)
 
     def _relative(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         found = self._by_column(predicted)
@@ -96,6 +122,28 @@ def truncated_squares(
     for rows in row_blocks(Z.shape):
         sizes = np.minimum(np.abs(Z[rows] - values[rows]), limit)
         found += np.sum(np.where(cells[rows], sizes, 0.0) ** 2, axis=0)
+    return found
+
+
+def _needed(ratios: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """[k, j]: whether errors of feature j are larger in rows without a value of k.
+
+    This is Wilcoxon's test of ranks: they have mean 0 and variance 1 if k does not
+    matter.
+    """
+    n_known = np.count_nonzero(~np.isnan(ratios), axis=0)
+    ranks = np.empty_like(ratios)
+    for j, column in enumerate(ratios.T):
+        ranks[np.argsort(column, kind="stable"), j] = np.arange(len(column))  # NaN last
+    ranks += 0.5
+    ranks /= np.maximum(n_known, 1)
+    ranks = np.where(np.isnan(ratios), 0.0, np.sqrt(12) * (ranks - 0.5))
+    found = np.zeros((ratios.shape[1],) * 2, bool)
+    limit = special.ndtri(1 - SURE / max(found.size, 1))
+    for k, rows in enumerate(missing.T):
+        some = ranks[rows]
+        counts = np.count_nonzero(some, axis=0)
+        found[k] = some.sum(axis=0) > limit * np.sqrt(np.maximum(counts, 1))
     return found
 
 
