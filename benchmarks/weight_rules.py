@@ -27,7 +27,7 @@ from rpcag.models.trials import Trials, Watch
 
 FILE = Path(__file__).with_suffix(".json")
 GRIDS = FILE.with_name("weights.json")
-VALUES = (0.0, 0.5, 1.0, 2.0)
+VALUES = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 def true_error(grid: np.ndarray, c: float, g: float) -> float:

@@ -141,7 +141,7 @@ def test_correlation_weights_are_correlations():
 def test_duplicates_do_not_divide_by_zero():
     A = dense(KNNGraph(4)(np.repeat(X[:8], 6, axis=0)))
     assert np.isfinite(A).all()
-    assert A[0, 1] == 1
+    assert np.count_nonzero(A[0, 1:6] == 1) >= 4
 
 
 def test_rows_are_not_their_own_approximate_neighbors(monkeypatch):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +16,9 @@ from rpcag.graphs.inputs import check_rows, random_generator
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
+# Features up to which neighbors are searched by a tree. With more, it visits most rows,
+# and the distances to all of them by matrix products take less time.
+TREE = 15
 INCOMPLETE = (
     "approximate=True needs complete rows, but X has missing entries; "
     "use approximate=False, or image_shape to inpaint them"
@@ -145,8 +149,11 @@ class KNNGraph(GraphBuilder):
             scaled -= center
             if self.approximate:
                 distances, neighbors = self._descend(scaled, k)
+            elif X.shape[1] <= TREE:
+                found = KDTree(scaled).query(scaled, k + 1)
+                distances, neighbors = _without_self(*found)
             else:
-                search = NearestNeighbors(n_neighbors=k).fit(scaled)
+                search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(scaled)
                 distances, neighbors = search.kneighbors()
             return neighbors, distances * (size / np.sqrt(X.shape[1]))
         if self.approximate:
@@ -174,11 +181,7 @@ class KNNGraph(GraphBuilder):
             random_state=random_generator(self.random_state),
         )
         neighbors, distances = search.neighbor_graph
-        # The row itself is among its neighbors, mostly first: move it last, drop it.
-        self_last = np.argsort(neighbors == np.arange(len(X))[:, None], kind="stable")
-        neighbors = np.take_along_axis(neighbors, self_last, axis=1)[:, :k]
-        distances = np.take_along_axis(distances, self_last, axis=1)[:, :k]
-        return distances.astype(np.float64), neighbors
+        return _without_self(distances.astype(np.float64), neighbors)
 
     def _widths(self, distances):
         if self.width == "local":
@@ -231,6 +234,13 @@ class KNNGraph(GraphBuilder):
 
 def _ones(i, j, shape):
     return sparse.csr_array((np.ones(len(i)), (i, j)), shape=shape)
+
+
+def _without_self(distances, neighbors):
+    """Drop every row from its own neighbors, or the last if it is not among them."""
+    rows = np.arange(len(neighbors))[:, None]
+    others = np.argsort(neighbors == rows, axis=1, kind="stable")[:, :-1]
+    return tuple(np.take_along_axis(a, others, 1) for a in (distances, neighbors))
 
 
 def _nearest(distances, k):

@@ -36,17 +36,17 @@ LARGEST = 1.0
 # more the graph smooths L, the less a small lam is needed for it.
 GAMMAS = tuple((4.0**k, math.sqrt(2) ** (k + 2)) for k in range(-2, 4))
 # A larger lam, or a graph, has to reduce the squared error by the share GAIN. Without
-# it, data without gross errors would get an ever larger lam for nothing. A graph has to
-# reduce it by CLEARLY standard errors too: with less, some small tables get one by
+# it, data without gross errors would get an ever larger lam for nothing. What a graph
+# gains counts less CLEARLY standard errors: with fewer, some small tables get one by
 # chance; with more, some do without one that helps. Cross-validated over tables
 # (benchmarks/weight_rules.py).
-GAIN, CLEARLY = 2.5e-3, 2.0
+GAIN, CLEARLY = 2.5e-3, 1.5
 # A gamma above the one for clustering has to reduce it by this share: it is for graphs
 # that know more than the data, such as an order in time.
 MORE = 2e-2
 # Data with fewer hidden entries are judged by up to MOST_DRAWS draws of them, so that
 # these are ENOUGH: errors of few entries choose weights by chance.
-ENOUGH, MOST_DRAWS = 1000, 4
+ENOUGH, MOST_DRAWS = 1000, 6
 # Large data are first tried for exactness on at least LOOK rows and features.
 LOOK = (300, 1000)
 
@@ -127,28 +127,8 @@ def choose(
         best = _search_lam(trials, first, g, lam is None)
         return _choice(trials, best, units, lam, gamma)
     best = _search_lam(trials, first, 0.0, lam is None)
-    trials.keep(best)
-    weak, middle, strong, *strongest = (
-        (best[0] * factor if lam is None else first, share) for share, factor in GAMMAS
-    )
-    if trials.error(middle, best) >= trials.error(best):
-        trials.error(weak, best)
-    elif trials.error(strong, middle) < trials.error(middle):
-        for before, cell in pairwise((strong, *strongest)):
-            trials.error(cell, before)
-            if not is_better(trials, cell, before, MORE):
-                trials.squares.pop(cell, None)
-                break
-            trials.keep(cell)
-    found = smallest(trials)
-    if found[1] > 0 and lam is None:
-        for c in (found[0] / math.sqrt(2), found[0] * math.sqrt(2)):
-            trials.keep(found)
-            trials.error((c, found[1]), found)
-    found, without = smallest(trials), smallest(trials, with_graph=False)
-    if not (is_better(trials, found, without) and _is_clear(trials, found, without)):
-        found = without
-    return _choice(trials, found, units, lam, gamma)
+    _search_gamma(trials, best, lam is None)
+    return _choice(trials, _surest(trials), units, lam, gamma)
 
 
 @dataclass(frozen=True)
@@ -232,6 +212,28 @@ def _search_lam(trials: Trials, first: float, gamma: float, free: bool) -> Cell:
     return smallest(trials)
 
 
+def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
+    """Try gammas from the best lam without a graph on, each with a lam for it."""
+    trials.keep(best)
+    weak, middle, strong, *strongest = (
+        (best[0] * factor if free else best[0], share) for share, factor in GAMMAS
+    )
+    if trials.error(middle, best) >= trials.error(best):
+        trials.error(weak, best)
+    elif trials.error(strong, middle) < trials.error(middle):
+        for before, cell in pairwise((strong, *strongest)):
+            trials.error(cell, before)
+            if not is_better(trials, cell, before, MORE):
+                trials.squares.pop(cell, None)
+                break
+            trials.keep(cell)
+    found = smallest(trials)
+    if found[1] > 0 and free:
+        for c in (found[0] / math.sqrt(2), found[0] * math.sqrt(2)):
+            trials.keep(found)
+            trials.error((c, found[1]), found)
+
+
 def _steps(trials: Trials) -> tuple[float, ...]:
     """Candidates for lam after the theory's.
 
@@ -264,10 +266,19 @@ def is_better(trials: Trials, cell: Cell, than: Cell, gain: float = GAIN) -> boo
     return gained > gain * trials.reducible(than)
 
 
-def _is_clear(trials: Trials, cell: Cell, than: Cell) -> bool:
-    """Whether the error is lower by more than chance, entry by entry."""
-    gained = trials.squares[than] - trials.squares[cell]
-    return gained.mean() > CLEARLY * gained.std() / math.sqrt(len(gained))
+def _surest(trials: Trials) -> Cell:
+    """The cell whose gain over the best one without a graph is the surest.
+
+    That is the gain less CLEARLY standard errors of it, entry by entry.
+    """
+    without = smallest(trials, with_graph=False)
+    gains = {without: GAIN * trials.reducible(without)}
+    for cell, squares in trials.squares.items():
+        if cell[1] > 0:
+            gained = trials.squares[without] - squares
+            chance = math.sqrt(len(gained)) * float(gained.std())
+            gains[cell] = float(gained.sum()) - CLEARLY * chance
+    return max(gains, key=lambda cell: (gains[cell], cell == without))
 
 
 def _choice(trials: Trials, cell: Cell, units: _Units, lam, gamma) -> Choice:
