@@ -540,3 +540,14 @@ def test_large_data_is_not_taken_for_fill_values(rng):
         assert not fill_values(x.reshape(-1, 1)).any(), name
     x = np.array([[0.0], [0.0], [1e20], [np.nan], [0.0]])
     assert fill_values(x).ravel().tolist() == [False, False, True, False, False]
+
+
+def test_many_wrong_cells_in_one_column_are_found(rng):
+    """They also raise the errors of its median, which says nothing about the others."""
+    X = rng.standard_normal((60, 3)) @ rng.standard_normal((3, 24))
+    X += 0.1 * rng.standard_normal(X.shape)
+    wrong = np.zeros(X.shape, bool)
+    wrong[::12, 4] = True
+    X[wrong] += 20 * np.where(np.arange(5) % 2, 1, -1)
+    imputer = RobustImputer(alpha=0.02).fit(X)
+    np.testing.assert_array_equal(imputer.outliers_, wrong)

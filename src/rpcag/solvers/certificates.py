@@ -13,10 +13,9 @@ from rpcag.solvers.result import DualPoint, Progress
 
 # A certificate costs as much as two iterations. Where every iteration measures the
 # residuals, they tell when the next is worth it: the gap falls as they do. The first is
-# due when the dual residual is below EARLY times the wanted gap: it is 0.4 to 2.5 times
-# the gap on images and digits. A larger value takes some in vain, a smaller one comes
-# late.
-EARLY = 2.0
+# due when the dual residual is below EARLY times the wanted gap. A larger value takes
+# some in vain, a smaller one comes late.
+EARLY = 3.0
 # Iterations after which there is one in any case, and the share of those done.
 LATEST, LATE = 30, 0.5
 # Below this multiple of the wanted gap a few iterations may do, also after a bound that
