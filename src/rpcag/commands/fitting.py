@@ -210,7 +210,9 @@ def _facts(model: Any, seconds: float) -> dict[str, Any]:
     }
     if "graph" in model.get_params(deep=False):
         given.setdefault("graph", "file")
-    resolved = ("lam", "gamma", "gamma_features", "beta", "weight_penalty")
+    resolved = ["lam", "gamma", "beta", "weight_penalty"]
+    if model.get_params(deep=False).get("feature_graph") is not None:
+        resolved.insert(2, "gamma_features")
     history = getattr(model, "history_", {})
     told = ("n_iter", "objective", "lower_bound", "gap")
     found: dict[str, Any] = {
