@@ -234,7 +234,7 @@ def _read(video, options: Options, watch: Watch) -> tuple[SpreadFrames, Selectio
         raise ValueError(_too_few(source, 0))
     check_sides(3 * first.shape[1], first.shape[0], options.format)
     most = frames_that_fit(options, first.size, first.itemsize)
-    # Until it is known whether there are colors, as many as without.
+    # Assume gray until it is known whether there are colors.
     pixels = math.prod(first.shape[:2])
     in_gray = frames_that_fit(options, pixels, first.nbytes // pixels)
     chosen = spread(
