@@ -63,7 +63,7 @@ def test_another_value_can_be_put(X, name):
     assert spoiled.dtype == np.uint8
     assert (spoiled[~mask] == 255).all()
     for value in (0.5, np.nan, 300):
-        with pytest.raises(ValueError, match=r"does not exist in an array of uint8"):
+        with pytest.raises(ValueError, match=r"cannot be stored in an array of uint8"):
             CORRUPTIONS[name](images, value=value, random_state=0)
 
 

@@ -65,7 +65,7 @@ _MODULES = (
 
 
 def __getattr__(name: str):
-    # Loaded when asked for, so that `rpcag --help` need not wait for scikit-learn.
+    # Loaded on first use, so that `rpcag --help` does not import scikit-learn.
     from importlib import import_module
 
     if name in _MODULES:

@@ -279,9 +279,9 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
 def _remove_abandoned(folder: Path, own: Path) -> None:
     """Remove the stages of writers that were killed; the folder is locked.
 
-    A writer makes its stage while it holds the lock of the folder, and locks it before
-    it lets go of that. So a stage that can be locked here has no writer. An index of
-    another kind may still name its files.
+    A writer creates its stage while it holds the lock of the folder, and locks the
+    stage before it releases that lock. So a stage that can be locked here has no
+    writer. An index of another kind may still name its files.
     """
     found = [
         path

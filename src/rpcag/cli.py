@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command, or say which extra it needs."""
+    """Run the command, or print which extra it needs."""
     try:
         from rpcag.stopping import listen
 

@@ -1,9 +1,9 @@
-"""Clusters of samples, from the embedding of a model."""
+"""Cluster samples by the embedding of a model."""
 
 import numpy as np
 from sklearn.cluster import KMeans
 
-# Starts of k-means, of which the best counts.
+# Number of starts of k-means; the best result is used.
 STARTS = 10
 # The unscaled embedding is used if its normalized cut is below this share of the other.
 # At 1, ties decide by chance; smaller values keep the scaled one more often.

@@ -1,6 +1,6 @@
-"""Spoil data for experiments, as in the paper.
+"""Corrupt data for experiments, as in the paper.
 
-Every function returns a spoiled copy, and a mask that is True where an entry is
+Every function returns a corrupted copy, and a mask that is True where an entry is
 unchanged.
 """
 
@@ -121,22 +121,21 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The matrix to spoil, such as a low-rank L.
+        The matrix to corrupt, such as a low-rank L.
     share : float, default=0.1
-        Probability of an error, independently for every entry. The share is met on
-        average only.
+        Probability of an error, independently for every entry. The actual share varies.
     size : float, default=1.0
         Absolute value of the errors.
     signs : {"random", "coherent"}, default="random"
         "random": either sign with probability one half. "coherent": the sign of the
-        entry of X, which is the harder case; that of a zero is +.
+        entry of X (+ for zero), which is the harder case.
     random_state : int, RandomState or None
         With the same state, the errors of a smaller share are a subset of those of a
         larger one.
 
     Returns
     -------
-    spoiled : ndarray of the shape of X
+    corrupted : ndarray of the shape of X
     mask : ndarray of bool
         True where an entry is unchanged.
 
@@ -197,7 +196,7 @@ def _put(X: np.ndarray, mask: np.ndarray, value) -> np.ndarray:
         cast = np.asarray(value).astype(X.dtype)
     if X.dtype.kind in "biu" and cast != value:
         raise ValueError(
-            f"value={value!r} does not exist in an array of {X.dtype}: "
-            f"turn X into float first"
+            f"value={value!r} cannot be stored in an array of {X.dtype}: "
+            f"convert X to float first"
         )
     return np.where(mask, X, cast)

@@ -1,4 +1,4 @@
-"""Scikit-learn's digits behind random blocks: the main job, end to end."""
+"""The demo: restore and cluster scikit-learn's digits behind random blocks."""
 
 import time
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MARK = "rpcag demo"  # in the metadata of the pictures
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table."""
+    """One row of the table."""
 
     model: str
     error: float
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Demo:
-    """All that the demo found out."""
+    """Results of the demo."""
 
     rows: tuple[Row, ...]
     images: np.ndarray
@@ -48,10 +48,11 @@ class Demo:
 def run(share: float = 0.25, random_state: int = 0) -> Demo:
     """Restore occluded digits, and cluster them four ways.
 
-    The blocks are marked as missing (NaN): RPCA and RPCAG understand that, k-means and
-    PCA get the mean of the pixel instead. RPCAG restores the digits with its default
-    weights, which predict missing entries, and clusters them with gamma="clustering".
-    Clusters are found as by `rpcag cluster`; errors are means over three random states.
+    The blocks are marked as missing (NaN), which RPCA and RPCAG support. For k-means
+    and PCA they are filled with the mean of the pixel. RPCAG restores the digits with
+    its default weights, which predict missing entries, and clusters them with
+    gamma="clustering". Clusters are computed as in `rpcag cluster`; errors are means
+    over three random states.
     """
     images, labels = load_digits(return_X_y=True)
     occluded, mask = occlude_blocks(

@@ -17,7 +17,7 @@ from rpcag.files.place import check_place
 
 TABLE, VIDEO = "sensors.csv", "street.mp4"
 FRAMES, RATE, HEIGHT, WIDTH = 100, 25, 120, 160
-# What moves: first row, height, width, pixels per frame, and color.
+# Moving objects: first row, height, width, pixels per frame, and color.
 MOVING = (
     (72, 22, 40, 2.5, (190, 40, 35)),
     (38, 26, 9, -1.2, (35, 60, 120)),
@@ -55,7 +55,7 @@ def street_video(seed: int = 0) -> bytes:
 
 
 def street_frames(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return frames of a textured scene in changing light, and a mask of what moves.
+    """Return frames of a textured scene in changing light, and a mask of its objects.
 
     Frames have the shape (100, 120, 160, 3) and the type uint8.
     """
@@ -82,8 +82,8 @@ def street_frames(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def write_files(folder: Path, contents: dict[str, bytes]) -> list[Path]:
     """Write the files, all of them or none.
 
-    A file that exists is left alone if it has the same content; otherwise it is an
-    error, since it may hold someone's work.
+    An existing file is kept if it has the same content. Otherwise it is an error, since
+    the file may belong to the user.
     """
     for name, content in contents.items():
         path = folder / name

@@ -1,4 +1,4 @@
-"""Errors and scores of results for which the truth is known."""
+"""Errors and scores of results with known truth."""
 
 from typing import NamedTuple
 

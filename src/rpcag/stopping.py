@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM, heard also where the exception they raise is lost.
+"""Handle Ctrl-C and SIGTERM reliably, even if the exception they raise is lost.
 
-Python drops an exception that comes while it clears up, such as when a reader that
-nobody needs any more is closed. Long work therefore asks now and then, by `go_on`.
+Python drops an exception that is raised during cleanup, such as while an unused reader
+is closed. Long computations therefore call `go_on` from time to time.
 """
 
 import atexit
@@ -21,7 +21,7 @@ def listen() -> None:
 
 
 def go_on() -> None:
-    """Raise KeyboardInterrupt if there was one."""
+    """Raise KeyboardInterrupt if a signal was received."""
     if _told:
         raise KeyboardInterrupt
 
@@ -33,6 +33,6 @@ def _stop(number: int, frame: object) -> None:
 
 
 def _ignore() -> None:
-    """The work is done: a signal while Python ends must not change the exit code."""
+    """Ignore signals while Python exits, so that they do not change the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""What runs here, for a report of a bug."""
+"""Versions of the package and its dependencies, for bug reports."""
 
 import platform
 import re
@@ -9,7 +9,7 @@ import rpcag
 
 
 def show_versions() -> None:
-    """Print the versions of Python, rpcag and all that it uses.
+    """Print the versions of Python, rpcag and its dependencies.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def show_versions() -> None:
 
 
 def core_versions() -> dict[str, str]:
-    """What the numbers of a result depend on; recorded with every result."""
+    """The versions that affect numerical results; recorded with every result."""
     return {
         "rpcag": rpcag.__version__,
         "python": sys.version.split()[0],
@@ -34,8 +34,8 @@ def core_versions() -> dict[str, str]:
 def versions() -> dict[str, str]:
     """Name and version of the package, the machine, the dependencies and the BLAS.
 
-    The dependencies are those of the package's own metadata, extras included; nothing
-    of them is imported.
+    The dependencies are read from the metadata of the package, including extras. They
+    are not imported.
     """
     found = core_versions() | {"machine": platform.platform()}
     for name in _dependencies():

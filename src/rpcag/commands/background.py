@@ -58,7 +58,7 @@ class VideoOptions:
         default="1.5GB",
     )
     gray: bool = o.option("Ignore colors.", default=False)
-    tol: float = o.option("Stop at this certified duality gap.", default=1e-3)
+    tol: float = o.option("Certified duality gap at which to stop.", default=1e-3)
     max_iter: int = o.option("Maximum number of iterations.", min=1, default=1000)
 
     def parsed(self) -> Any:

@@ -18,7 +18,7 @@ from rpcag.files.place import check_file
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 HEADER = ("sample", "cluster", "label")
-# Weights that are not given, as in the study of clustering. The models' own defaults
+# Default weights, as in the study of clustering. The models' own defaults are chosen to
 # predict hidden entries, which needs less weight on the graph.
 WEIGHTS: dict[str, dict[str, str]] = {
     "rpca": {"lam": "theory"},
@@ -103,7 +103,7 @@ def cluster(
 
 @dataclass
 class _Fitted:
-    """What is clustered, into how many clusters, and where it is from."""
+    """The data to cluster, the number of clusters, and the source."""
 
     samples: list[str]
     labels: list[str] | None
@@ -116,14 +116,14 @@ class _Fitted:
 
 
 def _check_unused(folder: Path, model: str | None, *groups: Any) -> None:
-    """Refuse options that a result has no use for."""
+    """Refuse options that do not apply to an earlier result."""
     given = [] if model is None else ["model"]
     for group in groups:
         given += [f.name for f in fields(group) if getattr(group, f.name) != f.default]
     for name in given:
         if name != "components":
             raise ValueError(
-                f"--{name.replace('_', '-')}: {folder} is decomposed already; name the "
+                f"--{name.replace('_', '-')}: {folder} is decomposed already; pass the "
                 "data instead, or leave the option out"
             )
 
@@ -212,7 +212,7 @@ def _check_file(path: Path, force: bool) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the file begins with a header that `_write` writes."""
+    """Whether the file starts with a header from `_write`."""
     delimiter = DELIMITERS[path.suffix.lower()]
     with path.open("rb") as file:
         first = file.readline(100).decode("utf-8", "replace").rstrip("\n")

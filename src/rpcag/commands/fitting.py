@@ -36,9 +36,9 @@ DECOMPOSITIONS: dict[str, type] = {
 }
 BY_NAME: dict[str, type] = {model.__name__.lower(): model for model in MODELS}
 # Entries of S below this share of the deviation of X (of the feature, if features are
-# scaled) are not counted: they are what is left of the solver's gap.
+# scaled) are not counted, because they are within the solver's accuracy.
 NEGLIGIBLE = 0.01
-LARGEST = 3  # entries of S that are told
+LARGEST = 3  # entries of S that are listed
 # Parameters that do not change the answer; the scale is a fact of its own.
 UNTOLD = ("verbose", "warm_start", "checkpoint_seconds", "scale")
 SCALES = ("auto", *KINDS, "none")
@@ -86,7 +86,7 @@ def build(model: type, options: ModelOptions, **others: Any) -> Any:
 
 
 def load_graph(graph: str, samples: list[str]) -> Any:
-    """What --graph names: a kind of graph, or a file."""
+    """The value of --graph: a kind of graph, or a file."""
     return graph if graph in BUILDERS else read_graph(graph, samples)
 
 
@@ -202,7 +202,7 @@ def decomposition(
 
 
 def _facts(model: Any, seconds: float) -> dict[str, Any]:
-    """What a fitted model says of itself, for JSON."""
+    """Facts about a fitted model, for JSON."""
     given = {
         name: value
         for name, value in model.get_params(deep=False).items()

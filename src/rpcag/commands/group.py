@@ -1,4 +1,4 @@
-"""Usage errors and interrupts of all subcommands are one line."""
+"""Print usage errors and interrupts of all subcommands as one line."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ EPILOG = "Exit codes: " + "; ".join(
     f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
 )
 
-# Commands of a package of its own, and how to install it.
+# Commands of other packages, and how to install these.
 INSTALL_STUDY = "pip install rpcag-study, or pip install ./study in a checkout"
 ELSEWHERE = dict.fromkeys(("datasets", "report", "reproduce"), INSTALL_STUDY)
 
@@ -53,7 +53,7 @@ class OneLineGroup(TyperGroup):
         except BrokenPipeError:  # rpcag models | head
             code = _unheard()
         except SystemExit as error:
-            if not isinstance(error.__context__, BrokenPipeError):  # so says rich
+            if not isinstance(error.__context__, BrokenPipeError):  # raised by rich
                 raise
             code = _unheard()
         sys.exit(code if isinstance(code, int) else 0)

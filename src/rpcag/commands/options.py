@@ -158,7 +158,7 @@ class ModelOptions:
     )
     components: int | None = model_option("Maximum number of components.", min=1)
     tol: float | None = model_option(
-        "Stop at this certified duality gap. Default: that of the model.", min=0
+        "Certified duality gap at which to stop. Default: that of the model.", min=0
     )
     max_iter: int | None = model_option(
         "Maximum number of iterations. Default: that of the model.", min=1

@@ -36,7 +36,7 @@ EXIT_CODES = {
     MISTAKE: "an error in the command or its input; nothing was written",
     INTERRUPTED: "stopped by Ctrl-C or SIGTERM; no file is half-written",
 }
-# What to do about a fit that did not converge, by its status.
+# Remedies for a fit that did not converge, by its status.
 REMEDIES = {
     "max_iter": "Raise --max-iter or --tol",
     "stalled": "Raise --tol, since rounding allows no smaller gap",
@@ -45,18 +45,18 @@ REMEDIES = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """As wide as the terminal; 120 columns in a file."""
+    """A console as wide as the terminal; 120 columns in a file."""
     width = None if Console(stderr=stderr).is_terminal else 120
     return Console(width=width, stderr=stderr)
 
 
 def errors() -> Console:
-    """Standard error; one line stays one line."""
+    """Standard error, without line wrapping."""
     return Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
 
 
 def say(text: str) -> None:
-    """A line on standard output as it is, also with brackets in it."""
+    """Print a line on standard output verbatim, including brackets."""
     print(text)
 
 
@@ -127,7 +127,7 @@ def shortened(names: Sequence[str], most: int) -> str:
 
 
 def incomplete(status: str, gap: float | None, tol: float | None) -> typer.Exit:
-    """Say that a fit did not converge, and return the exception to raise."""
+    """Report that a fit did not converge, and return the exception to raise."""
     reached = ""
     if gap is not None:
         wanted = "" if tol is None else f", above --tol {tol:g}"
@@ -151,7 +151,7 @@ def mistakes() -> Iterator[None]:
     """Print errors that a user can fix as one line, without a traceback."""
     try:
         yield
-    except typer.Exit:  # a RuntimeError, and said already
+    except typer.Exit:  # a RuntimeError whose message was already printed
         raise
     except ImportError as error:
         raise fail(f"{error}") from None

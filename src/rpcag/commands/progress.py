@@ -1,4 +1,4 @@
-"""The progress bar: it follows the certified gap of a solve, or counts."""
+"""The progress bar, which shows the certified gap of a solve or a count."""
 
 import math
 import signal
@@ -22,10 +22,10 @@ from rpcag.stopping import go_on
 
 
 class Forecast:
-    """How much of a solve is done.
+    """Estimate which share of a solve is done.
 
-    The gap falls about geometrically, so that log(gap) / log(tol) measures the way.
-    Between two certificates it is extrapolated at the pace until the last one.
+    The gap falls about geometrically, so the share is log(gap) / log(tol). Between two
+    certificates it is extrapolated at the average pace so far.
     """
 
     def __init__(self, tol: float, max_iter: int) -> None:
@@ -51,7 +51,7 @@ class Forecast:
 
 
 class GapBar:
-    """A bar on standard error, unless that is no terminal or `quiet` is set.
+    """A bar on standard error, if that is a terminal and `quiet` is not set.
 
     Call it with every `Progress` of a solver; `count` shows other work. Every stage
     restarts the bar.
@@ -112,9 +112,9 @@ class GapBar:
 
     @contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """The first Ctrl-C or SIGTERM asks the solver to end, the second is final.
+        """The first Ctrl-C or SIGTERM stops the solver, the second ends the program.
 
-        A signal that is ignored, such as Ctrl-C in the background of a shell, stays so.
+        A signal that is ignored, such as Ctrl-C in a background job, stays ignored.
         Only the main thread can handle signals.
         """
         if threading.current_thread() is not threading.main_thread():

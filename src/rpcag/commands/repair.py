@@ -23,7 +23,7 @@ STREAM = Path("-")
 
 @dataclass(frozen=True)
 class RepairOptions:
-    """What to change, and what to write besides the table."""
+    """Which cells to change, and which files to write besides the table."""
 
     only_gaps: bool = o.option("Fill gaps. Replace no values.", default=False)
     only_errors: bool = o.option("Replace wrong values. Fill no gaps.", default=False)
@@ -151,7 +151,7 @@ def _check_options(options: RepairOptions, reading: SheetOptions) -> None:
 def _targets(
     table: Path, output: Path, options: RepairOptions, force: bool
 ) -> dict[str, Path]:
-    """The files to write by what they are; all of them can be written."""
+    """The files to write, by kind, after a check that all of them can be written."""
     from rpcag.files import sheets
 
     sheets.check_format(table, output)

@@ -14,13 +14,13 @@ def load_folder(path, *, size=None, color: bool = False) -> Data:
     Parameters
     ----------
     path : str or Path
-        Images in it, or in its direct subfolders. Files Pillow has no reader for are
-        passed over; a file it should read but cannot is an error.
+        Folder with images, or with subfolders of images. Files of formats that Pillow
+        does not support are skipped; a damaged image is an error.
     size : tuple of int, optional
-        (height, width) to bring all images to, by averaging over areas. Without it they
-        must have one size.
+        (height, width) to which all images are resized, by averaging over areas.
+        Without it, all images must have the same size.
     color : bool, default=False
-        Whether to keep red, green and blue instead of turning images gray.
+        Whether to keep the colors. By default images are converted to gray.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from rpcag.graphs.inpainting import check_image_shape
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Data:
-    """Samples in rows, with their classes where these are known.
+    """A data set: samples in rows, with their classes if known.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Data:
     Attributes
     ----------
     n_classes : int
-        An error without y.
+        Number of classes; raises an error without y.
     is_nonnegative : bool
         Whether NMF and GNMF apply.
 
@@ -57,7 +57,7 @@ class Data:
     @property
     def n_classes(self) -> int:
         if self.y is None:
-            raise ValueError(f"{self.name} has no classes: it was made without y")
+            raise ValueError(f"{self.name} has no classes: it was created without y")
         return len(np.unique(self.y))
 
     @property

@@ -18,9 +18,10 @@ SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
 
 
 def read_arrays(path: Path, reading: Reading) -> Table:
-    """The one matrix in the file, or the one that `variable` names.
+    """Read the only matrix in the file, or the one that `variable` names.
 
-    An array of three axes is a stack of images, of four one of color images.
+    An array with three axes is a stack of images, one with four a stack of color
+    images.
     """
     unused = ("drop", "delimiter", "decimal", "header")
     reading.refuse(unused, f"tables with columns, not for {path}")

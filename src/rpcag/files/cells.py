@@ -12,13 +12,13 @@ import numpy as np
 from rpcag.files.memory import check_fits
 from rpcag.files.numbers import DECIMAL_COMMA, Numbers
 
-# In this order: commas may be decimal where something else divides.
+# In this order, because commas may be decimal if another character is the delimiter.
 DELIMITERS = ("\t", ";", "|", ",")
 SPACE = " "  # as a delimiter, any run of blanks
 BLANKS = [c for c in range(0x3001) if chr(c).isspace()]  # those of str.split
 SAMPLE = 65536  # characters from which the delimiter is guessed
 SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?', re.IGNORECASE)  # line 1 of Excel
-# Byte order marks. Longer ones first: that of UTF-32 begins with that of UTF-16.
+# Byte order marks. Longer ones come first: that of UTF-32 starts with that of UTF-16.
 MARKS = {
     b"\xff\xfe\0\0": "utf-32-le",
     b"\0\0\xfe\xff": "utf-32-be",
@@ -34,7 +34,7 @@ EXPANSION = 8
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The rows of a text: where every cell begins and ends.
+    """The rows of a text, with the start and end of every cell.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Cells:
     starts, ends : int ndarrays
         Positions of all cells, row by row; quotes and blanks around them included.
     first : int ndarray of length rows + 1
-        Where each row begins in `starts`.
+        Index in `starts` of the first cell of each row.
     lines : int ndarray of length rows
         Number of each row's last line in the file, from 1.
     """
@@ -109,9 +109,9 @@ class Cells:
 def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
     """The text of a file, its byte order mark, its encoding, and notes.
 
-    Text is UTF-8, or what the mark says. Other text is Windows-1252, which spreadsheets
-    write and which includes the letters of Latin-1. But almost any bytes are valid in
-    it. So a wrong byte in a file that also has UTF-8 characters is an error.
+    Text is UTF-8, or the encoding of the mark. Other text is read as Windows-1252,
+    which spreadsheets write and which includes the letters of Latin-1. Almost any bytes
+    are valid in it, so a wrong byte in a file with UTF-8 characters is an error.
     """
     check_fits(EXPANSION * len(data), str(name))
     marks = (mark for mark in MARKS if data.startswith(mark))
@@ -147,8 +147,8 @@ def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
 def split(text: str, delimiter: str, name: object) -> Cells:
     """Split a text into rows, without blank lines, and comments at the top.
 
-    A quote opens a cell only at its beginning, behind spaces at most; elsewhere it is a
-    character like any other. A doubled quote inside of quotes is one.
+    A quote opens a cell only at its start, after optional spaces; elsewhere it is an
+    ordinary character. A doubled quote inside quotes is one quote.
     """
     codes = _codes(text)
     is_break = (codes == ord("\r")) | (codes == ord("\n"))
@@ -184,10 +184,10 @@ def split(text: str, delimiter: str, name: object) -> Cells:
 
 
 def guess_delimiter(text: str) -> str:
-    """What divides the most lines into the same number of cells, above one.
+    """The delimiter that splits most lines into the same number of cells, above one.
 
-    Of several that divide all lines, the one that leaves more numbers: a semicolon may
-    be in every name of a table with commas.
+    If several split all lines, the one that gives more numbers is used: a semicolon may
+    occur in every name of a table with commas.
     """
     lines = text[:SAMPLE].splitlines()
     said = SEPARATOR.fullmatch(lines[0]) if lines else None
@@ -242,7 +242,7 @@ def _quoted(text: str, delimiter: str, name: object) -> np.ndarray:
 
 
 def _without_top(cells: Cells) -> Cells:
-    """Leave out what names the delimiter in line 1, and comments above the table."""
+    """Skip a line 1 that names the delimiter, and comments above the table."""
     top = 0
     if len(cells) and cells.lines[0] == 1:
         top = int(SEPARATOR.fullmatch(cells.delimiter.join(cells.row(0))) is not None)

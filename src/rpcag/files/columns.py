@@ -15,13 +15,14 @@ Role = Literal[
     "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
 ]
 SHOWN = 8
-# Rows that tell whether text is numbers with units and the like, and the share of them
-# that has to be. If it were less, names such as "5 mm" beside "steel" would be refused.
+# Rows that are checked for numbers with units and the like, and the share of them that
+# must be such numbers. With a smaller share, names such as "5 mm" next to "steel" would
+# be refused.
 ROWS, SHARE = 1000, 0.9
 
 
 class Format(Protocol):
-    """How a file is written again with some cells changed."""
+    """Writes a file again with some cells changed."""
 
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
@@ -29,7 +30,7 @@ class Format(Protocol):
         """Cells as they are in the file, as they will be, and the numbers then."""
 
     def write(self, file: IO[bytes], edits: "Edits") -> None:
-        """The file again, with new cells."""
+        """Write the file with new cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class Edits:
 
 @dataclass
 class Columns:
-    """What a table of text, Parquet or Excel has.
+    """The columns of a table of text, Parquet or Excel.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class Columns:
     nested : dict
         Types of columns that hold several values in a cell, which are not read.
     roles : dict
-        What some columns are: the format or the user says so.
+        Roles of some columns, from the format or the user.
     index : str or None
         The column of `texts` that the format itself marks as names of rows.
     doubles : list of str
@@ -143,11 +144,11 @@ def check_names(
 
 
 def to_table(columns: Columns, reading: Reading) -> Table:
-    """Numbers are features; text is labels or names, or an error.
+    """Use numbers as features, and text as labels or names; other text is an error.
 
-    Names are, in this order: what the user says, what the file itself marks as names of
-    rows, the first column of text that has no value twice and is not numbers with
-    units and the like, which would be data that is lost.
+    Names are, in this order: the column that the user names, the column that the file
+    marks as row names, the first column of text without repeated values. Columns of
+    numbers with units and the like are not names, because data would be lost.
     """
     source, texts = columns.source, dict(columns.texts)
     for name, kind in columns.nested.items():
@@ -214,7 +215,7 @@ def first_measure(words: Sequence[str], numbers: Numbers) -> str:
 
 
 def are_identifiers(values: np.ndarray) -> bool:
-    """Whether whole numbers are so large that no float holds all of them."""
+    """Whether whole numbers are so large that floats round them."""
     known = values[np.isfinite(values)]
     largest = np.abs(known).max(initial=0.0)
     return bool(2.0**53 < largest < 1e25 and (known == np.round(known)).all())

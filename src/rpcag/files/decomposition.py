@@ -29,7 +29,7 @@ NAMES = rf"({'|'.join(MATRICES)})\.({'|'.join(FORMATS)})|missing\.npy|graph\.npz
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decomposition:
-    """X = L + S with all that belongs to it; samples are rows.
+    """The decomposition X = L + S and its results; samples are rows.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Decomposition:
     image_shape : tuple of int, or None
         (height, width) or (height, width, 3) where rows are images.
     facts : dict
-        Where it came from and how good it is: ``versions``, ``input`` (``file``,
+        Provenance and quality: ``versions``, ``input`` (``file``,
         ``sha256``, ``shape``), ``model``, ``parameters`` as given, ``resolved`` as
         used, ``objective``, ``lower_bound``, ``gap``, ``explained``,
         ``explained_error``, ``rank``, ``n_iter``, ``status``, ``seconds``, and
@@ -111,13 +111,13 @@ class Decomposition:
     def save(
         self, folder: Path | str, *, format: str = "npy", force: bool = False
     ) -> list[Path]:
-        """Write the folder, whole or not at all, and return its files.
+        """Write the folder atomically, and return its files.
 
         Parameters
         ----------
         folder : path
         format : {"npy", "csv", "tsv", "parquet", "mat", "h5"}, default="npy"
-            Of the four matrices.
+            Format of the four matrices.
         force : bool, default=False
             Whether to replace an earlier result in this folder. Only its files are
             replaced; other files in the folder stay.
@@ -157,7 +157,7 @@ class Decomposition:
 
     @classmethod
     def load(cls, folder: Path | str) -> "Decomposition":
-        """Read what `save` wrote, in whatever format."""
+        """Read a folder that `save` wrote, in any format."""
         folder = Path(folder)
         index = _read_index(folder)
         values: dict[str, Any] = {"missing": None, "graph": None}
@@ -247,7 +247,7 @@ def _read_index(folder: Path) -> dict[str, Any]:
             f"{LAYOUT}); update rpcag"
         )
     if not is_whole:
-        raise ValueError(f"{path} is not whole; decompose again")
+        raise ValueError(f"{path} is incomplete; decompose again")
     is_text = all(isinstance(word, str) for word in words)
     is_text = is_text and all(isinstance(part, list) for part in names)
     if not (is_text and isinstance(index["facts"], dict)):

@@ -1,10 +1,10 @@
-"""Excel workbooks in which only the values of some cells are changed.
+"""Read Excel workbooks, and change the values of some cells only.
 
-openpyxl reads the values. It is not used to write: it would drop charts, pictures and
-the results of formulas. The XML of the sheet is edited instead, and everything else in
-the workbook is copied.
+openpyxl reads the values. It is not used to write, because it would drop charts,
+pictures and the results of formulas. Instead, the XML of the sheet is edited, and
+everything else in the workbook is copied.
 
-Columns with formulas are left alone. Excel computes them again from repaired cells.
+Columns with formulas do not change. Excel computes them again from repaired cells.
 """
 
 import re
@@ -130,7 +130,7 @@ def _read_sheet(
 def _sort(
     found: Columns, name: str, values: Sequence[Any], numbers: Numbers, is_asked: bool
 ) -> int | None:
-    """Put a column where it belongs; return the row of a value that cannot be read."""
+    """Store a column by its kind; return the row of a value that cannot be read."""
     words = [_word(value) for value in values]
     filled = [value for value in values if not numbers.is_missing(_word(value))]
     if filled and all(isinstance(value, datetime) for value in filled):

@@ -1,4 +1,4 @@
-"""A graph between the samples from a file: an adjacency, or a list of edges."""
+"""Read a graph between samples from a file: an adjacency, or a list of edges."""
 
 from pathlib import Path
 
@@ -18,19 +18,19 @@ Line = tuple[int, list[str]]  # its number in the file, its cells
 
 
 def read_graph(path: Path | str, samples: list[str], variable: str | None = None):
-    """Adjacency of the samples, dense or sparse as in the file.
+    """Read the adjacency of the samples, dense or sparse as in the file.
 
     Parameters
     ----------
     path : path
         An adjacency as .npz (`scipy.sparse.save_npz`), .npy, .mat, .h5 or text; or
-        edges as text, a line each: two samples, by name or by number from 0, and a
-        weight, 1 if not given. An edge may be there in both directions.
+        edges as text, one per line: two samples, by name or by number from 0, and a
+        weight (default: 1). An edge may be listed in both directions.
     samples : list of str
         Names of the samples, in the order of the rows of X. Text with names of its own
         is brought into this order.
     variable : str, optional
-        Of a file with several matrices.
+        Name of the matrix, if the file has several.
     """
     path = Path(path)
     if not path.is_file():

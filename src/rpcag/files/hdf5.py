@@ -1,4 +1,4 @@
-"""Arrays of HDF5 files, and of MATLAB 7.3 files, which are HDF5 with turned axes."""
+"""Read HDF5 files, and MATLAB 7.3 files, which are HDF5 with transposed axes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

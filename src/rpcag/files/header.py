@@ -1,4 +1,4 @@
-"""Tell whether the first line of a table has the names of its columns."""
+"""Detect whether the first line of a table has column names."""
 
 import itertools
 import re
@@ -12,9 +12,9 @@ from rpcag.files.table import Reading
 WHOLE = re.compile(r"\s*\d{1,18}\s*")
 SIGNED = re.compile(r"\s*[+\u2212-]?\d{1,18}\s*")
 CORNER = ("", "Unnamed: 0")  # above the index, as pandas writes it
-# Fewest numbers in a first line that may be a header: if they are equally spaced, and
-# if they only grow or only fall. Smaller, and ordinary data is asked about more often:
-# 1 in 20000 random lines of 8 numbers is sorted.
+# Minimum count of numbers in a first line that may be a header: if they are equally
+# spaced, and if they only increase or only decrease. With smaller values, the user is
+# asked about ordinary data more often: 1 in 20000 random lines of 8 numbers is sorted.
 SPACED, SORTED = 4, 8
 
 
@@ -25,12 +25,12 @@ def header_of(
     numbers: Numbers,
     notes: list[str],
 ) -> list[str] | None:
-    """The names of the columns, or None where the first line is data already.
+    """The names of the columns, or None if the first line is data.
 
-    It is a header if it has words only, or an empty field above names of rows or above
-    0, 1, 2, ...; data if it has numbers only. Words beside whole numbers that grow
-    (years, wavelengths) are a header, beside other numbers data. Numbers that only look
-    like a header are not guessed at.
+    The line is a header if it has only words, or an empty field above row names or
+    above 0, 1, 2, ...; it is data if it has only numbers. Words with increasing whole
+    numbers (years, wavelengths) are a header; words with other numbers are data. If
+    numbers may be a header, the user has to decide.
     """
     first = [field.strip() for field in head[0]]
     if reading.header is not None:
@@ -71,7 +71,7 @@ def header_of(
 
 
 def are_words(words: Iterable[str], numbers: Numbers) -> bool:
-    """Mostly: one that is not a number among numbers is a mistake."""
+    """Whether most are not numbers; a single word among numbers is a mistake."""
     filled = [word for word in words if not numbers.is_missing(word)]
     return 2 * sum(map(numbers.is_number, filled)) < len(filled)
 

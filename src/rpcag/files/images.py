@@ -1,4 +1,4 @@
-"""A folder of images as rows of numbers; its subfolders, if any, are the classes."""
+"""Read a folder of images as rows of numbers; subfolders, if any, are classes."""
 
 import math
 import warnings

@@ -1,7 +1,7 @@
-"""One matrix with named rows and columns in a file, in whatever format is asked for.
+"""Read and write a matrix with named rows and columns, in several formats.
 
-Numbers are written so that reading gives the same bits: text holds the shortest decimal
-that does (`repr`).
+Numbers are written so that reading them gives the same bits: text has the shortest
+decimal with this property (`repr`).
 """
 
 import csv
@@ -19,7 +19,7 @@ from rpcag.files.variable import read_dense
 
 FORMATS = ("npy", "csv", "tsv", "parquet", "mat", "h5")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-# What the column of row names is called.
+# Name of the column of row names.
 ROW = "sample"
 
 
@@ -36,10 +36,10 @@ def check_format(format: str) -> None:
 def write_matrix(
     path: Path, A: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> None:
-    """Write A; the suffix of `path` says how.
+    """Write A in the format of the suffix of `path`.
 
-    Text and Parquet have the names of rows and columns, the others one array called
-    like the file.
+    Text and Parquet have the names of rows and columns. Other formats have one array,
+    named like the file.
     """
     format, name = path.suffix[1:], path.stem
     if format == "npy":
@@ -92,7 +92,7 @@ class _Lines:
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """What `write_matrix` wrote, without the names."""
+    """Read a matrix that `write_matrix` wrote, without the names."""
     format, name = path.suffix[1:], path.stem
     if format in DELIMITERS:
         with path.open(newline="", encoding="utf-8") as file:

@@ -18,7 +18,7 @@ def check_fits(needed: float, what: str) -> None:
 
 
 def available() -> float | None:
-    """Bytes this process can still allocate, or None where the system does not say."""
+    """Bytes that this process can still allocate, or None if unknown."""
     found = [_machine(), _container(), _process()]
     return min((limit for limit in found if limit is not None), default=None)
 
@@ -37,7 +37,7 @@ def _machine() -> float | None:
 
 
 def _container() -> float | None:
-    """The limit of a container (cgroup version 2), less what is used already."""
+    """The limit of a container (cgroup version 2), minus the memory in use."""
     try:
         limit = float((CGROUP / "memory.max").read_text())  # "max" without a limit
         used = float((CGROUP / "memory.current").read_text())
@@ -49,7 +49,7 @@ def _container() -> float | None:
 
 
 def _process() -> float | None:
-    """The limit that ``ulimit -v`` sets, less the address space in use."""
+    """The limit of ``ulimit -v``, minus the address space in use."""
     try:
         import resource
 

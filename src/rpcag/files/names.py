@@ -26,7 +26,7 @@ def escaped(cells: Sequence[Any]) -> list[Any]:
 
 
 def original(name: str) -> str:
-    """The name that `escaped` was given."""
+    """Undo `escaped`."""
     return name[1:] if name[:1] == "'" and FORMULA.match(name) else name
 
 
@@ -39,7 +39,7 @@ def _is_formula(cell: Any) -> bool:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The same names, with "(2)", "(3)", ... behind those that came before.
+    """Make names unique by appending "(2)", "(3)", ... to repeated ones.
 
     Examples
     --------

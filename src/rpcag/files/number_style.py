@@ -16,14 +16,14 @@ PLACES = 17  # decimals at most: more would be digits that a float does not hold
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """How the numbers of a column are written.
+    """Format of the numbers of a column.
 
     Attributes
     ----------
     decimals : int
-        Digits behind the decimal point that most fractions have.
+        Number of digits after the decimal point in most fractions.
     least : int
-        Digits that every number has; zeros behind them are left out.
+        Minimum number of these digits; further trailing zeros are dropped.
     decimal : str
         Point or comma.
     exponent : str
@@ -48,7 +48,7 @@ class NumberStyle:
 
     @classmethod
     def learn(cls, words: Iterable[str], decimal: str = ".") -> "NumberStyle":
-        """From some numbers of the column.
+        """Learn the format from some numbers of the column.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""From words to numbers."""
+"""Convert words to numbers."""
 
 import math
 import re
@@ -56,7 +56,7 @@ def is_grouped(word: str) -> bool:
 
 
 def remedy_for(word: str, column: str) -> str:
-    """What to do about a word among the numbers of a column."""
+    """A remedy for a word among the numbers of a column."""
     if is_grouped(word):
         return "write numbers without thousands separators"
     return (
@@ -65,14 +65,14 @@ def remedy_for(word: str, column: str) -> str:
 
 
 def normal(word: str) -> str:
-    """The same for all ways to write a word."""
+    """A common form of all spellings of a word."""
     return word.strip().casefold().replace(MINUS, "-")
 
 
 class Numbers:
-    """Read numbers as they are written in text; NaN for what is missing.
+    """Reads numbers from text; missing values are NaN.
 
-    With a decimal comma a point is refused: 1.234 may mean a thousand. With `truth`,
+    With a decimal comma, a point is refused, because 1.234 may mean 1234. With `truth`,
     true and false are 1 and 0.
     """
 
@@ -92,7 +92,7 @@ class Numbers:
         return normal(word) in self.missing
 
     def one(self, word: str) -> float:
-        """A ValueError for what is no number."""
+        """Read a word; ValueError if it is not a number."""
         word = normal(word)
         if word in self.missing:
             return math.nan
@@ -110,7 +110,7 @@ class Numbers:
         return True
 
     def many(self, words: Sequence[str]) -> list[float]:
-        """The same as `one` for each, faster."""
+        """Apply `one` to every word, but faster."""
         together = "".join(words)
         if "_" in together or (self.decimal == "," and "." in together):
             return list(map(self.one, words))

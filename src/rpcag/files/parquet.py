@@ -109,7 +109,7 @@ class ParquetFormat:
         parquet.write_table(table, file, **_options(self.path))
 
     def _entries(self, j: int, values: np.ndarray) -> Any:
-        """Values as the column stores them: of its type, with as many decimals."""
+        """Values in the type of the column, with as many decimals as it has."""
         arrow = need("pyarrow")
         column = self.table.column(j)
         kind = column.type

@@ -1,4 +1,4 @@
-"""Check that results can be written, before hours are spent on computing them."""
+"""Check that results can be written, before a long computation starts."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Any
 from rpcag import atomic
 
 STAGE = rf"({atomic.STAGE}/)?"
-# What systems and tools leave in folders that are empty to their users; lower case.
+# Files that systems and tools create in folders that seem empty; in lower case.
 LITTER = {".ds_store", "desktop.ini", "thumbs.db"}
 LITTER |= {".gitkeep", ".gitignore", ".ipynb_checkpoints"}
 

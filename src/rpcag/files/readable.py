@@ -1,4 +1,4 @@
-"""Libraries that read files: get them, and turn their errors into one message."""
+"""Import libraries that read files, and turn their errors into one message."""
 
 import importlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Read a table from any file the command knows."""
+"""Read a table from any file of a supported format."""
 
 import math
 import sys
@@ -35,7 +35,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     path : path
         .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, .mat, .h5, or a folder of images.
     reading : Reading, optional
-        How, where the file does not tell.
+        Options for reading, where the file is ambiguous.
     """
     path, reading = Path(path), reading or Reading()
     if is_result(path):
@@ -115,7 +115,7 @@ def _check_input(path: Path) -> None:
 
 
 def _finish(table: Table, reading: Reading, path: Path) -> Table:
-    """What holds for all formats: values that mean missing, infinities, images."""
+    """Apply options of all formats: missing values, infinities, image shapes."""
     X = without_marks(table.X, reading.missing)
     check_values(path, X, table.samples, table.features)
     notes = list(table.notes)

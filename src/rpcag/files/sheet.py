@@ -1,4 +1,4 @@
-"""A table as it is in its file, to be written again with some cells changed."""
+"""A table that can be written back to a file with some cells changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,10 @@ from rpcag.files.numbers import Numbers
 from rpcag.files.reading import check_values, note_on_empty, without_marks
 from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
 
-# Values of a column with gaps that must count the rows to make it an index, and of one
-# without gaps that must be whole and rise from row to row to make it an identifier.
-# Fewer, and a short column of data may do so by chance.
+# Minimum number of values of an index and of an identifier. A column with gaps is an
+# index if its values count the rows. One without gaps is an identifier if its values
+# are whole and increase from row to row. With fewer values, a short column of data may
+# do so by chance.
 COUNTED = 10
 
 
@@ -41,8 +42,8 @@ class Sheet:
     columns : list of str
         Names of all columns of the file.
     roles : dict
-        What each column of the file is: "number" for the features. The others, such as
-        "time", "index" and "text", are never changed.
+        Role of each column of the file: "number" for the features. Columns with other
+        roles, such as "time", "index" and "text", are never changed.
     samples : list of str
         Names of the rows: the index, or else the first column of text without doubles,
         or else 1, 2, ...
@@ -51,7 +52,7 @@ class Sheet:
     integers : bool ndarray of shape (p,)
         Features with whole numbers only.
     notes : list of str
-        What the user should know about how the file was read.
+        Notes for the user about how the file was read.
     """
 
     name: str
@@ -76,7 +77,7 @@ class Sheet:
         return next(found, None)
 
     def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
-        """What to write where `changed` is true, formatted like the column."""
+        """New cells where `changed` is true, formatted like the column."""
         rows, features = np.nonzero(changed)
         place = {name: j for j, name in enumerate(self.columns)}
         positions = np.array([place[name] for name in self.features], dtype=np.intp)
@@ -85,7 +86,7 @@ class Sheet:
         return Edits(rows, features, columns, *new)
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
-        """Write the file again; all cells but those of `edits` stay as they are."""
+        """Write the file again; only the cells of `edits` change."""
         self.format.write(file, edits)
 
 
@@ -94,7 +95,7 @@ def make_sheet(
     missing: Sequence[str] = (),
     time: str | Literal[False] | None = None,
 ) -> Sheet:
-    """Tell features from timestamps, indexes and the like.
+    """Distinguish features from timestamps, indexes and the like.
 
     `time` is the name of the column of timestamps, None to look for one, or False.
     """
@@ -160,7 +161,7 @@ def _times(
         if seconds is None and name in found.texts:
             seconds = iso_seconds(found.texts[name])
         if seconds is None and name in found.numbers:
-            # A counter may rise like a clock: the name has to say that it is one.
+            # A counter may increase like a clock, so the name must indicate a time.
             is_likely = name == found.names[0] or is_time_name(name)
             seconds = unix_seconds(found.numbers[name]) if is_likely else None
         if seconds is not None and len(np.unique(seconds[np.isfinite(seconds)])) > 1:

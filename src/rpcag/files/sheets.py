@@ -29,16 +29,16 @@ def read_sheet(
     time: str | Literal[False] | None = None,
     sheet: str | None = None,
 ) -> Sheet:
-    """A table of text, Parquet or Excel, as it is in its file.
+    """Read a table of text, Parquet or Excel that can be written back.
 
     Parameters
     ----------
     path : path
         "-" reads text from standard input.
     reading : Reading, optional
-        How to read it. `keep` names columns to leave alone.
+        How to read it. `keep` names columns that must not change.
     time : str, False or None
-        Column of timestamps; by default, one is looked for. False does not look.
+        Column of timestamps. By default it is detected; False disables this.
     sheet : str, optional
         Sheet of an Excel workbook; by default, the first.
     """
@@ -60,7 +60,7 @@ def check_output(
 
 
 def check_format(source: Path, output: Path) -> None:
-    """The repaired table has the format of the input."""
+    """Refuse an output with another format than the input."""
     wanted = kind_of(source)
     if kind_of(output) == wanted:
         return
@@ -75,7 +75,7 @@ def check_format(source: Path, output: Path) -> None:
 def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
     """Refuse tabs in a .csv file, and anything else in a .tsv file.
 
-    An output with the suffix of the input is as right or wrong as that.
+    An output with the suffix of the input is always accepted.
     """
     suffix = _suffix(output)
     if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
@@ -96,7 +96,7 @@ def _suffix(path: Path) -> str:
 
 
 def cells_path(output: Path) -> Path:
-    """Where the list of changed cells is, beside the repaired table."""
+    """Path of the list of changed cells, next to the repaired table."""
     is_packed = output.suffix.lower() == GZIP
     name = Path(output.stem if is_packed else output.name)
     return output.with_name(f"{name.stem}.cells.csv")
@@ -132,7 +132,7 @@ def write_cells(path: Path, sheet: Sheet, edits: Edits, repaired: Any) -> None:
 
 
 def write_stream(sheet: Sheet, edits: Edits) -> None:
-    """The table on standard output; nothing if it cannot be made."""
+    """Write the table to standard output; write nothing if an error occurs."""
     file = BytesIO()
     sheet.write(file, edits)
     sys.stdout.buffer.write(file.getvalue())

@@ -1,4 +1,4 @@
-"""What is read from a file: samples in rows, with names, and how to read it."""
+"""A table from a file, with samples in rows and names, and options for reading it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MISSING = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A matrix with NaN where it is missing, and the names that belong to it.
+    """A matrix, with NaN for missing values, and its row and column names.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Table:
     image_shape : tuple of int, or None
         (height, width) or (height, width, 3) where rows are images.
     notes : list of str
-        What the reader should know: what was guessed, and what looks wrong.
+        Notes for the user about guesses and suspicious values.
     """
 
     X: np.ndarray
@@ -46,21 +46,21 @@ class Reading:
     Attributes
     ----------
     variable : str, optional
-        The array to take, of a file with several.
+        Name of the array, if the file has several.
     labels, names : str, optional
         Columns (or arrays) with the class and the name of every sample.
     drop, keep : tuple of str
-        Columns to leave out; in a table to repair, to leave alone.
+        Columns to leave out, and columns of a table to repair that must not change.
     missing : tuple of str
         Further values that stand for a missing one; "inf" for both infinities.
     transpose : bool
         Whether samples are columns.
     shape : tuple of int, optional
-        (height, width) of images stored as rows; of a folder, to bring all images to.
+        (height, width) of images in the rows. Images of a folder are resized to it.
     color : bool
         Whether images of a folder keep their colors.
     delimiter, decimal : str, optional
-        Of text; guessed if not given.
+        Delimiter and decimal mark of text; guessed if not given.
     header : bool, optional
         Whether the first line of text has the names of columns; guessed if not given.
     """

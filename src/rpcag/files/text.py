@@ -1,7 +1,7 @@
-"""Tables of text: CSV, TSV and their relatives.
+"""Tables of text: CSV, TSV and similar formats.
 
-What cannot be told from the file (is the first line a header?) is asked, not guessed.
-Cells keep their place in the text, so that a repaired table can be written to the byte.
+If the file is ambiguous (is the first line a header?), the user has to decide. The
+position of every cell is kept, so that unchanged cells are written back byte for byte.
 """
 
 import gzip
@@ -119,7 +119,7 @@ def _delimiter(text: str, reading: Reading) -> tuple[str, str]:
 
 
 def _decimal(reading: Reading, rows: list[list[str]], delimiter: str) -> str:
-    """A comma if a number has one and it does not divide cells."""
+    """A comma, if a number has one and it is not the delimiter."""
     if reading.decimal is None:
         commas = delimiter != "," and any(
             "," in word and DECIMAL_COMMA.fullmatch(word)
@@ -133,7 +133,7 @@ def _decimal(reading: Reading, rows: list[list[str]], delimiter: str) -> str:
 
 
 def _complete(names: list[str], head: list[list[str]]) -> list[str]:
-    """One name per cell where the header has one less than all lines below."""
+    """Add a name if the header has one less than all lines below."""
     if {len(row) for row in head} == {len(names) + 1}:
         at_end = all(not row[-1] for row in head)
         return [*names, ""] if at_end else ["", *names]
@@ -258,7 +258,7 @@ def _is_text(words: Sequence[str], numbers: Numbers) -> bool:
 
 
 def note_on_rounded(columns: Columns) -> list[str]:
-    """A note on whole numbers that no float holds: identifiers, most likely."""
+    """A note on whole numbers that floats round, which are probably identifiers."""
     for name, values in columns.numbers.items():
         if are_identifiers(values):
             return [
@@ -269,7 +269,7 @@ def note_on_rounded(columns: Columns) -> list[str]:
 
 
 class TextFormat:
-    """Changes cells of a text; all others stay as they are, to the byte."""
+    """Changes cells of a text; all other bytes stay the same."""
 
     def __init__(self, cells: Cells, numbers: Numbers, mark: bytes, codec: str) -> None:
         self.cells, self.numbers, self.mark, self.codec = cells, numbers, mark, codec
@@ -311,7 +311,7 @@ class TextFormat:
         file.write(text[begin:].encode(self.codec))
 
     def _style(self, column: int) -> tuple[NumberStyle, bool]:
-        """How numbers of the column are written, and whether most are quoted."""
+        """Format of the numbers of the column, and whether most are quoted."""
         if column not in self._styles:
             step = max(1, len(self.cells) // (2 * STYLED))
             raws = self.cells.raw(slice(column, None, step * self.width))

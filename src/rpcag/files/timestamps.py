@@ -18,7 +18,7 @@ SHARE = 0.95  # of the words that must be timestamps; the others are unknown
 
 
 def iso_seconds(words: Sequence[str]) -> np.ndarray | None:
-    """Seconds since 1970 of ISO 8601 timestamps; None if the words are not such.
+    """Seconds since 1970 of ISO 8601 timestamps; None if the words are not timestamps.
 
     Timestamps without a time zone are read as UTC. A word that is no timestamp is NaN.
 
@@ -39,7 +39,7 @@ def iso_seconds(words: Sequence[str]) -> np.ndarray | None:
 
 
 def unix_seconds(values: np.ndarray) -> np.ndarray | None:
-    """Seconds of Unix timestamps that only rise; None if the values are not such."""
+    """Seconds of increasing Unix timestamps; None if the values are not timestamps."""
     known = values[np.isfinite(values)]
     if len(known) < 3 or not (np.diff(known) >= 0).all() or known[0] == known[-1]:
         return None

@@ -1,4 +1,4 @@
-"""An array in a file of arrays, and how it is chosen and read."""
+"""Choose and read an array in a file of arrays."""
 
 import math
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def dense_kind(dtype: np.dtype) -> str:
 
 
 def choose(path: Path, found: dict[str, Variable], name: str | None) -> str:
-    """The variable to take; an error lists what there is."""
+    """The variable to read; errors list all variables."""
     listed = ", ".join(f"{key} ({value})" for key, value in found.items()) or "nothing"
     if name is None:
         matrices = [key for key, value in found.items() if value.is_matrix]

@@ -1,7 +1,7 @@
-"""Graphs between samples: builders make an adjacency, `laplacian` maps it.
+"""Graphs between samples: builders compute adjacencies, `laplacian` their Laplacians.
 
-A graph is a symmetric, non-negative adjacency with a zero diagonal: a sparse CSR array
-where it is sparse, a dense array where it is complete. There is no graph class.
+A graph is a symmetric, non-negative adjacency with a zero diagonal: a CSR array if it
+is sparse, a dense array if it is complete. There is no graph class.
 """
 
 from rpcag.graphs.chain import Chain

@@ -1,4 +1,4 @@
-"""What all graph builders share."""
+"""Base class of all graph builders."""
 
 import hashlib
 import math
@@ -35,9 +35,9 @@ class Estimator(BaseEstimator):
 class GraphBuilder(Estimator):
     """Build a graph between rows, and connect new rows to it.
 
-    Builders are scikit-learn estimators, so that their options can be searched
-    (``graph__n_neighbors``). Called with X they return the adjacency; fitted they also
-    connect rows that were not there.
+    Builders are scikit-learn estimators, so their options can be tuned in a grid search
+    (``graph__n_neighbors``). A call with X returns the adjacency. A fitted builder also
+    connects new rows.
     """
 
     # Whether the edges depend on the order of the rows, and not on their values. Then
@@ -64,7 +64,7 @@ class GraphBuilder(Estimator):
         X = check_rows(X)
         self._check(X)
         rows, seen = self._prepare(X, mask)
-        # A copy: `connect` must not see what happens to the caller's array later.
+        # A copy: later changes of the caller's array must not affect `connect`.
         self._rows = rows.copy() if rows is X else rows, seen
         self._places: dict[bytes, int] = {}
         for i, key in enumerate(row_keys(self._rows)):
@@ -75,9 +75,8 @@ class GraphBuilder(Estimator):
     def connect(self, X, mask=None):
         """Weights between new rows and the rows of the graph.
 
-        A new row is connected by the rule that connected the others. If it equals a
-        row of the graph it is taken for that row (the first such one) and has its
-        neighbors.
+        A new row is connected by the same rule as the rows of the graph. If it equals
+        a row of the graph, it gets the neighbors of that row (of the first such row).
 
         Returns
         -------

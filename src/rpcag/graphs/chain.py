@@ -69,8 +69,8 @@ class Chain(GraphBuilder):
         self._check(X)
         rows = self._prepare(X, mask)
         self._keys = list(row_keys(rows))
-        # Values tell the time of a row only if no other row has them. Rows without
-        # any value, as in an outage, may come again.
+        # Values identify the time of a row only if no other row has them. Rows without
+        # any value, as in an outage, may occur more than once.
         seen = np.ones(len(self._keys), bool) if rows[1] is None else rows[1].any(1)
         count = Counter(self._keys)
         self._position_of = {
@@ -99,7 +99,8 @@ class Chain(GraphBuilder):
         if keys == self._keys:  # also if rows are equal
             return np.arange(n)
         found = ((k, self._position_of.get(key)) for k, key in enumerate(keys))
-        # Of the first row: from the first one whose time is known, or after the last.
+        # Time of the first row: from the first row whose time is known, or after the
+        # end.
         position = next((i - k for k, i in found if i is not None), n)
         positions = []
         for key in keys:

@@ -1,4 +1,4 @@
-"""Refuse what is not a graph, and say why."""
+"""Check that an argument is a valid graph."""
 
 from collections.abc import Hashable, Sequence
 
@@ -24,14 +24,15 @@ def check_graph(
     ----------
     graph : array or sparse array of shape (n, n), or a graph of another library
         Edge weights. The diagonal is ignored: a vertex is not its own neighbor.
-        Graphs of NetworkX, igraph and PyGSP, and data frames, are understood; edges
+        Graphs of NetworkX, igraph and PyGSP, and data frames, are accepted; edges
         without an attribute ``weight`` have weight one.
     n_vertices : int, optional
         The number of vertices it must have.
     name, vertices : str
         Name of the graph and of its vertices in error messages.
     labels : sequence, optional
-        Names of the vertices in the order of the answer, for graphs that name theirs.
+        Names of the vertices in the order of the result, for graphs with named
+        vertices.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def check_graph(
     if weights.size and weights.min() < 0:
         raise ValueError(
             f"{name} has negative weights (down to {weights.min():.3g}); "
-            "weights say how alike two samples are and must be at least 0"
+            "weights are similarities of samples and must be at least 0"
         )
     asymmetry = abs(A - A.T).max() if A.shape[0] else 0.0
     if asymmetry > 1e-8 * (weights.max() if weights.size else 1.0):

@@ -22,9 +22,10 @@ class CompleteGraph(GraphBuilder):
         Width of the kernel, for features of order one. Scale images to [0, 1] or
         standardize the features first; otherwise nearly all weights vanish.
     image_shape : tuple of int, optional
-        Rows are images of this shape, and missing pixels are inpainted by total
-        variation before the distances (the paper's case of random missing values).
-        Without it, distances skip missing entries (the paper's block occlusions).
+        Shape of the images in the rows. Missing pixels are then inpainted by total
+        variation before distances are computed (the paper's case of random missing
+        values). Without it, distances skip missing entries (the paper's block
+        occlusions).
 
     Examples
     --------

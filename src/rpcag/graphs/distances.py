@@ -1,4 +1,4 @@
-"""Distances between rows that see only what both rows show."""
+"""Distances between rows over the features that both rows observe."""
 
 from collections.abc import Iterator
 

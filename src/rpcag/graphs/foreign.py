@@ -1,6 +1,6 @@
-"""Graphs of other libraries as matrices, with their vertices in the order of the rows.
+"""Convert graphs of other libraries to matrices, in the order of the rows.
 
-Nothing is imported here that the caller does not have: a NetworkX graph cannot exist
+This imports only libraries that the caller already has: a NetworkX graph cannot exist
 without NetworkX.
 """
 
@@ -10,12 +10,11 @@ import numpy as np
 
 
 def as_matrix(graph, labels: Sequence[Hashable] | None, n: int | None, name: str):
-    """Edge weights of a graph of NetworkX, igraph, PyGSP or pandas; others as they are.
+    """Edge weights of a graph of NetworkX, igraph, PyGSP or pandas; others unchanged.
 
     Vertices that are named like the rows are put in their order. Vertices called 0, 1,
-    ..., n - 1 are places in X. Where both can be meant and they differ, nothing is
-    guessed.
-    A graph that has not `n` vertices, if that is given, keeps its own order.
+    ..., n - 1 are positions in X. It is an error if both apply and differ. If `n` is
+    given and the graph has another number of vertices, it keeps its own order.
     """
     library = _library(graph)
     if library == "pygsp":
@@ -36,7 +35,7 @@ def as_matrix(graph, labels: Sequence[Hashable] | None, n: int | None, name: str
 
 
 def _library(graph) -> str:
-    """Where its class comes from; subclasses of other people's count too."""
+    """The library that defines its class or one of its base classes."""
     known = ("networkx", "igraph", "pygsp", "pandas")
     roots = (kind.__module__.partition(".")[0] for kind in type(graph).__mro__)
     return next((root for root in roots if root in known), "")

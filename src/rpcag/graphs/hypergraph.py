@@ -16,7 +16,7 @@ from rpcag.linalg.sparse_structure import check_structure
 
 
 class NewVertices(NamedTuple):
-    """How new rows join a hypergraph."""
+    """Edges between new rows and a hypergraph."""
 
     weights: sparse.csr_array  # sum of We / De over the edges shared with every vertex
     degrees: np.ndarray  # weight of all their edges
@@ -35,12 +35,13 @@ class KNNHypergraph(Estimator):
     ----------
     n_neighbors : int, default=10
     image_shape : tuple of int, optional
-        Rows are images of this shape, and missing pixels are inpainted by total
-        variation before the distances. Without it, distances skip missing entries.
+        Shape of the images in the rows. Missing pixels are then inpainted by total
+        variation before distances are computed. Without it, distances skip missing
+        entries.
     approximate : bool, default=False
-        Find neighbors by descent in a neighbor graph (the extra ``rpcag[ann]``).
+        Find approximate neighbors. Needs the extra ``rpcag[ann]``.
     random_state : int, RandomState or None, default=0
-        Random state of the approximate search.
+        Random seed of the approximate search.
 
     Examples
     --------
@@ -89,10 +90,10 @@ class KNNHypergraph(Estimator):
         return self
 
     def connect(self, X, mask=None) -> NewVertices:
-        """How new rows join: with an edge of their own, and the edges that reach them.
+        """Connect new rows by an edge of their own and by the edges that reach them.
 
         An edge reaches as far as the last neighbor of its sample. A row that equals
-        one of the hypergraph is taken for that row (the first such one).
+        a row of the hypergraph gets the edges of that row (of the first such row).
         """
         check_is_fitted(self, "incidence_")
         H = self.incidence_

@@ -1,4 +1,4 @@
-"""Fill missing pixels so that images vary as little as possible."""
+"""Fill missing pixels of images by minimizing their total variation."""
 
 import math
 
@@ -59,7 +59,7 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
 def check_image_shape(
     image_shape, shape: tuple[int, ...], *, channels: bool = False
 ) -> tuple[int, ...]:
-    """Height and width that fit the features of X; with channels, maybe these too."""
+    """Check that the image shape, perhaps with channels, fits the features of X."""
     try:
         sides = tuple(int(length) for length in image_shape)
         fits = sides == tuple(image_shape) and min(sides) > 0
@@ -86,7 +86,7 @@ def _inpaint(images, known, tol, max_iter):
     low = np.where(known, images, np.inf).min(axis=(1, 2), keepdims=True)
     high = np.where(known, images, -np.inf).max(axis=(1, 2), keepdims=True)
     span = np.where(high > low, high - low, 1.0)
-    # In units of every image's range the same step sizes serve them all.
+    # In units of each image's range, the same step sizes suit all images.
     target = np.where(known, (images - low) / span, 0.0)
     u = np.where(known, target, target.sum(axis=(1, 2), keepdims=True) / count)
     bar = u.copy()

@@ -1,4 +1,4 @@
-"""Convert masked arrays and data frames to numbers, with errors that say what to do."""
+"""Convert masked arrays and data frames to numbers; errors name a remedy."""
 
 import math
 import sys
@@ -102,7 +102,7 @@ def percent(share: float) -> str:
 
 
 def reason(error: Exception) -> str:
-    """What an error says; the arguments of C's are a number and the words."""
+    """The message of an error; errors from C have a number and a message."""
     return str(error.args[-1]) if error.args else type(error).__name__
 
 

@@ -16,8 +16,8 @@ from rpcag.graphs.inputs import check_rows, random_generator
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
-# Features up to which neighbors are searched by a tree. With more, it visits most rows,
-# and the distances to all of them by matrix products take less time.
+# Up to this many features, neighbors are searched by a tree. With more, the tree visits
+# most rows, and it is faster to compute all distances by matrix products.
 TREE = 15
 INCOMPLETE = (
     "approximate=True needs complete rows, but X has missing entries; "
@@ -26,7 +26,7 @@ INCOMPLETE = (
 
 
 class Reach(NamedTuple):
-    """Of new rows in a graph."""
+    """Neighbors of new rows in a graph."""
 
     doubles: np.ndarray  # the row of the graph that a row equals, or -1
     nearest: sparse.csr_array  # nearest neighbors of the others, as ones
@@ -57,7 +57,7 @@ class KNNGraph(GraphBuilder):
         Find approximate neighbors, in time that grows little faster than the number of
         rows. Needs the extra ``rpcag[ann]``, and complete rows or images to inpaint.
     random_state : int, RandomState or None, default=0
-        Random state of the approximate search.
+        Random seed of the approximate search.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class KNNGraph(GraphBuilder):
     def reach(self, X, mask=None) -> Reach:
         """Nearest neighbors of new rows in the graph, and whose neighbors they are.
 
-        A row that equals one of the graph is taken for that row.
+        A row that equals a row of the graph is treated as that row.
         """
         check_is_fitted(self, "adjacency_")
         X = check_rows(X)
@@ -225,9 +225,9 @@ class KNNGraph(GraphBuilder):
         return sparse.csr_array(sparse.vstack(parts))
 
     def _reached(self, distances):
-        """Where a row of the graph would take a new one for a neighbor.
+        """Which rows of the graph would have a new row as a neighbor.
 
-        If it is no farther than its last one.
+        A row would if the new row is no farther than its last neighbor.
         """
         return distances <= self._radius * (1 + 1e-12)
 

@@ -1,1 +1,1 @@
-"""Linear algebra under the terms: thresholded spectra, shifted Laplacians, blocks."""
+"""Linear algebra for the terms: singular values, shifted Laplacians, blocks."""

@@ -1,4 +1,4 @@
-"""Walk over large arrays in pieces that stay in the processor's cache."""
+"""Iterate over large arrays in pieces that stay in the processor's cache."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 # 8192 doubles are 64 KiB: a dozen such pieces fit in a second-level cache, so
 # a chain of element-wise operations reads main memory once instead of once per step.
-# (And OpenBLAS does not yet wake a second thread for a dot product of this length.)
+# (OpenBLAS also uses only one thread for a dot product of this length.)
 BLOCK = 8192
 # Columns taken at a time where a matrix multiplies an array as large as the data: at
 # most this many, and fewer of long ones, so that the pieces stay small beside it.

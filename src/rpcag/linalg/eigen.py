@@ -1,4 +1,4 @@
-"""A few eigenvectors of a symmetric matrix, by the cheapest right way."""
+"""A few eigenvectors of a symmetric matrix, by the fastest accurate method."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ Operator = Any  # an ndarray, a SciPy sparse array or a LinearOperator
 # operators, and for dense ones.
 SMALL = 300
 DENSE = 3000
-# Beyond this one LAPACK would take minutes and gigabytes: Lanczos must converge.
+# Beyond this size LAPACK would take minutes and gigabytes, so Lanczos must converge.
 DIRECT = 10_000
-# Restarts granted to Lanczos. Measured on neighbor graphs of 5000 to 50000 vertices:
+# Maximum restarts of Lanczos. Measured on neighbor graphs of 5000 to 50000 vertices:
 # in many dimensions (digits) ten or fewer suffice, 10 to 50 times faster than a
 # factorization, which fills; in one or two dimensions it may need thousands, and
 # there a factorization is cheap.
@@ -44,11 +44,12 @@ def eigenvectors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k smallest (or largest) eigenpairs of symmetric A, from the outermost in.
 
-    LAPACK where A is small or dense; otherwise Lanczos (ARPACK) from a fixed vector.
-    If it does not converge to the smallest ones of a sparse positive semi-definite A,
-    it is run on the inverse; to the largest ones, and A is -stiffness plus something
-    of low rank with a sparse positive semi-definite stiffness, LOBPCG is run with the
-    inverse of the stiffness for a preconditioner.
+    Uses LAPACK if A is small or dense; otherwise Lanczos (ARPACK) from a fixed vector.
+    If Lanczos does not converge to the smallest eigenpairs of a sparse positive
+    semi-definite A, it is run on the inverse. If it does not converge to the largest
+    ones, and A is -stiffness plus a low-rank matrix, with a sparse positive
+    semi-definite stiffness, LOBPCG is run with the inverse of the stiffness as a
+    preconditioner.
     """
     size = A.shape[0]
     limit = DENSE if isinstance(A, np.ndarray) else SMALL
@@ -81,7 +82,7 @@ def refine(
     Chebyshev polynomials damp the spectrum between `lower`, which bounds it, and the
     smallest Ritz value of the block; Rayleigh-Ritz reads off the rest. Returns Ritz
     values and vectors of the whole block, descending, or None if the first k are not
-    accurate after two rounds: then start afresh.
+    accurate after two rounds.
     """
     for round_ in range(3):
         V, _ = linalg.qr(V, mode="economic", check_finite=False)
@@ -98,7 +99,7 @@ def refine(
 
 
 def _chebyshev(A, V, AV, lower: float, edge: float):
-    """T_degree, of one at the most on [lower, edge], of A applied to V."""
+    """Apply to V the Chebyshev polynomial of A, at most one on [lower, edge]."""
     center, half = (edge + lower) / 2, max((edge - lower) / 2, 1e-300)
     before, now = V, (AV - center * V) / half
     for _ in range(DEGREE - 1):
@@ -125,8 +126,8 @@ def largest_eigenvalue(A: Operator) -> float:
 def column_signs(V: np.ndarray) -> np.ndarray:
     """Signs that make the entry of largest size of every column positive.
 
-    Of entries of equal size, up to rounding, the first decides; a column of zeros has
-    the sign one.
+    If several entries have the same size up to rounding, the first decides. A column
+    of zeros has the sign one.
     """
     if V.size == 0:
         return np.ones(V.shape[1], V.dtype)
@@ -150,7 +151,7 @@ def eigh_subset(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs first to last, ascending, of A v = lambda v or of A v = lambda B v.
 
-    LAPACK's method for some of them finds too few where many coincide, or gives up;
+    LAPACK's method for a subset finds too few, or fails, if many eigenvalues coincide;
     its method for all of them does not.
     """
     first, last = wanted
@@ -166,7 +167,7 @@ def eigh_subset(
 
 
 def _lanczos(A: Operator, k: int, largest: bool, restarts: int):
-    """Lanczos, again on what is left: it may overlook copies of an eigenvalue."""
+    """Lanczos, repeated on the remainder, because it may miss equal eigenvalues."""
     values, V = _arpack(A, k, largest, restarts)
     norm = eigsh(A, 1, which="LM", v0=_start(A.shape[0]), tol=1e-2)[0]
     width = 2.1 * abs(float(norm[0]))

@@ -1,4 +1,4 @@
-"""Orthonormal columns, faster than by LAPACK's reflections."""
+"""Orthonormalize columns faster than LAPACK's reflections do."""
 
 import numpy as np
 from scipy import linalg
@@ -14,8 +14,8 @@ def orthonormal(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """N and C with Y = N C and orthonormal columns in N.
 
     Y^T Y = C^T C gives N = Y C^-1 at the speed of matrix products, with an error of eps
-    times the condition of Y squared; a second pass mends that. LAPACK goes column by
-    column through memory, which takes most of the time for tall matrices.
+    times the squared condition number of Y; a second pass corrects that. LAPACK works
+    column by column, so memory access takes most of the time for tall matrices.
     """
     if not Y.shape[1]:
         return Y, np.empty((0, 0), Y.dtype)

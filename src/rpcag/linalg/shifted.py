@@ -1,4 +1,4 @@
-"""Solve (I + shift * Phi) W = Y for a graph Laplacian Phi, many times over."""
+"""Solve (I + shift * Phi) W = Y repeatedly for a graph Laplacian Phi."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -26,7 +26,7 @@ DENSE_SIZE = 500
 LARGEST = 3000
 # Mean half-bandwidth up to which a sparse factor is kept rather than iterated.
 PROFILE = 200
-# Share of a first guess's residual that conjugate gradients may leave, unless told.
+# Default share of a first guess's residual that conjugate gradients may leave.
 REDUCTION = 1e-3
 # Iterations without a smaller residual after which conjugate gradients give up.
 PATIENCE = 50
@@ -175,9 +175,9 @@ def _conjugate_gradients(Phi, shift, Y, W, rtol, reduction):
 
     Preconditioned by the diagonal. Stops when every residual is `reduction` times that
     of the first guess: where the guesses converge, as in ADMM, the errors left are a
-    share of a convergent series. A reduction of zero asks for all that the precision
-    gives. Residuals may grow on the way; where none has been the smallest of its
-    column for PATIENCE iterations, rounding has taken over.
+    share of a convergent series. A reduction of zero solves to full precision.
+    Residuals may grow at times. If no column has reached a new smallest residual for
+    PATIENCE iterations, rounding errors dominate, and the solver stops.
     """
     diagonal = (1 + shift * Phi.diagonal()).astype(Y.dtype)[:, None]
     R = Y - W - shift * (Phi @ W)
@@ -193,7 +193,7 @@ def _conjugate_gradients(Phi, shift, Y, W, rtol, reduction):
             break
         AD = D + shift * (Phi @ D)
         curvature = np.einsum("ij,ij->j", D, AD)
-        # Columns that are done stand still.
+        # Columns that have converged do not change.
         going = (curvature > 0) & (size > goal)
         step = np.where(going, slope / np.where(going, curvature, 1), 0).astype(Y.dtype)
         W += step * D

@@ -1,4 +1,4 @@
-"""Singular value thresholding, by the cheapest exact way for the shape."""
+"""Singular value thresholding, by the fastest exact method for the shape."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from rpcag.linalg.threads import product
 GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
 # Beyond this ratio the sum of the singular values has less than twelve digits.
 SPREAD = 1e4
-# Up to this size a Gram matrix in double precision is small beside anything.
+# Up to this size the memory of a Gram matrix in double precision does not matter.
 SMALL = 300
 
 # Entries that are converted to double precision at a time.
@@ -47,8 +47,8 @@ def gram(
 ) -> np.ndarray:
     """A A^T, in the memory of `scratch` where there is one.
 
-    In double precision also for single precision A, unless it would be as large as A
-    and is not asked for.
+    It is in double precision even for a single precision A, unless it would be as large
+    as A and double precision is not requested.
     """
     size = A.shape[0]
     double = double or 8 * size**2 <= A.nbytes or size <= SMALL
@@ -134,17 +134,17 @@ def spectral_norm(A: np.ndarray, accuracy: float = 0.0) -> float:
 
 
 def rounding(A: np.ndarray) -> float:
-    """Of ||A||_2, relatively and with room to spare."""
+    """A generous bound on the relative rounding error of ||A||_2."""
     return 4 * float(np.finfo(A.dtype).eps) * math.sqrt(min(A.shape))
 
 
 def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
-    """Of A from K = A A^T: not below ||A||_2, and above it by twice `accuracy` at most.
+    """Bound ||A||_2 from above, given K = A A^T, to within twice `accuracy`.
 
     Lanczos finds a lower bound s^2 of the largest eigenvalue. If c^2 I - K has a
-    Cholesky factor for a c slightly larger than s, then ||A||_2 < c: a proof for a
-    tenth of the cost of an eigenvalue. If none of some c will do, it is computed. K is
-    overwritten.
+    Cholesky factor for a c slightly larger than s, then ||A||_2 < c. This proof takes
+    a tenth of the time of an eigenvalue. If it fails for several c, the eigenvalue is
+    computed. K is overwritten.
 
     Bounds on rounding errors are added, with u = 2^-53 and n the size of K. If rows of
     A have `length` entries, the error of K is at most length u tr K in norm. A Cholesky
@@ -168,8 +168,8 @@ def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
 def _ritz_value(K: np.ndarray) -> float:
     """A lower bound of the largest eigenvalue, by STEPS steps of Lanczos.
 
-    Where many eigenvalues are close to the largest it is among them soon, though no
-    eigenvector is found for long.
+    If many eigenvalues are close to the largest, the bound is soon among them, even
+    though the eigenvectors converge slowly.
     """
     size = len(K)
     V = np.empty((LANCZOS_STEPS, size))
@@ -196,9 +196,9 @@ def _root(square: float) -> float:
 
 
 def is_below(K: np.ndarray, bound: float) -> bool:
-    """Whether all eigenvalues of K are, proven by a Cholesky factor of bound I - K.
+    """Whether K is below the bound, proven by a Cholesky factor of bound I - K.
 
-    It is made in the memory of K, whose other triangle gives the first one back. LAPACK
+    The factor uses one triangle of K, which is then restored from the other. LAPACK
     copies a K that is not aligned, such as one from another process.
     """
     if not bound > 0:
@@ -246,8 +246,8 @@ def _largest(K: np.ndarray) -> float:
 class SingularValueThreshold:
     """D_t(A) = P max(Sigma - t, 0) Q^T for A = P Sigma Q^T, call after call.
 
-    Keeps the singular values and the basis of its last answer: they are wanted by the
-    caller, and choose the method of the next call.
+    Keeps the singular values and the basis of its last result. The caller uses them,
+    and they determine the method of the next call.
     """
 
     method: str = "auto"
@@ -288,7 +288,7 @@ class SingularValueThreshold:
         return A
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What the next call takes from this one, for `recall`."""
+        """State that the next call takes from this one, for `recall`."""
         count = -1 if self.values is None else len(self.values)
         memory = {"count": np.array([count, self._trust_gram], dtype=np.int64)}
         return memory if self._large is None else memory | {"large": self._large}
@@ -298,9 +298,9 @@ class SingularValueThreshold:
         self._trust_gram, self._large = bool(count[1]), large
 
     def settle(self, A: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """The last answer A in another precision, of its rank; also its values.
+        """The last result A in another precision, with the same rank; also its values.
 
-        Its part outside of the basis is rounding, and goes.
+        The part outside of the basis is rounding error and is removed.
         """
         A = A.astype(dtype)
         if self.basis is None:
@@ -374,8 +374,8 @@ def _in_parts(K: np.ndarray, threshold: float, V: np.ndarray):
     """Eigenpairs of K above threshold^2, descending, most of them in single precision.
 
     An error of eps ||K|| would be large beside threshold^2. So the largest eigenvectors
-    are found by subspace iteration from V, in double precision, and single precision
-    sees what is left of K without them. None if there are too many or V is not near.
+    are found by subspace iteration from V, in double precision, and the rest of K is
+    handled in single precision. Returns None if there are too many or V is not near.
     """
     if V.shape[1] > MOST * len(K):
         return None

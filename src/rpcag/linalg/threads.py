@@ -1,8 +1,8 @@
-"""Work cut into shares for a few threads, each with one BLAS thread.
+"""Split work between a few threads, each with one BLAS thread.
 
-The threads of a BLAS wait for each other by spinning. Beside other work on the same
-cores, or between two copies of the library (NumPy's and SciPy's), that makes two
-threads many times slower than one: docs/design_solver.md. Python's threads wait asleep.
+The threads of a BLAS wait for each other in busy loops. If other work runs on the same
+cores, or two copies of the library (NumPy's and SciPy's) alternate, two threads can be
+many times slower than one: docs/design_solver.md. Python's threads sleep while waiting.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Multiplications, a few milliseconds of them, below which a second thread does not pay.
+# Number of multiplications, a few milliseconds, below which one thread is faster.
 LARGE = 1e8
 
 
 class _Here(threading.local):
-    """Threads that this one may share its work with, itself included."""
+    """Number of threads that may share the work of this one, itself included."""
 
     crew = 1
     is_open = False
@@ -33,10 +33,10 @@ class _Here(threading.local):
 
 
 class _Limit:
-    """One BLAS thread for the process while anybody is inside; the last lifts it.
+    """Limit BLAS to one thread while any block is active; the last one removes it.
 
-    With OpenMP every thread has limits of its own. Who comes in and does not find the
-    limit in force sets one, and lifts it again.
+    With OpenMP every thread has its own limits. A thread that enters without a limit
+    sets one, and removes it when it leaves.
     """
 
     def __init__(self) -> None:
@@ -45,9 +45,9 @@ class _Limit:
         self.had: Sequence[int] = ()
 
     def enter(self) -> int:
-        """How many threads BLAS had."""
+        """Set the limit; returns the number of BLAS threads before."""
         with self.lock:
-            # Noted before anything is set: `leave` mends what Ctrl-C has cut short.
+            # Recorded before anything is set, so that `leave` works after Ctrl-C.
             found = _blas_threads()
             if self.inside and max(found, default=1) > 1:
                 _here.had = found
@@ -72,14 +72,14 @@ class _Limit:
             _let_go()
 
     def enter_worker(self) -> None:
-        """A limit of its own, where it needs one, for as long as the pool lives."""
+        """Set a limit for this thread, if it needs one, while the pool exists."""
         with self.lock:
             if self.inside:
                 _one_blas_thread()
                 _let_go()
 
     def after_fork(self) -> None:
-        """Other threads did not come along, and do not come to lift the limit."""
+        """Reset after a fork: other threads do not exist in the child process."""
         self.lock = threading.Lock()
         here = self.inside & {threading.get_ident()}
         if self.inside and not here:
@@ -112,10 +112,10 @@ def in_shares(
     work: float,
     most: int | None = None,
 ) -> list:
-    """`function` of every share of the pieces: neighbors, one share per thread.
+    """Call `function` on consecutive shares of the pieces, one share per thread.
 
-    `work` is the number of multiplications in all of them: few are done here. There are
-    no more than `most` shares.
+    `work` is the total number of multiplications; little work is done in this thread.
+    There are at most `most` shares.
     """
     crew = _here.crew
     count = min(crew, len(pieces), most or len(pieces))
@@ -123,7 +123,7 @@ def in_shares(
         return [function(pieces)]
     edges = [len(pieces) * i // count for i in range(count + 1)]
     found: list[Future] = [Future() for _ in range(count)]
-    # Who does a share takes it out first: a thread that comes late finds nothing.
+    # A thread removes a share before it works on it, so late threads find none.
     todo = deque(
         (function, pieces[a:b], future)
         for (a, b), future in zip(itertools.pairwise(edges), found, strict=True)
@@ -140,7 +140,7 @@ def in_shares(
             future.set_result(function(share))
             mine = _next(todo)
         return [future.result() for future in found]
-    except BaseException:  # also after Ctrl-C nobody goes on writing
+    except BaseException:  # also after Ctrl-C, no thread continues to write
         todo.clear()
         wait([future for future in found if not future.cancel()])
         raise
@@ -156,7 +156,7 @@ def _next(todo: deque) -> tuple[Callable, Sequence, Future] | None:
 
 
 def _help(todo: deque) -> None:
-    """Do a share that nobody has taken or called off."""
+    """Work on a share that is neither taken nor canceled."""
     taken = _next(todo)
     if taken is None or not taken[2].set_running_or_notify_cancel():
         return
@@ -168,7 +168,7 @@ def _help(todo: deque) -> None:
 
 
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """A @ B, cut along its longest side."""
+    """A @ B, split along its longest side."""
     if _here.crew < 2 or not _can_be_cut(A, B, out):
         return np.matmul(A, B, out=out)
     (m, k), n = A.shape, B.shape[1]
@@ -189,7 +189,7 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.n
 
 
 def _can_be_cut(A: np.ndarray, B: np.ndarray, out: np.ndarray | None) -> bool:
-    """Large matrices that fit; the answer is not written over what is still read."""
+    """Whether the product can be split: large matrices, and no overlap with `out`."""
     if A.ndim != 2 or B.ndim != 2 or A.shape[1] != len(B):
         return False
     if out is not None and (
@@ -220,7 +220,7 @@ def _blas() -> list:
 
 
 def _blas_threads() -> list[int]:
-    """Of every BLAS: NumPy and SciPy may each bring one."""
+    """Number of threads of every BLAS: NumPy and SciPy may each have their own."""
     return [library.num_threads or 1 for library in _blas()]
 
 
@@ -231,7 +231,7 @@ def _one_blas_thread() -> None:
 
 
 def _lift(had: Sequence[int]) -> None:
-    """Give every BLAS its threads again, unless somebody else has meanwhile."""
+    """Restore the threads of every BLAS, unless other code has changed them."""
     for library, count in zip(_blas(), had, strict=True):
         if library.num_threads == 1:
             library.set_num_threads(count)
@@ -244,7 +244,7 @@ def _let_go() -> None:
 
 
 def _start_worker() -> None:
-    # A worker that waited for other workers might wait for ever: it never shares.
+    # Workers never share their work: waiting for other workers could deadlock.
     _here.is_open = True
     _limit.enter_worker()
 

@@ -13,7 +13,7 @@ MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
 
 
 def observed_share(X: np.ndarray) -> float:
-    """Of the entries that are not NaN."""
+    """Share of the entries that are not NaN."""
     missing = sum(int(np.isnan(X[rows]).sum()) for rows in row_blocks(X.shape))
     return 1 - missing / X.size
 
@@ -36,7 +36,7 @@ def typical_size(X: np.ndarray) -> float:
 
 
 class TooFarApart(ValueError):
-    """One entry is so large that the others vanish beside it."""
+    """An error: one entry is so large that the others are lost to rounding."""
 
 
 def too_far_apart(typical: float, largest: float) -> TooFarApart:
@@ -48,7 +48,7 @@ def too_far_apart(typical: float, largest: float) -> TooFarApart:
 
 
 def thinned(X: np.ndarray) -> np.ndarray:
-    """At most SAMPLE entries from everywhere: enough for the first penalties."""
+    """At most SAMPLE evenly spread entries, enough for the first penalties."""
     step = math.ceil(X.size / SAMPLE)
     while math.gcd(step, X.shape[1]) > 1:  # else always the same features
         step += 1

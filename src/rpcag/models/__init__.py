@@ -15,7 +15,7 @@ from rpcag.models.rules import resolve_gamma, resolve_lam
 from rpcag.models.spectral import LaplacianEigenmaps, NCuts
 from rpcag.models.table import list_models
 
-# In the order of the table: the paper's model and its kin, then the comparison.
+# In the order of the table: the paper's model and related ones, then the baselines.
 MODELS = (
     RPCA,
     RPCAG,

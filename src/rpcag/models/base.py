@@ -1,4 +1,4 @@
-"""What the models share: validation, names of the pieces, the way there and back."""
+"""Base classes of the models: validation, `transform` and `inverse_transform`."""
 
 import math
 import sys
@@ -20,7 +20,7 @@ from rpcag.models.progress import Monitor
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
-    """A model that gives every sample its coordinates, `embedding_`."""
+    """A model that computes coordinates of every sample, `embedding_`."""
 
     embedding_: np.ndarray
     adjacency_: Any
@@ -37,21 +37,21 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return self.fit(X).embedding_.copy()
 
     def transform(self, X, *, adjacency=None):
-        """Embedding of new rows: what the model would give them next to the old ones.
+        """Compute the embedding of new rows; the fitted model does not change.
 
-        The fitted model does not change. A row of `fit`, with the same neighbors as
-        before, gets its fitted embedding. The embedding of any other row is bounded by
-        its own data and its neighbors (docs/new_data.md).
+        A row of `fit`, with the same neighbors as before, gets its fitted embedding.
+        The embedding of any other row is bounded by its own data and its neighbors
+        (docs/new_data.md).
 
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
-            NaN marks a missing entry, if the model takes these.
+            NaN marks a missing entry, if the model supports missing values.
         adjacency : array or sparse array of shape (n_new, n_samples), optional
             Weights between the new rows and those of `fit`; a list of arrays, or None,
-            for a model with several graphs. By default the builder of the graph makes
-            them. For a precomputed graph they must be given here, or new rows are
-            embedded by themselves, where the model can do that.
+            for a model with several graphs. By default the graph builder computes
+            them. For a precomputed graph, pass them here. Otherwise new rows are
+            embedded without neighbors, if the model can do that.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return Z
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        """X as the model sees it; see `DecompositionModel`."""
+        """Return X, scaled if the model scales it; see `DecompositionModel`."""
         return X
 
     def _embed_rows(self, X: np.ndarray, *edges) -> np.ndarray:
@@ -154,7 +154,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._n_features_out = Q.shape[1]
 
     def __getstate__(self):
-        # The names are pandas', which need not be where the model is loaded.
+        # Names may be pandas objects; pandas may be missing where the model is loaded.
         state = super().__getstate__()
         return {key: state[key] for key in state if key != "_sample_names"}
 
@@ -166,7 +166,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
 
 class MatrixModel(Embedding):
-    """A model of X itself: X is approximated by embedding_ @ components_."""
+    """A model that approximates X by ``embedding_ @ components_``."""
 
     components_: np.ndarray
 
@@ -194,15 +194,15 @@ class MatrixModel(Embedding):
 class FactorModel(MatrixModel):
     """A model with two factors, X ~ Q U^T, both of `n_components` columns.
 
-    The factors are computed in double precision, from X in a unit in which its largest
-    entry is about one: a power of two, so that nothing is rounded.
+    The factors are computed in double precision, after X is divided by a power of two
+    such that its largest entry is about one. This division is exact.
     """
 
     _degree = 2  # of the objective in X
 
     @property
     def low_rank_(self) -> np.ndarray:
-        """Q U^T, computed when asked for."""
+        """Q U^T, computed on access."""
         return self.embedding_ @ self.components_
 
     def fit(self, X, y=None):
@@ -248,7 +248,7 @@ class FactorModel(MatrixModel):
         raise NotImplementedError
 
     def _in_units(self, name: str, scaled: np.ndarray, unit: float) -> float:
-        """An option that has the unit of the objective, for X / unit, `scaled`."""
+        """Convert an option in the unit of the objective to that of X / unit."""
         value = float(getattr(self, name))
         result = value
         for _ in range(self._degree):
@@ -286,7 +286,7 @@ class FactorModel(MatrixModel):
 
 
 def row_names(X):
-    """The index of a pandas data frame, told without importing pandas, or None."""
+    """The index of a pandas data frame, or None; does not import pandas."""
     pandas = sys.modules.get("pandas")
     return X.index if pandas and isinstance(X, pandas.DataFrame) else None
 

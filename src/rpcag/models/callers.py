@@ -5,7 +5,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-# A pipeline or a search of scikit-learn may stand between that line and the model.
+# That line may call the model through a pipeline or a grid search of scikit-learn.
 NOT_THE_USER = ("rpcag", "sklearn", "joblib")
 
 

@@ -1,4 +1,4 @@
-"""How far any L, from any software, is from the optimum."""
+"""Bound how far any L, from any software, is from the optimum."""
 
 import math
 from dataclasses import dataclass
@@ -25,15 +25,16 @@ from rpcag.solvers.problem import FACTORED, Problem
 from rpcag.solvers.tangent_space import NEAR, TangentSpace, Vector, tangent_parts
 from rpcag.terms import DataTerm, GraphSmoothness
 
-# Penalty of the iterations in units of `ratio`: those with which solvers end.
+# Penalty of the iterations in units of `ratio`: a typical final value of the solvers.
 LOSS_PENALTY, GRAPH_PENALTY = 3.0, 0.7
-# Residuals below this share of a typical entry may be rounding: they are no errors.
+# Residuals below this share of a typical entry may be rounding errors, so they do not
+# count as gross errors.
 SMALL = 1e-3
-# Directions of L are looked for in steps of so many; up to a share of the shorter side.
+# Number of directions of L to add at a time, up to a share of the shorter side.
 FIRST_WIDTH, WIDEST = 32, 0.3
-# Entries that leave the dual ball are put on its boundary, and the others moved again.
+# Entries outside the dual ball are put on its boundary; then the others are updated.
 ROUNDS = 4
-# Norm of what they leave of L, relative to L, at which they are enough.
+# Stop adding directions if the rest of L has at most this norm, relative to L.
 ENOUGH = 1e-9
 
 
@@ -144,8 +145,8 @@ def certify(
     tol : float, default=1e-3
         Gap that suffices. Smaller values may take longer.
     max_iter : int, default=50
-        Iterations at most. If the gap stays large, L is not near the optimum, or more
-        iterations are needed to prove that it is.
+        Maximum number of iterations. If the gap stays large, either L is not near the
+        optimum, or more iterations are needed to prove that it is.
 
     Returns
     -------
@@ -207,7 +208,7 @@ class _Judge:
         self.size = typical_size(thinned(X))
         self.data = DataTerm(X, self.loss)
         self.smooth = None if shifted is None else GraphSmoothness(shifted, gamma)
-        # What the factors leave has a nuclear norm of at most sqrt(rank) its length.
+        # The nuclear norm of the remainder is at most sqrt(rank) its Frobenius norm.
         nuclear = float(self.s.sum()) + left * math.sqrt(min(X.shape))
         self.objective = nuclear + self.data.value(L)
         if self.smooth is not None:
@@ -238,10 +239,10 @@ class _Judge:
         return value, DualPoint(scale * D, None if W is None else scale * W)
 
     def direct(self, tol: float) -> DualPoint | None:
-        """The dual point that L tells, of a loss that is a sum over entries.
+        """The dual point that follows from L, if the loss is a sum over entries.
 
-        A subgradient where X - L is not small; elsewhere what the tangent space of L
-        asks for: see `rpcag.solvers.tangent_space`. W is L.
+        It is a subgradient where X - L is not small. The other entries follow from
+        the tangent space of L: see `rpcag.solvers.tangent_space`. W is L.
         """
         if not self.loss.entrywise or not len(self.s):
             return None
@@ -274,7 +275,7 @@ class _Judge:
                 step *= mask[rows]
                 step += D[rows]
                 D[rows] = nearest(self.loss, step.astype(np.float64))
-                mask[rows] *= D[rows] == step  # what was too large stays at its bound
+                mask[rows] *= D[rows] == step  # clipped entries stay clipped
         return DualPoint(-D, None if self.smooth is None else self.L)
 
     def _steepness(self, typical: float, size: float) -> float:
@@ -282,7 +283,7 @@ class _Judge:
         return typical / (SMALL * size)
 
     def improved(self, tol: float, max_iter: int) -> DualPoint | None:
-        """The dual point of a few iterations that start at L."""
+        """The dual point after a few iterations that start at L."""
         typical = self.stated.multiplier(self.X.shape[1])
         other = None if self.stated.is_plain else self.loss
         problem = Problem(self.X, typical, self.gamma, self.shifted, loss=other)
@@ -299,7 +300,7 @@ class _Judge:
         return result.dual
 
     def _start(self, problem: Problem) -> State:
-        """The state of a solver whose copies are L and whose multipliers fit it."""
+        """The state of a solver whose copies are L, with multipliers that match."""
         L, unit = self.L / problem.unit, problem.unit
         size = problem.scale / unit
         ratio = problem.lam / size
@@ -333,7 +334,7 @@ class _Judge:
 
 
 def _factors(L: np.ndarray):
-    """Factors of L, and the norm of what they leave; all, unless the rank is low."""
+    """Factors of L and the norm of the remainder; full factors unless L is low-rank."""
     size = float(np.linalg.norm(L))
     width, rng = FIRST_WIDTH, np.random.default_rng(0)
     while width <= WIDEST * min(L.shape) and size > 0:
@@ -364,7 +365,7 @@ def _inside(D: np.ndarray, loss: str, lam: float, lam_rows: float) -> np.ndarray
 
 
 def _distance(R: np.ndarray, loss: str, lam: float, lam_rows: float, mu: float):
-    """The loss of the residual R, at the least."""
+    """A lower bound of the loss of the residual R."""
     if loss == "entries" and mu == 0:
         return lam * np.sum(np.abs(R))
     if loss == "entries":

@@ -1,4 +1,4 @@
-"""Refuse bad options and data by name, with what came and what to do."""
+"""Check options and data; errors name the option, its value and a remedy."""
 
 import math
 import os
@@ -21,7 +21,7 @@ def check_number(
     value = getattr(model, name)
     what = "an int" if kind is Integral else "a number"
     if not isinstance(value, kind) or isinstance(value, bool):
-        # np.load gives an array without axes for a number that was saved.
+        # np.load returns a saved number as an array without axes.
         is_array = isinstance(value, np.ndarray) and value.ndim == 0
         is_like = isinstance(value, Decimal) or is_array
         convert = "int" if kind is Integral else "float"
@@ -36,7 +36,7 @@ def check_number(
 
 
 def check_auto_or_number(model, name: str, *words: str) -> None:
-    """Refuse an option that is no word, such as "auto", nor a number of at least 0."""
+    """Refuse an option that is neither a known word nor a number of at least 0."""
     value = getattr(model, name)
     if not isinstance(value, str):
         check_number(model, name, Real, at_least=0)

@@ -16,7 +16,7 @@ from rpcag.models.rpcag import RPCAG
 from rpcag.models.rules import resolve_gamma, resolve_lam
 from rpcag.models.trials import Trials
 
-# The default grid, relative to the weights of the theory and for clustering.
+# The default grid, relative to the theory's lam and the gamma for clustering.
 LAMS = (1.0, 2.0, 4.0, 8.0)
 GAMMAS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 RULES = ("best", "one_se")
@@ -27,13 +27,13 @@ class RPCAGCV(RPCAG):
 
     A share of the observed entries is hidden and predicted by L, for every pair of lam
     and gamma. The pair with the smallest root mean squared error is then fitted to all
-    data. Large errors are truncated, so gross errors do not choose the pair. The graph
-    of every split is built without its hidden entries. Predictions come from short
-    trials. Each starts from the result for the next smaller gamma.
+    data. Large errors are truncated, so gross errors do not decide the choice. The
+    graph of every split is built without its hidden entries. Predictions come from
+    short trials. Each starts from the result for the next smaller gamma.
 
     ``RPCAG(lam="auto", gamma="auto")`` makes a similar choice in less time, from about
     ten pairs on one split. Use this class to search a grid of your own, to see the
-    errors of all pairs, or to choose by several splits.
+    errors of all pairs, or to base the choice on several splits.
 
     Parameters
     ----------
@@ -57,28 +57,28 @@ class RPCAGCV(RPCAG):
         splits, because splits differ more than pairs do. It allows for the entries that
         splits share (Nadeau and Bengio, 2003).
     n_jobs : int, optional
-        Number of threads, each with one lam at a time. The answer does not depend on
-        it. -1 uses all cores.
+        Number of threads, each with one lam at a time. -1 uses all cores. The result
+        does not depend on it.
     random_state : int, RandomState or None, default=0
         Random seed of the hidden entries.
     graph, laplacian, scale, tol, max_iter, verbose
         As in `RPCAG`.
     callback : callable, optional
-        As in `RPCAG`, but only called in the last fit and for its graph.
+        As in `RPCAG`, but only called in the final fit and for its graph.
 
     Attributes
     ----------
     lam_, gamma_ : float
-        The chosen weights. If gamma is 0, no graph is built for the last fit, unless a
-        matrix was given, and `adjacency_` is None.
+        The chosen weights. If gamma is 0, no graph is built for the final fit, unless
+        a matrix was given, and `adjacency_` is None.
     cv_results_ : dict
         For every pair, in the order of ``params``: ``param_lam``, ``param_gamma``,
         ``split0_test_score``, ``split1_test_score``, ..., ``mean_test_score``,
         ``std_test_score``, ``rank_test_score`` and ``mean_rank`` (of L). Scores are
-        negative root mean squared errors in the unit of X. After every split, pairs are
-        dropped whose squared error exceeds that of the best pair by more than 2 % and
-        2.5 standard errors of the difference. They have NaN in later splits and as
-        their mean.
+        negative root mean squared errors in the unit of X. A pair is dropped after a
+        split if its squared error exceeds that of the best pair by more than 2 % and
+        2.5 standard errors of the difference. Its mean and its scores in later splits
+        are NaN.
     best_index_ : int
         The chosen pair in `cv_results_`.
     best_params_ : dict
@@ -144,7 +144,7 @@ class RPCAGCV(RPCAG):
             NaN marks a missing entry.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            As in `RPCAG`, for the last fit.
+            As in `RPCAG`, for the final fit.
         """
         X = self._validate(X, reset=True)
         self._check_options()
@@ -195,7 +195,7 @@ class RPCAGCV(RPCAG):
             )
 
     def _candidates(self, name: str, word: str, unit: float, factors) -> list[float]:
-        """Sorted numbers; multiples of the unit for "auto", and it alone for a word."""
+        """Sorted candidates: multiples of the unit for "auto", or just the unit."""
         values = getattr(self, name)
         kinds = f"{name} must be 'auto', {word!r} or numbers"
         if isinstance(values, str):
@@ -282,7 +282,7 @@ def _results(cells, errors: np.ndarray, ranks: np.ndarray) -> dict:
 def _chosen(results: dict, rule: str, share: float) -> int:
     """Index of the best pair, or of the simplest within one standard error of it.
 
-    `share` is that of the observed entries which a split hides.
+    `share` is the share of the observed entries that a split hides.
     """
     mean = results["mean_test_score"]
     lams, gammas = results["param_lam"], results["param_gamma"]

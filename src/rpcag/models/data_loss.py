@@ -1,4 +1,4 @@
-"""The loss that the options `loss`, `noise`, `lam` and `sample_weight` ask for."""
+"""The loss for the options `loss`, `noise`, `lam` and `sample_weight`."""
 
 import math
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from rpcag.models.rules import theory_lam
 from rpcag.solvers.problem import Problem
 
 KINDS = ("entries", "rows", "both")
-# Share of the cells of a sample from which on, if they are wrong by the same size, it
-# costs less to call the whole sample wrong.
+# If at least this share of the cells of a sample have errors of equal size, the loss
+# is smaller if the whole sample counts as an error.
 QUARTER = 0.25
 # The weight of a sample must exceed the norms of the rows of U V^T, the square roots of
 # the leverages. Their mean square is rank / n: at three, a rank of nine is safe.
@@ -27,13 +27,13 @@ LEVERAGE = 3.0
 # be inside box and ball. On a table with 5 % wrong cells and 6 % wrong samples L is
 # exact from 1.3 to 2.
 TOGETHER = 1.5
-# Above one no sample is ever wrong: the nuclear norm of a row is its length.
+# Above one no sample would be an error: the nuclear norm of a row is its length.
 MOST = 0.9
 
 
 @dataclass(frozen=True)
 class DataLoss:
-    """A loss with its weights, as the options of a model ask for it."""
+    """A loss with its weights, from the options of a model."""
 
     kind: str = "entries"
     lam: float = 1.0  # of a cell, or of a sample if `kind` is "rows"
@@ -96,7 +96,7 @@ class DataLoss:
 
 
 def resolve_loss(model, X: np.ndarray) -> DataLoss | None:
-    """The loss that the options of a model ask for; None for the l1 norm."""
+    """The loss for the options of a model; None for the l1 norm."""
     noise = estimate_noise(X) if model.noise == "auto" else None
     return loss_of(model, X.shape, observed_share(X), noise)
 
@@ -104,7 +104,7 @@ def resolve_loss(model, X: np.ndarray) -> DataLoss | None:
 def loss_of(
     model, shape: tuple[int, int], observed: float, noise: Noise | None = None
 ) -> DataLoss | None:
-    """`resolve_loss` for data of this shape, of which a share is observed."""
+    """`resolve_loss` for data with this shape and share of observed entries."""
     sigma, excess = noise or (float(model.noise or 0), None)
     if model.loss == "entries" and sigma == 0:
         return None

@@ -1,4 +1,4 @@
-"""What the models X = L + S share: progress, warnings, names of the pieces."""
+"""Base class of the models X = L + S: scaling, progress, warnings, attributes."""
 
 import math
 from collections.abc import Callable
@@ -30,10 +30,10 @@ from rpcag.solvers import Progress, Result
 
 
 class DecompositionModel(MatrixModel):
-    """A certified split of X, with NaN where it is missing, into L and a sparse S.
+    """A certified split of X, which may have missing entries, into L and a sparse S.
 
-    The model sees (X - center_) / scale_; `low_rank_` and `sparse_` are in the unit of
-    X. Both attributes are None if X is not scaled.
+    The model is fitted to (X - center_) / scale_; `low_rank_` and `sparse_` are in the
+    unit of X. `center_` and `scale_` are None if X is not scaled.
     """
 
     _takes_missing = True
@@ -59,8 +59,8 @@ class DecompositionModel(MatrixModel):
         minus the ratio of two sums of squared distances: to the prediction, and to the
         median or the mean of the feature in `fit`, whichever is nearer. Distances are
         in units of the feature, and truncated at three times the typical one, because
-        gross errors cannot be predicted. It is the measure of `explained_`, for new
-        rows. Rows of `fit` score higher.
+        gross errors cannot be predicted. `explained_` is the same measure, from `fit`.
+        Rows of `fit` score higher than new rows.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class DecompositionModel(MatrixModel):
         check_callback(self)
 
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
-        """Set `center_` and `scale_`; returns X as the model sees it."""
+        """Set `center_` and `scale_`; returns the centered and scaled X."""
         self.center_ = self.scale_ = None
         if self.scale is not None:
             self.center_, self.scale_ = center_and_scale(X, self.scale)

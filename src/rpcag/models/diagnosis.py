@@ -1,4 +1,4 @@
-"""Say why a model predicts hidden entries no better than constants do."""
+"""Find out why a model predicts hidden entries no better than constants do."""
 
 import warnings
 
@@ -20,8 +20,8 @@ from rpcag.models.weights import Choice
 ERRORS = 2.0
 # Share up to which it may come from choosing the weights with the same entries.
 CHOSEN = 0.015
-# Hidden entries from which the standard error can be relied on. With fewer entries,
-# shares of parts of them vary so much that good fits would be warned of.
+# Minimum number of hidden entries for a reliable standard error. With fewer, the
+# shares vary so much that good fits would cause warnings.
 FEWEST = 300
 # Share of entries at the median of their feature from which the data are mostly
 # zeros. The median then predicts them, and the other entries are too few.
@@ -49,9 +49,9 @@ def is_poor(choice: Choice | GammaChoice) -> bool:
 
 
 def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
-    """The likely cause, as far as X tells, and what to try.
+    """The likely cause, judged from X, and what to try.
 
-    X is what the model sees, so features that were scaled are in one unit.
+    X is scaled if the model scales it; then all features are in one unit.
     """
     seen = X[:, ~np.isnan(X).all(axis=0)]
     is_common = seen == np.nanmedian(seen, axis=0)

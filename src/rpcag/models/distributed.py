@@ -27,12 +27,12 @@ from rpcag.solvers.problem import SAFE
 # Columns of a chunk are chosen so that it has about this many bytes, unless the array
 # already has all its rows in every chunk.
 CHUNK = 2**28
-# Entries from which the typical size is estimated at the most; all, if there are fewer.
+# Maximum number of entries from which the typical size is estimated.
 SAMPLE = 10**7
 
 
 def fit(model: Any, X: Any, sample_weight: Any) -> None:
-    """Decompose a Dask array: `RPCA.fit` where the chunks of X are."""
+    """Decompose a Dask array on the workers that hold its chunks, for `RPCA.fit`."""
     _check_options(model)
     X = _learn_scale(model, by_features(X))
     graph = _graph(model, X.shape[0])
@@ -247,7 +247,7 @@ def _of_frame(X: Any, **options) -> Any:
 
 
 def _workers() -> int:
-    """How many processes there are to share the columns."""
+    """Number of processes that can share the columns."""
     try:
         from distributed import get_client
 

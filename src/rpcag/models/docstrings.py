@@ -1,4 +1,4 @@
-"""Descriptions that models share: written once, shown by `help` for every model."""
+"""Copy shared parameter descriptions into the docstring of every model."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""A graph between the features, beside the nuclear norm: its options and its weight."""
+"""Options and weight of the feature graph of `RPCAG`."""
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from rpcag.models.rules import clustering_gamma
 
 # Candidates for the weight, relative to the rule for clustering and to the mean degree.
 FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
-# Gap and iterations of a candidate's fit: predictions settle long before.
+# Gap and iterations of a candidate's fit; predictions settle long before that.
 GAP, MOST = 1e-2, 100
 # lam is tried up to this multiple of what was chosen without the graph.
 LARGEST = 8.0
@@ -40,7 +40,7 @@ def check_feature_graph(model) -> None:
 
 
 def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
-    """The graph between the columns of X that the options ask for."""
+    """Build the graph between the columns of X from the options."""
     graph = model.feature_graph
     if hasattr(model, "image_shape") and isinstance(graph, str) and graph == "grid":
         sides = check_image_shape(model.image_shape, X.shape, channels=True)
@@ -57,7 +57,7 @@ def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
 
 
 def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
-    """Pixels that touch, in every channel by itself."""
+    """Join adjacent pixels, separately in every channel."""
     grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
     grid.setdiag(0)
     grid.eliminate_zeros()

@@ -55,7 +55,7 @@ class FRPCAG(DecompositionModel):
         lower ranks and take more iterations.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         Graph between samples, as in `RPCAG`.
-    feature_graph : likewise, default="knn"
+    feature_graph : as `graph`, default="knn"
         Graph between features; builders get the transpose of X. Use "chain" if the
         features are ordered, such as wavelengths.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
@@ -160,10 +160,10 @@ class FRPCAG(DecompositionModel):
         check_auto_or_number(self, "gamma_features", "unit")
 
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
-        """Automatic weights are for centered features: X + 1 m^T gets L + 1 m^T.
+        """Center the features if a weight is automatic: X + 1 m^T gives L + 1 m^T.
 
-        A normalized Laplacian does not leave constants alone, and the one of features
-        sees every difference between offsets.
+        A normalized Laplacian changes constants, and the feature graph would smooth
+        the differences between offsets.
         """
         if self.scale is not None or "auto" not in (self.gamma, self.gamma_features):
             return super()._learn_scale(X)

@@ -31,7 +31,8 @@ class GLPCA(FactorModel):
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given:
         gamma = beta / (1 - beta) * (largest eigenvalue of X X^T) / (that of Phi).
-        0 is PCA (of centered data); toward 1 Q becomes the lowest eigenvectors of Phi.
+        0 is PCA (of centered data). As beta approaches 1, Q approaches the lowest
+        eigenvectors of Phi.
     gamma : float, optional
         Weight of the smoothness, in the unit of X squared, instead of `beta`.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
@@ -187,7 +188,8 @@ class RGLPCA(GLPCA):
 
     The l2,1 norm adds the Euclidean norms of the rows, so the error of a spoiled sample
     is not squared. The problem is not convex. An augmented Lagrangian method starts
-    from the answer of `GLPCA`, and never ends at a larger objective. X is not centered.
+    from the solution of `GLPCA` and never returns a larger objective. X is not
+    centered.
 
     Parameters
     ----------
@@ -202,9 +204,9 @@ class RGLPCA(GLPCA):
     graph, laplacian, drop_constant
         As in `GLPCA`.
     tol : float, default=1e-4
-        Larger one of the relative primal and dual residuals at which to stop. The
-        primal one is the distance between the two copies of the low-rank matrix. The
-        dual one is the change of a copy relative to its multiplier.
+        The fit stops when the relative primal and dual residuals are both below this.
+        The primal residual is the distance between the two copies of the low-rank
+        matrix. The dual residual is the change of a copy relative to its multiplier.
     max_iter : int, default=1000
         Maximum number of iterations.
 

@@ -22,9 +22,9 @@ class GNMF(FactorModel):
     ||u_k|| = 1
 
     Without the unit norms, the problem has no solution: shrinking Q and stretching U
-    would lower the smoothness term at no cost. The problem is not convex. Coordinate
-    descent, which never increases the objective, starts from scikit-learn's start for
-    `NMF`, or from its answer if gamma is 0.
+    would lower the smoothness term at no cost. The problem is not convex. The solver
+    is coordinate descent, which never increases the objective. It starts from
+    scikit-learn's initialization of `NMF`, or from its solution if gamma is 0.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class GNMF(FactorModel):
     max_iter : int, default=1000
         Maximum number of iterations.
     random_state : int, RandomState or None, default=0
-        Random seed of the start, if its singular vectors are approximated.
+        Random seed of the initialization, if its singular vectors are approximated.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class GNMF(FactorModel):
             self._warn_max_iter(1 - last / before, "a relative decrease")
 
     def _start(self, scaled, d, unit):
-        """Scikit-learn's NNDSVD start of `NMF`, by way of its first iteration.
+        """Scikit-learn's NNDSVD initialization of `NMF`, through its first iteration.
 
         Without a graph the model is NMF, so the solution of NMF is the start. X is then
         not rescaled, since "nndsvda" depends on its scale. With a graph, X is divided

@@ -1,4 +1,4 @@
-"""The `graph` argument of the models: what it may be, and how new rows join it."""
+"""The `graph` argument of the models, and how new rows are connected to the graph."""
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
@@ -37,14 +37,14 @@ SPAN = math.sqrt(2)
 
 
 def builder_of(name: str, argument: str = "graph") -> GraphBuilder:
-    """The builder that a name of `BUILDERS` stands for."""
+    """The builder with this name in `BUILDERS`."""
     if name not in BUILDERS:
         raise ValueError(
             f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
             f"or an adjacency, got {name!r}"
         )
     if name == "robust":
-        # Robust PCA is a model itself: loaded when there are models.
+        # Imported late, because RobustGraph imports the models.
         from rpcag.models.robust_graph import RobustGraph
 
         return RobustGraph()
@@ -52,7 +52,7 @@ def builder_of(name: str, argument: str = "graph") -> GraphBuilder:
 
 
 def as_builder(graph) -> GraphBuilder | None:
-    """The builder that a `graph` argument is or names; None for other arguments."""
+    """The builder given or named by a `graph` argument; None for other arguments."""
     if isinstance(graph, str):
         return builder_of(graph)
     return graph if isinstance(graph, GraphBuilder) else None
@@ -64,7 +64,7 @@ def compares_rows(builder: GraphBuilder | None) -> bool:
 
 
 def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
-    """The graph of X, for which L of Robust PCA with the theory's lam is known."""
+    """The graph of X, given L of Robust PCA with the theory's lam."""
     builder = _builder_of_part(builder, X)
     if hasattr(builder, "_of_low_rank"):
         return builder._of_low_rank(X, L)
@@ -72,7 +72,7 @@ def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
 
 
 def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
-    """The same graph for some rows and features, of which entries are hidden.
+    """The same graph for some rows and features, with hidden entries.
 
     An approximate search needs complete rows, and inpainting needs whole images.
     """
@@ -118,7 +118,7 @@ class ModelGraph:
         self.normalized = kind == "normalized"
 
     def some(self, shape: tuple[int, int]) -> np.ndarray:
-        """Rows from which weights are chosen: enough, with most of their neighbors."""
+        """Rows from which weights are chosen; most of their neighbors are included."""
         if compares_rows(self.builder):
             return random_rows(shape)
         return connected_rows(self.adjacency, shape)
@@ -228,7 +228,7 @@ class ModelHypergraph:
 
 
 def _pull(A, degrees, fitted, curvature, known, values) -> np.ndarray:
-    """sum_j w_j z_j with w_j = a_j / sqrt(d d_j), bounded for rows that are not known.
+    """sum_j w_j z_j with w_j = a_j / sqrt(d d_j), bounded for rows not in `fit`.
 
     1. d_j does not include the new edge. A degree that does is at least a_j, so
        w_j = a_j / sqrt(d max(d_j, a_j)) <= sqrt(a_j / d) is used.
@@ -304,7 +304,7 @@ def check_edges(adjacency, n_new: int, n_samples: int):
     shape = (n_new, n_samples)
     if sparse.issparse(A):
         check_structure(A, "adjacency")
-    if not sparse.issparse(A) or A.shape == shape:  # else maybe too large to convert
+    if not sparse.issparse(A) or A.shape == shape:  # or too large to convert
         A = check_array(
             A, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
         )

@@ -25,7 +25,7 @@ def search(
     errors, ranks = np.full((2, len(splits), len(cells)), np.nan)
     alive = list(range(len(cells)))
     for k, split in enumerate(splits):
-        split.error(PLAIN)  # sets where errors are truncated, for all paths
+        split.error(PLAIN)  # fixes where errors are truncated, for all paths
         if any(cells[i][1] > 0 for i in alive):
             split.graph()
         paths = groupby((cells[i] for i in alive), lambda cell: cell[0])
@@ -42,7 +42,7 @@ def search(
 
 
 def _try(trials: Trials, path: Sequence[Cell]) -> Trials:
-    """Try one lam with rising gammas, each from where the last one ended."""
+    """Try one lam with increasing gammas, each from the result of the previous one."""
     for near, cell in pairwise((None, *path)):
         assert cell is not None
         trials.error(cell, near)

@@ -7,8 +7,8 @@ import numpy as np
 
 from rpcag.linalg.blocks import column_blocks
 
-# Random seed of the hidden entries. It is not a small number: a script that spoils
-# entries with default_rng(0) must not hide just these.
+# Random seed of the hidden entries. A large number, because a script that corrupts
+# entries with default_rng(0) would otherwise hide exactly these entries.
 SEED = (0x72706361, 0x67)
 # Share of the observed entries that is hidden, and the number that is enough. With a
 # larger share the remaining data are less like X; with a smaller one the errors are
@@ -37,8 +37,8 @@ PIECE = 2**20
 def hide(X: np.ndarray, draw: int = 0, axes: tuple[int, ...] = (0, 1)) -> np.ndarray:
     """Draw the entries to hide, as a mask, with a fixed random seed.
 
-    Columns (axis 0) and rows (axis 1) that would lose all their entries keep them. The
-    entries of different draws do not overlap, as long as these are fewer than seven.
+    Columns (axis 0) and rows (axis 1) that would lose all their entries keep them. Up
+    to six draws do not overlap.
     """
     observed = ~np.isnan(X)
     share = min(HIDDEN, ENOUGH / max(int(observed.sum()), 1))
@@ -51,7 +51,7 @@ def hide(X: np.ndarray, draw: int = 0, axes: tuple[int, ...] = (0, 1)) -> np.nda
 
 @dataclass(frozen=True)
 class Spread:
-    """How the observed entries of every feature are spread.
+    """Center and spread of the observed entries of every feature.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class Spread:
         differ from the median. The unit of d and m is u^(1 - s) v^s, with u the unit of
         the feature, v that of a typical one, and s the share of entries at the median.
         Without ties, all features count alike. Counts with many zeros are in the unit
-        of X, as in the criterion of the weights: few entries tell the unit of a feature
-        there. The second number is the standard error, from GROUPS parts of the
-        entries.
+        of X, as in the criterion of the weights, because too few entries determine the
+        unit of a feature there. The second number is the standard error, from GROUPS
+        parts of the entries.
         """
         unit = self.unit[columns]
         varies = unit > 0

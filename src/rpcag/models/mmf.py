@@ -22,7 +22,7 @@ from rpcag.solvers.mmf import mmf, mmmf
 
 
 class _Manifold(FactorModel):
-    """What the factorization on one graph and the mixtures of graphs share."""
+    """Base class of the factorizations on one graph and on mixtures of graphs."""
 
     gamma: float
 
@@ -230,8 +230,8 @@ class MMMF(_Mixture):
         equal weights, 0 chooses the smoothest graph. "auto" is gamma times the mean
         roughness tr(Q^T Phi_g Q) under equal weights.
     graphs : "auto" or list, default="auto"
-        Each as the `graph` of `RPCAG`; "auto" is ``KNNGraph`` with 5, 10 and 20
-        neighbors, heat kernel, and with 10 by correlation.
+        Each as the `graph` of `RPCAG`. "auto" is ``KNNGraph`` with the heat kernel and
+        5, 10 and 20 neighbors, and one with 10 neighbors by correlation.
     laplacian
         As in `MMF`.
     tol : float, default=1e-5
@@ -301,8 +301,8 @@ class MHMF(_Mixture):
     graphs : "auto" or list, default="auto"
         Hypergraphs: builders ``rpcag.graphs.KNNHypergraph``, or incidence arrays of
         shape (n_samples, n_edges), dense or sparse. "auto" is ``KNNHypergraph`` with 5,
-        10 and 20 neighbors. New rows join hypergraphs that were built here; nothing
-        joins them to one that was given as an incidence.
+        10 and 20 neighbors. New rows are connected to hypergraphs from a builder, but
+        not to those given as an incidence.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The level of dense noise in X = L + S + N, and the weights that go with it.
+"""The level of dense noise in X = L + S + N, and the weights for it.
 
 If S is zero, L is X with its singular values lowered by mu, so mu has to be above the
 norm of the noise: sigma (sqrt(n) + sqrt(p)) for independent entries with standard
@@ -9,7 +9,7 @@ norm is below one,
 
     mu = excess sigma (sqrt(n) + sqrt(p)) sqrt(share of observed entries).
 
-`excess` is 0.92 without gross errors and 1.03 if a tenth of the entries are such.
+`excess` is 0.92 without gross errors and 1.03 if a tenth of the entries are wrong.
 """
 
 import math
@@ -28,24 +28,24 @@ from rpcag.solvers.problem import Problem
 LIMIT = 1.7
 # The norm of a sample is a gross error from this many of its typical noise norms.
 ROW_LIMIT = 1.2
-# mu over what was derived above, for the fluctuations of norms. With less the rank is
-# too large, with more L is shrunk more than it has to be.
+# Factor of the mu derived above, for the fluctuations of norms. If it is smaller, the
+# rank is too large; if it is larger, L shrinks more than necessary.
 MARGIN = 1.03
-# `excess` for a noise level that is given: suits up to 15 % of gross errors.
+# `excess` if the noise level is given; suits up to 15 % gross errors.
 EXCESS = 1.1
-# The level is estimated from so many rows and columns at the most.
+# Maximum number of rows and columns from which the level is estimated.
 SIDE = 500
 ROUNDS = 20
 # Relative change of the level at which it has converged.
 SETTLED = 0.02
-# A level below this share of the spread of X is none: solvers are not more exact.
+# A level below this share of the spread of X counts as zero: solvers cannot resolve it.
 NONE = 1e-4
 # Gap of the fits relative to the level, and its limits.
 ACCURACY, FINEST, COARSEST = 0.1, 1e-5, 1e-2
-# Share of the degrees of freedom that must be left to residuals to tell the level.
+# Share of the degrees of freedom that residuals must keep to estimate the level.
 LEFT = 0.3
-# Residuals within INSIDE deviations tell it: 98.8 % of normal noise, whose median size
-# is MEDIAN_INSIDE deviations. MEDIAN is that of all.
+# The estimate uses residuals within INSIDE deviations: 98.8 % of normal noise. Their
+# median size is MEDIAN_INSIDE deviations; MEDIAN is that of all residuals.
 INSIDE, MEDIAN_INSIDE, MEDIAN = 2.5, 0.66475, 0.6745
 
 
@@ -67,11 +67,11 @@ def noise_weights(
 
 
 def estimate_noise(X: np.ndarray) -> Noise:
-    """The level at which the residuals of the fit have the level that it assumes.
+    """Estimate the noise level: the one at which a fit has residuals of that level.
 
-    Begins with Robust PCA, whose residuals show the order of magnitude. Every round
-    fits X = L + S + N at the last level, takes back the shrinkage of L, and measures
-    the level of the residuals. It is zero if they are below what a fit resolves.
+    Starts with Robust PCA, whose residuals show the order of magnitude. Every round
+    fits X = L + S + N at the current level, undoes the shrinkage of L, and measures the
+    level of the residuals. It is zero if they are below the precision of a fit.
     """
     X = _part(X)
     shape, observed = X.shape, observed_share(X)
@@ -94,17 +94,17 @@ def estimate_noise(X: np.ndarray) -> Noise:
         state, L = result.state if sigma > 0 else None, result.x
         P, s, Vt = factorize(L, result.basis)
         rank = len(s)
-        # The fit pulls at the free entries only, so L lacks mu over their share.
+        # Only free entries act on L, so it is shrunk by mu over their share.
         L = L + (mu / (observed * free)) * (P @ Vt)
         residuals = (X - L)[seen]
         left = 1 - rank * (n + p - rank) / (n * p * observed * free)
         found = residual_scale(residuals) / math.sqrt(max(left, 0.1))
-        follows = left < LEFT  # L follows the noise: go up until it does not
+        follows = left < LEFT  # L fits the noise: raise the level until it does not
         if follows:
             found = max(found, 2 * sigma, 0.02 * spread)
         if not found > NONE * spread:
             return Noise(0.0, 1.0)
-        free = excess = 1.0  # residuals of an L that follows the noise do not tell them
+        free = excess = 1.0  # unknown if L fits the noise
         if not follows:
             clipped = np.clip(residuals / found, -LIMIT, LIMIT)
             free = max(float(np.mean(np.abs(clipped) < LIMIT)), 0.1)
@@ -117,9 +117,9 @@ def estimate_noise(X: np.ndarray) -> Noise:
 
 
 def residual_scale(residuals: np.ndarray) -> float:
-    """Standard deviation of normal noise, of which some entries are gross errors.
+    """Standard deviation of normal noise with some gross errors.
 
-    The median size of those within `INSIDE` deviations, again and again.
+    Iterates the median size of the entries within `INSIDE` deviations.
     """
     sizes = np.abs(residuals)
     scale = float(np.median(sizes)) / MEDIAN if sizes.size else 0.0
@@ -136,8 +136,9 @@ def residual_scale(residuals: np.ndarray) -> float:
 def _part(X: np.ndarray) -> np.ndarray:
     """At most SIDE rows and columns of X, drawn with a fixed seed, not all missing.
 
-    Transposed if X is wide: the level is the same, and medians of long columns tell
-    more. That of three entries is one of them, so a third of X would have no spread.
+    Transposed if X is wide: the level is the same, and medians of long columns are
+    more accurate. The median of three entries is one of them, so a third of X would
+    have no spread.
     """
     rng = np.random.default_rng(0)
     for axis in (0, 1):

@@ -1,4 +1,4 @@
-"""Rows and features that stand for large data when weights are chosen."""
+"""Choose a subset of rows and features of large data for the choice of weights."""
 
 import numpy as np
 from scipy import sparse

@@ -26,7 +26,7 @@ class Monitor:
 
     @classmethod
     def of(cls, model, stage: str) -> "Monitor":
-        """From the options of a model. The checkpoint is next to that of the model."""
+        """Create it from a model's options, with a checkpoint next to the model's."""
         callback, path = model.callback, getattr(model, "checkpoint", None)
         return cls(
             f"{type(model).__name__} {stage.replace('_', ' ')}",
@@ -62,15 +62,15 @@ def _beside(path: str | os.PathLike, stage: str) -> Path:
 
 
 def tells(verbose: int) -> bool:
-    """Whether anybody would read what `tell` says."""
+    """Whether the output of `tell` is visible."""
     return bool(verbose) or LOGGER.isEnabledFor(logging.DEBUG)
 
 
 def tell(verbose: int, message: str) -> None:
-    """Log a line, at level INFO if it was asked for, else at DEBUG.
+    """Log a line, at level INFO if ``verbose`` is set, else at DEBUG.
 
-    Who asks with ``verbose`` and has not set up `logging` to show it reads the line on
-    standard error; a level that was given to the logger itself is always obeyed.
+    With ``verbose``, the line goes to standard error if `logging` is not configured to
+    show it. A level that is set on the logger itself always takes precedence.
     """
     level = logging.INFO if verbose else logging.DEBUG
     shown = LOGGER.hasHandlers() and LOGGER.isEnabledFor(level)

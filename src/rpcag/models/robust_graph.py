@@ -1,4 +1,4 @@
-"""A graph that gross errors do not choose."""
+"""A nearest neighbor graph that is robust to gross errors."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ FINISHED = "finished"
 # Its content: L = scores @ directions with its singular values, and positive numbers.
 ARRAYS = ("_scores", "_spectrum", "_directions")
 NUMBERS = ("lam_", "_size", "_spread")
-# Rows shorter than this share of the longest are as good as zero: all equally far.
+# Rows shorter than this share of the longest count as zero: their distances are equal.
 SHORT = 1e-3
 
 
@@ -171,7 +171,7 @@ def _with_nan(rows) -> np.ndarray:
 
 
 def _seen(rows, values: np.ndarray) -> np.ndarray:
-    """Nothing for rows that have no observed entry: they have no neighbors."""
+    """Rows without observed entries get no neighbors."""
     _, mask = rows
     if mask is None or mask.any(axis=1).all():
         return values

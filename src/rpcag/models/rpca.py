@@ -46,8 +46,8 @@ class RPCA(DecompositionModel):
     Parameters
     ----------
     n_components : int, optional
-        Maximum number of components of the embedding. By default the rank of L. L
-        itself is not cut.
+        Maximum number of components of the embedding, by default the rank of L. It
+        does not limit the rank of L.
     lam : float, "auto" or "theory", default="auto"
         Weight of the sparse part. Smaller values move more of X into it. "auto" hides
         some of the entries and chooses the weight that predicts them best. "theory" is
@@ -62,8 +62,8 @@ class RPCA(DecompositionModel):
     loss : {"entries", "rows", "both"}, default="entries"
         What may be wrong: single entries (the l1 norm), whole samples (the sum of the
         norms of the rows of S), or both at once. For "rows", `lam` is the weight of a
-        sample; use it if a few samples do not belong to the others. With another loss
-        than "entries", or with noise, ``lam="auto"`` is a rule and not a search.
+        sample; use it if a few samples do not belong to the others. If `loss` is not
+        "entries", or `noise` is given, ``lam="auto"`` is a rule and not a search.
     noise : None, "auto" or float, default=None
         Standard deviation of dense noise N in X = L + S + N, in the unit of X (of the
         scaled X if `scale` is given). The objective then also has
@@ -77,14 +77,15 @@ class RPCA(DecompositionModel):
     warm_start : bool, default=False
         Start the next `fit` on data of the same shape where this one ended.
     verbose : int, default=0
-        Log a line for every certificate, to the logger ``rpcag`` (docs/ecosystem.md).
+        If not 0, log a line for every certificate to the logger ``rpcag``
+        (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit. While weights are chosen its ``stage`` is "weights"; a true value
         there ends the choice, and the best weights so far are used.
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
-        continues from it to the same answer. A fit that converged removes it. The
+        continues from it to the same result. A fit that converges removes it. The
         choice of weights is not saved but repeated.
     checkpoint_seconds : float, default=60
         Seconds between two saves.
@@ -109,7 +110,7 @@ class RPCA(DecompositionModel):
     lam_rows_ : float or None
         Weight of a sample, if `loss` is "both".
     noise_ : float
-        Standard deviation of the noise, 0 without. N is ``X - low_rank_ - sparse_``.
+        Standard deviation of the noise, or 0. N is ``X - low_rank_ - sparse_``.
     mu_ : float or None
         The noise costs ``||N||_F^2 / (2 mu_)``.
     dual_ : DualPoint or None
@@ -117,16 +118,16 @@ class RPCA(DecompositionModel):
         is that of the last certificate, which may prove a little less
         (docs/certificate.md).
     solver_ : {"factored", "exact", "factored, exact"}
-        Iterates of the solver: L as thin factors, as a full matrix, or first the one
-        and then the other (docs/solver.md).
+        How the solver represents L: as thin factors, as a full matrix, or first as
+        factors and then as a full matrix (docs/solver.md).
     weights_ : Choice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
     explained_ : float or None
         If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, 1 for all and 0 for no more than the median or mean of the feature, as
-        measured by `score`. None where the weights are given or follow a rule, or
-        where X has too few entries to hide some.
+        predicts, as measured by `score`: 1 for all, 0 for no more than the median or
+        mean of the feature. None if the weights are given or follow a rule, or if X has
+        too few entries to hide some.
     objective_, lower_bound_, gap_ : float
         Objective at L, a certified lower bound of the optimum, and their relative
         difference.
@@ -182,8 +183,8 @@ class RPCA(DecompositionModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry. For a Dask array or data frame the work is done
-            where its chunks are, and the matrices of the answer are Dask arrays.
+            NaN marks a missing entry. For a Dask array or data frame, the computation
+            runs where its chunks are, and the fitted matrices are Dask arrays.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             How much the loss of every sample counts, by default 1. Samples of weight 0
@@ -218,7 +219,7 @@ class RPCA(DecompositionModel):
     def _parameters(self, X, loss: DataLoss | None):
         """lam and gamma; None where they are to be chosen.
 
-        A `loss` other than the l1 norm, which is None here, has its lam by a rule.
+        For a `loss` other than the l1 norm (None here), lam follows a rule.
         """
         return resolve_weights(self.lam if loss is None else loss.lam, self.gamma, X)
 
@@ -231,9 +232,9 @@ class RPCA(DecompositionModel):
         check_checkpoint(self)
 
     def _choose(self, X, lam, gamma, **graph) -> tuple[Choice, bool]:
-        """Choose the weights that are None, and tell whether the callback stopped it.
+        """Choose the weights that are None; also returns whether the callback stopped.
 
-        Then the fit is not saved, because a later fit will have other weights.
+        If it did, the fit is not saved, because a later fit will have other weights.
         """
         stage = Stage(Monitor.of(self, "weights"))
         choice = choose(X, lam=lam, gamma=gamma, callback=stage.watch, **graph)
@@ -280,7 +281,7 @@ class RPCA(DecompositionModel):
             minimize  loss of m o (x - z V) + z diag(1/s) z^T / 2
                       + gamma (smoothness of z on the edges to the fitted rows)
 
-        The second term is what the nuclear norm asks of one row (see
+        The second term is the effect of the nuclear norm on one row (see
         `rpcag.solvers.projection.project`). The result l = z V is bounded, whatever the
         outliers and edge weights are: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
         sqrt(2) times the norm of the longest neighbor.
@@ -290,8 +291,8 @@ class RPCA(DecompositionModel):
         X : array-like of shape (n_new, n_features)
             NaN marks a missing entry.
         adjacency : array or sparse array of shape (n_new, n_samples), optional
-            Weights between the new rows and those of `fit`. By default the builder of
-            the graph makes them; for a precomputed graph there are none.
+            Weights between the new rows and those of `fit`. By default the graph
+            builder computes them; for a precomputed graph there are none.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Robust PCA on graphs: Robust PCA with one more term, or two."""
+"""Robust PCA on graphs: Robust PCA with one or two smoothness terms."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,9 +55,9 @@ class RPCAG(RPCA):
         more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean
         data and errors that are marked by NaN. "complete" is the graph of the paper,
         `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
-        the rows before and after it, for rows in time order. Any builder of
-        `rpcag.graphs`, any function from X to an adjacency, a symmetric adjacency,
-        dense or sparse, or a graph of NetworkX, igraph or PyGSP.
+        the rows before and after it, for rows in time order. You can also pass any
+        builder of `rpcag.graphs`, a function from X to an adjacency, a symmetric dense
+        or sparse adjacency, or a graph of NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     feature_graph : None, "knn", "grid", builder or adjacency, default=None
@@ -70,8 +70,8 @@ class RPCAG(RPCA):
         predicts hidden entries best, after `lam` and `gamma`, and 0 if the graph does
         not help. A ``lam="auto"`` is then chosen again.
     image_shape : tuple, optional
-        Height and width of the images that are the rows of X, and perhaps the number of
-        channels, for ``feature_graph="grid"``.
+        Shape of the images in the rows of X, (height, width) or (height, width,
+        channels), for ``feature_graph="grid"``.
     scale, loss, noise, tol, max_iter, warm_start, verbose
         As in `RPCA`.
     callback : callable, optional
@@ -83,7 +83,7 @@ class RPCAG(RPCA):
         callback again returns true.
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
-        continues from it to the same answer. A fit that converged removes it. The
+        continues from it to the same result. A fit that converges removes it. The
         choice of weights is not saved but repeated. The Robust PCA of a robust graph is
         saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and is not repeated once
         it has finished.
@@ -199,7 +199,7 @@ class RPCAG(RPCA):
         return replace(loss, lam=c * loss.lam)
 
     def _trial_graph(self, shape, graph: ModelGraph | None) -> dict:
-        """How `choose` gets the graph of the rows at which it looks."""
+        """Function with which `choose` builds the graph of its rows."""
         if graph is None:
             return {"build": self.trial_graph()}
         rows = connected_rows(graph.adjacency, shape)
@@ -207,9 +207,9 @@ class RPCAG(RPCA):
         return {"rows": rows, "build": lambda Y, L: self._shifted(A, Y)}
 
     def trial_graph(self) -> Build:
-        """What makes the Laplacian of all rows of X in which entries are hidden.
+        """Function that builds the Laplacian of X with hidden entries.
 
-        A graph that does not depend on the entries is that of the model.
+        A graph that does not depend on the entries is the graph of the model.
         """
         builder = as_builder(self.graph)
         if builder is None or builder.by_order:

@@ -21,12 +21,12 @@ GRAPHS = {
 
 @dataclass(frozen=True)
 class About:
-    """What a model's class says of itself beyond its docstring and its options."""
+    """Facts about a model that its docstring and options do not contain."""
 
     convex: bool
     factors: bool
     solution: str
-    graph: str | None = None  # unless the options tell
+    graph: str | None = None  # None: from the options
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class ModelRow:
 
 
 def describe(model: type) -> ModelRow:
-    """The model's row, from its docstring, its options and what it says of itself.
+    """The model's row, from its docstring, its options and `About`.
 
-    Docstrings open with a line and then the problem: what is minimized, "over" what,
-    and the constraints.
+    A docstring starts with a summary line and then the problem: "minimize" objective
+    "over" variables, and the constraints.
     """
     about: About = model._about  # type: ignore[attr-defined]
     options = inspect.signature(model).parameters

@@ -60,7 +60,7 @@ def observed_part(X) -> float:
 
 
 class Watch:
-    """Counts the iterations of all trials, and asks the callback whether to stop."""
+    """Counts the iterations of all trials; stops if the callback returns true."""
 
     def __init__(self, callback: Callable[[Progress], bool | None] | None) -> None:
         self.callback = callback
@@ -76,7 +76,7 @@ class Watch:
 
 
 class Iterate(NamedTuple):
-    """Where a trial ended: L, and the copies of the loss and of the graph, if any.
+    """Final state of a trial: L, and the copies of the loss and of the graph, if any.
 
     U and T are the multipliers of the copies P and W, divided by the penalty.
     """
@@ -91,8 +91,8 @@ class Iterate(NamedTuple):
 class Trials:
     """Hidden entries of a part of the data, and how well pairs of weights predict them.
 
-    Small data have several draws of hidden entries. They are solved side by side, in
-    arrays of shape (n_draws, n, p), and judged together. A trial is ADMM with one fixed
+    Small data have several draws of hidden entries. They are solved together, in
+    arrays of shape (n_draws, n, p), and have one error. A trial is ADMM with one fixed
     penalty for all candidates, theory's lam / typical size: their iterates have the
     same scale, so each starts where a neighbor ended.
     """
@@ -110,15 +110,16 @@ class Trials:
         Y = np.where(hidden, np.nan, X)
         self.Y, self.n_draws = Y, len(Y)
         self.truth = X[self.at[1:]].astype(np.float64)
-        # A feature has a spread per draw: its mean must not know the hidden entries.
+        # A feature has a spread per draw: its mean must not include hidden entries.
         self.spread = spread_of(Y[0] if len(Y) == 1 else np.hstack(list(Y)))
         self.columns = self.at[0] * X.shape[1] + self.at[2]
         self.size = typical_size(X)
         center = typical_center(X)
         spread = typical_spread(X, self.size, center, LEAST)
         # Data far from zero take more iterations to reach the offset of the features.
-        # If that is all that single precision sees, the first trial starts there, with
-        # the penalty of deviations. The offset cannot be taken off: a graph acts on it.
+        # If single precision resolves little beyond the offset, the first trial starts
+        # there, with the penalty of deviations. The offset cannot be subtracted,
+        # because a graph acts on it.
         self.most = FINER * MOST if spread < DISTANT * self.size else MOST
         is_far = spread < OFFSET * self.size
         dtype = np.dtype(float if is_far else np.float32)
@@ -168,9 +169,9 @@ class Trials:
         return float(self.squares[cell].mean())
 
     def keep(self, *cells: Cell) -> None:
-        """Forget where the trials of all other cells ended: each is as large as X.
+        """Delete the final states of all other cells, each of which is as large as X.
 
-        The graph is built from the answer of PLAIN, if there will be one.
+        PLAIN is kept as long as a graph may be built from its result.
         """
         if self.build is not None and not self.shifted:
             cells = (*cells, PLAIN)
@@ -218,8 +219,8 @@ class Trials:
     def _tighten(self, cell: Cell) -> None:
         """Truncate at TAILS typical residuals of the first trial, if that is less.
 
-        An error that is moderate for its feature is gross where all else is predicted
-        well, and would choose the weights.
+        An error that is moderate for its feature would decide the choice if all other
+        entries are predicted well.
         """
         far = self._far()
         if not far.any():
@@ -302,9 +303,9 @@ class Trials:
         return Iterate(L, P, U, W, V - W)
 
     def _start(self, g: float, near: Cell | None) -> Iterate:
-        """The end of a trial nearby; a copy for the graph begins at its L.
+        """The final state of a nearby trial; a copy for the graph starts at its L.
 
-        Without one: zero, or the medians of data that are far from it.
+        Without one, start at zero, or at the medians if the data are far from zero.
         """
         zero = np.zeros_like(self.scaled)
         start = None if near is None else self.ends.get(near)

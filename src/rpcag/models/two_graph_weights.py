@@ -15,7 +15,7 @@ FIRST = LADDER.index(1 / 4)
 # Certified gap and iterations of a trial. More would change its error by little.
 GAP, MAX_ITER = 2e-2, 150
 
-# Of gammas: for subnormal entries, those of the ladder would be infinite.
+# Maximum gamma: for subnormal entries, those of the ladder would be infinite.
 LARGEST = sys.float_info.max
 
 Place = tuple[int, int]  # on the ladder, of both gammas

@@ -36,16 +36,16 @@ LARGEST = 1.0
 # more the graph smooths L, the less a small lam is needed for it.
 GAMMAS = tuple((4.0**k, math.sqrt(2) ** (k + 2)) for k in range(-2, 4))
 # A larger lam, or a graph, has to reduce the squared error by the share GAIN. Without
-# it, data without gross errors would get an ever larger lam for nothing. What a graph
-# gains counts less CLEARLY standard errors: with fewer, some small tables get one by
-# chance; with more, some do without one that helps. Cross-validated over tables
-# (benchmarks/weight_rules.py).
+# it, data without gross errors would get an ever larger lam for no benefit. CLEARLY
+# standard errors are subtracted from the gain of a graph. With fewer, some small tables
+# get a graph by chance; with more, some tables lose a graph that helps. Cross-validated
+# over tables (benchmarks/weight_rules.py).
 GAIN, CLEARLY = 2.5e-3, 1.5
-# A gamma above the one for clustering has to reduce it by this share: it is for graphs
-# that know more than the data, such as an order in time.
+# A gamma above the one for clustering has to reduce it by this share: such a gamma is
+# for graphs with information that is not in X, such as an order in time.
 MORE = 2e-2
-# Data with fewer hidden entries are judged by up to MOST_DRAWS draws of them, so that
-# these are ENOUGH: errors of few entries choose weights by chance.
+# With fewer than ENOUGH hidden entries, up to MOST_DRAWS draws are used, because a
+# choice from few entries is random.
 ENOUGH, MOST_DRAWS = 1000, 6
 # Large data are first tried for exactness on at least LOOK rows and features.
 LOOK = (300, 1000)
@@ -93,21 +93,22 @@ def choose(
 ) -> Choice:
     """Choose lam and gamma, where they are None, for Robust PCA on graphs.
 
-    A share of the observed entries is hidden and predicted by L; of small data several
-    such shares are, one after the other. The search is greedy:
+    A share of the observed entries is hidden and predicted by L. For small data this is
+    done with several draws. The search is greedy:
 
-    1. lam without the graph: the theory's, doubled while the error falls, then times
-       and over the root of two;
+    1. lam without the graph: the theory's, doubled while the error falls, then
+       multiplied and divided by sqrt(2);
     2. a gamma with its lam; larger ones while the error falls, or a smaller one if it
-       does not; then the lam of the best times and over the root of two.
+       does not; then the lam of the best pair, multiplied and divided by sqrt(2).
 
     gamma is 0 unless another value predicts better. Data that the theory's lam predicts
-    exactly keep it. A candidate takes a few iterations from where another one ended, so
-    the whole choice costs about as much as a fit.
+    exactly keep it. A candidate takes a few iterations from the result of another one,
+    so the whole choice costs about as much as a fit.
 
-    `rows` are the rows to look at, by default random ones. `build` makes their
-    Laplacian, from these rows and L at the theory's lam. `shape` is that of all data,
-    where X are some rows of them. Weights are for all data, those that are given too.
+    `rows` are the rows to use, by default random ones. `build` computes their
+    Laplacian, from these rows and L at the theory's lam. If X is only some rows of the
+    data, `shape` is the shape of all data. All weights, also those given, refer to all
+    data.
     """
     if rows is None:
         rows = random_rows(X.shape)
@@ -135,7 +136,7 @@ def choose(
 class _Units:
     """The theory's lam and the gamma for clustering, of all data.
 
-    What suits a part suits all data with lam times `transfer`, relative to these.
+    The best factors of a part suit all data after lam is multiplied by `transfer`.
     """
 
     lam: float
@@ -152,7 +153,7 @@ class _Units:
 def _begin(X, part, is_free: bool, build, watch) -> tuple[Trials, bool]:
     """Trials of a part of X, and whether the theory's lam predicts its entries exactly.
 
-    A few iterations, on less of large data, tell whether more are worth it.
+    A few iterations, on a part of large data, show whether more are worthwhile.
     """
     residual, is_large = math.inf, min(part.shape) >= FACTORED
     if is_free and is_large:
@@ -176,7 +177,7 @@ def _begin(X, part, is_free: bool, build, watch) -> tuple[Trials, bool]:
 
 
 def _masks(X: np.ndarray) -> list[np.ndarray]:
-    """Draws of hidden entries: more than one where that has too few."""
+    """Draws of hidden entries: more than one if one has too few."""
     first = hide(X)
     if not first.any():
         return [first]
@@ -213,7 +214,7 @@ def _search_lam(trials: Trials, first: float, gamma: float, free: bool) -> Cell:
 
 
 def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
-    """Try gammas from the best lam without a graph on, each with a lam for it."""
+    """Try gammas, starting from the best lam without a graph, each with its own lam."""
     trials.keep(best)
     weak, middle, strong, *strongest = (
         (best[0] * factor if free else best[0], share) for share, factor in GAMMAS
@@ -237,9 +238,9 @@ def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
 def _steps(trials: Trials) -> tuple[float, ...]:
     """Candidates for lam after the theory's.
 
-    What differs from the medians of mostly tied data is a matrix with a share of its
-    entries. As with missing entries, its lam is the theory's over the root of the
-    share: far below, L is zero, and doubling lam changes nothing.
+    In mostly tied data, only a share of the entries differ from the medians. As with
+    missing entries, their lam is the theory's over the square root of the share. Far
+    below that, L is zero and doubling lam changes nothing.
     """
     share = float(np.mean(trials.trivial > 0))
     if share == 0 or not trials.is_tied:
@@ -267,9 +268,9 @@ def is_better(trials: Trials, cell: Cell, than: Cell, gain: float = GAIN) -> boo
 
 
 def _surest(trials: Trials) -> Cell:
-    """The cell whose gain over the best one without a graph is the surest.
+    """The cell with the largest confident gain over the best one without a graph.
 
-    That is the gain less CLEARLY standard errors of it, entry by entry.
+    The confident gain is the gain minus CLEARLY standard errors, entry by entry.
     """
     without = smallest(trials, with_graph=False)
     gains = {without: GAIN * trials.reducible(without)}

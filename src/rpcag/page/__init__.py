@@ -1,5 +1,5 @@
-"""Pages to look at in a browser: one HTML file each, complete in itself.
+"""HTML pages, each a single self-contained file.
 
-No server, no network, no library: what a page shows is embedded in it, and a content
-security policy forbids it to load anything or to run any script but its own.
+A page needs no server, network or library. All data are embedded, and a content
+security policy forbids it to load anything or to run any other script.
 """

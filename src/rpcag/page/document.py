@@ -1,4 +1,4 @@
-"""From sections and widgets to one HTML file."""
+"""Build one HTML file from sections and widgets."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ escape = html.escape
 
 
 class Page:
-    """A page in the making.
+    """A page under construction.
 
     `add` appends HTML, in which everything that came from a user has gone through
     `escape`; `widget` makes the HTML of a place that the script ``kind.js`` fills from
@@ -77,7 +77,7 @@ def section(name: str, title: str, *parts: str) -> str:
 
 
 def empty(text: str) -> str:
-    """What stands where there is nothing to show, and why."""
+    """A text in place of an empty section, with the reason."""
     return f'<p class="empty">{escape(text)}</p>'
 
 
@@ -109,7 +109,7 @@ def verdict(name: str, headline: str, sentence: str) -> str:
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Refuse to write over anything but, if asked to, an earlier page."""
+    """Refuse to overwrite a file, except an earlier page if `force` is set."""
     check_file(path, is_page, "page", force=force, example="page.html")
 
 

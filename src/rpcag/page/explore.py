@@ -29,7 +29,7 @@ from rpcag.page.facts import facts_html
 from rpcag.page.graph import graph_parts
 from rpcag.page.words import certificate, count, fit, share
 
-# Components one can choose from.
+# Number of components to choose from.
 COMPONENTS = 8
 # Labels that color and shape tell apart; more than these, if numbers, are a scale.
 CLASSES = 28
@@ -40,14 +40,14 @@ LARGEST = 1e36  # the page computes in single precision
 
 
 def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
-    """HTML with everything there is to see of a decomposition.
+    """HTML page that shows a decomposition.
 
     Parameters
     ----------
     found : Decomposition
     limit : int
-        Bytes of L and S on the page before compression; `rpcag.page.extract` says
-        what is left out of larger ones.
+        Bytes of L and S on the page before compression; larger ones are reduced by
+        `rpcag.page.extract`.
     """
     _check_size(found)
     kept = extract(found, limit)
@@ -129,7 +129,7 @@ def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
 
 
 def _components(page: Page, found: Decomposition) -> list[str]:
-    """What the axes of the embedding look like, where they are images."""
+    """The axes of the embedding as images."""
     shape = found.image_shape
     if shape is None or not len(found.components):
         return []
@@ -196,7 +196,7 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
 
 
 def _weights(found: Decomposition) -> list[str]:
-    """What the axes of the embedding are made of, where features have names."""
+    """Weights of the features in the components, if features have names."""
     if found.image_shape is not None or len(found.features) > WEIGHTS:
         return []
     components = np.asarray(found.components[:COMPONENTS], dtype=float)

@@ -1,4 +1,4 @@
-"""How much of large data goes onto a page."""
+"""Reduce large data to the size of a page."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ PIXELS, FEATURES = 48 * 48, 2000
 
 @dataclass(frozen=True)
 class Extract:
-    """The part of a decomposition that is shown, and what was done to it."""
+    """The part of a decomposition that is shown, and how it was reduced."""
 
     rows: np.ndarray  # indices of samples
     low_rank: np.ndarray
@@ -30,7 +30,7 @@ class Extract:
 
 
 def extract(whole: Decomposition, limit: int = MATRIX_BYTES) -> Extract:
-    """Samples and features evenly drawn, images shrunk, so that `limit` bytes hold it.
+    """Choose evenly spaced samples and features, and shrink images, to fit `limit`.
 
     Tables are kept in single precision if they fit so; images are always in 8 bits.
     """

@@ -5,7 +5,7 @@ from typing import Any
 from rpcag.page.document import escape
 from rpcag.page.words import share
 
-# What of the facts stands under which heading; what is left stands under the last.
+# Facts under each heading; all other facts are under the last.
 GROUPS = {
     "Parameters": ("model", "parameters", "resolved"),
     "Answer": (
@@ -54,7 +54,9 @@ def _rows(name: str, facts: dict[str, Any]) -> list[tuple[str, str]]:
     if name == "parameters" and isinstance(value, dict):
         used = facts.get("resolved") or {}
         return [(key, _parameter(given, used.get(key))) for key, given in value.items()]
-    if name == "resolved":  # told with the parameters, but for what was not given
+    if (
+        name == "resolved"
+    ):  # shown with the parameters, except those that were not given
         given = facts.get("parameters") or {}
         return [(key, text(more)) for key, more in value.items() if key not in given]
     if name == "largest":

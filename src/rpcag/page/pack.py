@@ -1,4 +1,4 @@
-"""Arrays as text inside a page: compressed, in base64, in as few bits as will do."""
+"""Encode arrays as text in a page: with few bits per value, compressed, in base64."""
 
 import base64
 import zlib
@@ -10,12 +10,12 @@ Packed = dict[str, Any]
 
 
 def exact(A: np.ndarray) -> Packed:
-    """In single precision."""
+    """Encode in single precision."""
     return _packed("exact", np.asarray(A, dtype="<f4"), A.shape)
 
 
 def levels(A: np.ndarray, *, by_column: bool = False) -> Packed:
-    """In 256 steps from the least to the largest value, of all or of each column."""
+    """Encode in 256 steps between the extremes of all values or of each column."""
     low, high = _ends(A, by_column)
     unit = np.where(high > low, (high - low) / 255, 1.0)
     codes = np.rint((A - low) / unit).astype(np.uint8)
@@ -23,10 +23,10 @@ def levels(A: np.ndarray, *, by_column: bool = False) -> Packed:
 
 
 def signed(A: np.ndarray, *, by_column: bool = False) -> Packed:
-    """With signs, in steps that are finer near zero; zero stays zero.
+    """Encode with signs, in steps that are finer near zero; zero stays zero.
 
-    A code c in -127..127 stands for unit (c / 127)^3, so a value of any size down to
-    a millionth of the largest is told with a few percent of itself or better.
+    A code c in -127..127 means unit (c / 127)^3, so values down to a millionth of the
+    largest have a relative error of a few percent or less.
     """
     low, high = _ends(A, by_column)
     unit = np.maximum(np.abs(low), np.abs(high))

@@ -1,4 +1,4 @@
-"""The page of a repaired table: what was changed, and how well cells are predicted."""
+"""The page of a repaired table: changed cells, and how well cells are predicted."""
 
 import math
 from pathlib import Path, PurePath
@@ -41,7 +41,7 @@ Scales = tuple[np.ndarray, np.ndarray]  # center and unit of every column
 
 
 def write_report(path: Path | str, sheet: Sheet, repaired: Repaired) -> None:
-    """Write a page that shows what was changed: one HTML file that needs nothing else.
+    """Write a page that shows the changes: one self-contained HTML file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What numbers mean, in sentences."""
+"""Sentences that explain numbers."""
 
 import math
 from typing import Any
@@ -60,7 +60,7 @@ def _ending(facts: dict[str, Any]) -> str:
     status, steps = facts.get("status"), facts.get("n_iter")
     after = "" if steps is None else f" after {steps:,} iterations"
     return {
-        "converged": f"The fit ended{after}, with the gap that was asked for.",
+        "converged": f"The fit ended{after}, with the requested gap.",
         "max_iter": f"The fit ran out of iterations{after}; allow more of them.",
         "stopped": f"The fit was stopped{after}.",
         "stalled": f"The precision of the numbers allowed no smaller gap{after}.",

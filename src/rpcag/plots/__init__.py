@@ -1,7 +1,7 @@
-"""Pictures, with matplotlib (the extra ``rpcag[plots]``).
+"""Plots, with matplotlib (the extra ``rpcag[plots]``).
 
-Every function takes a fitted model or plain arrays, draws on the axes it is given or on
-those of a new pyplot figure, and returns them. Nothing here calls show.
+Every function takes a fitted model or arrays, draws on the given axes or on those of a
+new pyplot figure, and returns the axes. No function calls ``show``.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""What all pictures share: axes to draw on, colors, files."""
+"""Axes, colors and files of all plots."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def many_axes(axes, shape: tuple[int, int], size, **options) -> np.ndarray:
 
 
 def plain(ax: Axes) -> None:
-    """No frame where there is no axis, and a light grid behind everything."""
+    """Remove the frame except for the axes, and add a light grid."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.grid(linewidth=0.4, alpha=0.6)
@@ -62,13 +62,13 @@ def figure_of(ax: Axes) -> Figure:
 def save(
     picture: Figure | Axes | np.ndarray, path: str | os.PathLike, **options: Any
 ) -> Path:
-    """Write a figure, or the figure of some axes: all of the file or nothing.
+    """Write a figure, or the figure of some axes, to a file, atomically.
 
     Parameters
     ----------
     picture : figure, axes or array of axes
     path : path
-        Its ending tells the format, as in matplotlib.
+        The suffix determines the format, as in matplotlib.
     **options
         Passed to `matplotlib.figure.Figure.savefig`; ``dpi`` defaults to 150.
     """

@@ -21,7 +21,7 @@ def singular_values(
     label : str, optional
         Name in the legend.
     log : bool, default=False
-        A logarithmic axis.
+        Whether the vertical axis is logarithmic.
     ax : matplotlib axes, optional
     """
     if hasattr(source, "fit") and not hasattr(source, "singular_values_"):
@@ -57,7 +57,7 @@ def convergence(source, *, axes=None) -> np.ndarray:
     source : fitted model, or dict
         A model's `history_`.
     axes : two matplotlib axes, optional
-        One for models without a certificate, whose history is the objective alone.
+        One if the model has no certificate, so that its history is only the objective.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def convergence(source, *, axes=None) -> np.ndarray:
 
 
 def _around_the_end(ax: Axes, objective: np.ndarray, bound: np.ndarray) -> None:
-    """Limits that show where it ended, not how far away it began."""
+    """Axis limits that show the last values, without the far start."""
     end = objective[-1]
     high = np.max(objective, initial=end, where=objective <= 2 * end)
     low = np.min(bound, initial=end, where=bound >= end / 2)
@@ -117,7 +117,7 @@ def _around_the_end(ax: Axes, objective: np.ndarray, bound: np.ndarray) -> None:
 
 
 def gamma_path(source, *, axes=None) -> np.ndarray:
-    """Draw the search of `RPCAGCV`: error and rank along gamma; a ring: the winner.
+    """Plot the search of `RPCAGCV`: error and rank by gamma; a ring marks the choice.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
     Returns
     -------
     ndarray of axes
-        Of the root mean squared error of hidden entries, truncated, with its standard
-        deviation over the splits, and of the mean rank.
+        The first shows the truncated root mean squared error of hidden entries, with
+        its standard deviation over the splits. The second shows the mean rank.
     """
     results = getattr(source, "cv_results_", source)
     if not isinstance(results, dict) or "mean_test_score" not in results:

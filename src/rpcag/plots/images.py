@@ -34,7 +34,7 @@ def decomposition(
         Rows to draw, or the number of evenly spaced rows. Default: up to ten images, or
         all rows of a matrix.
     axes : array of axes, optional
-        Of shape (parts, images), or (1, parts) without an `image_shape`.
+        Array of shape (parts, images), or (1, parts) without an `image_shape`.
 
     Returns
     -------

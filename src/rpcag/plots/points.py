@@ -1,4 +1,4 @@
-"""Samples as points: embeddings, and graphs between them."""
+"""Plots of samples as points: embeddings and graphs."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def embedding(
     dimensions: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Scatter plot of two or three components, colored by class or value.
+    """Plot two or three components as points, colored by class or value.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def embedding(
     dimensions : {2, 3}, optional
         By default those of `ax`, or 2.
     ax : matplotlib axes, optional
-        For three dimensions made with ``projection="3d"``.
+        For three dimensions, create it with ``projection="3d"``.
     """
     Z = _points(source)
     solid = getattr(ax, "name", None) == "3d"
@@ -62,21 +62,22 @@ def graph(
     max_edges: int = 20_000,
     ax: Axes | None = None,
 ) -> Axes:
-    """A graph between samples: the heavier an edge, the darker.
+    """Plot a graph between samples; edges with larger weights are darker.
 
     Parameters
     ----------
     source : fitted model, or graph
-        A model's `adjacency_`, or whatever models take as ``graph=``: a matrix of
-        weights, a graph of NetworkX, igraph or PyGSP.
+        A model's `adjacency_`, or a graph that models accept as ``graph=``: a matrix of
+        weights, or a graph of NetworkX, igraph or PyGSP.
     positions : array of shape (n_samples, at least 2), optional
-        Where the vertices are; by default the model's `embedding_`.
+        Positions of the vertices; by default the model's `embedding_`.
     labels : array of shape (n_samples,), optional
         As in `embedding`.
     first : int, default=0
         The column of the positions on the horizontal axis.
     max_edges : int, default=20000
-        Only so many of the heaviest edges are drawn, and the title says so.
+        Maximum number of edges to draw, those with the largest weights. The title says
+        if edges are left out.
     ax : matplotlib axes, optional
     """
     A = sparse.triu(sparse.coo_array(_adjacency(source)), k=1).tocoo()
@@ -106,7 +107,7 @@ def graph(
 
 
 def degrees(source, *, bins: int = 30, ax: Axes | None = None) -> Axes:
-    """Histogram of the degrees of a graph: the sums of the weights at its vertices.
+    """Plot a histogram of the degrees of a graph: the sums of weights at its vertices.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Algorithms: a problem in, a `Result` out."""
+"""Solvers: each takes a problem and returns a `Result`."""
 
 from rpcag.solvers.loop import solve
 from rpcag.solvers.problem import Problem

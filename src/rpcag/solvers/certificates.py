@@ -1,4 +1,4 @@
-"""The certificates of a solve: the best bound, and when the next one is worth it."""
+"""The certificates of a solve: the best bound, and when to compute the next one."""
 
 import math
 from collections.abc import Callable
@@ -11,24 +11,25 @@ from rpcag.linalg.rounding import UNIT
 from rpcag.solvers.checkpoint import entries, flag, number, whole
 from rpcag.solvers.result import DualPoint, Progress
 
-# A certificate costs as much as two iterations. Where every iteration measures the
-# residuals, they tell when the next is worth it: the gap falls as they do. The first is
-# due when the dual residual is below EARLY times the wanted gap. A larger value takes
-# some in vain, a smaller one comes late.
+# A certificate costs as much as two iterations. If every iteration measures the
+# residuals, they determine when the next one is due, because the gap falls as they do.
+# The first is due when the dual residual is below EARLY times the wanted gap. With a
+# larger value some certificates are wasted; with a smaller one they come late.
 EARLY = 3.0
-# Iterations after which there is one in any case, and the share of those done.
+# Maximum number of iterations between certificates: LATEST, or this share of those done
+# if that is more.
 LATEST, LATE = 30, 0.5
-# Below this multiple of the wanted gap a few iterations may do, also after a bound that
-# was no better than the last.
+# Below this multiple of the wanted gap a few iterations may be enough, even after a
+# bound that was no better than the last.
 NEAR = 5.0
-# Elsewhere the decay of the gap tells. A certificate costs about COST iterations. Of n
-# iterations, waits of w waste w / 2, and the certificates n COST / w: the longest wait
-# is the w for which the sum is least.
+# Otherwise the decay of the gap determines it. A certificate costs about COST
+# iterations. In n iterations, waits of w waste w / 2 iterations, and certificates cost
+# n COST / w: the longest wait is the w that minimizes the sum.
 SHORTEST, COST = 3, 4
 
 
 class Asked(NamedTuple):
-    """What a certificate is for."""
+    """Purpose of a certificate."""
 
     tol: float  # the wanted gap
     n_iter: int
@@ -61,10 +62,10 @@ class Gap(NamedTuple):
 
 
 class Certificates:
-    """All certificates so far; asks for the next only when it may be good enough.
+    """All certificates so far; the next is due only when it may be good enough.
 
-    `bound` and `history` are computed in this process. From a checkpoint come `claim`,
-    a bound, and `pace`, the gaps so far, which are not verified. They only decide when
+    `bound` and `history` are computed in this process. `claim`, a bound, and `pace`,
+    the gaps so far, come from a checkpoint and are not verified. They only decide when
     to compute the next certificate, so that a resumed solve takes the same steps as one
     that was never interrupted.
     """
@@ -143,7 +144,7 @@ class Certificates:
     def is_due(
         self, n_iter: int, residuals: tuple[float, ...] | None, goal: float
     ) -> bool:
-        """Whether to look now; residuals, where known, may promise a gap of `goal`."""
+        """Whether a certificate is due; known residuals may predict a gap of `goal`."""
         if n_iter >= self.next_check or residuals is None:
             return n_iter >= self.next_check
         if not (self.seen and self.pace):
@@ -156,12 +157,12 @@ class Certificates:
         return last.gap * math.sqrt(math.prod(falls)) <= goal
 
     def measured(self, n_iter: int, residuals: tuple[float, ...] = ()) -> None:
-        """From now on residuals tell when the next certificate is due."""
+        """From now on, residuals determine when the next certificate is due."""
         self.seen = residuals
         self.next_check = n_iter + max(LATEST, int(LATE * n_iter))
 
     def patience(self) -> int:
-        """Iterations to wait: what the gap's decay says is still needed."""
+        """Iterations to wait, extrapolated from the decay of the gap."""
         longest = max(SHORTEST, int(math.sqrt(2 * COST * self.pace[-1].n_iter)))
         if len(self.pace) < 2:
             return longest

@@ -1,4 +1,4 @@
-"""Save the state of a solve every so often, so that a killed one can go on."""
+"""Save the state of a solve at intervals, so that a killed solve can continue."""
 
 import json
 import math
@@ -21,9 +21,9 @@ ELSE = "delete it to start over, or choose another file"
 
 
 class Checkpoint:
-    """A file with all arrays and numbers of a solve, always whole.
+    """A file with all arrays and numbers of a solve, written atomically.
 
-    `identity` tells the problem; a file of another problem is refused.
+    `identity` identifies the problem; a file of another problem is refused.
     """
 
     def __init__(self, path: str | os.PathLike, identity: str, seconds: float) -> None:
@@ -33,7 +33,7 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def load(self) -> Saved | None:
-        """What was saved, or None where there is no file."""
+        """The saved state, or None if there is no file."""
         if not self.path.exists():
             return None
         with self.reading():
@@ -80,7 +80,7 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def forget(self) -> None:
-        """The solve is done: nothing is left to go on with."""
+        """Remove the file after the solve has finished."""
         self.path.unlink(missing_ok=True)
 
 

@@ -98,6 +98,6 @@ def _on_a_copy(method: Callable, tile: Tile, *args: Any) -> tuple[Tile, Any]:
 @sizeof.register(Tile)
 @sizeof.register(GraphCopy)
 def _bytes(thing) -> int:
-    """So that the scheduler knows what it would move."""
+    """Size in bytes, for the scheduler."""
     parts = vars(thing).values()
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))

@@ -15,18 +15,18 @@ from rpcag.solvers.executor import Local
 from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.terms import NuclearNorm
 
-# Rank of L, as a share of that of the copy of the loss, from which the copy may be the
-# answer. Below, the optimum has a lower rank, and the copy hides it.
+# The copy of the loss may be the result only if the rank of L is at least this share of
+# the rank of the copy. Otherwise the optimum has a lower rank than the copy.
 HIGH = 0.75
-# Entries of rows that all steps of an iteration are done to at a time: half a dozen
-# such pieces fit in a second-level cache.
+# Entries of a block of rows that goes through all steps of an iteration at once: half a
+# dozen such blocks fit in a second-level cache.
 CACHED = 2**15
 # Relative accuracy of the nuclear norm of the copy of the loss, while the iterates are
 # in single precision (then gaps of 1e-4 are the smallest) and after.
 ROUGH, FINE = 1e-7, 1e-10
-# Rounds of projections that repair the multiplier. The second halves what the first
-# left to be lost by scaling, for the price of an iteration. So it is made only if the
-# first leaves a gap of no more than AGAIN times the wanted one.
+# Rounds of projections that repair the multiplier. The second halves the remaining loss
+# by scaling, at the cost of an iteration. It is done only if the gap after the first is
+# at most AGAIN times the wanted one.
 ROUNDS, AGAIN = 2, 2.0
 
 
@@ -75,7 +75,7 @@ class DenseIterates:
 
     @property
     def rank(self) -> int:
-        """Of L, or of the copy that is the answer."""
+        """Rank of L, or of the copy that is the result."""
         return self.norm.rank if self._spectrum is None else len(self._spectrum)
 
     def mean_square(self) -> float:
@@ -91,10 +91,10 @@ class DenseIterates:
             self.copies = [self.first.copy() for _ in self.terms]
 
     def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
-        """Go on from a solve of the same X: the U_i are kept.
+        """Continue from a solve of the same X; the U_i are kept.
 
-        The penalties follow their unit, which is lam: so do the multipliers r_i U_i,
-        most of which are at -lam or lam or held by those.
+        The unit of the penalties is lam, so they are rescaled with it. So are the
+        multipliers r_i U_i, most of which are -lam or lam.
         """
         self.copies, self.multipliers = (
             [np.array(A, self.dtype) for A in arrays] for arrays in start.copies()
@@ -105,7 +105,7 @@ class DenseIterates:
     def threshold(
         self, penalties: Sequence[float], is_still: bool = False, seed: int = 0
     ) -> None:
-        """L, by singular values as exact as the precision."""
+        """Compute L, with singular values that are exact up to rounding."""
         self._answer = self._spectrum = None
         _average(self.copies, self.multipliers, penalties, self.L)
         self.norm.prox_in_place(self.L, 1 / sum(penalties), scratch=self.work)
@@ -147,7 +147,7 @@ class DenseIterates:
                 U /= factor
 
     def travelled(self) -> float:
-        """How far L is from where the copies began."""
+        """Distance of L from the first copies."""
         if self.first is None:
             return float(np.linalg.norm(self.L))
         pairs = blocks(self.L, self.first)
@@ -156,11 +156,11 @@ class DenseIterates:
     # -- the certificate ---------------------------------------------------------------
 
     def objective(self, penalties: Sequence[float]) -> float:
-        """At L, or at the copy P of the loss if that is lower.
+        """The objective at L, or at the copy P of the loss if that is lower.
 
-        Where L has a high rank, the objective at P is often nearer to the optimum by
-        orders of magnitude: the loss is not smooth where X - P is zero, which it is in
-        most entries and X - L is not, and the nuclear norm is smooth at a full rank.
+        If L has a high rank, the objective at P is often nearer to the optimum by
+        orders of magnitude. The loss is not smooth at zero: X - P is exactly zero in
+        most entries, but X - L is not. The nuclear norm is smooth at a full rank.
         """
         at_L = self._objective = self.norm.value_at_prox(self.L) + self._value(self.L)
         if 2 * self.norm.rank < min(self.shape):
@@ -179,7 +179,7 @@ class DenseIterates:
         return sum(float(term.value(L)) for term in self.exact_terms)
 
     def _copy_of_loss(self, penalty: float) -> np.ndarray:
-        """P in the precision of the data, and just X where the loss leaves it alone."""
+        """P in the precision of the data; X where they differ only by rounding."""
         V = np.add(self.copies[0], self.multipliers[0], dtype=self.final_dtype)
         loss = self.exact_terms[0]
         P = loss.prox(V, 1 / penalty, np.empty_like(V))
@@ -215,9 +215,9 @@ class DenseIterates:
     ) -> Iterator[tuple[np.ndarray, tuple[float, float, float]]]:
         """Multipliers of the loss, with linear, quadratic and norm of the dual point.
 
-        What is too much for the spectral norm is subtracted from the multiplier of the
-        loss, and the rest made feasible again. One such round of alternating
-        projections leaves less to be lost by scaling than several iterations.
+        The excess of the spectral norm is subtracted from the multiplier of the loss,
+        which is then made feasible again. One such round of alternating projections
+        reduces the loss by scaling more than several iterations.
         """
         rest = np.zeros(self.shape, self.final_dtype)  # of the other terms
         sums = [self._add_dual(i, penalties[i], rest) for i in range(1, self.n_copies)]
@@ -265,7 +265,7 @@ class DenseIterates:
     # -- other precisions, the end -----------------------------------------------------
 
     def precise(self, penalties: Sequence[float]) -> None:
-        """Go on in the precision of the data."""
+        """Continue in the precision of the data."""
         self.is_rounded, self.dtype = False, self.final_dtype
         self.terms, self.norm = self.exact_terms, NuclearNorm()
         self.copies, self.multipliers = (
@@ -277,14 +277,14 @@ class DenseIterates:
         self.first = None
 
     def settle(self) -> float | None:
-        """Round the answer to the precision of the data; returns its objective."""
+        """Round the result to the precision of the data; returns its objective."""
         if not self.is_rounded or self._answer is not None:
             return None
         self._answer = self.norm.settle(self.L, self.final_dtype)
         return self.norm.value_at_prox(self._answer) + self._value(self._answer)
 
     def cut(self, share: float) -> None:
-        """Nothing is dropped: the rank is high anyway."""
+        """Drop nothing, because the rank is high."""
 
     def answer(self) -> tuple[np.ndarray, np.ndarray | None]:
         L = self.L if self._answer is None else self._answer
@@ -294,7 +294,7 @@ class DenseIterates:
         return State.of_copies(self.copies, self.multipliers, (), 1.0).arrays
 
     def save(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """Numbers and arrays that `recall` needs to go on from here, bit by bit."""
+        """Numbers and arrays from which `recall` continues, bit for bit."""
         memory = {f"norm {k}": a for k, a in self.norm.memory().items()}
         return {"is_rounded": self.is_rounded}, self.arrays() | memory
 

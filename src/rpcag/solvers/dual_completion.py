@@ -1,23 +1,24 @@
-"""A better dual point where there is a graph: it carries what is too much for the norm.
+"""A better dual point for problems with a graph: the graph absorbs the excess norm.
 
 A dual point is D = D_1 + 2 gamma Phi W with D_1 in the ball of the loss l and
 ||D||_2 <= 1; its value is -<D_1, X> - l*(D_1) - gamma tr(W^T Phi W). ADMM gives one
-whose norm is above one by a little, and dividing it by the norm loses as large a share
-of the whole value. But W is free: any D with the same C = N^T D can be had, where the
+whose norm is slightly above one, and dividing it by the norm loses the same share of
+the whole value. But W is free: it can produce any D with the same C = N^T D, where the
 columns of N span the null space of Phi.
 Let R = D - N C. For A = I - J with N^T J = 0, A D = N C + A R has at most norm one iff
 
     A G A <= I,   G = R (I - C^T C)^-1 R^T      (Parrott, 1978)
 
-so J = U (1 - g^-1/2) U^T from the eigenvalues g > 1 of G does. W pays for it: with
-Z = J D, W becomes W - Phi^+ Z / (2 gamma) and its term
+so J = U (1 - g^-1/2) U^T from the eigenvalues g > 1 of G suffices. W changes instead:
+with Z = J D, W becomes W - Phi^+ Z / (2 gamma) and its term
 
     gamma tr(W^T Phi W) - <Z, W> + tr(Z^T Phi^+ Z) / (4 gamma),
 
-of first order in what is too much, and in L only, not in all of X. C itself is that of
-D_1, the sums of its columns over every connected part: where it is too large, entries
-of D_1 that are not at their bound are moved a little. All is made afresh in double
-precision, and from W without its part in N, whose rounding gamma would multiply.
+This is of first order in the excess, and in L only, not in all of X. C itself is that
+of D_1, the sums of its columns over every connected component. If it is too large,
+entries of D_1 that are not at their bound are changed slightly. Everything is
+recomputed in double precision, and from W without its part in N, because gamma would
+multiply the rounding errors of that part.
 """
 
 import math
@@ -42,13 +43,13 @@ from rpcag.solvers.executor import total as sum_of
 
 # Samples up to which the eigenvalues of their square are cheap.
 LARGEST = 500
-# Iterations before it is worth its price, and as many more as the data are taller than
-# wide; a solve that starts where another ended is near from the first.
+# Iterations before it is worthwhile; multiplied by the ratio of height and width if the
+# data are tall. A warm start is near the optimum from the first iteration.
 AFTER = 40
-# A point of a larger norm is not near: its square would have lost too many digits.
+# A point with a larger norm is too far: its square would lose too many digits.
 LIMIT = 1e3
-# Eigenvalues of Phi below this share of its largest are taken for zero: along their
-# vectors D stays as it is, which any vectors may do.
+# Eigenvalues of Phi below this share of the largest count as zero. D does not change
+# along their vectors, which is always allowed.
 NULL = 1e-7
 # ||C|| is kept below one by this much, so that (I - C^T C)^-1 keeps its digits.
 MARGIN = 1e-4
@@ -58,7 +59,7 @@ PIECE, WIDE = 2**17, 4
 
 @dataclass(frozen=True)
 class Square:
-    """What norm and value of a dual point D are made of; sums over columns."""
+    """Sums over columns that give norm and value of a dual point D."""
 
     K: np.ndarray  # D D^T
     along: np.ndarray  # D W^T
@@ -93,8 +94,8 @@ class DualColumns:
     def inside(self, at: slice, N: np.ndarray, excess) -> np.ndarray:
         """Some of D_1, in the dual ball, moved so that N^T D_1 loses its excess.
 
-        From bounds only one way is free, so that a first step tells in every column how
-        much longer the second has to be.
+        Entries at a bound can move in one direction only. So a first step shows, for
+        every column, how much longer the second has to be.
         """
         missing = np.isnan(self.X[:, at])
         loss = part(self.loss, (slice(None), at))
@@ -163,12 +164,12 @@ class DualColumns:
 
 
 class DualCompletion:
-    """Of the dual points of one problem, whose columns are in tiles.
+    """Completion of the dual points of one problem, whose columns are in tiles.
 
     Parameters
     ----------
     shape : tuple of int
-        Of X.
+        Shape of X.
     gamma : float
     laplacian : ShiftedLaplacian
     """
@@ -219,7 +220,7 @@ class DualCompletion:
     def point(
         self, run: Executor, columns: Sequence[Any], laplacian: Any, scale: float
     ) -> list[tuple[Any, Any]]:
-        """-scale D_1 and scale W of what the last call was about, given its columns."""
+        """-scale D_1 and scale W of the point of the last call, given its columns."""
         given = laplacian, self.gamma, self.null
         return [
             run.call(DualColumns.point, c, *given, excess, self.step, scale, n=2)
@@ -227,7 +228,7 @@ class DualCompletion:
         ]
 
     def relieved(self, square: Square, accuracy: float) -> tuple[float, float, float]:
-        """Linear, quadratic and norm after the relief, rounded up.
+        """Linear, quadratic and norm of the completed point, rounded up.
 
         If C is still too large, the whole point is scaled down first. The change of W
         is V diag(c) U^T D / (2 gamma) with V = Phi^+ U. Then D changes by Phi V diag(c)
@@ -295,7 +296,7 @@ def _norm(square: np.ndarray, accuracy: float) -> float:
 
 
 def _excess(C: Sequence[np.ndarray]) -> list[np.ndarray | None]:
-    """What of C, in tiles of columns, is above one."""
+    """The part of C, in tiles of columns, with singular values above one."""
     whole = np.hstack(C)
     none: list[np.ndarray | None] = [None] * len(C)
     if not whole.size:

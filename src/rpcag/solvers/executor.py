@@ -1,4 +1,4 @@
-"""Where the work on the columns of X is done: here, or by the workers of Dask."""
+"""Executors: work on the columns of X in this process, or on Dask workers."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 
 class Executor(Protocol):
-    """Calls functions of tiles of X, and of what earlier calls returned.
+    """Calls functions of tiles of X, and of results of earlier calls.
 
-    A tile has some columns of X with all their rows. What a call returns may be a
-    promise; only `get` makes values of promises.
+    A tile has some columns of X with all their rows. A call may return a promise;
+    only `get` returns its value.
     """
 
     def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
@@ -18,11 +18,11 @@ class Executor(Protocol):
         ...
 
     def update(self, method: Callable, tile: Any, *args: Any) -> tuple[Any, Any]:
-        """The tile after `method(tile, *args)` has changed it, and what it returned."""
+        """The tile after `method(tile, *args)` has changed it, and the return value."""
         ...
 
     def keep(self, *values: Any) -> Sequence[Any]:
-        """The same values, computed once and held until they are forgotten."""
+        """The same values, computed once and kept while they are referenced."""
         ...
 
     def get(self, *values: Any) -> Sequence[Any]:
@@ -31,7 +31,7 @@ class Executor(Protocol):
 
 
 class Local:
-    """Does everything at once, in this process; tiles are changed in place."""
+    """Runs every call immediately, in this process; tiles are changed in place."""
 
     def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
         return function(*args)
@@ -47,7 +47,7 @@ class Local:
 
 
 def total(run: Executor, terms: Sequence[Any]) -> Any:
-    """Their sum, as a tree: no call holds more than a few terms."""
+    """Sum of terms, as a tree: no call holds more than a few terms."""
     terms = list(terms)
     while len(terms) > 1:
         terms = [run.call(_sum, terms[i : i + 4]) for i in range(0, len(terms), 4)]

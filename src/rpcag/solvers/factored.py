@@ -24,12 +24,13 @@ from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.solvers.tangent_space import Change, TangentSpace
 from rpcag.solvers.tile import Tile
 
-# Rounds in which a multiplier is brought within the norm ball, and the multiple of the
-# excess that a round subtracts: above one, because entries at a bound of the loss do
-# not move. More rounds pay less than iterations do.
+# Rounds that move a multiplier into the norm ball, and the multiple of the excess that
+# a round subtracts: above one, because entries at a bound of the loss do not move. More
+# rounds gain less than iterations of the same cost.
 ROUNDS, OVER = 3, 1.5
-# Singular vectors that are followed beside those above the threshold: the next ones.
-# More cost time, fewer miss that the rank grows. Fewer do if it stands still.
+# Number of further singular vectors to track, next to those above the threshold. More
+# take time; with fewer, growth of the rank is missed. If the rank is constant, fewer
+# are enough.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which factors cost less than L itself.
 WIDEST = 0.35
@@ -39,13 +40,13 @@ class FactoredIterates:
     """The copies of L and the factors of L, for a singular value step that is inexact.
 
     It is one power step from the last singular vectors: A -> U U^T A with U an
-    orthonormal basis of A Q. As A converges so does Q. L = F Q^T; the other columns of
-    the orthonormal Q guess what the next L may need. The copy that the graph smooths
+    orthonormal basis of A Q. As A converges, so does Q. L = F Q^T; the other columns of
+    the orthonormal Q are candidates for the next L. The copy that the graph smooths
     has a thin basis R of its own (`GraphCopy`).
 
     Everything with p rows is in tiles. Matrices with n rows and few columns may be
-    promises of the executor; only matrices with few rows and columns come here. Tasks
-    do not choose bases: they may run twice, and rounding turns eigenvectors at will.
+    promises of the executor; only matrices with few rows and columns are held here.
+    Tasks do not choose bases: they may run twice, and rounding can rotate eigenvectors.
     """
 
     kind = "factored"
@@ -163,7 +164,7 @@ class FactoredIterates:
     # -- the singular value step -------------------------------------------------------
 
     def threshold(self, penalties: Sequence[float], is_still: bool, seed: int) -> None:
-        """L is what exceeds the threshold after a power step; the rest guards."""
+        """Compute L from singular values above the threshold, after a power step."""
         run, whole = self.run, sum(penalties)
         threshold, weights = 1 / whole, [r / whole for r in penalties]
         A2 = None
@@ -206,9 +207,9 @@ class FactoredIterates:
     ) -> tuple[Any, list, np.ndarray, np.ndarray]:
         """Leading singular values of weight A + left R^T, from a basis Q; Y is A Q.
 
-        Where U is an orthonormal basis of its product with Q, and B that of U^T with
-        it, it is nearly U B. Returns U, B, the singular values of B and its left
-        singular vectors.
+        Let U be an orthonormal basis of its product with Q, and B the product of U^T
+        with it. Then it is nearly U B. Returns U, B, and the singular values and left
+        singular vectors of B.
         """
         run, common, pull = self.run, None, None
         R: Sequence[Any] = [None] * len(A)
@@ -236,7 +237,7 @@ class FactoredIterates:
 
     @property
     def is_high(self) -> bool:
-        """Whether the rank is so high that factors do not pay."""
+        """Whether the rank is so high that factors are slower than full matrices."""
         return self.rank + GUARDS_STILL > self.largest
 
     def _random(self, width: int, seed: int) -> list:
@@ -278,7 +279,7 @@ class FactoredIterates:
         return [Distances(*each.tolist()) for each in self.run.get(*found)]
 
     def _advance_graph(self, Q: list, penalty: float, relaxation: float):
-        """The copy of the graph; returns what its `Distances` is made of."""
+        """Update the copy of the graph; returns the parts of its `Distances`."""
         run, rank = self.run, self.rank
         pairs = list(zip(self.R, [run.call(_first, q, rank) for q in Q], strict=True))
         # L in the basis R and what of Q is orthogonal to it: once is not enough.
@@ -323,7 +324,7 @@ class FactoredIterates:
     # -- the certificate ---------------------------------------------------------------
 
     def objective(self, penalties: Sequence[float]) -> float:
-        """At L = F Q^T, in pieces that a sum over columns gives."""
+        """The objective at L = F Q^T, from sums over columns."""
         run = self.run
         loss = total(run, [run.call(Tile.distance, t, self.F) for t in self.tiles])
         Q = [run.call(_first, q, self.rank) for q in self._basis()]
@@ -354,7 +355,7 @@ class FactoredIterates:
         yield first
         completion = self.completion
         if completion is not None and completion.is_due(asked, first.norm):
-            D = self._multipliers(penalties[0], changes)  # W carries the excess
+            D = self._multipliers(penalties[0], changes)  # W absorbs the excess
             columns = [
                 self.run.call(DualColumns.of_tile, tile, d, self.graph, R)
                 for tile, d, R in zip(self.tiles, D, self.R, strict=True)
@@ -442,7 +443,7 @@ class FactoredIterates:
         return linear + total_error(size, count), quadratic, norm
 
     def polish(self, penalty: float, wanted: float) -> list:
-        """What the multiplier lacks to be U V^T on the tangent space at L."""
+        """Change of the multiplier that makes it U V^T on the tangent space at L."""
         run = self.run
         U = run.call(_unit_columns, self.F)
         V = [run.call(_first, q, self.rank) for q in self._basis()]
@@ -477,7 +478,7 @@ class FactoredIterates:
     # -- other precisions, other solves, the end ---------------------------------------
 
     def precise(self, penalties: Sequence[float]) -> None:
-        """Go on in the precision of X, in memory."""
+        """Continue in the precision of X, in memory."""
         (tile,) = self.tiles
         self.dtype = self.final_dtype
         # Q orthonormal to the digits that it has now, and the same F Q^T.
@@ -490,13 +491,13 @@ class FactoredIterates:
         self._change(Tile.precise, [(penalties[0], Q)])
 
     def settle(self) -> float | None:
-        """The answer has the precision of X, and its objective is that of the last."""
+        """Nothing to round: L has the precision of X, and its objective is known."""
         return None
 
     def cut(self, share: float) -> Callable[[], None] | None:
         """Drop the smallest singular values, up to a share of their sum.
 
-        Returns what takes it back; None if there is nothing to drop.
+        Returns a function that undoes it; None if there is nothing to drop.
         """
         values = self.shrunk
         below = np.cumsum(values[::-1]) <= share * values.sum()
@@ -513,7 +514,7 @@ class FactoredIterates:
         return restore
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that `resume` needs; None on other machines."""
+        """The state for `resume`; None on other machines."""
         if not isinstance(self.run, Local):
             return {}
         (tile,) = self.tiles
@@ -523,7 +524,7 @@ class FactoredIterates:
         return arrays
 
     def save(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """Numbers and arrays that `recall` needs to go on from here, bit by bit."""
+        """Numbers and arrays from which `recall` continues, bit for bit."""
         (tile,) = self.tiles
         return {}, {**self.arrays(), "E": tile.E, "Y": self.Y}
 
@@ -551,11 +552,10 @@ class FactoredIterates:
             self.R = [arrays["R"]]
 
     def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
-        """Go on from a solve of the same X with perhaps other lam and gamma.
+        """Continue from a solve of the same X, perhaps with other lam and gamma.
 
-        Where the penalty in units of `ratio` differs, the multiplier stays, in units of
-        lam. V_2 stays: between W and its multiplier, of which another gamma changes
-        one or the other most, it changes least.
+        If the penalty in units of `ratio` differs, the multiplier is kept, in units of
+        lam. V_2 is kept, because it changes less with gamma than W and its multiplier.
         """
         arrays = {name: A.astype(self.dtype) for name, A in start.arrays.items()}
         Q, self.F = arrays["Q"], arrays["F"]
@@ -625,7 +625,10 @@ def orthonormalizer(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _nuclear_norm(left: np.ndarray, right: np.ndarray) -> float:
-    """Of F Q^T: the roots of the eigenvalues of C F^T F C^T, where Q^T Q = C^T C."""
+    """||F Q^T||_*, given F^T F and Q^T Q = C^T C.
+
+    The singular values are the square roots of the eigenvalues of C F^T F C^T.
+    """
     if not len(left):
         return 0.0
     C = linalg.cholesky(right, check_finite=False)
@@ -647,7 +650,7 @@ def _thin(square: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     return T.astype(dtype), (vectors[:, kept] * roots).T.astype(dtype)
 
 
-# -- what an executor calls: pure functions of their arguments -------------------------
+# -- pure functions that an executor calls ---------------------------------------------
 
 
 def _itself(value):

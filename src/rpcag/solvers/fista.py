@@ -24,7 +24,7 @@ SAMPLE = 256
 
 
 class Centered:
-    """X, and X - T for the solver, with T = c u v^T, on which the smoothness vanishes.
+    """X, and X - T for the solver; the smoothness vanishes at T = c u v^T.
 
     u and v are the roots of the null spaces of the two Laplacians. h(L) = h(L - T), so
     L - T solves the problem of X - T. If X is far from zero, cancellation in inner
@@ -299,7 +299,7 @@ def fista_rows(
     tol: float = 1e-6,
     max_iter: int = 20_000,
 ) -> tuple[np.ndarray, int]:
-    """Rows l next to fixed neighbors, each by itself and stopped by itself.
+    """Solve for rows l with fixed neighbors; each row has its own stopping test.
 
     minimize ||m o (x - l)||_1 + curvature ||l||^2 - 2 l pull^T + b l Phi l^T
 
@@ -309,7 +309,7 @@ def fista_rows(
     of rows that have not converged.
     """
     X = X.astype(np.float64)
-    answer = _without_extremes(X)  # gross errors are a long way from the answer
+    answer = _without_extremes(X)  # gross errors are far from the solution
     lipschitz = 2 * (curvature + b * top)[:, None] * (1 + 1e-6)
     steps = 1 / np.where(lipschitz > 0, lipschitz, 1.0)
     size = np.nanmax(np.abs(X), axis=1, initial=1e-300)

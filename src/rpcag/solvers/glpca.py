@@ -1,4 +1,4 @@
-"""Graph-Laplacian PCA: the closed form, and its robust version by multipliers."""
+"""Graph-Laplacian PCA: the closed form, and the robust version by ADMM."""
 
 from typing import NamedTuple
 
@@ -12,13 +12,13 @@ from rpcag.losses import Rows
 from rpcag.terms.data import DataTerm
 
 RELAXATION = 1.3
-# The penalty is looked at every LOOK iterations or more, and left alone if the larger
-# residual has shrunk to PROGRESS of what it was at the last look. If the penalty is too
-# small the iterates oscillate: the dual residual is less than UNSTABLE times the primal
-# one, or the larger did not shrink at all, twice. Then it grows by FACTOR, and never
-# comes back that far. If it is too large they creep: the ratio exceeds SLOW, and it
-# shrinks.
-# Penalties that only grow end in points that are not stationary.
+# The penalty is checked every LOOK iterations or more. It does not change if the
+# larger residual has shrunk to PROGRESS times its value at the last check. If the
+# penalty is too small, the iterates oscillate: the dual residual is less than UNSTABLE
+# times the primal one, or the larger did not shrink at all, twice. Then it grows by
+# FACTOR, and never shrinks to that value again. If it is too large, progress is slow:
+# the ratio exceeds SLOW, and it shrinks. Penalties that only grow end in points that
+# are not stationary.
 LOOK = 6
 PROGRESS, STUCK = 0.5, 0.95
 FACTOR = 1.5
@@ -55,7 +55,7 @@ def _largest(G, k: int, Phi: Laplacian, gamma: float):
 
 
 def _operator(X, Phi, gamma: float, constant: float):
-    """G of `glpca`: a matrix, or where that is dear, its products."""
+    """G of `glpca`: a matrix, or an operator if the matrix is too expensive."""
     n, p = X.shape
     if n <= SMALL or n <= min(DENSE, 4 * p):
         G = X @ X.T
@@ -72,10 +72,10 @@ def _operator(X, Phi, gamma: float, constant: float):
 
 
 class _Successive:
-    """`glpca` for one matrix after another, each near the one before.
+    """`glpca` for a sequence of matrices, each near the one before.
 
-    The eigenvectors of the last matrix, and as many more as GUARD, are refined; where
-    that fails, or an exact answer is asked for, they are computed afresh.
+    The eigenvectors of the last matrix, and GUARD more, are refined. If that fails, or
+    an exact result is requested, they are computed from scratch.
     """
 
     def __init__(self, Phi: Laplacian, constant: float, d: int) -> None:
@@ -100,7 +100,7 @@ class _Successive:
 
 
 class RobustFactors(NamedTuple):
-    """The answer of `rglpca`; `history` has objective and residuals per iteration."""
+    """The result of `rglpca`; `history` has objective and residuals per iteration."""
 
     Q: np.ndarray
     U: np.ndarray
@@ -158,7 +158,7 @@ def rglpca(
     look, before, residual, floor, stuck = LOOK, np.inf, np.inf, 0.0, 0
     solve = _Successive(Phi, constant, d)
     for n_iter in range(1, max_iter + 1):
-        exact = residual <= tol  # the last word is not left to refined eigenvectors
+        exact = residual <= tol  # the final eigenvectors are exact, not refined
         Q, U = solve(P - C, 2 * gamma / mu, exact)
         L = Q @ U.T
         V = RELAXATION * L + (1 - RELAXATION) * P + C

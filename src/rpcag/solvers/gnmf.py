@@ -1,4 +1,4 @@
-"""Graph-regularized non-negative factors, one column at a time."""
+"""Graph-regularized non-negative matrix factorization, one column at a time."""
 
 from typing import NamedTuple
 
@@ -8,8 +8,8 @@ from scipy import linalg, optimize
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
 
-# Sweeps over the columns of a factor before the other one's turn: the products with X
-# are the dear part, and serve all of them.
+# Sweeps over the columns of a factor before the other factor is updated. The products
+# with X are expensive, and all sweeps share them.
 SWEEPS = 3
 # Conjugate gradient steps of a projected Newton step for Q.
 LEAP = 10
@@ -20,7 +20,7 @@ LAST_SWEEPS = 200
 
 
 class NonNegativeFactors(NamedTuple):
-    """The answer of `gnmf`; `history` has the objective after every iteration."""
+    """The result of `gnmf`; `history` has the objective after every iteration."""
 
     Q: np.ndarray
     U: np.ndarray
@@ -103,8 +103,8 @@ def _leap(Q, XU, H, gamma_Phi):
     """A projected Newton step for all of Q at once, if it lowers the objective.
 
     Conjugate gradients on Q H + gamma Phi Q = X U among the entries that are free:
-    positive, or pushed up by the gradient. Sweeps alone creep where gamma is large,
-    since they take Phi for its diagonal.
+    positive, or increasing along the negative gradient. Sweeps alone are slow if gamma
+    is large, since they replace Phi by a multiple of its diagonal.
     """
 
     def hessian(D):

@@ -47,8 +47,8 @@ class Roughness(NamedTuple):
 class GraphCopy:
     """V = G R^T and W = H R^T with W the prox of V; R has orthonormal columns.
 
-    The rows of V are combinations of rows of all L so far. Where L converges so does
-    its row space, and V has numerically the rank of a few of them.
+    The rows of V are combinations of rows of all L so far. As L converges, so does its
+    row space, and the numerical rank of V is that of a few L.
     """
 
     gamma: float
@@ -60,7 +60,7 @@ class GraphCopy:
         return self.G.dtype
 
     def reflected(self, weight: float) -> np.ndarray:
-        """Coefficients of weight (2 W - V), what the singular value step sees."""
+        """Coefficients of weight (2 W - V), the input of the singular value step."""
         return self.dtype.type(weight) * (2 * self.H - self.G)
 
     def solution(
@@ -101,7 +101,7 @@ class GraphCopy:
         return replace(self, G=V @ T, H=self.H @ old)
 
     def distances(self, before: "GraphCopy", apart: float) -> np.ndarray:
-        """What `Distances` is made of."""
+        """The parts of `Distances`."""
         U, change = self.G - self.H, self.H - before.H
         squares = [float(np.vdot(A, A)) for A in (change, self.H, U)]
         return np.array([apart, *squares])

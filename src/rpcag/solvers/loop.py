@@ -1,4 +1,4 @@
-"""The ADMM loop: iterates in, a certified `Result` out."""
+"""The ADMM loop, which turns iterates into a certified `Result`."""
 
 import math
 import time
@@ -26,12 +26,12 @@ from rpcag.solvers.result import (
     Status,
 )
 
-# A rank is still if the last STILL iterations have the same.
+# A rank is constant if the last STILL iterations have the same rank.
 STILL = 5
 # A rank above the share HIGH of the shorter side that still grows by the factor FAST in
 # each of GROWING iterations, after the first RAMPED ones, will become too high for
-# factors. With larger values more iterations are done in vain; with smaller ones
-# problems of low rank are given up whose rank overshoots at first.
+# factors. With larger values more iterations are wasted; with smaller ones factors are
+# given up for low-rank problems whose rank overshoots at first.
 HIGH, FAST, GROWING, RAMPED = 0.15, 1.015, 3, 8
 # The iterates are in single precision until the gap is below PRECISE: a smaller value
 # risks that rounding hides progress, a larger one changes to double precision, where an
@@ -47,13 +47,13 @@ CLOSE = 15.0
 # norm is together below this multiple of the wanted gap: they are leftovers of the
 # iteration. A larger value gives the rank of a simpler answer, not of the optimum.
 INVISIBLE = 0.01
-# The last dual point need not be the best. The best is kept if X has so many entries at
-# the most, because it is as large as X.
+# The last dual point may not be the best. The best is kept if X has at most this many
+# entries, because it is as large as X.
 SMALL = 2**20
 
 
 class Iterates(Protocol):
-    """L, its copies and their multipliers: what the loop needs of them."""
+    """The interface of L, its copies and their multipliers to the loop."""
 
     shape: tuple[int, int]
     dtype: np.dtype
@@ -113,22 +113,23 @@ def solve(
 ) -> Result:
     """Minimize ||L||_* + sum_i f_i(L) over L, to a proven relative duality gap `tol`.
 
-    Every f_i gets a copy P_i of L with penalty r_i and scaled multiplier U_i. Given L
-    the copies do not meet, so there are two blocks. With R = sum_i r_i:
+    Every f_i gets a copy P_i of L with penalty r_i and scaled multiplier U_i. Given L,
+    the copies are independent, so there are two blocks. With R = sum_i r_i:
 
         L   = prox_{||.||_*/R}( sum_i r_i (P_i - U_i) / R )
         V_i = c L + (1 - c) P_i + U_i     with c > 1     (over-relaxation)
         P_i = prox_{f_i/r_i}(V_i),   U_i = V_i - P_i     so r_i U_i is in df_i(P_i)
 
     Certificate: for any D_i with ||sum_i D_i||_2 <= 1, the number -sum_i f_i*(D_i) is a
-    lower bound of the optimum (Fenchel). Iterates offer such points, made from r_i U_i.
-    Nothing that is inexact in an iteration can harm the certificate.
+    lower bound of the optimum (Fenchel). Iterates provide such points, computed from
+    r_i U_i. Inexact iterations do not affect the validity of the certificate.
 
     Parameters
     ----------
     make : dict
-        Makers of iterates: "factored", while the rank of L is low, or "exact", or both.
-        The loop begins with the first and changes to the other if the rank is high.
+        Functions that create iterates: "factored", for a low rank of L, or "exact", or
+        both. The loop starts with the first and switches to the other if the rank is
+        high.
     ratio : float
         Typical size of a multiplier over typical size of an entry of L: the unit of the
         penalties.
@@ -136,11 +137,11 @@ def solve(
         Relative duality gap at which to stop.
     max_iter : int
     start : State, optional
-        Where an earlier solve ended, perhaps with other lam and gamma.
+        Final state of an earlier solve, perhaps with other lam and gamma.
     callback : callable, optional
         Called with a `Progress` after every iteration; a true value stops the solver.
     checkpoint : Checkpoint, optional
-        Where to go on from, and to save to.
+        File to continue from and to save to.
 
     Returns
     -------
@@ -209,7 +210,7 @@ class _Loop:
             self.certificates.measured(self.n_iter)
 
     def change_to_exact(self) -> None:
-        """Go on without factors."""
+        """Continue without factors."""
         copies, multipliers = self.iterates.copies()
         now, dtype = self.penalties.now, self.iterates.dtype
         self.iterates = None  # as large as several copies of X
@@ -295,7 +296,7 @@ class _Loop:
         return self.certificates.is_due(self.n_iter, residuals, goal)
 
     def certify(self) -> Progress:
-        """The objective, and the best of the bounds that the iterates offer."""
+        """The objective, and the best bound from the dual points of the iterates."""
         with self.timed("certificate"):
             certificates, iterates = self.certificates, self.iterates
             objective = iterates.objective(self.penalties.now)
@@ -324,13 +325,13 @@ class _Loop:
         )
 
     def is_near(self) -> bool:
-        """Whether a better multiplier is worth its price."""
+        """Whether a better multiplier is worth its cost."""
         pace = self.certificates.pace
         close = bool(pace) and pace[-1].gap <= CLOSE * self.tol
         return close or getattr(self.penalties, "grown", 0) > 0
 
     def judge(self, progress: Progress) -> Status:
-        """What a certificate says of status, precision and penalties."""
+        """Update status, precision and penalties after a certificate."""
         certificates, iterates = self.certificates, self.iterates
         if iterates.kind == "exact":
             certificates.measured(self.n_iter, self.residuals)
@@ -409,7 +410,7 @@ class _Loop:
         )
 
     def cut_rank(self) -> None:
-        """Drop singular values that are too small for the certificate to notice."""
+        """Drop singular values that are too small to affect the certificate."""
         before = self.certificates.history[-1]
         restore = self.iterates.cut(INVISIBLE * self.tol)
         if restore is not None:

@@ -61,7 +61,7 @@ def _mmf_by_products(X, Phi, gamma: float, d: int):
 
 
 class Mixture(NamedTuple):
-    """The answer of `mmmf`; `history` has the objective after every alternation."""
+    """The result of `mmmf`; `history` has the objective after every alternation."""
 
     Q: np.ndarray
     U: np.ndarray
@@ -86,8 +86,8 @@ def mmmf(
     In turn: alpha, at first uniform, then Q and U by `mmf` for the mixture. With
     t_g = tr(Q^T Phi_g Q) and the penalty b, the objective gamma <t, alpha> +
     b ||alpha||^2 of alpha is b ||alpha + gamma t / (2 b)||^2 plus a constant, so alpha
-    is a projection onto the simplex. For b = 0 the smoothest graph takes all. Both
-    steps are exact: the objective never increases.
+    is a projection onto the simplex. For b = 0 the smoothest graph gets all the weight.
+    Both steps are exact, so the objective never increases.
 
     By default the penalty is gamma times the mean of the first t: a graph that is
     smoother by a share s of that mean gains about s / 2 in weight.
@@ -140,7 +140,7 @@ def project_simplex(v: np.ndarray) -> np.ndarray:
     descending order theta = (v_1 + ... + v_k - 1) / k for the largest k with
     v_k > theta.
     """
-    v = v - v.max()  # the projection does not see a common shift
+    v = v - v.max()  # the projection ignores a common shift
     descending = np.sort(v)[::-1]
     thetas = (np.cumsum(descending) - 1) / np.arange(1, len(v) + 1)
     theta = thetas[np.flatnonzero(descending > thetas)[-1]]

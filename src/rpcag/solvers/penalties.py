@@ -1,10 +1,9 @@
 """The penalties of ADMM from iteration to iteration, and its relaxation.
 
-A penalty is in units of `ratio`: the typical size of a multiplier over that of an entry
-of L. Larger ones are better for L and worse for the multipliers, and so for the bound.
-After a number of looks they are constant, so that the convergence theory of ADMM
-applies. Constants were measured on images, digits and features of digits:
-docs/design_solver.md.
+The unit of a penalty is `ratio`: the typical size of a multiplier over that of an entry
+of L. Larger penalties improve L but worsen the multipliers, and so the bound. After a
+number of checks they are constant, so that the convergence theory of ADMM applies. The
+constants were measured on images, digits and features of digits: docs/design_solver.md.
 """
 
 import math
@@ -20,12 +19,12 @@ RELAXATION = 1.7
 
 
 class FactoredPenalties:
-    """While the rank of L is low.
+    """Penalties while the rank of L is low.
 
     Without a graph the penalty starts small, so that the first iterates have a low
-    rank, and grows until it settles. Data that are a matrix of low rank plus a sparse
-    one show in a rank that stands still. Then the penalty grows on: that makes L exact
-    soon, but not the multiplier, which `rpcag.solvers.tangent_space` mends.
+    rank, and grows until it settles. If the data are exactly low-rank plus sparse, the
+    rank becomes constant. Then the penalty grows further: L soon becomes exact, but not
+    the multiplier, which `rpcag.solvers.tangent_space` repairs.
     """
 
     # First penalties with a graph. After DOUBLED iterations the first of them is
@@ -33,8 +32,8 @@ class FactoredPenalties:
     WITH_GRAPH, DOUBLED = (0.5, 0.7), 15
     # Without a graph: the first penalty, its growth per iteration, and where it ends.
     FIRST, RAMP, SETTLED = 0.2, 1.6, 3.0
-    # Growth while the rank stands still, until a certificate is no better than PROMISE
-    # times the one WINDOW iterations before. A faster one spoils the multiplier.
+    # Growth while the rank is constant, until a certificate is no better than PROMISE
+    # times the one WINDOW iterations before. Faster growth worsens the multiplier.
     GROWTH, WINDOW, PROMISE = 1.5, 8, 0.7
     # The last, linear phase of ADMM shrinks errors by sqrt(1 - c (2 - c) sin^2 a), with
     # c the relaxation and a the angle between the tangent spaces: the smaller c wins.
@@ -53,7 +52,7 @@ class FactoredPenalties:
         self.may_grow, self.grown, self.looks = not self.has_graph, 0, 0
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
-        """Go on with those of another solve, which were in another unit."""
+        """Continue with the penalties of another solve, which had another unit."""
         if ratio != self.ratio and not self.has_graph:
             self.now = (self.SETTLED * self.ratio,)  # it had grown for another lam
         else:
@@ -114,7 +113,7 @@ class FactoredPenalties:
 
 
 class ExactPenalties:
-    """Where L has a partial or full rank.
+    """Penalties if L has a partial or full rank.
 
     The penalties are estimated from the first iterations, then balanced.
     """
@@ -124,20 +123,21 @@ class ExactPenalties:
     # there: most entries of S are zero, and the error changes its sign and shrinks by
     # |1 - relaxation| at a time.
     FULL, RELAXATION_FULL = 0.7, 1.5
-    # Iterations after which the penalties are estimated anew. Earlier ones know less,
-    # later ones come late. The estimate is multiplied by RAISED where the rank is not
-    # full, which takes long to find. (A lower estimate where it is full saves a few
-    # iterations on images, but stalls in single precision where lam is very large.)
+    # Iterations after which the penalties are estimated again. Earlier estimates are
+    # less accurate, later ones come late. The estimate is multiplied by RAISED if the
+    # rank is not full, because the rank then takes long to find. (A lower estimate at
+    # full rank saves a few iterations on images, but stalls in single precision if lam
+    # is very large.)
     ESTIMATES, RAISED = (3, 6, 10), 2.0
     # A copy's penalty is doubled or halved when its relative residuals differ by more
-    # than IMBALANCE. The looks grow rarer and end after LOOKS. A solve that starts
-    # where another ended has penalties that have proved themselves: it looks late.
+    # than IMBALANCE. The checks become rarer and end after LOOKS. After a warm start
+    # the first check is late, because the penalties already suit the problem.
     IMBALANCE, LOOKS, FIRST_LOOK, LATE_LOOK = 10.0, 30, 15, 100
 
     def __init__(
         self, ratio: float, n_copies: int, begun: int = 0, share: float = 1.0
     ) -> None:
-        """`share` is what the spectral norm leaves of the multipliers in `ratio`."""
+        """`share` is the typical size of an entry of the dual point, over lam."""
         self.ratio, self.begun = ratio, begun
         self.first = self.FIRST * share * ratio
         self.now: tuple[float, ...] = n_copies * (self.first,)
@@ -220,9 +220,9 @@ def recalled(penalties: Any, count: int) -> tuple[float, ...]:
 def relative_residuals(
     distances: Sequence[Distances], size: float
 ) -> tuple[float, float]:
-    """Of all copies the largest ||L - P|| / ||L|| and the largest move of P / ||U||.
+    """The largest ||L - P|| / ||L|| and (change of P) / ||U|| of all copies.
 
-    `size` is ||L||^2; where ||P|| is larger, it takes the place of ||L||.
+    `size` is ||L||^2; if ||P|| is larger, it replaces ||L||.
     """
     primal = max(_ratio(d.apart, max(size, d.copy)) for d in distances)
     dual = max(_ratio(d.moved, d.multiplier) for d in distances)
@@ -230,11 +230,11 @@ def relative_residuals(
 
 
 def balance(distances: Sequence[Distances], iterates: Any, limit: float) -> list[float]:
-    """Double the penalty of a copy that lags behind L, halve that of one that drags.
+    """Double the penalty of a copy far from L, halve that of one that moves too slowly.
 
-    ||L - P|| is measured against the geometric mean of ||L|| and of its distance from
-    constant columns: beside a large mean alone (raw images) it would look small however
-    wrong the penalty is.
+    ||L - P|| is relative to the geometric mean of ||L|| and of the distance of L from
+    constant columns. Relative to a large mean alone (raw images) it would be small for
+    any penalty.
     """
     size = iterates.size
     mean = iterates.shape[0] * iterates.mean_square()

@@ -1,4 +1,4 @@
-"""Robust PCA (on graphs) in units in which every data set looks alike."""
+"""Robust PCA (on graphs), in units that make the solver independent of scale."""
 
 import hashlib
 import math
@@ -36,7 +36,7 @@ FACTORED = 100
 # Share of the shorter side below which the rank of L is low enough for them to pay also
 # when the last solve on a path ended without, and the shorter side from which on.
 LOW, LONG = 0.3, 500
-# Change of lam from which on zero is a better start than the last answer.
+# Change of lam from which zero is a better start than the last result.
 LEAP = 10.0
 # Spread over size of the entries below which the solver starts at the medians.
 FAR = 0.5
@@ -44,8 +44,8 @@ FAR = 0.5
 HALF, NEARLY = 0.5, 0.85
 # Spread over size of the entries from which single precision does to begin with.
 OFFSET = 0.02
-# Typical sizes beyond which an entry is an error that L does not start from: it would
-# take too many iterations to come back.
+# Entries beyond this many typical sizes are gross errors and are left out of the first
+# L, which would otherwise take too many iterations to recover.
 FAR_OUT = 100.0
 # Sizes of entries whose squares, summed, are safe in single precision too.
 SAFE = 1e12
@@ -113,7 +113,7 @@ class Problem:
 
     @property
     def laplacian(self) -> ShiftedLaplacian | None:
-        """That of the graph between samples, if it has a weight."""
+        """The Laplacian of the graph between samples, if it has a weight."""
         return self.graph if self.gamma > 0 else None
 
     def at(self, lam: float, gamma: float) -> "Problem":
@@ -191,7 +191,7 @@ class Problem:
     def _makers(
         self, center: np.ndarray | None, start: State | None, tol: float
     ) -> dict[str, Make]:
-        """What makes iterates: with factors of L while its rank is low, else exact."""
+        """Functions that create iterates: factored if the rank is low, else exact."""
         single = self._precision(tol) == np.float32
 
         def factored(_: np.dtype | None) -> FactoredIterates:
@@ -243,7 +243,7 @@ class Problem:
         return large and self.loss.entrywise and self.features is None
 
     def _usable(self, start: State | None, size: float) -> State | None:
-        """A state to start from, if it is better than none."""
+        """A state to start from, if that is better than a cold start."""
         n_copies = 1 + (self.laplacian is not None) + (self.features is not None)
         if start is None or start.shape != self.X.shape or start.n_copies != n_copies:
             return None
@@ -263,7 +263,7 @@ class Problem:
         return np.where(usual, self.X, typical_center(self.X))
 
     def _precision(self, tol: float) -> np.dtype:
-        """Single where its rounding cannot matter.
+        """Single precision, if its rounding errors do not matter.
 
         The offset of the entries must leave digits to their spread, and the dual point
         2 gamma Phi W multiplies the rounding of W: as noise in every entry that has the

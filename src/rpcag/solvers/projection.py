@@ -28,10 +28,10 @@ def project(
         l(m o (z V - x)) + z diag(h) z^T / 2 - z pull^T
 
     with orthonormal directions V (r x p), and H (n x r) with a row h for every x. The
-    nuclear norm seen by one row is h = 1 / s, with s the singular values of the fitted
-    matrix: ||L||_* is the least value of tr(L C^-1 L^T)/2 + tr(C)/2 over C, at
-    C = (L^T L)^1/2. So the rows of the fitted model satisfy the same optimality
-    condition, and a training row joined to its neighbors gets its own coordinates back.
+    effect of the nuclear norm on one row is h = 1 / s, with s the singular values of
+    the fitted matrix: ||L||_* is the smallest value of tr(L C^-1 L^T)/2 + tr(C)/2 over
+    C, at C = (L^T L)^1/2. So the rows of the fitted model satisfy the same optimality
+    condition, and a training row with its neighbors gets its own coordinates.
 
     ADMM on P = z V: since V V^T = I the z-step is diagonal. Each row stops at its own
     duality gap, relative to its loss at zero, so that no row's answer depends on the
@@ -49,7 +49,7 @@ def project(
     eps = float(np.finfo(X.dtype).eps)
     # An entry of z V is a sum of `rank` products, with the rounding of such a sum.
     goal = max(tol, 8 * eps * rank**0.5) * np.where(size > 0, size, 1.0)
-    # What the neighbors ask for is a number too, with its rounding.
+    # The pull of the neighbors has rounding errors, too.
     goal = np.maximum(goal, 8 * eps * (pull * pull / H).sum(axis=1, dtype=np.float64))
 
     active = np.arange(n_rows)

@@ -57,7 +57,7 @@ class DualPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """All that a solver needs to go on from where it ended."""
+    """The state from which a solver can continue."""
 
     arrays: dict[str, np.ndarray]
     penalties: tuple[float, ...]
@@ -99,7 +99,7 @@ class State:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer of a solver, and the proof of its quality.
+    """The result of a solver, and its certificate.
 
     Attributes
     ----------

@@ -14,9 +14,9 @@ def smoothest(
     """Minimize tr(Q^T Phi Q) subject to Q^T Q = I: the k lowest eigenpairs of Phi.
 
     Phi is a normalized Laplacian, `root` the square roots of the degrees. Phi acts on
-    every connected component by itself, and vanishes on D^1/2 1 of each; so the null
-    space is written down, exactly and in a fixed basis, and only what lies above it is
-    computed, each component for itself. The first vector is D^1/2 1 of the whole graph.
+    every connected component separately, and vanishes on D^1/2 1 of each. So the null
+    space is known exactly, in a fixed basis. Only the other eigenpairs are computed,
+    separately for each component. The first vector is D^1/2 1 of the whole graph.
 
     Returns eigenvalues, ascending, and Q.
     """

@@ -1,15 +1,17 @@
 """The multiplier of the loss by least squares, once rank and support are known.
 
 At the optimum the multiplier D is -lam or lam on the support of S, and P_T D = -U V^T
-on the tangent space T at L = U S V^T. A D that is nearly so misses the second by a
-little, and its spectral norm, by which the dual point is divided, is above one. The
-least change on the free entries M, where |D| < lam, that mends it is M Z with Z in T,
+on the tangent space T at L = U S V^T. A nearly optimal D violates the second condition
+slightly, and its spectral norm, by which the dual point is divided, is above one. The
+smallest change on the free entries M, where |D| < lam, that repairs it is M Z with Z in
+T,
 
     P_T M Z = -U V^T - P_T D,
 
-by conjugate gradients: few steps where the errors are few, as P_T M P_T is near the
-identity then. (So the multiplier is built in the proof that Robust PCA recovers the
-truth, Candes, Li, Ma, Wright, 2011.) Any D that is clipped afterwards is feasible.
+found by conjugate gradients. If there are few errors, P_T M P_T is near the identity,
+and few steps are enough. (The proof that Robust PCA recovers the truth constructs the
+multiplier in this way: Candes, Li, Ma, Wright, 2011.) Any D that is clipped afterwards
+is feasible.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +30,7 @@ ROUNDED = 30
 
 
 class Change(NamedTuple):
-    """What some columns of a multiplier gain: mask o (left right^T)."""
+    """Change of some columns of a multiplier: mask o (left right^T)."""
 
     left: np.ndarray
     right: np.ndarray
@@ -76,7 +78,7 @@ class TangentSpace:
         ]
 
     def solve(self, R: Vector, wanted: float, dtype: Any) -> Vector:
-        """Z of T with P_T M Z = R up to `wanted`, or to what the precision gives."""
+        """Z of T with P_T M Z = R up to `wanted`, or up to rounding errors."""
         wanted = max(wanted, ROUNDED * float(np.finfo(dtype).eps))
         Z = self._combine(0.0, R, 0.0, R)
         direction = R

@@ -1,4 +1,4 @@
-"""Some columns of X, and what an iteration does to everything as large as they are."""
+"""A tile: some columns of X, and the operations of an iteration on large arrays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,12 +19,12 @@ WIDE = 4
 
 
 class Tile:
-    """Some columns of X with all rows, and the copy of L that the loss sees.
+    """Some columns of X with all rows, and the copy of L for the loss.
 
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for a copy P of L
     with the scaled multiplier U = project(V - X, r). The singular value step needs
-    P - U; kept is E = (U - P) / 2 = U - V / 2, which takes the fewest passes over
-    memory. L = F Q^T, of which the tile has some rows of Q.
+    P - U. The tile stores E = (U - P) / 2 = U - V / 2, which takes the fewest passes
+    over memory. L = F Q^T, and the tile has its rows of Q.
     """
 
     Q: np.ndarray  # orthonormal in all tiles together; has more columns than F
@@ -58,14 +58,14 @@ class Tile:
         self.Q, self.Y = Q, self.E @ Q
 
     def set_arrays(self, V: np.ndarray, Q: np.ndarray, penalty: float, growth=1.0):
-        """Go on from a V and a basis; the penalty is multiplied by `growth`."""
+        """Continue from a V and a basis; the penalty is multiplied by `growth`."""
         self.V, self.Q = V.astype(self.dtype), Q
         self.E = np.empty_like(self.V)
         self.reflect(penalty, growth)
         self.Y = self.E @ Q
 
     def precise(self, penalty: float, Q: np.ndarray) -> None:
-        """Go on in the precision of X."""
+        """Continue in the precision of X."""
         self.dtype = self.X.dtype
         self._x = self.X
         del self.E  # made again from V, and as large as it
@@ -233,8 +233,8 @@ class Tile:
     def free_entries(self, penalty: float, U: np.ndarray):
         """The mask of free entries of the multiplier r U, and its `tangent_parts`.
 
-        Free are entries that the projection still leaves alone if they are a little
-        larger; of a smooth loss there are none.
+        An entry is free if the projection does not change it even if it is slightly
+        larger. A smooth loss has no free entries.
         """
         number = self.dtype.type
         mask = np.empty(self.V.shape, self.dtype)

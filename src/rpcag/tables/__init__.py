@@ -1,4 +1,4 @@
-"""Tables with gaps and wrong cells: fill, find, repair."""
+"""Fill missing values of tables, find wrong cells and unusual rows, repair tables."""
 
 from rpcag.tables.detector import OutlierDetector
 from rpcag.tables.imputer import RobustImputer

@@ -24,17 +24,18 @@ from rpcag.tables.prediction_error import (
 )
 from rpcag.tables.principal_components import PrincipalComponents, predict_folds
 
-# Rows and columns from which a model is fitted; smaller tables get medians.
+# Minimum numbers of rows and columns for a model; smaller tables get medians.
 SMALLEST = (5, 2)
-# Other values in a column with one level, such as zeros, from which they can be wrong.
+# In a column with one level, such as zeros, the other values can be wrong only if there
+# are at least this many.
 FEW = 30
 # Share of the cells of a column that may be wrong. If more are found, the scale of its
 # errors is not reliable, and none are.
 MOST = 0.3
-# Share of the squared error of a constant that a prediction has to save to be better.
+# A prediction is better than a constant if it saves this share of its squared error.
 SKILL = 0.01
-# Scores of cells have to be so many times the threshold in features that are predicted
-# no better than by a constant. Values that are far out occur in heavy tails too.
+# Factor of the threshold in features that are predicted no better than by a constant,
+# because extreme values also occur in heavy tails.
 CAUTION = 3.0
 # Parts of the features of new rows; each is predicted from the others.
 PARTS = 5
@@ -44,8 +45,8 @@ PARTS = 5
 class PredictedCells:
     """Predictions of the cells of a scaled table, and what is known about them."""
 
-    predicted: np.ndarray  # from fits that did not see the cell; NaN at gaps
-    filling: np.ndarray  # from a fit that saw all cells, but not the wrong ones
+    predicted: np.ndarray  # from fits without the cell; NaN at gaps
+    filling: np.ndarray  # from a fit to all cells except the wrong ones
     scale: np.ndarray  # typical size of the error
     scores: np.ndarray  # |error| / scale; NaN at gaps
     wrong: np.ndarray
@@ -54,7 +55,7 @@ class PredictedCells:
 class _Fit(NamedTuple):
     model: RPCAG
     filling: np.ndarray  # L, or the part in principal components
-    predicted: np.ndarray  # all observed cells, by fits that did not see them
+    predicted: np.ndarray  # all observed cells, from fits without them
     components: PrincipalComponents | None = None
 
 
@@ -64,14 +65,14 @@ class CellModel:
     Attributes
     ----------
     model : RPCAG or None
-        None if the table is so small that medians are all that is predicted.
+        None if the table is so small that all predictions are medians.
     threshold : float
         Score from which a cell is wrong.
     explained : ndarray of shape (p,)
         Share of the squared error of the median that predictions save, 0 for features
         that get the median. Errors are truncated as in the choice of weights.
     calibration : Calibration
-        Of intervals.
+        Widths of prediction intervals.
     """
 
     def __init__(self, middle: np.ndarray, alpha: float) -> None:
@@ -106,7 +107,7 @@ class CellModel:
             del fit
             without = self._predict_all(np.where(wrong, np.nan, Z))
             without.predicted[wrong] = without.filling[wrong]
-            # Correct cells beside wrong ones may look wrong until those are left out.
+            # Correct cells next to wrong ones may seem wrong until those are removed.
             again = self._score_sizes.scores(Z - without.predicted, without.predicted)
             wrong &= again >= self.threshold * self.caution
             # They do not count here: wrong cells in groups predict each other.
@@ -127,7 +128,7 @@ class CellModel:
         return self._learn_errors(Z, fit.predicted, filling, scores, wrong)
 
     def predict(self, Z: np.ndarray, find: bool) -> PredictedCells:
-        """Predict the cells of new rows; wrong ones are found if they matter."""
+        """Predict the cells of new rows; find wrong cells if they are needed."""
         observed = ~np.isnan(Z)
         none = np.zeros(Z.shape, bool)
         if self.model is None:
@@ -167,7 +168,7 @@ class CellModel:
         return cells
 
     def _predict_all(self, Z: np.ndarray) -> _Fit:
-        """Fit the table, and predict its cells by fits that did not see them."""
+        """Fit the table, and predict each cell by a fit without it."""
         fit = self._fit_all(Z, Z)
         predicted, filling = cross_predict(
             Z, fit.model, folds=self._folds, callback=self._callback
@@ -202,8 +203,8 @@ class CellModel:
         self._compare_with_constants(Z, observed, predicted, limit)
         errors = Z - predicted
         at_level = is_level(Z, self.levels)
-        # In a column of zeros with a few other values, zeros do not tell how well
-        # those are predicted. They are compared with each other, if they are enough.
+        # In a column of zeros with a few other values, zeros do not show how well the
+        # others are predicted. If there are enough, they are compared with each other.
         n_levels = np.array([len(some) for some in self.levels])
         candidates = observed & ~at_level
         candidates &= (n_levels != 1) | (candidates.sum(axis=0) >= FEW)
@@ -258,8 +259,9 @@ class CellModel:
     def _compare_with_constants(self, Z, known, predicted, limit) -> None:
         """Features that are predicted no better than by their median have the median.
 
-        Z is centered, so that zero is the mean without gross errors. Features that it
-        predicts as well need more caution: other cells say nothing about theirs.
+        Z is centered, so zero is the mean without gross errors. Features that zero
+        predicts equally well get a larger threshold, because other cells carry no
+        information about them.
         """
         left, median, center = (
             truncated_squares(Z, values, limit, known)

@@ -1,4 +1,4 @@
-"""Predict every observed cell of a table from fits that did not see it."""
+"""Predict every observed cell of a table from fits without it (cross-validation)."""
 
 import math
 from collections.abc import Callable
@@ -11,9 +11,10 @@ from rpcag.models.rules import theory_lam
 from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 
-# Parts of the cells; each is predicted from the others. With fewer parts, fits see less
-# of a row than the final one, and intervals are too wide. Fits of large tables take
-# longer, so the fits of all parts have at most CELLS cells, but there are some.
+# Number of folds of the cells; each is predicted from the others. With fewer folds,
+# fits have less of a row than the final fit, and intervals are too wide. Fits of large
+# tables take longer, so all folds together have at most CELLS cells, but there are at
+# least a few folds.
 FEWEST, MOST, CELLS = 10, 60, 4_000_000
 # Longest run of cells that is hidden together, as a share of the rows.
 LONGEST = 0.05
@@ -29,11 +30,11 @@ def cross_predict(
     """Predictions of the observed cells of X, and values L of all cells.
 
     The cells of a fold are hidden and predicted with the weights of the fitted model.
-    L is the mean of all these fits. None of them saw the gaps of X, so that values in
-    gaps are as accurate as the predictions. Those are NaN where X is missing.
-    Its graph is built anew without them: neighbors that were found with the help of a
-    cell predict it too well. The trials are those that choose weights: short and
-    uncertified.
+    L is the mean of all these fits. None of them includes the gaps of X, so values in
+    gaps are as accurate as the predictions. Predictions are NaN where X is missing.
+    The graph is rebuilt without the cells of the fold, because neighbors that were
+    found with a cell predict it too well. The fits are the short, uncertified trials
+    that also choose weights.
     """
     predicted, L = np.full(X.shape, np.nan, X.dtype), np.zeros_like(X)
     observed, watch = ~np.isnan(X), Watch(callback)
@@ -58,12 +59,12 @@ def cross_predict(
 
 
 def draw_folds(missing: np.ndarray) -> np.ndarray:
-    """A fold for every cell: at random, in runs as long as gaps typically are.
+    """Assign every cell to a fold: at random, in runs as long as typical gaps.
 
     A gap next to observed cells of its column is easier to predict than one inside a
     long run of gaps. Folds that imitate the runs do not underestimate the error. The
-    cells of a row are in different folds as far as possible: those that tell of each
-    other are not hidden together.
+    cells of a row are in different folds as far as possible, so that cells that predict
+    each other are not hidden together.
     """
     n, p = missing.shape
     length = _typical_run(missing)

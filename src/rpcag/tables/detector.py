@@ -30,10 +30,11 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
 
     where z is the distance of a cell from the median of its feature and e that from its
     prediction by `RobustImputer`, both in quartile deviations of the feature. A row is
-    unusual if its values are far from the center, or do not fit to each other. Features
-    that are constant in `fit` do not count in the mean; each value that differs from
-    the constant adds 10 to the distance. Rows without any other observed cell have the
-    median distance of the rows of `fit`, since nothing is known about them.
+    unusual if its values are far from the center or inconsistent with each other.
+    Features that are constant in `fit` do not count in the mean; each value that
+    differs from the constant adds 10 to the distance. Rows without any other observed
+    cell have the median distance of the rows of `fit`, since nothing is known about
+    them.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
         self.max_iter = max_iter
 
     def fit(self, X, y=None):
-        """Learn what rows usually look like.
+        """Fit the model of the cells and the threshold for outliers.
 
         Parameters
         ----------
@@ -152,7 +153,7 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def find_cells(self, X) -> np.ndarray:
-        """Whether every cell is wrong, as a boolean array with the shape of X.
+        """Find the wrong cells: a boolean array with the shape of X.
 
         In features that are constant in `fit`, all other values are wrong.
         """

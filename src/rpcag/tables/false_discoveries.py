@@ -1,11 +1,11 @@
-"""The score from which cells are wrong, at a given false discovery rate."""
+"""The score above which cells count as wrong, at a given false discovery rate."""
 
 import math
 
 import numpy as np
 
-# Quantiles of the scores that tell how fast their distribution falls. The upper one
-# leaves room for 15 % of wrong cells.
+# Quantiles of the scores from which the decay of their distribution is estimated. The
+# upper one allows for 15 % wrong cells.
 QUANTILES = (0.5, 0.85)
 HEIGHTS = tuple(-math.log(1 - q) for q in QUANTILES)
 # Scores of correct cells have survival functions exp(-(t / scale)^power). In real

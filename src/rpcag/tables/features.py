@@ -10,14 +10,14 @@ from rpcag.models.scaling import NORMAL, center_and_scale, restore, standardize
 # nearly ALL of its cells, each of them at least OFTEN. A level is never a wrong cell:
 # rare classes are hard to predict, but not errors.
 LEVELS, ALL, OFTEN, SHARE = 12, 0.8, 3, 0.003
-# Cells from which single precision is used, for half of the memory. Observed cells are
-# returned as they came in any case.
+# Tables with at least this many cells use single precision, for half of the memory.
+# Observed cells are returned unchanged in any case.
 SINGLE = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What `RobustImputer` learns about single features.
+    """Statistics of single features for `RobustImputer`.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def _precision(X: np.ndarray) -> np.dtype:
 
 
 def levels_of(Z: np.ndarray) -> list[np.ndarray]:
-    """The values of every feature with few levels; of others none."""
+    """The levels of every feature; empty for features with many values."""
     return [_levels(column[~np.isnan(column)]) for column in Z.T]
 
 

@@ -1,15 +1,15 @@
-"""Fill values: numbers far from all others of a column that stand for a missing one."""
+"""Find fill values: numbers that mark missing values, far from the rest of a column."""
 
 import numpy as np
 
-# Smallest fill value that may occur once, and how many times larger than the next
-# smaller number it is. Larger, and the 1e20 of climate models is not found; smaller,
-# and data that extends over many orders of magnitude may be.
+# Smallest fill value that may occur only once, and its ratio to the next smaller
+# number. With larger values, the 1e20 of climate models is not found; with smaller
+# ones, data that extend over many orders of magnitude may be found.
 SMALLEST, GAP = 1e15, 1e10
-# Others are -1, nines, or ends of integer types. They occur REPEATED times or
-# more, in less than half of the cells, and are FAR times the central 90 % of the other
-# values away from these. At most a share BEYOND of the others, or two
-# of them, are as far out: heavy tails reach out without a gap.
+# Other fill values are -1, nines, or limits of integer types. They occur at least
+# REPEATED times, in less than half of the cells. Their distance from the other values
+# is FAR times the central 90 % range of these. At most a share BEYOND of the others, or
+# two of them, are as far out, because heavy tails have no gap.
 NINES = [float("9" * n) for n in range(2, 10)]
 CLASSIC = np.array(
     [9.9, 9.99, 99.9, 99.99, 999.9, 999.99, 9999.9, 9999.99, *NINES]
@@ -20,9 +20,9 @@ CENTRAL = (0.05, 0.95)
 
 
 def fill_values(X: np.ndarray) -> np.ndarray:
-    """Where X has fill values, such as -999 or 9.96921e+36; a bool ndarray.
+    """Find fill values in X, such as -999 or 9.96921e+36; returns a bool ndarray.
 
-    Values below 1e15 have to repeat and look like a fill value, as -999 does.
+    Values below 1e15 must repeat and have the form of a fill value, such as -999.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def fill_values(X: np.ndarray) -> np.ndarray:
 
 
 def _huge(sizes: np.ndarray) -> float:
-    """The size from which on there are many orders of magnitude to all other values.
+    """The smallest size that is many orders of magnitude above all other values.
 
     Fill values are fewer than the others, or all equal.
     """

@@ -27,19 +27,20 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     The features are scaled robustly and modeled by `RPCAG`, which splits them into a
     low-rank part, smooth on a graph, and sparse errors. Every observed cell is then
-    predicted from fits that did not see it. Cells that are far from their predictions
-    are marked as wrong, and the model is fitted again without them. The second model is
-    used if it predicts hidden cells better; if not, the marked cells are odd but carry
-    information. Regularized principal components fill the table instead of the low-rank
-    part if they predict hidden cells better; `model_` is the `RPCAG` in any case.
+    predicted from fits without it (cross-validation). Cells that are far from their
+    predictions are marked as wrong, and the model is fitted again without them. The
+    second model is used if it predicts hidden cells better; otherwise the marked cells
+    are unusual but informative. Regularized principal components fill the table instead
+    of the low-rank part if they predict hidden cells better; `model_` is the `RPCAG` in
+    any case.
 
     Parameters
     ----------
     missing_values : number, pd.NA or None, default=np.nan
         The placeholder of missing values, besides NaN and pd.NA.
     repair : bool, default=False
-        Also replace the cells that are found wrong. By default only gaps change; all
-        other cells are returned exactly as they came.
+        Also replace the cells that are found wrong. By default only gaps are filled;
+        all other cells are returned unchanged.
     alpha : float, default=0.05
         False discovery rate of the cells that are found wrong: the share of them that
         may be correct. Smaller values find fewer cells.
@@ -185,7 +186,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         return self._features.among_all(self._examine(X)[1].scores, np.nan)
 
     def find_outliers(self, X) -> np.ndarray:
-        """Whether the cells of new rows are wrong, as in `outliers_`."""
+        """Find the wrong cells of new rows, as in `outliers_`."""
         return self._features.among_all(self._examine(X)[1].wrong, False)
 
     def predict_cells(self, X) -> tuple[np.ndarray, np.ndarray]:
@@ -204,10 +205,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
         They are symmetric around the new value. As in conformal prediction, widths are
         quantiles of the errors at cells that were hidden and predicted, in units of
-        their typical size, by feature. Cells count
-        with the estimated probability that they are correct. A share of 1 - alpha of
-        the true values lies inside if gaps are like correct observed cells. Features
-        that get the median and have few different values may be covered more often.
+        their typical size, by feature. Cells are weighted by the estimated probability
+        that they are correct. A share of 1 - alpha of the true values lies inside if
+        gaps are like correct observed cells. The coverage may be higher in features
+        that get the median and have few different values.
 
         Parameters
         ----------
@@ -240,8 +241,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
         L is the mean of the fits that predict hidden cells.
 
-        Constant features have their value, empty ones 0, and features that the model
-        predicts no better than their median have the median.
+        Constant features keep their value, and empty ones are 0. Features that the
+        model predicts no better than their median get the median.
         """
         check_is_fitted(self, "statistics_")
         return self._features.in_units(self._cells.filling)
@@ -340,7 +341,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         self.prediction_error_, self.median_error_, self.explained_ = found
 
     def _examine(self, X, find=True) -> tuple[np.ndarray, PredictedCells]:
-        """Predict the cells of new rows; wrong ones are found if they matter."""
+        """Predict the cells of new rows; find wrong cells if they are needed."""
         check_is_fitted(self, "statistics_")
         X = self._read(X, reset=False)
         with one_blas_thread_each():
@@ -372,7 +373,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
 
 def check_share(name: str, value) -> None:
-    """Refuse what is not a number between 0 and 1."""
+    """Refuse a value that is not a number between 0 and 1."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float, np.integer, np.floating))

@@ -12,8 +12,8 @@ PARTS = 20
 class Calibration:
     """Quantiles of sizes of errors, relative to their typical size, by feature.
 
-    This is split conformal prediction with weights: a cell counts with the probability
-    that it is correct, because gaps stand for correct values.
+    This is weighted split conformal prediction: the weight of a cell is the probability
+    that it is correct, because the true values of gaps are correct.
     """
 
     def __init__(self, ratios: np.ndarray, weights: np.ndarray) -> None:
@@ -49,7 +49,7 @@ def chances_correct(
 
 
 def _chances(scores: np.ndarray) -> np.ndarray:
-    """The same for scores in units of the threshold, from which cells look wrong.
+    """The same for scores in units of the threshold above which cells count as wrong.
 
     Below it, wrong cells are taken to be as dense as from there to the median of the
     scores above. Above it, some cells are correct if there are correct ones just below:
@@ -63,7 +63,7 @@ def _chances(scores: np.ndarray) -> np.ndarray:
     n_wrong = np.count_nonzero(above) / 2 / width / PARTS
     n_correct = np.maximum(counts - n_wrong, 0)
     shares = np.where(counts > 0, n_correct / np.maximum(counts, 1), 1.0)
-    shares = np.minimum.accumulate(shares)  # a larger score is no better a sign
+    shares = np.minimum.accumulate(shares)  # decreasing in the score
     correct = shares * counts
     last = correct[PARTS // 2 :].sum()
     factor = min(last / max(correct[PARTS // 4 : PARTS // 2].sum(), 1), 1)
@@ -77,7 +77,7 @@ def _chances(scores: np.ndarray) -> np.ndarray:
 
 
 def _quantile(ratios: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """Conformal quantile: the cell itself counts as one that is beyond all others."""
+    """Conformal quantile: the new cell counts as one with the largest error."""
     if len(ratios) == 0:
         return 0.0
     order = np.argsort(ratios, kind="stable")

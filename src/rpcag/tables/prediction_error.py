@@ -1,4 +1,4 @@
-"""How large prediction errors are: by column, predicted value, and row."""
+"""Typical sizes of prediction errors, by column, predicted value, and row."""
 
 import numpy as np
 from scipy import special
@@ -11,11 +11,11 @@ SPARED, NORMAL = 0.8, 1.2816
 # Cells per group of similar predictions, and groups per column at the most. Columns of
 # positive numbers have larger errors where the predictions are larger.
 GROUP, GROUPS = 50, 10
-# Number of cells that the scale of the whole column counts for in that of a group.
+# Weight, in cells, of the scale of the whole column in the scale of a group.
 COLUMN = 40
-# The same for rows: an average row counts for so many cells.
+# The same for rows: weight, in cells, of an average row.
 ROW = 12
-# Expected number of features that are taken to matter to another one by chance.
+# Expected number of features that seem relevant to another one by chance.
 SURE = 0.05
 HALF_NORMAL = 0.6745  # median size of a normal variable
 LEAST = 1e-9  # scale of columns that are predicted exactly, in deviations
@@ -78,7 +78,7 @@ class PredictionError:
         return found
 
     def scores(self, errors: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-        """Sizes of errors in units of what is typical for such cells."""
+        """Sizes of errors in units of the typical size for such cells."""
         scale = self.scale(predicted, self.row_factors(errors, predicted))
         return np.divide(np.abs(errors), scale, out=scale)
 

@@ -1,4 +1,4 @@
-"""Low rank plus noise without gross errors: values with less bias than RPCAG's."""
+"""Regularized principal components, which have less bias than RPCAG on clean data."""
 
 from dataclasses import dataclass
 
@@ -88,9 +88,9 @@ def predict_folds(
     predicted: np.ndarray,
     limit: np.ndarray,
 ) -> tuple[int, np.ndarray] | None:
-    """The rank and predictions of all folds, if they beat those that are given.
+    """The rank and predictions of all folds, if they are better than those given.
 
-    `limit` is the size at which errors count as that large.
+    Errors are truncated at `limit`.
     """
     known = ~np.isnan(Z)
     start = np.where(np.isnan(predicted), 0.0, predicted).astype(Z.dtype, copy=False)

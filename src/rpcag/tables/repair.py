@@ -12,8 +12,8 @@ from rpcag.tables.imputer import RobustImputer
 
 COVERAGE = 0.9  # of the intervals
 # A chain is used if its squared error at hidden cells is below this share of that of
-# the robust graph. It is not enough to be a little better: a chain also predicts wrong
-# values that last, such as those of a stuck sensor.
+# the robust graph. A small advantage is not enough, because a chain also predicts
+# persistent wrong values, such as those of a stuck sensor.
 CHAIN = 0.85
 
 
@@ -40,7 +40,7 @@ class Repaired:
         Root mean squared error of predictions of hidden cells, in the unit of the
         column, and of the column's median.
     dead : bool ndarray of shape (p,)
-        Constant or empty columns, left alone.
+        Constant or empty columns, which are not changed.
     coverage : float
         Nominal coverage of the intervals.
     """
@@ -72,7 +72,7 @@ def repair_matrix(
 ) -> Repaired:
     """Fill the gaps of a table, and replace its wrong cells, with `RobustImputer`.
 
-    Fill values are wrong cells that the model is not fitted to; see `fill_values`.
+    Fill values count as wrong cells and are left out of the fit; see `fill_values`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def repair_matrix(
     if isinstance(graph, str) and graph == "auto":
         kinds = ["robust"] if times is None else ["robust", "chain"]
     elif not isinstance(graph, str):
-        order = np.arange(len(X))  # an adjacency is for the rows as they are
+        order = np.arange(len(X))  # an adjacency is for the given order
     marks = fill_values(X)
     known = np.where(marks, np.nan, X)
     fits = [

@@ -1,4 +1,4 @@
-"""The distance of L to the data by a loss, blind where data are missing."""
+"""The loss of L on the observed data."""
 
 from collections.abc import Iterator
 

@@ -31,37 +31,37 @@ class NuclearNorm:
         return self.threshold(Y, step, scratch)
 
     def value_at_prox(self, P: np.ndarray) -> float:
-        """||P||_* of the last answer P of `prox`: free, if its values are accurate."""
+        """||P||_* of the last result P of `prox`; free if its values are accurate."""
         values = self.threshold.values
         if self.threshold.is_rough_sum and P.dtype == np.float64:
             return self.value(P)
         return 0.0 if values is None else float(values.sum())
 
     def settle(self, P: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """The last answer of `prox` in another precision, with its value and basis."""
+        """The last result of `prox` in another precision, with its value and basis."""
         return self.threshold.settle(P, dtype)
 
     def excess(self, Y: np.ndarray) -> np.ndarray | None:
-        """What has to be subtracted from Y for a dual norm of one; None for nothing."""
+        """The part to subtract from Y for a dual norm of one; None if there is none."""
         return excess(Y)
 
     @property
     def rank(self) -> int:
-        """Rank of the last answer of `prox`."""
+        """Rank of the last result of `prox`."""
         values = self.threshold.values
         return 0 if values is None else len(values)
 
     @property
     def basis(self) -> np.ndarray | None:
-        """Of the shorter side of the last answer of `prox`."""
+        """Orthonormal basis of the shorter side of the last result of `prox`."""
         return self.threshold.basis
 
     def dual_norm(self, Y: np.ndarray, accuracy: float = 0.0) -> float:
-        """At least ||Y||_2, and above it by `accuracy` at the most."""
+        """An upper bound of ||Y||_2 that exceeds it by at most `accuracy`."""
         return spectral_norm(Y, accuracy)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What the next `prox` remembers of the last one; `recall` reads it."""
+        """State that the next `prox` takes from the last one; `recall` restores it."""
         return self.threshold.memory()
 
     def recall(self, count: np.ndarray, large: np.ndarray | None) -> None:

@@ -27,7 +27,7 @@ class GraphSmoothness:
 
     @property
     def iterative(self) -> bool:
-        """Whether `prox` profits from a first guess in `out`."""
+        """Whether `prox` uses `out` as a first guess."""
         return self.shifted.method == "cg"
 
     def value(self, Y: np.ndarray) -> float:

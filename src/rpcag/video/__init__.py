@@ -1,4 +1,4 @@
-"""Background and moving objects of videos of a fixed camera.
+"""Separate the background of a fixed camera from moving objects.
 
 `separate` takes frames as an array; `separate_file` streams a video of any length from
 and to files, and needs the extra ``rpcag[video]``.

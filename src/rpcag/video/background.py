@@ -19,14 +19,16 @@ from rpcag.video.pixels import scaled
 from rpcag.video.regression import time_course
 
 MODELS = ("rpcag", "rpca", "frpcag")
-BATCH = 2**22  # values of frames that are worked on together, for memory
+BATCH = 2**22  # values of frames that are processed together, to limit memory
 # Values of a frame in the fit: SAMPLE times the number of frames, but at least LEAST.
-# The others are regressed on its time course. More take longer; with fewer the weight
-# of noise grows: in units of all p values, lam is 1 / (1 + sqrt(1 / SAMPLE)) / sqrt(p).
-# Of a lamp that lights a hundredth of the picture, LEAST has forty values.
+# The others are regressed on the fitted time course. More values take longer; with
+# fewer, the weight of noise grows: in units of all p values, lam is
+# 1 / (1 + sqrt(1 / SAMPLE)) / sqrt(p). If a lamp lights a hundredth of the picture,
+# LEAST includes forty of its values.
 SAMPLE, LEAST = 8, 4000
-# How far the background of a frame may be from the mean of those of its neighbors, in
-# deviations of the noise. Without a nuclear norm, within the noise, or it is followed.
+# Maximum distance of the background of a frame from the mean of its neighbors'
+# backgrounds, in deviations of the noise. Without a nuclear norm it must be within the
+# noise; otherwise the background would follow the noise.
 REACH = {"rpcag": 4.0, "frpcag": 0.25}
 
 
@@ -107,8 +109,8 @@ class BackgroundModel:
         The model of values between 0 and 1, fitted to the columns `columns_`. Its
         certified gap is that of these columns.
     columns_ : ndarray of int
-        Values of a frame that were fitted: a sample of 8 for each frame, but at least
-        4000. FRPCAG and lam="paper" fit all.
+        Indices of the fitted values of a frame: a sample of 8 per frame, but at least
+        4000. FRPCAG and lam="paper" fit all values.
     components_ : ndarray of shape (rank, height * width) or (..., * 3)
         Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
         the sample are found by robust regression (`rpcag.video.regression`).
@@ -148,7 +150,7 @@ class BackgroundModel:
         n = len(frames)
         if n < 2:
             raise ValueError(
-                "a background is what frames have in common: at least 2 are needed, "
+                "a background is estimated from several frames: at least 2 are needed, "
                 f"got {n}"
             )
         self.shape_ = frames.shape[1:]
@@ -169,7 +171,7 @@ class BackgroundModel:
         self.estimator_._part_of = self._part_of
         self.estimator_._warns_of_ties = False
         self.estimator_.fit(some)
-        # X is L + S: one of the three is enough.
+        # X = L + S, so S can be recomputed.
         self.estimator_.sparse_ = None
         self.components_, self.regression_gap_ = self.estimator_.components_, 0.0
         self.rank_ = self.estimator_.rank_
@@ -181,7 +183,7 @@ class BackgroundModel:
     def background(self, frames: np.ndarray) -> np.ndarray:
         """Return the background of any frames, with values between 0 and 1."""
         if not hasattr(self, "estimator_"):
-            raise NotFittedError("this BackgroundModel has seen no frames: call fit")
+            raise NotFittedError("this BackgroundModel is not fitted: call fit first")
         X = self._rows(frames)
         ties = {}
         if self.model != "rpca" and self._on_frames:
@@ -253,7 +255,7 @@ class BackgroundModel:
 
     def _extend(self, X: np.ndarray, seen: np.ndarray | None) -> None:
         """Compute the components of all pixels from the time course of the sample."""
-        # Less than the rounding of values to gray levels is not seen.
+        # Components below the rounding of values to gray levels are invisible.
         course = time_course(self.estimator_, self._graph.step_ / math.sqrt(12))
         self.rank_ = course.basis.shape[1]
 

@@ -49,9 +49,9 @@ NAMES = rf"({'|'.join(PARTS)})(\.mp4|\.webm|/\d{{6,}}\.png)"
 FITTED = {"rpcag": 40, "rpca": 40, "frpcag": 64}
 BASE, RANK = 300e6, 32
 FEWEST, MOST = 20, 1000
-# Pixels of a frame when no size is given: beyond, details cost more than they tell.
+# Maximum pixels of a frame if no size is given; more take longer and hardly help.
 PIXELS = 320 * 240
-# Between red, green and blue of what was gray: two steps of the encoded colors.
+# Maximum difference of red, green and blue in gray videos: two steps of encoded colors.
 TINT = 6.5 / 255
 
 Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
@@ -234,7 +234,7 @@ def _read(video, options: Options, watch: Watch) -> tuple[SpreadFrames, Selectio
         raise ValueError(_too_few(source, 0))
     check_sides(3 * first.shape[1], first.shape[0], options.format)
     most = frames_that_fit(options, first.size, first.itemsize)
-    # Until it is known whether there are colors, as many as without.
+    # Assume gray until it is known whether there are colors.
     pixels = math.prod(first.shape[:2])
     in_gray = frames_that_fit(options, pixels, first.nbytes // pixels)
     chosen = spread(

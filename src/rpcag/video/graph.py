@@ -1,4 +1,4 @@
-"""A graph between frames of the same light, whatever moves in them."""
+"""A graph between frames with the same light, robust to moving objects."""
 
 import math
 
@@ -7,10 +7,10 @@ from scipy import sparse
 
 from rpcag.video.pixels import scaled
 
-CELLS, PIXELS = 4, 16  # so many cells by so many, and pixels of each
-LIKE = 0.8  # so much of the picture must be alike
-PARTS = 10  # of equal length, one after another
-# Frames so many deviations of the noise apart are hardly of the same light.
+CELLS, PIXELS = 4, 16  # cells along each side, and pixels sampled from each
+LIKE = 0.8  # share of the picture that must be alike
+PARTS = 10  # number of consecutive parts of the video, of equal length
+# Frames at this distance, in deviations of the noise, hardly have the same light.
 SLACK = 2.0
 
 
@@ -24,9 +24,9 @@ def gray_step(X: np.ndarray) -> float:
 def pixel_noise(X: np.ndarray) -> np.ndarray:
     """Estimate the deviation of the noise in every column from successive rows.
 
-    The median of |x - x'| is 0.6745 sqrt(2) deviations for normal noise; what moves
-    through a pixel in less than half of the steps does not change it. Noise is at least
-    the step from one gray to the next.
+    The median of |x - x'| is 0.6745 sqrt(2) deviations for normal noise. Objects that
+    cross a pixel in less than half of the steps hardly change it. Noise is at least the
+    step from one gray level to the next.
     """
     steps = np.median(np.abs(np.diff(X, axis=0)), axis=0)
     return np.maximum(steps / (0.6745 * np.sqrt(2)), gray_step(X))
@@ -54,27 +54,28 @@ def sample_columns(shape: tuple[int, ...]) -> np.ndarray:
 class FrameGraph:
     """Join every frame to frames with the most similar background in the whole video.
 
-    In a cell of the picture, one of sixteen, the distance of two frames is the mean of
-    the smaller half of their differences, in units of each pixel's noise, over a sample
-    of the pixels; their distance is that of the cell below which four fifths of them
-    are. So objects do not count that cover less than half of a cell, or few cells, and
-    light does that changes in a quarter of the picture. Frames that follow each other
-    are the most similar ones, but share whoever stands there, so a frame is joined to
-    the nearest one of every tenth of the video, with weights exp(-(d / SLACK)^2),
-    divided by their sum where that is more than one: so frames joined to their like
-    have a degree of one on average, and a frame like no other, as while lights go on,
-    is hardly joined.
+    The picture is divided into sixteen cells. In a cell, the distance of two frames is
+    the mean of the smaller half of their differences over a sample of pixels, in units
+    of each pixel's noise. The distance of the frames is the 80 % quantile over cells.
+    So objects that cover less than half of a cell, or few cells, do not count, while a
+    change of light in a quarter of the picture does.
+
+    Successive frames are the most similar ones, but they show the same standing
+    objects. So a frame is joined to the nearest frame in every tenth of the video. The
+    weights are exp(-(d / SLACK)^2), divided by their sum if that is above one. Frames
+    with similar ones elsewhere have a degree of about one. A frame unlike all others,
+    such as while lights go on, is hardly joined.
 
     Parameters
     ----------
     shape : tuple of int
-        Of a frame: (height, width) or (height, width, 3).
+        Shape of a frame: (height, width) or (height, width, 3).
 
     Attributes
     ----------
     adjacency_ : csr_array of shape (n_frames, n_frames)
     noise_, step_ : float
-        Median deviation of the noise of a pixel, and from one gray to the next.
+        Median deviation of the noise of a pixel, and the step between gray levels.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:

@@ -1,8 +1,8 @@
 """Compute the mask of moving objects from a frame and its background.
 
-1. Residual: the root of |S| of every pixel, over colors that of its root mean square.
-   The root makes the spread of noise and objects similar. If there is much noise, it is
-   smoothed with a Gaussian, of a tenth of a pixel for every gray level of noise.
+1. Residual: the square root of |S| at every pixel, or of its root mean square over
+   colors. The root makes the spread of noise and objects similar. Noisy residuals are
+   smoothed with a Gaussian, a tenth of a pixel wide for every gray level of noise.
 2. Threshold: one for the video. It is Otsu's, which splits the roots into the two
    classes of least variance, but at least FLOOR robust deviations above their median,
    so that noise alone gives an empty mask.
@@ -12,9 +12,9 @@
    removed. There the frame is a gain times the background plus an offset, and both show
    the texture; or it is darker by a gain that changes slowly, and shows the texture.
 5. Shape: gaps are closed with a disk, holes are filled, also those open to one side of
-   the picture, and small regions are dropped. So are regions along whose outline the
-   background has a step and the frame has none: an object that was there most of the
-   time has left.
+   the picture, and small regions are dropped. Regions are also dropped if the
+   background has a step along their outline and the frame has none: there an object has
+   left that was present most of the time.
 
 Lengths are in pixels of a frame of 160 x 120 and grow with the root of the area. The
 constants come from a search on synthetic videos (docs/design_video.md).
@@ -28,21 +28,21 @@ import numpy as np
 from scipy import ndimage
 
 REFERENCE = 160 * 120
-AVERAGE, WIDEST = 0.1, 1.5  # pixels by gray level of noise, and at the most
+AVERAGE, WIDEST = 0.1, 1.5  # pixels per gray level of noise, and the maximum
 FLOOR = 4.0
 EDGE, NEAR = 0.55, 3.0  # of the root, so 0.3 of |S|; pixels
 WINDOW = 2.5  # width of a Gaussian, in pixels
-SIGMAS = 4.0  # of the noise that may be left of what is lit differently
-TEXTURE = 2.0  # variance of the background, in units of that of the noise
-SHADE = 0.6  # shadows are no darker
+SIGMAS = 4.0  # noise deviations that regions with other light may leave
+TEXTURE = 2.0  # variance of the background, in units of the noise variance
+SHADE = 0.6  # smallest gain of a shadow
 SLOPE = 0.06  # change of their gain within a pixel
-UNEVEN = 4.0  # variance of noise in a small window, in units of its mean, at the most
+UNEVEN = 4.0  # maximum variance of noise in a small window, over its mean
 GAP, AREA, LEAST_AREA = 2.0, 40.0, 10.0
-NOTCH = 0.25  # of the picture: what is open to one side is filled up to this size
-GHOST = 0.75  # step of the frame along an outline, in units of that of the background
+NOTCH = 0.25  # largest notch at the border to fill, as a share of the picture
+GHOST = 0.75  # step of the frame along an outline, over that of the background
 BINS = 4096
 NORMAL = 0.6745  # median size of a standard normal number
-ROOT_MEDIAN, ROOT_SPREAD = 0.8213, 0.3766  # of its root, the latter as of a deviation
+ROOT_MEDIAN, ROOT_SPREAD = 0.8213, 0.3766  # of its square root; spread as a deviation
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class MaskRule:
     Parameters
     ----------
     threshold : float
-        Least square root of the size of S, the frame minus its background, that counts
-        as motion.
+        Smallest square root of |S| that counts as motion, where S is the frame minus
+        its background.
     noise : float
         Standard deviation of S where nothing moves.
     width : float, default=0
@@ -138,7 +138,7 @@ def otsu(values: np.ndarray, counts: np.ndarray) -> float:
 
 
 def stands_out(roots: np.ndarray, threshold: float) -> np.ndarray:
-    """Step 3: what is above the threshold, up to its edges."""
+    """Step 3: pixels above the threshold, without blurred edges."""
     reach = round(NEAR * pixel_unit(*roots.shape[1:]))
     largest = ndimage.maximum_filter(roots, (1, 2 * reach + 1, 2 * reach + 1))
     return (roots > threshold) & (roots > EDGE * largest)
@@ -157,17 +157,20 @@ def refined(
 def lit_differently(
     frames: np.ndarray, background: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Step 4: where a line through (background, frame) leaves nothing but noise.
+    """Step 4: where a linear fit of the frame to the background leaves only noise.
 
-    By least squares in a window the gain is cov(x, b) / var(b), what it explains of
-    the frame is cov(x, b)^2 / var(b), more than the noise where the background is
-    seen, and what it leaves is var(x) minus that. A shadow that is soft has no one
-    gain in a window: it is taken from a small one, without offset, as E(xb) / E(b^2),
-    which leaves E(x^2) - gain E(xb): noise, and what the gain changes there. Of noise
-    that window holds a dozen values, whose variance is mostly within half of its mean;
-    but compression makes it uneven. Inside a thing of one color as little is left; so
-    if the background has a texture, half of it must be seen, and else the outline of
-    the thing stays, and is filled.
+    By least squares in a window, the gain is cov(x, b) / var(b). It explains
+    cov(x, b)^2 / var(b) of the variance of the frame, which exceeds the noise where the
+    background is visible. The rest is var(x) minus that.
+
+    The gain of a soft shadow changes within a window. It is estimated in a small
+    window, without offset, as E(xb) / E(b^2). The rest, E(x^2) - gain E(xb), is noise
+    and the change of the gain. A small window has a dozen values, so the variance of
+    noise is mostly within half of its mean, but compression makes it uneven.
+
+    The rest is also small inside an object of one color. So if the background has a
+    texture, half of it must be visible. Otherwise the outline of the object stays in
+    the mask, and is filled.
     """
     moments = [frames, background, frames**2, background**2, frames * background]
     x, b, xx, bb, xb = (window_mean(part, WINDOW) for part in moments)
@@ -200,11 +203,11 @@ def clean(mask: np.ndarray) -> np.ndarray:
 def without_ghosts(
     masks: np.ndarray, frames: np.ndarray, background: np.ndarray
 ) -> np.ndarray:
-    """Step 5: without regions along whose outline only the background steps.
+    """Step 5: drop regions along whose outline only the background has a step.
 
-    A step is the difference of means in a window, of what is inside a region and of
-    what is outside of all. Means, so that the texture of a background that somebody
-    plain hides is no step.
+    A step is the difference between the means inside the region and outside of all
+    regions, in a window. Means ignore the texture of a background behind a plain
+    object.
     """
     kept = np.zeros_like(masks)
     inside = window_mean(masks.astype(frames.dtype), WINDOW)
@@ -226,7 +229,7 @@ def without_ghosts(
 
 
 def _filled(mask: np.ndarray) -> np.ndarray:
-    """Holes, and notches that objects and one side of the picture enclose."""
+    """Fill holes, and notches that objects and one side of the picture enclose."""
     holes, count = ndimage.label(~mask)
     sides = holes[0], holes[-1], holes[:, 0], holes[:, -1]
     touched = sum(np.bincount(np.unique(side), minlength=count + 1) for side in sides)
@@ -245,8 +248,8 @@ def mean_of_colors(images: np.ndarray) -> np.ndarray:
 def window_mean(images: np.ndarray, width: float) -> np.ndarray:
     """Mean in a Gaussian window around every pixel of a 160 x 120 frame.
 
-    Of larger frames there is one value for every square of pixels that such a pixel
-    covers: `at_every_pixel` repeats it.
+    Larger frames have one value for every square of pixels that such a pixel covers;
+    `at_every_pixel` repeats it.
     """
     height, across = images.shape[1:]
     unit = pixel_unit(height, across)

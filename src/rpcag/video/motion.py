@@ -1,4 +1,4 @@
-"""Which entries of a video are in motion: they are no background."""
+"""Find the moving entries of a video, which are not background."""
 
 import math
 
@@ -7,24 +7,24 @@ import numpy as np
 from rpcag.video.masks import at_every_pixel, mean_of_colors, window_mean
 from rpcag.video.pixels import scaled
 
-# Steps are averaged over a Gaussian of so many pixels, and count from so many
-# deviations of the noise on. Noise alone has 2 / sqrt(pi) = 1.13 of them on average,
-# with a deviation of 0.24 after the averaging.
+# Steps are averaged with a Gaussian of WIDTH pixels and count as motion from STEP
+# deviations of the noise. Noise alone has 2 / sqrt(pi) = 1.13 deviations on average,
+# with a deviation of 0.24 after averaging.
 WIDTH, STEP = 1.0, 3.0
-MEDIAN = 20_000  # values, or up to twice as many, that tell a change of light
-# More of a frame than this does not move at once: it is light that changes.
+MEDIAN = 20_000  # values, or up to twice as many, to estimate changes of light
+# If more than this share of a frame changes at once, it is a change of light.
 MOST = 0.5
-# How far a background may be pulled off the median of its entries: to the quartiles.
+# Maximum shift of a background from the median of its entries: to the quartiles.
 PULL = 0.5
 
 
 def moving(frames: np.ndarray, noise: float, least: float | None = None) -> np.ndarray:
     """Where frames differ from the one before or after by more than noise and light.
 
-    A pixel that somebody crosses changes when he comes and when he goes, and changes on
-    while texture passes; what is behind him is the same every time. So where people are
-    most of the time, what is there most of the time is not the background, but what is
-    still there most often is.
+    A pixel changes when an object enters or leaves it, and while its texture passes;
+    the background behind it does not change. So where objects are present most of the
+    time, the most frequent value is not the background, but the most frequent value
+    among still entries is.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def moving(frames: np.ndarray, noise: float, least: float | None = None) -> np.n
 def least_still(n: int, p: int) -> float:
     """Return the share of entries of a pixel, or a frame, that must remain.
 
-    The nuclear norm pulls every entry of a background of rank one by about
-    1 / sqrt(n p). What is left holds against it with at most its share times lam, where
-    lam = 1 / (sqrt(n) + sqrt(p)); once it takes more than PULL of that, it is better
-    to keep all entries.
+    The nuclear norm shrinks every entry of a background of rank one with a force of
+    about 1 / sqrt(n p). The remaining entries balance it with at most their share times
+    lam, where lam = 1 / (sqrt(n) + sqrt(p)). If this takes more than PULL of their
+    limit, all entries are kept.
     """
     return (1 / math.sqrt(n) + 1 / math.sqrt(p)) / PULL

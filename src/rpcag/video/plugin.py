@@ -15,7 +15,7 @@ def pyav() -> ModuleType:
             "videos and images are read and written with PyAV, which brings FFmpeg: "
             "pip install 'rpcag[video]'"
         ) from error
-    # PyAV is silent unless asked, and what is wrong is said by exceptions. Asking, even
+    # PyAV logs nothing by default, and errors are exceptions. Enabling the log, even
     # for little, lets threads of FFmpeg wait for Python's lock, and decoders hang.
     return av
 

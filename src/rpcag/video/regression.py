@@ -1,7 +1,7 @@
-"""The background of every pixel, given how the background changes in time.
+"""Compute the background of every pixel from the time course of the background.
 
-A Robust PCA of some columns of X gives L_s = U diag(s) V^T: U is how frames differ, and
-frames are the same for all columns. The nuclear norm is the least value of
+A Robust PCA of some columns of X gives L_s = U diag(s) V^T. U is the time course, which
+is the same for all columns. The nuclear norm is the smallest value of
 tr(L^T C^-1 L) / 2 + tr(C) / 2 over C, at C = U diag(s) U^T. So any column x of X, seen
 where m is one, has the background U c that minimizes
 
@@ -21,13 +21,13 @@ RELAXATION = 1.7
 # A multiplier reaches lam where a residual is this many deviations of the noise. If
 # larger, pixels with noise alone take more iterations; if smaller, those with objects.
 NOISE = 3.0
-ITERATIONS, CHECK = 200, 5  # at most, and between two duality gaps
+ITERATIONS, CHECK = 200, 5  # maximum number, and between two gaps
 ENTRIES = 2**17  # of a block of columns: its few arrays stay in the cache
 
 
 @dataclass(frozen=True)
 class TimeCourse:
-    """How the background changes in time."""
+    """Time course of the background."""
 
     basis: np.ndarray  # U
     curvature: np.ndarray  # A

@@ -35,7 +35,7 @@ class Source(Protocol):
     """Frames of a video that can be iterated repeatedly.
 
     A frame is an array of shape (height, width) or (height, width, 3), in the size that
-    was asked for. `length` is the number of frames where something tells it.
+    was requested. `length` is the number of frames, if it is known.
     """
 
     name: str
@@ -134,8 +134,8 @@ class FileSource:
     def _check_end(self, read: int, end: float) -> None:
         """Raise an error if frames and seconds of the header both exceed those read.
 
-        Headers count frames that are never shown; some tell a time alone, or nothing.
-        Those of fragments tell of the fragments that are there.
+        Headers count frames that are never shown; some have only a duration, or
+        nothing. Those of fragmented files describe only the fragments in the file.
         """
         if ends_in_fragment(self.path):
             raise ValueError(
@@ -169,7 +169,7 @@ class FileSource:
                 ) from error
             if not container.streams.video:
                 raise ValueError(
-                    f"{self.name} has no video in it: it holds other things, or is "
+                    f"{self.name} contains no video: it has other content, or is "
                     "cut off"
                 )
             yield container, container.streams.video[0]
@@ -386,7 +386,7 @@ def check_array(shape, dtype: np.dtype, name: str) -> None:
     if dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize > 2):
         raise ValueError(
             f"{name} must hold uint8 (white is 255), uint16 (65535) or numbers "
-            f"with a point between 0 and 1, got {dtype}, which does not tell what "
+            f"with a point between 0 and 1, got {dtype}, which does not define what "
             "is white; with values up to 255 take .astype(np.uint8)"
         )
 
@@ -424,7 +424,7 @@ def read_image(path: Path, wanted: PixelFormat):
 
 
 def _or_large(wanted: PixelFormat) -> str:
-    """A remedy, because FFmpeg does not tell damaged frames from large ones."""
+    """A remedy, because FFmpeg does not distinguish damaged frames from large ones."""
     if wanted.most is None:
         return ""
     return (
@@ -453,9 +453,9 @@ def _seconds(stream) -> float | None:
 def ends_in_fragment(path: Path) -> bool:
     """Whether a fragmented MP4 stops before the end of its last box.
 
-    A file is boxes one after the other, each with its length and kind in front, and
-    fragments are pairs of "moof" and "mdat". One that is cut between two of them looks
-    like one that is whole.
+    A file is a sequence of boxes, each of which starts with its length and kind.
+    Fragments are pairs of "moof" and "mdat". A file that is cut between two boxes
+    cannot be distinguished from a complete one.
     """
     at, fragments = 0, False
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""An even choice of frames from a stream of unknown length, in one pass."""
+"""Choose evenly spaced frames from a stream of unknown length, in one pass."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

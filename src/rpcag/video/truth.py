@@ -1,4 +1,4 @@
-"""Masks made by hand, to score those that were found."""
+"""True masks, to score the masks that were found."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write frames as a video browsers play, or as a folder of lossless images."""
+"""Write frames as a video that browsers can play, or as a folder of lossless images."""
 
 import math
 from contextlib import suppress
@@ -98,7 +98,7 @@ class Writer:
         if kind is None:
             self.close()
         elif self._container is not None:
-            with suppress(Exception):  # the error that ended this was reported already
+            with suppress(Exception):  # the original error was already reported
                 self._container.close()
 
     def _open(self, width: int, height: int) -> None:
