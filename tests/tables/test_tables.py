@@ -209,6 +209,17 @@ def test_statistics_are_those_of_simple_imputer(keep, spoiled):
     assert np.isfinite(imputer.transform(X)).all()
 
 
+@pytest.mark.filterwarnings("ignore:1 features have no observed value")
+@pytest.mark.parametrize("keep", [0, 1])
+def test_keep_empty_features_may_be_a_number(keep, spoiled):
+    X = spoiled[0][:60].copy()
+    X[:, 2] = np.nan
+    np.testing.assert_array_equal(
+        RobustImputer(keep_empty_features=keep).fit_transform(X),
+        RobustImputer(keep_empty_features=bool(keep)).fit_transform(X),
+    )
+
+
 def test_other_markers_of_missing_values(spoiled):
     X, *_ = spoiled
     marked = np.nan_to_num(X, nan=-999)

@@ -74,6 +74,8 @@ def build(model: type, options: ModelOptions, **others: Any) -> Any:
         if "lam" in given:
             lam = given.pop("lam")
             given["lams"] = lam if isinstance(lam, str) else [lam]
+    if "gamma_features" in given and model is RPCAG:
+        raise ValueError("--gamma-features is for frpcag, not for RPCAG")
     takes = inspect.signature(model).parameters
     has_auto = "gamma" not in takes or takes["gamma"].default == "auto"
     if given.get("gamma") == "auto" and not has_auto:
