@@ -460,3 +460,15 @@ def test_completion_changes_the_dual_point_as_it_says(rng):
         upper += LONG(lam) * np.abs(X.astype(LONG) - L).sum()
         upper += LONG(gamma) * np.sum(L * (Phi @ L))
         assert value <= upper
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_objective_of_single_precision_data_is_that_of_the_answer(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 4)) @ rng.standard_normal((4, 120))
+    X = (X + 0.1 * rng.standard_normal(X.shape)).astype(np.float32)
+    model = RPCA(lam="theory", tol=0.01).fit(X)
+    L = model.low_rank_.astype(np.float64)
+    expected = np.linalg.norm(L, "nuc") + model.lam_ * np.abs(X - L).sum()
+    assert model.solver_ == "factored, exact"
+    assert model.objective_ == pytest.approx(expected, rel=1e-6)
