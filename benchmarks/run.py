@@ -302,6 +302,46 @@ def path(records):
         records.add(f"path {name}", both)
 
 
+def grid(records):
+    """Four lam with eight gammas each: along gamma, then on to the next lam."""
+    for name in ("YALE", "ORL"):
+
+        def both(name=name):
+            X, Phi = problems.clean(name)
+            theory = 1 / np.sqrt(max(X.shape))
+            lams, gammas = [k * theory for k in (0.5, 1, 2, 4)], problems.GAMMAS[:8]
+
+            def warm():
+                problem = Problem(X, theory, 1.0, ShiftedLaplacian(Phi, X.shape[1]))
+                iterations, first = [], None
+                for lam in lams:
+                    state = first
+                    for k, gamma in enumerate(gammas):
+                        result = problem.at(lam, gamma).solve(
+                            tol=1e-3, max_iter=1000, start=state
+                        )
+                        assert result.gap <= 1e-3
+                        state = result.state
+                        first = state if k == 0 else first
+                        iterations.append(result.n_iter)
+                return iterations
+
+            def cold(lam, gamma):
+                problem = Problem(X, lam, gamma, ShiftedLaplacian(Phi, X.shape[1]))
+                return problem.solve(tol=1e-3, max_iter=1000)
+
+            seconds, iterations = problems.cpu_seconds(warm, 1)
+            single = [
+                problems.cpu_seconds(lambda lam=lam, g=g: cold(lam, g), 1)[0]
+                for lam in lams
+                for g in gammas[::3]
+            ]
+            solves = seconds / float(np.mean(single))
+            return {"solves": solves, "iterations": iterations}
+
+        records.add(f"grid {name}", both)
+
+
 def shapes(records):
     """Time with the number of features and with the rank, to a gap of 1e-3."""
     cases = [(500, p, 20) for p in (500, 1000, 2000, 4000, 8000)]
@@ -416,6 +456,7 @@ SECTIONS = {
     "rpca": rpca,
     "seeds": seeds,
     "path": path,
+    "grid": grid,
     "faces": faces,
     "real": real,
     "growth": growth,

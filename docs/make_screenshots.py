@@ -127,7 +127,7 @@ def point_at_a_sample(page, size: str) -> None:
     slider.blur()
     if size == "wide":
         page.mouse.move(0, 0)
-        place = "document.querySelector('[data-widget=embedding]').cloud.place(25)"
+        place = "document.querySelector('[data-widget=embedding]').placeOf(25)"
         x, y = page.evaluate(place)
         page.locator(".cloud canvas").hover(position={"x": x, "y": y})
 

@@ -59,5 +59,5 @@ def test_records_make_tables_and_one_sentence():
     assert every.rows[1][:3] == ["RPCAG, the paper's graph", "USPS, none", "21.3"]
     stops = as_printed.least(records)["USPS", "none", "complete"]
     assert means.rows[1][-1] == f"{100 * stops['optimum']:.1f}"
-    assert "on 1 columns" in as_printed.outcome(records)
+    assert "mean of 1 columns" in as_printed.outcome(records)
     assert as_printed.outcome(records[:1]) == ""

@@ -570,7 +570,7 @@ NUMBERS = np.arange(30)
         ),
         (MASKS, "truth must be a .npz with masks and mask_index, got truth.npy"),
         ({"masks": GRAYS, "mask_index": NUMBERS}, "0 and one other value; got more"),
-        (b"no archive", "truth.npz cannot be read as NumPy: it is not an archive"),
+        (b"no archive", "truth.npz cannot be read as NumPy: File is not a zip file"),
     ],
 )
 def test_a_truth_of_other_frames_is_refused(arrays, said, clip, tmp_path, monkeypatch):

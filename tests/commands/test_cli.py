@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,6 +90,16 @@ def test_missing_extra_is_one_line(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip() == "rpcag: typer is missing; pip install 'rpcag[all]'"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["models"], ["models", "--json"], ["--help"]])
+def test_a_full_disk_behind_standard_output_is_one_line(words):
+    command = [sys.executable, "-m", "rpcag", *words]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    told = "rpcag: standard output could not be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, told)
 
 
 def test_ctrl_c_is_handled_before_anything_else_is_imported():

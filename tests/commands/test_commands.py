@@ -591,6 +591,9 @@ MISTAKES = [
     ("decompose sensors.csv -o r --shape 5x5", "--shape 5x5 does not fit"),
     ("decompose sensors.csv -o r --labels kind", "--labels 'kind': sensors.csv has no"),
     ("decompose sensors.csv -o r --variable X", "--variable is for files of arrays"),
+    ("decompose sensors.csv -o r --color", "--color is for a folder of images"),
+    ("decompose faces.npz -o r --color", "--color is for a folder of images"),
+    ("decompose sensors.csv -o r --gamma-features 1", "--gamma-features is for frpcag"),
     ("decompose kinds.csv -o r", "column 'kind' of kinds.csv is text: --labels 'kind'"),
     (
         "decompose faces.npz -o r --variable Z",

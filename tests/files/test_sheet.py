@@ -409,6 +409,14 @@ def parquet_table(rng, n=40):
     return pa.table(columns, schema=schema)
 
 
+def test_parquet_has_no_header_to_choose(rng, tmp_path):
+    old = parquet_table(rng)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(old, tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="header= is for text and Excel workbooks"):
+        read_sheet(tmp_path / "t.parquet", Reading(header=False))
+
+
 def test_parquet_keeps_its_schema_and_unchanged_values(rng, tmp_path):
     old = parquet_table(rng)
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -305,6 +305,19 @@ def test_new_rows_must_have_the_same_features():
         model.inverse_transform(np.ones((2, 50)))
 
 
+def test_rows_without_components_are_zero():
+    model = RPCA(lam="theory").fit(np.zeros((4, 3)))
+    Z = model.transform(np.ones((2, 3)))
+    assert Z.shape == (2, 0)
+    np.testing.assert_array_equal(model.inverse_transform(Z), np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("model", [RPCAG, FRPCAG])
+def test_a_laplacian_that_is_no_word_is_refused_by_name(model):
+    with pytest.raises(ValueError, match="laplacian must be one of"):
+        model(laplacian=np.eye(12)).fit(X)
+
+
 def test_new_rows_without_any_entry_are_zero_or_their_neighbors():
     model = RPCA(lam="theory").fit(X)
     assert np.all(model.transform(np.full((1, 9), np.nan)) == 0)

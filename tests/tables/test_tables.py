@@ -1,5 +1,8 @@
 """Gaps are filled, wrong cells are found, everything else stays as it is."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -204,6 +207,17 @@ def test_statistics_are_those_of_simple_imputer(keep, spoiled):
     np.testing.assert_array_equal(imputer.statistics_, simple.statistics_)
     assert (imputer.low_rank()[:, 2] == 0).all()
     assert np.isfinite(imputer.transform(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:1 features have no observed value")
+@pytest.mark.parametrize("keep", [0, 1])
+def test_keep_empty_features_may_be_a_number(keep, spoiled):
+    X = spoiled[0][:60].copy()
+    X[:, 2] = np.nan
+    np.testing.assert_array_equal(
+        RobustImputer(keep_empty_features=keep).fit_transform(X),
+        RobustImputer(keep_empty_features=bool(keep)).fit_transform(X),
+    )
 
 
 def test_other_markers_of_missing_values(spoiled):
@@ -540,3 +554,12 @@ def test_large_data_is_not_taken_for_fill_values(rng):
         assert not fill_values(x.reshape(-1, 1)).any(), name
     x = np.array([[0.0], [0.0], [1e20], [np.nan], [0.0]])
     assert fill_values(x).ravel().tolist() == [False, False, True, False, False]
+
+
+def test_every_wrong_value_of_the_first_steps_is_found(monkeypatch):
+    """One column has four among 54, which also raise the errors of its median."""
+    docs = Path(__file__).parents[2] / "docs"
+    monkeypatch.syspath_prepend(docs)
+    sent, truth = importlib.import_module("make_first_steps").temperatures()
+    imputer = RobustImputer(alpha=0.02).fit(np.round(sent, 1))
+    np.testing.assert_array_equal(imputer.outliers_, np.abs(sent - truth) > 20)

@@ -74,6 +74,8 @@ def build(model: type, options: ModelOptions, **others: Any) -> Any:
         if "lam" in given:
             lam = given.pop("lam")
             given["lams"] = lam if isinstance(lam, str) else [lam]
+    if "gamma_features" in given and model is RPCAG:
+        raise ValueError("--gamma-features is for frpcag, not for RPCAG")
     takes = inspect.signature(model).parameters
     has_auto = "gamma" not in takes or takes["gamma"].default == "auto"
     if given.get("gamma") == "auto" and not has_auto:
@@ -210,7 +212,9 @@ def _facts(model: Any, seconds: float) -> dict[str, Any]:
     }
     if "graph" in model.get_params(deep=False):
         given.setdefault("graph", "file")
-    resolved = ("lam", "gamma", "gamma_features", "beta", "weight_penalty")
+    resolved = ["lam", "gamma", "beta", "weight_penalty"]
+    if model.get_params(deep=False).get("feature_graph") is not None:
+        resolved.insert(2, "gamma_features")
     history = getattr(model, "history_", {})
     told = ("n_iter", "objective", "lower_bound", "gap")
     found: dict[str, Any] = {

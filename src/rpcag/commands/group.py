@@ -7,7 +7,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from rpcag.commands.output import DONE, EXIT_CODES, INTERRUPTED, MISTAKE, fail
+from rpcag.commands.output import (
+    DONE,
+    EXIT_CODES,
+    INCOMPLETE,
+    INTERRUPTED,
+    MISTAKE,
+    fail,
+)
 
 # Typer's own copy of click, or click itself, whichever this version has.
 _ClickException = typer.BadParameter.__mro__[2]
@@ -21,7 +28,7 @@ ELSEWHERE = dict.fromkeys(("datasets", "report", "reproduce"), INSTALL_STUDY)
 
 
 def _unheard() -> int:
-    """The reader of a pipe has closed it, which is not an error."""
+    """Write no more to standard output: who reads a pipe may close it, no error."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     return DONE
 
@@ -48,10 +55,17 @@ class OneLineGroup(TyperGroup):
             return super().main(args, standalone_mode=False, **options)
         try:
             code = super().main(args, standalone_mode=False, **options)
+            sys.stdout.flush()
         except _ClickException as error:  # type: ignore[misc]
             code = self._usage(error)
         except BrokenPipeError:  # rpcag models | head
             code = _unheard()
+        except OSError as error:  # rpcag models > /dev/full
+            if error.filename is not None:
+                raise
+            fail(f"standard output could not be written: {error.strerror or error}")
+            _unheard()
+            code = INCOMPLETE
         except SystemExit as error:
             if not isinstance(error.__context__, BrokenPipeError):  # raised by rich
                 raise

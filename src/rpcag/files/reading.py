@@ -46,6 +46,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     if path.is_dir():
         return _finish(read_images(path, reading), reading, path)
     _check_input(path)
+    reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
         found = arrays.read_arrays(path, reading)
     else:
@@ -85,6 +86,7 @@ def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Colu
         return text.read_text(str(path), path.read_bytes(), reading)
     reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
     if kind == "parquet":
+        reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
         return parquet.read_parquet(path, reading)
     return excel.read_excel(path, reading, sheet)
 

@@ -68,7 +68,7 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
 
 def check_kind(kind: str) -> None:
     """Refuse a `laplacian` argument that is not one of `KINDS`."""
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
 
 

@@ -181,7 +181,10 @@ class MatrixModel(Embedding):
         else:
             refuse_masked("an embedding has no missing values: fill them", Z=Z)
             Z = check_array(
-                as_numbers(Z, "Z"), dtype=[np.float64, np.float32], input_name="Z"
+                as_numbers(Z, "Z"),
+                dtype=[np.float64, np.float32],
+                input_name="Z",
+                ensure_min_features=0,  # if the low-rank matrix is zero
             )
         if Z.ndim != 2 or Z.shape[1] != len(self.components_):
             raise ValueError(

@@ -13,10 +13,9 @@ from rpcag.solvers.result import DualPoint, Progress
 
 # A certificate costs as much as two iterations. If every iteration measures the
 # residuals, they determine when the next one is due, because the gap falls as they do.
-# The first is due when the dual residual is below EARLY times the wanted gap: it is 0.4
-# to 2.5 times the gap on images and digits. With a larger value some certificates are
-# wasted; with a smaller one they come late.
-EARLY = 2.0
+# The first is due when the dual residual is below EARLY times the wanted gap. With a
+# larger value some certificates are wasted; with a smaller one they come late.
+EARLY = 3.0
 # Maximum number of iterations between certificates: LATEST, or this share of those done
 # if that is more.
 LATEST, LATE = 30, 0.5

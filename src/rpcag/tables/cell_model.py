@@ -15,7 +15,13 @@ from rpcag.tables.cross_prediction import cross_predict, draw_folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.features import is_level, levels_of
 from rpcag.tables.intervals import Calibration, chances_correct
-from rpcag.tables.prediction_error import LEAST, PredictionError, truncated_squares
+from rpcag.tables.prediction_error import (
+    LEAST,
+    NORMAL,
+    SPARED,
+    PredictionError,
+    truncated_squares,
+)
 from rpcag.tables.principal_components import PrincipalComponents, predict_folds
 
 # Minimum numbers of rows and columns for a model; smaller tables get medians.
@@ -190,7 +196,11 @@ class CellModel:
     def _find(self, Z: np.ndarray, observed: np.ndarray, predicted: np.ndarray):
         """Scores of all cells, and those that are wrong."""
         predicted = predicted.copy()
-        self._compare_with_constants(Z, observed, predicted)
+        # Wrong cells have large errors whatever predicts them. Here they are not known
+        # yet, and may be more than the limit of the errors allows for.
+        robust = 3 * np.nanquantile(np.abs(Z - self.middle), SPARED, axis=0) / NORMAL
+        limit = np.where(robust > 0, np.minimum(robust, self._limit), self._limit)
+        self._compare_with_constants(Z, observed, predicted, limit)
         errors = Z - predicted
         at_level = is_level(Z, self.levels)
         # In a column of zeros with a few other values, zeros do not show how well the
@@ -225,7 +235,7 @@ class CellModel:
         observed = ~np.isnan(Z)
         predicted = np.where(wrong, filling, predicted)
         predicted[~observed] = np.nan
-        self._compare_with_constants(Z, observed & ~wrong, predicted)
+        self._compare_with_constants(Z, observed & ~wrong, predicted, self._limit)
         # Levels are always correct.
         weights = chances_correct(
             np.where(self._candidates, scores, np.nan),
@@ -246,7 +256,7 @@ class CellModel:
             predicted, filling, sizes.scale(filling, rows), scores, wrong
         )
 
-    def _compare_with_constants(self, Z, known, predicted) -> None:
+    def _compare_with_constants(self, Z, known, predicted, limit) -> None:
         """Features that are predicted no better than by their median have the median.
 
         Z is centered, so zero is the mean without gross errors. Features that zero
@@ -254,7 +264,7 @@ class CellModel:
         information about them.
         """
         left, median, center = (
-            truncated_squares(Z, values, self._limit, known)
+            truncated_squares(Z, values, limit, known)
             for values in (predicted, self.middle, 0.0)
         )
         best = np.minimum(median, center)
