@@ -81,7 +81,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "file" / "folder")])
     assert result.exit_code == 2
-    assert "is no place for it (Not a directory)" in result.output
+    assert "file (Not a directory)" in result.output
     assert "Traceback" not in result.output
 
 

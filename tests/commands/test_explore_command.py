@@ -68,7 +68,7 @@ def test_quiet_json_and_open(here, monkeypatch):
         (["part", "-o", "p.html"], "part/sparse.npy is missing"),
         (["result", "-o", "empty"], "empty is a folder; choose a file"),
         (["result", "-o", "notes.txt", "-f"], "notes.txt is a file of something else"),
-        (["result", "-o", "notes.txt/p.html"], "notes.txt/p.html cannot be made"),
+        (["result", "-o", "notes.txt/p.html"], "notes.txt/p.html cannot be created"),
         (["result"], "missing option '--output'"),
     ],
 )

@@ -462,7 +462,7 @@ def test_keeping_all_columns_is_one_line(empty):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nothing.csv", "-o", "n.csv"], "nothing.csv is not there"),
+        (["nothing.csv", "-o", "n.csv"], "nothing.csv does not exist"),
         (
             ["frames", "-o", "n.csv"],
             "frames: no reader for a file without a suffix; tables are .csv",

@@ -130,7 +130,9 @@ def test_folders_that_make_no_data_set_are_refused(images):
         load_folder(root)
     broken.unlink()
     Image.fromarray(pixels[0]).save(root / "loose.png")
-    with pytest.raises(ValueError, match=r"images beside subfolders.*loose\.png and a"):
+    with pytest.raises(
+        ValueError, match=r"images next to subfolders.*loose\.png and a"
+    ):
         load_folder(root)
 
 

@@ -341,9 +341,9 @@ def test_pandas_csv_with_and_without_index(tmp_path):
         ("x,y\n1,2\n", {"drop": ("z",)}, "drop='z'"),
         ("x,y\n1,2\n", {"names": "x", "labels": "x"}, "both name 'x'"),
         ("x,x\n1,2\n", {"names": "x"}, "several columns called 'x'"),
-        ("a,1,2\nb,3,4\n", {}, "say header=True or header=False"),
-        ("a,2,1\nb,3,4\n", {}, "may be names of columns or data; say header="),
-        ("400,410,420\n0.1,0.2,0.3\n", {}, "say header=True or header=False"),
+        ("a,1,2\nb,3,4\n", {}, "pass header=True or header=False"),
+        ("a,2,1\nb,3,4\n", {}, "may be names of columns or data; pass header="),
+        ("400,410,420\n0.1,0.2,0.3\n", {}, "pass header=True or header=False"),
         ("x,y\n1,2\n", {"delimiter": "ab"}, "delimiter must be one character"),
         ("x,y\n1,2\n", {"decimal": "x"}, "decimal must be"),
         ("x,y\n1,2\n", {"variable": "x"}, "variable= is for files of arrays"),
@@ -414,14 +414,14 @@ def test_a_gap_at_the_start_of_data_is_a_gap(tmp_path):
 )
 def test_equally_spaced_numbers_may_be_a_header(first, names, tmp_path):
     text = lines_of(first, names, ROWS + 0.25)
-    with pytest.raises(ValueError, match="may be names of columns or data; say head"):
+    with pytest.raises(ValueError, match="may be names of columns or data; pass head"):
         read(tmp_path, text)
     assert len(read(tmp_path, text, header=True).X) == 4
 
 
 def test_long_lines_of_growing_decimals_may_be_a_header(tmp_path, rng):
     first = ",".join(f"{400 + j**1.5:.2f}" for j in range(9))
-    with pytest.raises(ValueError, match="may be names of columns or data; say head"):
+    with pytest.raises(ValueError, match="may be names of columns or data; pass head"):
         read(tmp_path, lines_of(first, None, rng.standard_normal((5, 9))))
 
 
@@ -601,7 +601,7 @@ def test_empty_rows_and_columns_are_noted(tmp_path):
 
 
 def test_other_files(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is not there"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         read_table(tmp_path / "nothing.csv")
     for name in ("t.doc", "t"):
         (tmp_path / name).write_text("1")

@@ -102,11 +102,11 @@ def test_nodes_that_match_nothing_are_named(X, A):
     graph = as_networkx(A, NAMES)
     with pytest.raises(ValueError, match=r"nodes such as 'sample .* rows .* no names"):
         RPCAG(gamma="clustering", graph=graph).fit(X)
-    with pytest.raises(ValueError, match="index of X has 'other', which is no node"):
+    with pytest.raises(ValueError, match="index of X has 'other', which is not a node"):
         RPCAG(gamma="clustering", graph=graph).fit(
             named(X).rename({"sample 4": "other"})
         )
-    with pytest.raises(ValueError, match="the index of X has a name twice"):
+    with pytest.raises(ValueError, match="the index of X has duplicate names"):
         RPCAG(gamma="clustering", graph=graph).fit(named(X, [0, *range(11)]))
     with pytest.raises(ValueError, match="graph has 12 vertices but X has 9 samples"):
         RPCAG(gamma="clustering", graph=graph).fit(named(X)[:9])

@@ -88,7 +88,7 @@ def test_masked_integers_are_missing_and_single_precision_stays():
 
 @pytest.mark.parametrize("model", FACTORS, ids=repr)
 def test_masked_entries_are_refused_where_nothing_may_be_missing(model):
-    message = f"X has masked entries; {type(model).__name__} does not take missing"
+    message = f"X has masked entries; {type(model).__name__} does not support missing"
     with pytest.raises(ValueError, match=message):
         model.fit(MASKED)
     with pytest.raises(ValueError, match=message):

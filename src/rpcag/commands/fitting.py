@@ -39,7 +39,7 @@ BY_NAME: dict[str, type] = {model.__name__.lower(): model for model in MODELS}
 # scaled) are not counted, because they are within the solver's accuracy.
 NEGLIGIBLE = 0.01
 LARGEST = 3  # entries of S that are listed
-# Parameters that do not change the answer; the scale is a fact of its own.
+# Parameters that do not change the result; the scale is a fact of its own.
 UNTOLD = ("verbose", "warm_start", "checkpoint_seconds", "scale")
 SCALES = ("auto", *KINDS, "none")
 
@@ -68,7 +68,7 @@ def build(model: type, options: ModelOptions, **others: Any) -> Any:
         if model is not RPCAG:
             raise ValueError(f"--gamma cv is for rpcag, not for {model.__name__}")
         if "checkpoint" in given:
-            raise ValueError("--checkpoint cannot go with --gamma cv: many fits")
+            raise ValueError("--checkpoint does not work with --gamma cv")
         model = RPCAGCV
         del given["gamma"]
         if "lam" in given:

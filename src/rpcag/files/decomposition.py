@@ -21,7 +21,7 @@ INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
 LAYOUT = 1
 MATRICES = ("low_rank", "sparse", "components", "embedding")
-# What the index holds itself.
+# Entries of the index itself.
 ENTRIES = ("facts", "singular_values", "image_shape", "samples", "features", "labels")
 # Pattern of the file names that an index may list.
 NAMES = rf"({'|'.join(MATRICES)})\.({'|'.join(FORMATS)})|missing\.npy|graph\.npz"

@@ -28,8 +28,8 @@ from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".xlsx", ".xlsm")
-HEAD = 1000  # rows that tell whether the first one is a header
-STYLED = 500  # numbers that tell how many decimals a column has
+HEAD = 1000  # rows that determine whether the first one is a header
+STYLED = 500  # numbers that determine the decimals of a column
 EXPANSION = 20  # bytes of memory for a byte of XML, about
 ATTRIBUTE = rb'\s%b="([^"]*)"'
 FORMULA = re.compile(rb'<(?:\w+:)?c\b[^>]*?\sr="([A-Z]+)\d+"[^>]*>\s*<(?:\w+:)?f[\s>/]')

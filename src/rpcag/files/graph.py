@@ -35,8 +35,8 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"graph {path} is not there; graph= takes robust, knn, complete, chain or "
-            "a file"
+            f"graph {path} does not exist; graph= takes robust, knn, complete, chain "
+            "or a file"
         )
     suffix = path.suffix.lower()
     if suffix in ARRAYS:

@@ -66,7 +66,7 @@ def header_of(
         return None
     raise ValueError(
         f"{source}: the first line ({', '.join(first[:4])}, ...) may be names of "
-        "columns or data; say header=True or header=False"
+        "columns or data; pass header=True or header=False"
     )
 
 

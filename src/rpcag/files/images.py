@@ -52,7 +52,7 @@ def load_images(
             raise ValueError(
                 f"{file} is {array.shape[0]} x {array.shape[1]} pixels but "
                 f"{images[0].name} is {shape[0]} x {shape[1]}: give "
-                f"size=(height, width) to bring all to one size"
+                f"size=(height, width) to resize all images"
             )
         X[i] = array.ravel() / 255
     return Table(
@@ -79,7 +79,7 @@ def _image_files(folder: Path) -> list[tuple[Path, str | None]]:
     ]
     if loose and grouped:
         raise ValueError(
-            f"{folder} has images beside subfolders of images: {loose[0].name} and "
+            f"{folder} has images next to subfolders of images: {loose[0].name} and "
             f"{grouped[0][1]}. Either all images have a class or none has"
         )
     if not loose and not grouped:

@@ -14,7 +14,7 @@ from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".parquet", ".pq")
-STYLED = 500  # numbers that tell how many decimals a column has
+STYLED = 500  # numbers that determine the decimals of a column
 
 
 def read_parquet(path: Path, reading: Reading) -> Columns:

@@ -31,7 +31,7 @@ def check_place(path: Path, *, inside: bool = False) -> None:
             probe.rmdir()
     except OSError as error:
         raise PermissionError(
-            f"{path} cannot be made: {parent} is no place for it ({error.strerror})"
+            f"{path} cannot be created in {parent} ({error.strerror})"
         ) from error
 
 

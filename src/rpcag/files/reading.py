@@ -109,7 +109,7 @@ def kind_of(path: Path) -> Kind:
 
 def _check_input(path: Path) -> None:
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there")
+        raise FileNotFoundError(f"{path} does not exist")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file with a table")
     if path.stat().st_size == 0:

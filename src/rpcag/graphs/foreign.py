@@ -81,9 +81,9 @@ def _places(nodes: list, labels, ordered: bool, name: str) -> list[int]:
     else:
         strange = next((label for label in labels if label not in place), None)
         reason = (
-            "the index of X has a name twice; every row needs its own vertex"
+            "the index of X has duplicate names; every row needs its own vertex"
             if strange is None
-            else f"the index of X has {strange!r}, which is no node; rename one of them"
+            else f"the index of X has {strange!r}, which is not a node; rename one"
         )
     raise ValueError(
         f"{name} has nodes such as {nodes[0]!r}, and {reason}, or call the nodes "

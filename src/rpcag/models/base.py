@@ -75,8 +75,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )
         if not missing:
             refuse_masked(
-                f"{name} does not take missing values: fill them (X.filled(value)), or "
-                "use RPCAG, which supports them",
+                f"{name} does not support missing values: fill them (X.filled(value)), "
+                "or use RPCAG, which supports them",
                 X=X,
             )
         if reset:

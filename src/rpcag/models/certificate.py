@@ -74,7 +74,7 @@ class Certificate:
     loss: str
 
     def check(self) -> float:
-        """The gap, computed anew with plain NumPy from `X`, `L` and `dual`.
+        """Recompute the gap with plain NumPy from `X`, `L` and `dual`.
 
         It uses no part of the solvers. docs/certificate.md derives every line.
         """

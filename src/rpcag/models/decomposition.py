@@ -109,7 +109,7 @@ class DecompositionModel(MatrixModel):
         if self.scale is not None:
             self.center_, self.scale_ = center_and_scale(X, self.scale)
         X = self._scaled(X)
-        if self._part_of is None:  # else nobody asks for the score
+        if self._part_of is None:  # otherwise the score is not needed
             self._spread_of_features = spread_of(X)
         return X
 
@@ -159,7 +159,7 @@ class DecompositionModel(MatrixModel):
         proven = f"a certified gap of {result.gap:.1e} (tol {float(self.tol):.1e})"
         if result.gap < 0.5:  # gap = 1 - bound / objective
             above = percent(result.gap / (1 - result.gap))
-            accept = f", or accept the answer: its objective is at most {above} above "
+            accept = f", or accept the result: its objective is at most {above} above "
             accept += "the best."
         if result.status == "numerical_error":
             warn_not_converged(

@@ -186,9 +186,9 @@ class RGLPCA(GLPCA):
 
     minimize ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
 
-    The l2,1 norm adds the Euclidean norms of the rows, so the error of a spoiled sample
-    is not squared. The problem is not convex. An augmented Lagrangian method starts
-    from the solution of `GLPCA` and never returns a larger objective. X is not
+    The l2,1 norm adds the Euclidean norms of the rows, so the error of a corrupted
+    sample is not squared. The problem is not convex. An augmented Lagrangian method
+    starts from the solution of `GLPCA` and never returns a larger objective. X is not
     centered.
 
     Parameters
@@ -232,7 +232,7 @@ class RGLPCA(GLPCA):
     >>> import numpy as np
     >>> from rpcag import RGLPCA
     >>> X = np.outer(np.arange(1.0, 21.0), [1.0, 2.0, 2.0])
-    >>> X[3] = [100.0, 0.0, 0.0]  # one spoiled sample
+    >>> X[3] = [100.0, 0.0, 0.0]  # one corrupted sample
     >>> model = RGLPCA(1, gamma=0.0).fit(X)
     >>> (model.components_[0] / np.linalg.norm(model.components_[0])).round(3)
     array([0.333, 0.667, 0.667])

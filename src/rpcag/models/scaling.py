@@ -22,7 +22,7 @@ TAIL, TAIL_NORMAL, HEAVY = 95, 1.96, 2.5
 # smaller number would turn rounding errors into a feature of unit variance.
 ROUNDING = 10
 # Ratio of robust scales from which features are in different units: those with smaller
-# scales hardly change the answer. Pixels of images differ by up to about twenty.
+# scales hardly change the result. Pixels of images differ by up to about twenty.
 DIFFERENT = 30.0
 # Share of the features that are left out of this ratio, those with the smallest scales,
 # such as pixels at the edge of images. With fewer than twenty features all count.

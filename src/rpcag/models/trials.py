@@ -41,7 +41,7 @@ INVERTED, ROUGH = 300, 0.3
 # which the model counts as exact. Up to NEARLY, FINER times as many iterations find
 # out. Entries nearer to the median than most are left out (FAR is a quantile): in
 # features that are mostly constant, the median itself predicts those. FIRST iterations
-# tell whether to go on.
+# decide whether to continue.
 EXACT, NEARLY, FINER, FAR, FIRST = 1e-2, 5e-2, 4, 0.25, 8
 # Quantile of the residuals that is their typical size, and that of a normal variable:
 # a quarter of the entries may be grossly wrong. Residuals are truncated at TAILS of it;

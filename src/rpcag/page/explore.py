@@ -31,7 +31,7 @@ from rpcag.page.words import certificate, count, fit, share
 
 # Number of components to choose from.
 COMPONENTS = 8
-# Labels that color and shape tell apart; more than these, if numbers, are a scale.
+# Maximum number of labels with their own color and shape; more numbers get a scale.
 CLASSES = 28
 LEGEND = 60
 VALUES = 200  # singular values drawn
@@ -98,7 +98,7 @@ def _lead(found: Decomposition) -> str:
 
 def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
     if not kept.low_rank.size:
-        return [empty("There is nothing in this matrix.")]
+        return [empty("This matrix is empty.")]
     images = kept.image_shape is not None
     low, high = np.quantile(kept.low_rank, [0.001, 0.999]) if images else (0, 0)
     outliers = np.abs(kept.sparse[kept.sparse != 0])
@@ -218,7 +218,7 @@ def colors(labels: list[str] | None, count: int) -> dict[str, Any]:
     distinct = sorted(set(labels), key=None if numbers is None else float)
     if numbers is not None and len(distinct) > CLASSES:
         return nothing | {"numbers": numbers, "ends": None}
-    if len(distinct) > LEGEND:  # names rather than classes: the tooltip tells them
+    if len(distinct) > LEGEND:  # names rather than classes: the tooltip shows them
         return nothing
     place = {name: k for k, name in enumerate(distinct)}
     return nothing | {"classes": distinct, "codes": [place[name] for name in labels]}

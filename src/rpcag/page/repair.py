@@ -73,7 +73,7 @@ def report(sheet: Sheet, repaired: Repaired) -> str:
         page.add(section("cells", "Changed cells", *parts["cells"]))
         page.add(section("columns", "Columns", *_table(sheet, repaired, shown, scales)))
     else:
-        page.add(empty("There is nothing in this table."))
+        page.add(empty("This table is empty."))
     return page.html()
 
 

@@ -70,7 +70,7 @@ def _ending(facts: dict[str, Any]) -> str:
 
 def _remedy(facts: dict[str, Any]) -> str:
     if facts.get("status") == "max_iter":
-        return "the fit ran out of iterations; give it more."
+        return "the fit ran out of iterations; allow more."
     if facts.get("status") == "numerical_error":
         return (
             "rounding errors made the certificate invalid; use double precision, or "

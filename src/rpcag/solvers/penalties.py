@@ -145,7 +145,7 @@ class ExactPenalties:
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
         self.now = tuple(r / ratio * self.ratio for r in penalties)
-        self.begun = -max(self.ESTIMATES)  # not estimated anew
+        self.begun = -max(self.ESTIMATES)  # not estimated again
         self.next_look = self.LATE_LOOK
 
     def before(self, n_iter: int, is_warm: bool) -> list[float]:

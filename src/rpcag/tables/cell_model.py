@@ -177,7 +177,7 @@ class CellModel:
 
     def _fit_all(self, Z: np.ndarray, predicted: np.ndarray) -> _Fit:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PoorFitWarning)  # told by `explained`
+            warnings.simplefilter("ignore", PoorFitWarning)  # reported by `explained`
             model = self._make().fit(Z)
         return _Fit(model, model.low_rank_.astype(Z.dtype, copy=False), predicted)
 

@@ -8,8 +8,8 @@ from rpcag.linalg.blocks import row_blocks
 # A scale is this quantile of the sizes of errors over that of a normal variable: up to
 # a fifth of the cells may be wrong.
 SPARED, NORMAL = 0.8, 1.2816
-# Cells per group of similar predictions, and groups per column at the most. Columns of
-# positive numbers have larger errors where the predictions are larger.
+# Cells per group of similar predictions, and the maximum number of groups per
+# column. Columns of positive numbers have larger errors where predictions are larger.
 GROUP, GROUPS = 50, 10
 # Weight, in cells, of the scale of the whole column in the scale of a group.
 COLUMN = 40

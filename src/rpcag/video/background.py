@@ -61,7 +61,7 @@ def resolve_lam(lam: float | str, shape: tuple[int, int]) -> float:
 def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
     """Raise an error for weights that the model does not use."""
     if model == "frpcag" and lam != "auto":
-        raise ValueError(f"lam of frpcag is one, got {lam}; gamma weighs against it")
+        raise ValueError(f"lam of frpcag is always 1, got {lam}; change gamma")
     if isinstance(gamma, str) and gamma != "auto":
         raise ValueError(f"gamma must be a number or 'auto', got {gamma!r}")
     if model == "rpca" and gamma != "auto":

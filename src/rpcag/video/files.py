@@ -257,9 +257,7 @@ def without_color(frames: np.ndarray) -> bool:
 def _too_few(source: Selection, n: int) -> str:
     what = f"{source.name} has {'no frames' if n == 0 else 'only one frame'}"
     chosen = source.start or source.stop is not None or source.every > 1
-    return (
-        f"{what}{' in what was chosen of it' if chosen else ''}; at least 2 are needed"
-    )
+    return f"{what}{' in the selected range' if chosen else ''}; at least 2 are needed"
 
 
 def frames_that_fit(options: Options, values: int, stored: int = 1) -> int:
@@ -278,7 +276,7 @@ def frames_that_fit(options: Options, values: int, stored: int = 1) -> int:
         raise ValueError(
             f"memory must be at least {math.ceil(need(FEWEST) / 1e7) / 100} GB for "
             f"{FEWEST} frames of {values} values, got {options.memory / 1e9:.4g} GB; "
-            "give more, or a smaller size"
+            "allow more, or choose a smaller size"
         )
     return bisect.bisect_right(range(MOST + 1), options.memory, key=need) - 1
 

@@ -22,7 +22,7 @@ from rpcag.video.plugin import opened, pyav
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MOST = sys.maxsize
-RATE = Fraction(25)  # of sources that do not tell
+RATE = Fraction(25)  # of sources without a frame rate
 Size = tuple[int, int]  # height, width
 # Memory per pixel of a stored frame: decoders keep several frames, and one of them is
 # copied to RGB. With a smaller value, larger frames are accepted, and the memory budget
@@ -73,7 +73,7 @@ def open_source(
     if path.is_dir():
         return FolderSource(path, wanted)
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there")
+        raise FileNotFoundError(f"{path} does not exist")
     if not path.is_file():
         raise ValueError(
             f"{path} is a pipe or a device, but the video is read twice; save it as a "
@@ -124,7 +124,7 @@ class FileSource:
             except (av.error.FFmpegError, OSError) as error:
                 raise ValueError(
                     f"{self.name} is broken after frame {read - 1} ({_said(error)}); "
-                    f"frames=0:{read} takes what can be read"
+                    f"frames=0:{read} uses the readable part"
                     if read
                     else f"{self.name} has no frame that can be read "
                     f"({_said(error)}){_or_large(self._format)}"
@@ -140,7 +140,7 @@ class FileSource:
         if ends_in_fragment(self.path):
             raise ValueError(
                 f"{self.name} ends within a fragment, after {read} frames: the file is "
-                f"cut off. frames=0:{read} takes what is there"
+                f"cut off. frames=0:{read} uses this part"
             )
         missing = {}
         if self.length is not None:
@@ -152,7 +152,7 @@ class FileSource:
         if missing and all(missing.values()):
             raise ValueError(
                 f"{self.name} ends after {next(iter(missing))}: the file is cut off. "
-                f"frames=0:{read} takes what is there"
+                f"frames=0:{read} uses this part"
             )
 
     @contextmanager
@@ -194,7 +194,7 @@ class FolderSource:
         self.length: int | None = len(self.files)
         if not self.files:
             raise ValueError(
-                f"{path} has no images in it; endings that are read: {' '.join(IMAGES)}"
+                f"{path} has no images; supported suffixes: {' '.join(IMAGES)}"
             )
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -247,7 +247,7 @@ class ArchiveSource:
                 raise ValueError(f"{self.name} must hold numbers, not Python objects")
             if header.fortran:
                 raise ValueError(
-                    f"{self.name} stores its frames in the order of Fortran, which "
+                    f"{self.name} stores its frames in Fortran order, which "
                     "cannot be read one by one; save np.ascontiguousarray(frames)"
                 )
             yield file, header.shape, header.dtype
@@ -334,7 +334,7 @@ class PixelFormat:
         if self.size is None and (frame.height, frame.width) != first:
             raise ValueError(
                 f"{name} is {frame.width}x{frame.height} but the first is "
-                f"{first[1]}x{first[0]}: size=WIDTHxHEIGHT brings all to one size"
+                f"{first[1]}x{first[0]}: size=WIDTHxHEIGHT resizes all frames"
             )
 
     def pixels(self, frame) -> np.ndarray:

@@ -44,7 +44,7 @@ def spread(
             mixed = frame.ndim != kept[0].ndim
             raise ValueError(
                 f"frame {length} has shape {frame.shape}, the first {kept[0].shape}: "
-                f"all must have one{'; gray=True leaves colors out' if mixed else ''}"
+                f"all must be equal{'; gray=True converts to gray' if mixed else ''}"
             )
         if length % step == 0:
             kept.append(frame.copy())

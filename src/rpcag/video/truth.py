@@ -23,7 +23,7 @@ class Truth:
     def __init__(self, path) -> None:
         path = Path(path).expanduser()
         if not path.exists():
-            raise FileNotFoundError(f"{path} is not there")
+            raise FileNotFoundError(f"{path} does not exist")
         if path.suffix.lower() != ".npz":
             raise ValueError(
                 f"truth must be a .npz with masks and mask_index, got {path.name}"
@@ -67,13 +67,13 @@ class Truth:
     def check(self, numbers: range, height: int, width: int) -> None:
         """Raise an error if the masks cannot belong to these frames."""
         if not any(n in numbers for n in self._index.tolist()):
-            raise ValueError(f"{self.name} has no mask for any frame that was chosen")
+            raise ValueError(f"{self.name} has no mask for any selected frame")
         tall, wide = self._masks.shape[1:]
         # Masks may have any size, but they show the same picture.
         if abs(tall * width / (wide * height) - 1) > SKEW:
             raise ValueError(
                 f"{self.name} has masks of {wide}x{tall}, but the frames are "
-                f"{width}x{height}: of another video, or another part of it"
+                f"{width}x{height}: they belong to another video or another part of it"
             )
 
     def add(self, number: int, mask: np.ndarray) -> None:
