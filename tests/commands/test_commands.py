@@ -509,14 +509,10 @@ def test_clusters_are_found_with_the_weights_for_clustering(folder):
     told = json.loads(call("cluster", "faces.npz", "--labels", "y", "--json").stdout)
     assert told["model"] == "RPCAG"
     lam, gamma = resolve_lam("theory", X), resolve_gamma("clustering", X)
-    assert told["resolved"] == pytest.approx(
-        {"lam": 2 * lam, "gamma": gamma, "gamma_features": 0.0}
-    )
+    assert told["resolved"] == pytest.approx({"lam": 2 * lam, "gamma": gamma})
     words = ("--lam", "theory", "--gamma", "0.5", "--labels", "y", "--json")
     told = json.loads(call("cluster", "faces.npz", *words).stdout)
-    assert told["resolved"] == pytest.approx(
-        {"lam": lam, "gamma": 0.5, "gamma_features": 0.0}
-    )
+    assert told["resolved"] == pytest.approx({"lam": lam, "gamma": 0.5})
 
 
 def test_clusters_on_a_line_are_told_apart(folder):

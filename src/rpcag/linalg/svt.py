@@ -312,7 +312,7 @@ class SingularValueThreshold:
             product(self.basis, inside, out=short)
         else:
             self.basis = np.eye(len(short), dtype=dtype)
-        squares = linalg.eigvalsh(inside @ inside.T, check_finite=False)[::-1]
+        squares = linalg.eigvalsh(gram(inside, double=True), check_finite=False)[::-1]
         self.values = np.sqrt(np.maximum(squares, 0.0, dtype=np.float64))
         return A
 

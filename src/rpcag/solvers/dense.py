@@ -281,7 +281,7 @@ class DenseIterates:
         if not self.is_rounded or self._answer is not None:
             return None
         self._answer = self.norm.settle(self.L, self.final_dtype)
-        return self.norm.value(self._answer) + self._value(self._answer)
+        return self.norm.value_at_prox(self._answer) + self._value(self._answer)
 
     def cut(self, share: float) -> None:
         """Drop nothing, because the rank is high."""
