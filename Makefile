@@ -9,7 +9,7 @@ demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
 	$(BIN)/rpcag demo
 
 test: install lint  ## set up, lint, type-check, run the tests
-	$(BIN)/python -m pytest -n 2 -m "not jit" --durations=5
+	$(BIN)/python -m pytest -n 2 --durations=5
 
 test-quick: install  ## the tests that are not slow: two minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -166,7 +166,6 @@ def test_rows_are_not_their_own_approximate_neighbors(monkeypatch):
         KNNGraph(8, approximate=True)(HOLED)
 
 
-@pytest.mark.jit
 @pytest.mark.slow
 def test_approximate_neighbors_are_nearly_the_exact_ones():
     pytest.importorskip("pynndescent", reason="needs the extra rpcag[ann]")
