@@ -204,7 +204,7 @@ with the number of samples.
 
 | problems | times faster than the fastest other package |
 |---|---|
-| synthetic, exactly low-rank plus sparse | 10 to 23, at a similar or smaller error |
+| synthetic, exactly low-rank plus sparse | 7 to 31, at a similar or smaller error |
 | real images and features | 2 to 7 (only pyrpca was run) |
 
 `make bench` makes this page from `benchmarks/results.json`. All fits use one BLAS
