@@ -204,7 +204,7 @@ class RGLPCA(GLPCA):
     graph, laplacian, drop_constant
         As in `GLPCA`.
     tol : float, default=1e-4
-        The fit stops when the relative primal and dual residuals are both below this.
+        Relative primal and dual residual at which to stop.
         The primal residual is the distance between the two copies of the low-rank
         matrix. The dual residual is the change of a copy relative to its multiplier.
     max_iter : int, default=1000

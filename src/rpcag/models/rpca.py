@@ -77,7 +77,7 @@ class RPCA(DecompositionModel):
     warm_start : bool, default=False
         Start the next `fit` on data of the same shape where this one ended.
     verbose : int, default=0
-        If not 0, log a line for every certificate to the logger ``rpcag``
+        Log a line for every certificate, if not 0, to the logger ``rpcag``
         (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
