@@ -52,8 +52,8 @@ class MaskRule:
     Parameters
     ----------
     threshold : float
-        Smallest square root of |S| that counts as motion, where S is the frame minus
-        its background.
+        Smallest square root of ``|S|`` that counts as motion. S is the frame minus its
+        background.
     noise : float
         Standard deviation of S where nothing moves.
     width : float, default=0
