@@ -12,10 +12,11 @@ from rpcag.models.trials import Trials, Watch
 from rpcag.solvers import Progress
 
 # Number of folds of the cells; each is predicted from the others. With fewer folds,
-# fits have less of a row than the final fit, and intervals are too wide. Fits of large
-# tables take longer, so all folds together have at most CELLS cells, but there are at
-# least a few folds.
-FEWEST, MOST, CELLS = 10, 60, 4_000_000
+# fits have less of a row than the final fit, and intervals are too wide. With more,
+# wrong cells beside each other are rarely hidden together, and predict each other. Fits
+# of large tables take longer, so all folds together have at most CELLS cells, but there
+# are at least a few folds.
+FEWEST, MOST, CELLS = 10, 20, 4_000_000
 # Longest run of cells that is hidden together, as a share of the rows.
 LONGEST = 0.05
 
