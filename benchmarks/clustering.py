@@ -23,8 +23,8 @@ from sklearn.cluster import KMeans
 from rpcag import GLPCA, RGLPCA, NCuts
 from rpcag.clustering import cluster_embedding
 from rpcag.graphs import laplacian
+from rpcag.linalg.gram import factorize
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import factorize
 from rpcag.metrics import clustering_error
 from rpcag.models import RobustGraph, resolve_gamma, resolve_lam
 from rpcag.solvers.problem import Problem

@@ -12,8 +12,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "rpcag"
 # From the bottom up: a room imports itself and rooms of the lines above its own.
 LAYERS = [
     {"atomic", "stopping", "versions"},
-    {"linalg", "losses"},
-    {"terms"},
+    {"linalg"},
+    {"losses", "penalties"},
     {"solvers"},
     {"graphs"},
     {"metrics", "corruption", "files"},

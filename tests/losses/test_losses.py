@@ -9,11 +9,10 @@ import pytest
 from problems import least, small_problem
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph
-from rpcag.losses import L1, Both, Huber, Rows, nearest, part, rescaled
+from rpcag.losses import L1, Both, DataTerm, Huber, Rows, nearest, part, rescaled
 from rpcag.models.noise import SETTLED, estimate_noise
 from rpcag.solvers import solve
 from rpcag.solvers.dense import DenseIterates
-from rpcag.terms import DataTerm
 
 # loss, whether there is noise, whether samples have weights
 CASES = [

@@ -6,14 +6,14 @@ import pytest
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.losses import L1
+from rpcag.losses import L1, DataTerm
+from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import solve
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.penalties import FactoredPenalties
 from rpcag.solvers.problem import Problem
 from rpcag.solvers.tangent_space import Change
-from rpcag.terms import DataTerm, GraphSmoothness
 
 
 def spoiled(rng, n, p, rank=6, noise=0.05, missing=0.0):

@@ -15,15 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from problems import UNIT
 from rpcag import FRPCAG, GNMF, MMF, RPCA, RPCAG, LaplacianEigenmaps, NCuts
 from rpcag.graphs import laplacian
+from rpcag.linalg.gram import spectral_norm
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import size_norm
-from rpcag.linalg.svt import spectral_norm
-from rpcag.losses import L1
+from rpcag.losses import L1, DataTerm
+from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import certificates
 from rpcag.solvers.certificates import Certificates
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion
 from rpcag.solvers.problem import Problem
-from rpcag.terms import DataTerm, GraphSmoothness
 
 LONG = np.longdouble
 

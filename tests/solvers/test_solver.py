@@ -12,12 +12,12 @@ from sklearn.preprocessing import StandardScaler
 
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
-from rpcag.losses import L1, Rows
+from rpcag.losses import L1, DataTerm, Rows
 from rpcag.models.rules import CLUSTERING_LAM
+from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import solve
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.problem import Problem
-from rpcag.terms import DataTerm, GraphSmoothness
 
 
 @pytest.fixture(scope="module")

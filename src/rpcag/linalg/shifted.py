@@ -10,9 +10,9 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.gram import fill_upper
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import product_error, size_norm
-from rpcag.linalg.svt import fill_upper
 from rpcag.linalg.threads import product
 
 Laplacian = Any  # an ndarray or a SciPy sparse array

@@ -12,18 +12,18 @@ from rpcag.graphs.inputs import as_numbers
 from rpcag.graphs.laplacian import check_kind
 from rpcag.graphs.laplacian import laplacian as laplacian_of
 from rpcag.linalg.blocks import row_blocks
+from rpcag.linalg.gram import spectral_norm
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import spectral_norm
 from rpcag.linalg.threads import one_blas_thread_each, product
 from rpcag.linalg.typical import thinned, typical_size
-from rpcag.losses import nearest, rescaled
+from rpcag.losses import DataTerm, nearest, rescaled
 from rpcag.models.data_loss import KINDS, DataLoss
+from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.certificates import dual_scale, dual_value
 from rpcag.solvers.executor import Local
 from rpcag.solvers.problem import FACTORED, Problem
 from rpcag.solvers.tangent_space import NEAR, TangentSpace, Vector, tangent_parts
-from rpcag.terms import DataTerm, GraphSmoothness
 
 # Penalty of the iterations in units of `ratio`: a typical final value of the solvers.
 LOSS_PENALTY, GRAPH_PENALTY = 3.0, 0.7

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.inputs import is_dask, percent
 from rpcag.linalg.eigen import column_signs
+from rpcag.linalg.gram import factorize
 from rpcag.linalg.rounding import from_unit, in_unit
-from rpcag.linalg.svt import factorize
 from rpcag.models.base import MatrixModel, largest_entry, power_of_two
 from rpcag.models.callers import warn_not_converged
 from rpcag.models.checks import (

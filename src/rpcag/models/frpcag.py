@@ -20,8 +20,8 @@ from rpcag.models.hidden_entries import spread_of
 from rpcag.models.progress import Callback, Monitor, Stage
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
+from rpcag.penalties import TwoGraphSmoothness
 from rpcag.solvers.fista import Centered, fista, fista_rows
-from rpcag.terms import TwoGraphSmoothness
 
 # Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.eigen import column_signs, largest_eigenvalue
-from rpcag.linalg.svt import spectral_norm
+from rpcag.linalg.gram import spectral_norm
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import check_flag, check_iterations, check_number
 from rpcag.models.table import About

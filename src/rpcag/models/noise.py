@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpcag.linalg.svt import factorize
+from rpcag.linalg.gram import factorize
 from rpcag.linalg.typical import observed_share
 from rpcag.losses import L1, Huber
 from rpcag.models.rules import theory_lam

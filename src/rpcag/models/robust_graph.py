@@ -7,7 +7,7 @@ import numpy as np
 from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.linalg.svt import factorize
+from rpcag.linalg.gram import factorize
 from rpcag.models.data_loss import DataLoss
 from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA

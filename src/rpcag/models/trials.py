@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import SingularValueThreshold
 from rpcag.linalg.typical import (
     observed_share,
     typical_center,
@@ -20,6 +19,7 @@ from rpcag.linalg.typical import (
 from rpcag.losses import L1
 from rpcag.models.hidden_entries import hide, spread_of
 from rpcag.models.rules import clustering_gamma, theory_lam
+from rpcag.penalties import NuclearNorm
 from rpcag.solvers import Progress
 from rpcag.solvers.problem import FACTORED, OFFSET, Problem
 from rpcag.solvers.problem import FAR as DISTANT
@@ -345,13 +345,13 @@ class _Shrink:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.large = None
         if shape[0] == 1 and min(shape[1:]) >= FACTORED:
-            self.large = SingularValueThreshold()
+            self.large = NuclearNorm()
         self.rank = 0
 
     def __call__(self, A: np.ndarray, threshold: float) -> np.ndarray:
         if self.large is not None:
-            self.large(A[0], threshold)
-            self.rank = 0 if self.large.values is None else len(self.large.values)
+            self.large.prox_in_place(A[0], threshold)
+            self.rank = self.large.rank
             return A
         # With K = A^T A = Q diag(s^2) Q^T it is A Q diag(max(1 - t / s, 0)) Q^T.
         is_tall = A.shape[1] >= A.shape[2]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from rpcag.linalg.blocks import blocks, row_blocks
-from rpcag.linalg.svt import singular_values
+from rpcag.linalg.gram import excess, singular_values, spectral_norm
+from rpcag.penalties import NuclearNorm
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.checkpoint import array, flag
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion
 from rpcag.solvers.executor import Local
 from rpcag.solvers.result import Distances, DualPoint, State
-from rpcag.terms import NuclearNorm
 
 # The copy of the loss may be the result only if the rank of L is at least this share of
 # the rank of the copy. Otherwise the optimum has a lower rank than the copy.
@@ -230,14 +230,14 @@ class DenseIterates:
         Y = penalties[0] * self.multipliers[0]
         linear, quadratic, error = with_loss(Y)
         for _ in range(ROUNDS):
-            excess = self.norm.excess(total.astype(self.dtype, copy=False))
-            if excess is not None:
+            over = excess(total.astype(self.dtype, copy=False))
+            if over is not None:
                 np.copyto(total, rest if sums else 0)
-                Y = np.subtract(Y, excess, out=excess)
+                Y = np.subtract(Y, over, out=over)
                 linear, quadratic, error = with_loss(Y)
-            norm = self.norm.dual_norm(total, accuracy)
+            norm = spectral_norm(total, accuracy)
             yield Y, (linear, quadratic, norm + error)
-            if excess is None:
+            if over is None:
                 return
 
     def _add_dual(self, i: int, penalty: float, total: np.ndarray):

@@ -32,9 +32,9 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.gram import is_below
 from rpcag.linalg.rounding import PAIRWISE, UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import is_below
 from rpcag.linalg.threads import in_shares
 from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.certificates import Asked

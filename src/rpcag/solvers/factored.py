@@ -10,10 +10,10 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.eigen import column_signs
+from rpcag.linalg.gram import proven_norm
 from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.rounding import PAIRWISE, UNIT, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.svt import proven_norm
 from rpcag.linalg.threads import gram, product
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.checkpoint import array

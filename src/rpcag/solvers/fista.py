@@ -10,9 +10,9 @@ from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import UNIT, total_error
 from rpcag.linalg.shifted import Laplacian
 from rpcag.losses import L1
+from rpcag.penalties.two_graphs import TwoGraphSmoothness, add_row_products
 from rpcag.solvers.certificates import Certificates, dual_value
 from rpcag.solvers.result import Progress, Result, Status
-from rpcag.terms.two_graphs import TwoGraphSmoothness, add_row_products
 
 # ||R||_1. The box of `Centered` is derived for it.
 LOSS = L1(1.0)

@@ -8,8 +8,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from rpcag.linalg.eigen import DENSE, eigenvectors, largest_eigenvalue, refine
 from rpcag.linalg.shifted import Laplacian
-from rpcag.losses import Rows
-from rpcag.terms.data import DataTerm
+from rpcag.losses import DataTerm, Rows
 
 RELAXATION = 1.3
 # The penalty is checked every LOOK iterations or more. It does not change if the

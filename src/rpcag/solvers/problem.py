@@ -22,14 +22,14 @@ from rpcag.linalg.typical import (
     typical_size,
     typical_spread,
 )
-from rpcag.losses import L1, Loss, rescaled
+from rpcag.losses import L1, DataTerm, Loss, rescaled
+from rpcag.penalties import FeatureSmoothness, GraphSmoothness
 from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.dual_completion import DualCompletion
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.loop import PRECISE, Make, solve
 from rpcag.solvers.result import DualPoint, Progress, Result, State
-from rpcag.terms import DataTerm, FeatureSmoothness, GraphSmoothness
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100

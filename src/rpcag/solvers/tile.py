@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from rpcag.linalg.blocks import column_blocks, row_blocks
+from rpcag.linalg.gram import add_square, fill_upper
 from rpcag.linalg.rounding import total
-from rpcag.linalg.svt import add_square, fill_upper
 from rpcag.linalg.threads import in_shares, product
 from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.tangent_space import NEAR, Change, tangent_parts

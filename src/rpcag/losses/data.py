@@ -7,7 +7,7 @@ import numpy as np
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import PAIRWISE, total_error, unit
 from rpcag.linalg.rounding import total as summed
-from rpcag.losses import Loss, nearest, part
+from rpcag.losses.loss import Loss, nearest, part
 
 # Entries of rows that are worked on at a time, so that they stay in the cache.
 BLOCK = 2**15
