@@ -16,7 +16,9 @@ from typing import Any
 
 # Where each name lives.
 _HOME = {
-    "rpcag.atomic": ("explained", "replace_files", "write_atomically", "write_text"),
+    "rpcag.atomic": (
+        *("explained", "replace_files", "write_atomically", "write_json", "write_text"),
+    ),
     "rpcag.commands.options": ("Json", "Quiet"),
     "rpcag.commands.output": (
         *("INCOMPLETE", "console", "errors", "fail", "mistakes"),

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpcag.atomic import explained, replace_files
+from rpcag.atomic import explained, replace_files, write_json
 from rpcag.files.arrays import variables
 from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
-from rpcag.files.place import STAGE, check_folder
+from rpcag.files.place import check_folder
 from rpcag.files.readable import readable
 from rpcag.graphs.inpainting import check_image_shape
 
@@ -125,35 +125,31 @@ class Decomposition:
         folder = Path(folder)
         check_format(format)
         check_target(folder, force, format)
-        with replace_files(folder, INDEX) as new:
-            files = self._write(new.stage, folder, format)
-            entries = {name: getattr(self, name) for name in ENTRIES}
-            content = plain({"rpcag_result": LAYOUT, "files": files} | entries)
-            return new.commit(content, lambda: check_target(folder, force, format))
-
-    def _write(self, stage: Path, folder: Path, format: str) -> dict[str, str]:
-        """Write all files except the index; errors name the paths in `folder`."""
+        names = {"low_rank": (self.samples, self.features)}
+        names["sparse"] = names["low_rank"]
         directions = [f"component {k + 1}" for k in range(len(self.components))]
-        names = {
-            "low_rank": (self.samples, self.features),
-            "sparse": (self.samples, self.features),
-            "components": (directions, self.features),
-            "embedding": (self.samples, directions),
-        }
+        names["components"] = (directions, self.features)
+        names["embedding"] = (self.samples, directions)
         files = {name: f"{name}.{format}" for name in names}
-        if self.missing is not None and self.missing.any():
-            files["missing"] = "missing.npy"
-        if self.graph is not None:
-            files["graph"] = "graph.npz"
-        for name, file in files.items():
-            with explained(folder / file, stage / file):
-                if name == "missing":
-                    np.save(stage / file, np.asarray(self.missing))
-                elif name == "graph":
-                    sparse.save_npz(stage / file, sparse.csr_matrix(self.graph))
-                else:
-                    write_matrix(stage / file, getattr(self, name), *names[name])
-        return files
+        with replace_files(
+            folder, INDEX, lambda: check_target(folder, force, format)
+        ) as new:
+            for name, file in files.items():
+                with explained(folder / file):
+                    write_matrix(new / file, getattr(self, name), *names[name])
+            if self.missing is not None and self.missing.any():
+                files["missing"] = "missing.npy"
+                with explained(folder / "missing.npy"):
+                    np.save(new / "missing.npy", self.missing)
+            if self.graph is not None:
+                files["graph"] = "graph.npz"
+                with explained(folder / "graph.npz"):
+                    sparse.save_npz(new / "graph.npz", sparse.csr_matrix(self.graph))
+            content = {"rpcag_result": LAYOUT, "files": files}
+            content |= {name: getattr(self, name) for name in ENTRIES}
+            with explained(folder / INDEX):
+                write_json(new / INDEX, plain(content))
+        return [folder / file for file in (*files.values(), INDEX)]
 
     @classmethod
     def load(cls, folder: Path | str) -> "Decomposition":
@@ -263,13 +259,9 @@ def _refuse(constant: str) -> None:
 
 
 def _read(folder: Path, file: str, name: str) -> Any:
-    """Read a file of the folder; refuse names that point outside of it.
-
-    The file may be in a stage folder, if a replacement was killed (`rpcag.atomic`).
-    """
+    """Read a file of the folder; refuse names that point outside of it."""
     path = folder / file
-    is_inside = re.fullmatch(STAGE + r"[^/\\]+", file) is not None
-    if not is_inside or path.resolve() != folder.resolve() / file:
+    if not re.fullmatch(r"[^/\\]+", file) or path.resolve() != folder.resolve() / file:
         raise ValueError(
             f"{folder / INDEX} names {file!r}, which is not in this folder; copy it "
             "there, or decompose again"

@@ -4,13 +4,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rpcag import atomic
 
-STAGE = rf"({atomic.STAGE}/)?"
 # Files that systems and tools create in folders that seem empty; in lower case.
 LITTER = {".ds_store", "desktop.ini", "thumbs.db"}
 LITTER |= {".gitkeep", ".gitignore", ".ipynb_checkpoints"}
@@ -27,8 +25,7 @@ def check_place(path: Path, *, inside: bool = False) -> None:
     probe = parent / atomic.token()
     try:
         probe.mkdir()
-        with suppress(FileNotFoundError):  # a writer took it for an abandoned stage
-            probe.rmdir()
+        probe.rmdir()
     except OSError as error:
         raise PermissionError(
             f"{path} cannot be created in {parent} ({error.strerror})"
@@ -104,33 +101,29 @@ def check_folder(
     """
     if os.path.lexists(folder) and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; choose a folder for the {what}")
-    ours = {*_recorded(folder / index, names_in, pattern), index}
-    is_new = not os.path.lexists(folder / index)
-    if is_own and is_new and folder.is_dir():
+    ours = _recorded(folder / index, names_in, pattern)
+    if is_own and folder.is_dir() and not os.path.lexists(folder / index):
         for name in sorted(os.listdir(folder)):
             if name.lower() not in LITTER and not name.startswith(atomic.PREFIX):
                 raise FileExistsError(
                     f"{folder} is a folder of something else: it has {name}; choose "
                     f"another folder for the {what}"
                 )
-    for name in sorted({*names, *ours}):
+    inputs = [Path(source).expanduser().resolve() for source in sources if source]
+    for name in sorted({*names, *ours, index}):
         path = folder / name
-        top = path if path.parent == folder else path.parent
+        top = folder / Path(name).parts[0]
         if not os.path.lexists(top):
             continue
-        for source in sources:
-            if source is not None and _holds(top, source):
-                raise ValueError(
-                    f"{top} is or contains an input; choose another folder"
-                )
-        is_barred = top != path and (top.is_symlink() or not top.is_dir())
-        if is_barred or path.is_dir():
+        if any(top.resolve() in (source, *source.parents) for source in inputs):
+            raise ValueError(f"{top} is or contains an input; choose another folder")
+        if path.is_dir() or (top != path and (top.is_symlink() or not top.is_dir())):
             raise FileExistsError(
                 f"{top} is in the way and is not replaced; choose another folder"
             )
         if not os.path.lexists(path):
             continue
-        if name not in ours:
+        if name not in {*ours, index}:
             raise FileExistsError(
                 f"{path} is not part of an earlier {what} and is not replaced; "
                 "choose another folder"
@@ -140,7 +133,7 @@ def check_folder(
                 f"{folder} already holds a {what}; force=True replaces it"
             )
     check_place(folder, inside=True)
-    return ours - {index}
+    return ours
 
 
 def _recorded(
@@ -150,10 +143,8 @@ def _recorded(
     if not os.path.lexists(index):
         return set()
     try:
-        content = json.loads(index.read_text(encoding="utf-8"))
-        names = {str(name) for name in names_in(content)}
-        names |= {str(name) for name in content.get("leftovers", ())}
-        if not all(re.fullmatch(STAGE + f"({pattern})", name) for name in names):
+        names = set(names_in(json.loads(index.read_text(encoding="utf-8"))))
+        if not all(re.fullmatch(pattern, name) for name in names):
             raise ValueError("names of other files")
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileExistsError(
@@ -161,12 +152,3 @@ def _recorded(
             f"{index.parent} is replaced; choose another folder"
         ) from error
     return names
-
-
-def _holds(path: Path, source: Any) -> bool:
-    """Whether the path is the source or contains it."""
-    source = Path(source).expanduser().resolve()
-    try:
-        return any(path.samefile(p) for p in (source, *source.parents))
-    except OSError:  # it does not exist; reading it raises the error
-        return False

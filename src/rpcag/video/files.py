@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.atomic import replace_files
+from rpcag.atomic import replace_files, write_json
 from rpcag.files.place import check_folder
 from rpcag.solvers import Progress
 from rpcag.versions import core_versions
@@ -121,7 +121,9 @@ def separate_file(
     pyav()
     folder = Path(folder).expanduser()
     check_target(video, folder, options, force=True)
-    with replace_files(folder, FACTS) as new:
+    with replace_files(
+        folder, FACTS, lambda: check_target(video, folder, options, force=True)
+    ) as new:
         seconds: dict[str, float] = {}
         start = time.perf_counter()
 
@@ -139,11 +141,11 @@ def separate_file(
         lap("read")
         model = _fit(chosen.frames, options, watch)
         lap("fit")
-        place = new.stage, folder
+        place = new, folder
         moving = _write(source, chosen, model, place, options, truth, watch)
         lap("separate")
         facts = _facts(source, chosen, model, options, seconds, moving, truth)
-        new.commit(facts, lambda: check_target(video, folder, options, force=True))
+        write_json(new / FACTS, facts)
     return facts
 
 
@@ -312,12 +314,12 @@ def _write(
 
     `place` is the folder to write to and the one that errors name.
     """
-    stage, folder = place
+    new, folder = place
     moving = done = 0
     with ExitStack() as stack:
         writers = {
             name: stack.enter_context(
-                Writer(stage / name, source.rate, options.format, folder)
+                Writer(new / name, source.rate, options.format, folder)
             )
             for name in PARTS
         }

@@ -77,7 +77,7 @@ class Writer:
             with explained(self.target / name):
                 _save_png(picture, self.path / name)
         else:
-            with explained(self.target, self.path):
+            with explained(self.target):
                 if self._container is None:
                     self._open(picture.width, picture.height)
                 picture.pts = self.count
@@ -86,7 +86,7 @@ class Writer:
 
     def close(self) -> None:
         if self._container is not None:
-            with explained(self.target, self.path):
+            with explained(self.target):
                 self._mux(None)  # what the encoder still holds
                 self._container.close()
             self._container = None

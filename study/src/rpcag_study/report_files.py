@@ -13,6 +13,7 @@ from rpcag.plugins import (
     explained,
     replace_files,
     versions,
+    write_json,
     write_text,
 )
 from rpcag_study.errors_csv import errors_csv
@@ -254,17 +255,18 @@ def write(
     """
     names: list[str] = []
 
-    with replace_files(folder, INDEX) as new:
+    with replace_files(folder, INDEX, lambda: _replaceable(folder, names)) as new:
         for name, text in _texts(report, records):
-            with explained(folder / name, new.stage / name):
-                (new.stage / name).write_text(text, encoding="utf-8", newline="\n")
+            with explained(folder / name):
+                (new / name).write_text(text, encoding="utf-8", newline="\n")
             names.append(name)
         for name, figure in _figures(report, records, folder, tell):
-            with explained(folder / name, new.stage / name):
-                figure.savefig(new.stage / name, dpi=DPI)
+            with explained(folder / name):
+                figure.savefig(new / name, dpi=DPI)
             names.append(name)
         content = {"rpcag_report": 1, "files": names, "versions": versions()}
-        return new.commit(content, lambda: _replaceable(folder, names))
+        write_json(new / INDEX, content)
+    return [folder / name for name in (*names, INDEX)]
 
 
 def check_report(folder: Path) -> None:
