@@ -129,7 +129,7 @@ def point_at_a_sample(page, size: str) -> None:
         page.mouse.move(0, 0)
         place = "document.querySelector('[data-widget=embedding]').placeOf(25)"
         x, y = page.evaluate(place)
-        page.locator(".cloud canvas").hover(position={"x": x, "y": y})
+        page.locator(".cloud svg").hover(position={"x": x, "y": y})
 
 
 def choose_the_worst(page, size: str) -> None:

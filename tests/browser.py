@@ -85,7 +85,6 @@ def visitor(tab) -> Iterator:
         return tab
 
     yield go
-    tab.evaluate("localStorage.clear()")
     assert seen.errors == []
     assert seen.dialogs == []
     assert [u for u in seen.requests if not u.startswith(("file:", "data:"))] == []
@@ -96,12 +95,6 @@ def drawn(page) -> None:
     page.evaluate(
         "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))"
     )
-
-
-def picture(page, selector: str) -> str:
-    """Something that is the same for the same picture on a canvas."""
-    drawn(page)
-    return page.evaluate("(s) => document.querySelector(s).toDataURL()", selector)
 
 
 def reached_by_tab(page, most: int = 60) -> list[tuple[str, str, bool]]:

@@ -15,12 +15,7 @@ from rpcag.atomic import write_text
 from rpcag.files.place import check_file
 
 # In the order in which they need each other.
-SCRIPTS = (
-    *("base", "color", "charts"),
-    *("viewer", "images", "profile", "embedding"),  # of explore
-    *("changes", "column", "cells"),  # of repair
-    "main",
-)
+SCRIPTS = ("base", "viewer", "embedding", "column", "start")
 escape = html.escape
 
 

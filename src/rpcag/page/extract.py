@@ -10,9 +10,8 @@ from rpcag.files.decomposition import Decomposition
 # with all else it stays below 13 MB and is mostly far smaller.
 MATRIX_BYTES = 9_000_000
 SAMPLES = 4000
-MOST_FEATURES = 5000  # of a table: no screen has more
-# Images are shrunk, and features left out, down to these before samples are left out.
-PIXELS, FEATURES = 48 * 48, 2000
+FEATURES = 2000  # of a table; no screen has more
+PIXELS = 48 * 48  # images are shrunk to this before samples are left out
 
 
 @dataclass(frozen=True)
@@ -25,58 +24,45 @@ class Extract:
     missing: np.ndarray | None
     features: list[str]
     image_shape: tuple[int, ...] | None
-    exact: bool  # in single precision; else in 8 bits
     notes: list[str]
 
 
 def extract(whole: Decomposition, limit: int = MATRIX_BYTES) -> Extract:
     """Choose evenly spaced samples and features, and shrink images, to fit `limit`.
 
-    Tables are kept in single precision if they fit so; images are always in 8 bits.
+    A pixel takes one byte (`rpcag.page.pack`), and a value of a table takes four.
     """
     n, p = whole.low_rank.shape
-    notes = []
-    table = whole.image_shape is None
-    rows = spread(n, SAMPLES)
-    by = 1
-    columns = spread(p, MOST_FEATURES) if table else np.arange(p)
-    exact = table and 8 * len(rows) * len(columns) <= limit
-    if whole.image_shape is not None:
-        area = whole.image_shape[0] * whole.image_shape[1]
-        while 2 * len(rows) * p / by**2 > limit and area / by**2 > PIXELS:
-            by += 1
-        size = int(np.prod(shrunk_shape(whole.image_shape, by)))
+    shape, by = whole.image_shape, 1
+    columns, bytes_per_sample = np.arange(p), 2 * p
+    if shape is None:
+        columns = spread(p, FEATURES)
+        bytes_per_sample = 8 * len(columns)
     else:
-        if not exact:
-            room = max(FEATURES, limit // (2 * len(rows)))
-            columns = spread(p, min(room, MOST_FEATURES))
-        size = len(columns)
-    if not exact:
-        rows = rows[spread(len(rows), max(limit // (2 * size), 1))]
+        most = min(n, SAMPLES)
+        while most * bytes_per_sample > limit and shape[0] * shape[1] > PIXELS * by**2:
+            by += 1
+            bytes_per_sample = 2 * int(np.prod(shrunk_shape(shape, by)))
+    rows = spread(n, min(SAMPLES, max(limit // max(bytes_per_sample, 1), 1)))
+    notes = []
     if len(rows) < n:
         notes.append(f"{len(rows):,} of {n:,} samples, evenly drawn, are shown.")
     if len(columns) < p:
         notes.append(f"{len(columns):,} of {p:,} features, evenly drawn, are shown.")
     if by > 1:
         notes.append(f"Images are shown at 1/{by} of their width and height.")
-    if table and not exact:
-        notes.append("Values are rounded to 8 bits for display.")
 
     def part(A: np.ndarray) -> np.ndarray:
-        A = A[rows] if len(columns) == p else A[np.ix_(rows, columns)]
-        if by > 1 and whole.image_shape is not None:
-            A = shrink(A, whole.image_shape, by)
-        return A
+        A = A[np.ix_(rows, columns)]
+        return A if shape is None or by == 1 else shrink(A, shape, by)
 
-    missing = None if whole.missing is None else part(whole.missing) > 0.5
     return Extract(
         rows,
         part(whole.low_rank),
         part(whole.sparse),
-        missing,
+        None if whole.missing is None else part(whole.missing) > 0.5,
         [whole.features[j] for j in columns],
-        None if whole.image_shape is None else shrunk_shape(whole.image_shape, by),
-        exact,
+        None if shape is None else shrunk_shape(shape, by),
         notes,
     )
 

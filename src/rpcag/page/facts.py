@@ -3,20 +3,7 @@
 from typing import Any
 
 from rpcag.page.document import escape
-from rpcag.page.words import share
 
-# Facts under each heading; all other facts are under the last.
-GROUPS = {
-    "Parameters": ("model", "parameters", "resolved"),
-    "Answer": (
-        *("objective", "lower_bound", "gap", "rank", "n_iter", "status", "seconds"),
-        *("explained", "explained_error", "sparse_share", "gross_share"),
-    ),
-    "Data": ("input", "missing", "scale"),
-    "Graph": ("graph",),
-    "Largest errors": ("largest",),
-    "Made with": ("versions",),
-}
 NAMES = {
     "n_iter": "iterations",
     "lower_bound": "lower bound",
@@ -28,74 +15,61 @@ NAMES = {
     "sparse_share": "in the sparse part",
     "gross_share": "gross errors",
 }
-REST = "More"
-UNSHOWN = ("history", "scaling")  # a number per certificate, or per feature
+# Of these there is a number per certificate, or per feature; or they have a group.
+UNSHOWN = ("model", "parameters", "resolved", "largest", "history", "scaling")
 
 
 def facts_html(facts: dict[str, Any]) -> str:
-    known = {name for names in GROUPS.values() for name in names} | set(UNSHOWN)
-    groups = GROUPS | {REST: tuple(name for name in facts if name not in known)}
+    """A list of parameters, one of results, and one for every dict among the facts."""
+    given, used = facts.get("parameters") or {}, facts.get("resolved") or {}
+    groups: dict[str, dict[str, Any]] = {
+        "Parameters": {
+            "model": facts.get("model"),
+            **{key: _parameter(key, given, used) for key in {**given, **used}},
+        },
+        "Result": {},
+        "Largest errors": dict(map(_error, facts.get("largest") or [])),
+    }
+    for key, value in facts.items():
+        if key not in UNSHOWN:
+            if isinstance(value, dict):
+                groups[str(key).capitalize()] = value
+            else:
+                groups["Result"][key] = value
     lists = []
-    for heading, names in groups.items():
-        rows = [row for name in names for row in _rows(name, facts)]
+    for title, entries in groups.items():
+        rows = "".join(
+            f"<dt>{escape(NAMES.get(key, str(key)))}</dt><dd>{escape(text(value))}</dd>"
+            for key, value in entries.items()
+            if value is not None
+        )
         if rows:
-            inside = "".join(
-                f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
-                for name, value in rows
-            )
-            lists.append(f"<div><h3>{heading}</h3><dl>{inside}</dl></div>")
+            lists.append(f"<div><h3>{escape(title)}</h3><dl>{rows}</dl></div>")
     return f'<div class="facts">{"".join(lists)}</div>'
 
 
-def _rows(name: str, facts: dict[str, Any]) -> list[tuple[str, str]]:
-    value = facts.get(name)
-    if value is None or name not in facts:
-        return []
-    if name == "parameters" and isinstance(value, dict):
-        used = facts.get("resolved") or {}
-        return [(key, _parameter(given, used.get(key))) for key, given in value.items()]
-    if (
-        name == "resolved"
-    ):  # shown with the parameters, except those that were not given
-        given = facts.get("parameters") or {}
-        return [(key, text(more)) for key, more in value.items() if key not in given]
-    if name == "largest":
-        return [_outlier(entry) for entry in value]
-    if isinstance(value, dict):
-        return [(NAMES.get(k) or str(k), text(entry)) for k, entry in value.items()]
-    told = share(value) if name.endswith("_share") else text(value)
-    return [(NAMES.get(name, name.replace("_", " ")), told)]
+def _parameter(key: str, given: dict[str, Any], used: dict[str, Any]) -> str:
+    """The value that was given, and the one that was used instead of it."""
+    values = [text(part[key]) for part in (given, used) if key in part]
+    return ": ".join(dict.fromkeys(values))
 
 
-def _outlier(entry: dict[str, Any]) -> tuple[str, str]:
-    sample, feature = (_named(entry, kind) for kind in ("sample", "feature"))
-    where = f"{sample}, {feature}"
-    return where, f"{text(entry.get('value'))} where {text(entry.get('expected'))} fits"
-
-
-def _named(entry: dict[str, Any], kind: str) -> str:
-    """A name that is only a number says what it numbers."""
-    name = str(entry.get(kind))
-    return f"{kind} {name}" if name.isdigit() else name
-
-
-def _parameter(given: Any, used: Any) -> str:
-    if used is None or text(used) == text(given):
-        return text(given)
-    return f"{text(given)}: {text(used)}"
+def _error(entry: dict[str, Any]) -> tuple[str, str]:
+    names = {kind: str(entry.get(kind)) for kind in ("sample", "feature")}
+    # A name that is only a number says what it numbers.
+    where = (f"{kind} {n}" if n.isdigit() else n for kind, n in names.items())
+    told = f"{text(entry.get('value'))} where {text(entry.get('expected'))} fits"
+    return ", ".join(where), told
 
 
 def text(value: Any) -> str:
-    if value is None:
-        return "not set"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
-        return (
-            " × ".join(map(text, value)) if len(value) < 5 else f"{len(value)} values"
-        )
+        short = len(value) < 5
+        return " × ".join(map(text, value)) if short else f"{len(value)} values"
     if isinstance(value, dict):
         return ", ".join(f"{key} {text(entry)}" for key, entry in value.items())
     return str(value)

@@ -2,11 +2,11 @@
 
 import math
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 
 from rpcag.files.sheet import Sheet
+from rpcag.graphs.inputs import percent
 from rpcag.page import pack
 from rpcag.page.document import (
     Page,
@@ -19,25 +19,19 @@ from rpcag.page.document import (
     write_page,
 )
 from rpcag.page.extract import spread
-from rpcag.page.words import count, share
+from rpcag.page.words import count
 from rpcag.tables.repair import Repaired
 
 # More of any of these makes a larger page.
-COLUMNS = 1000  # shown; of more, those with the most changes
-CELLS = 30_000  # changed cells that are listed and marked
-VALUES = 500_000  # values drawn; of more, the least and largest of some rows at a time
-BINS = 500  # of the rows, in the map
-MAP = 300_000  # bins times columns of the map
-NAMES = 20_000  # names of rows; of more, those of listed cells and of every few rows
+COLUMNS = 500  # shown; of more, those with the most changes
+LISTED = 300  # changed cells in the table
+MARKED = 30_000  # changed cells in the chart
+VALUES = 500_000  # values in the chart; of more, those of some rows
+ROWS = 20_000  # rows in the chart
+NAMES = 100_000  # names of rows; more rows are numbered
+BINS = 100  # of the rows, in the strip of a column
 LONGEST = 80  # signs of a name
 LARGEST = 1e300  # differences of values must be finite
-
-NOTES = POOR, CONSTANT, EMPTY = (
-    "no better than the median",
-    "constant, left alone",
-    "empty, left alone",
-)
-Scales = tuple[np.ndarray, np.ndarray]  # center and unit of every column
 
 
 def write_report(path: Path | str, sheet: Sheet, repaired: Repaired) -> None:
@@ -61,147 +55,182 @@ def report(sheet: Sheet, repaired: Repaired) -> str:
     name = PurePath(sheet.name).name or "table"
     lead = f"{count(n, 'row')} · {count(p, 'column')} · repaired"
     page = Page(name, f'<p class="lead">{escape(lead)}</p>')
-    page.add('<div class="columns two">')
-    page.add(*(verdict(*told) for told in _verdicts(sheet, repaired)), "</div>")
-    if n and p:
-        shown, notes = _shown_columns(repaired)
-        scales = _scales(sheet, repaired, shown)
-        parts = _sections(page, sheet, repaired, shown, scales)
-        told = [hint(" ".join(notes))] if notes else []
-        page.add(section("changes", "What was changed", *told, *parts["changes"]))
-        page.add(section("column", "Column by column", *parts["column"]))
-        page.add(section("cells", "Changed cells", *parts["cells"]))
-        page.add(section("columns", "Columns", *_table(sheet, repaired, shown, scales)))
-    else:
+    page.add('<div class="columns two">', _summary(sheet, repaired))
+    page.add(_score(repaired), "</div>")
+    if not n or not p:
         page.add(empty("This table is empty."))
+        return page.html()
+    changes = (repaired.filled | repaired.replaced).sum(axis=0)
+    most = np.argsort(-changes, kind="stable")[:COLUMNS]
+    shown = np.sort(most)
+    listed = _listed(repaired, shown)
+    page.add(section("columns", "Columns", *_columns(sheet, repaired, shown)))
+    chart = _chart(page, sheet, repaired, shown, listed)
+    page.add(section("column", "Column by column", *chart))
+    page.add(section("cells", "Changed cells", *_cells(sheet, repaired, shown, listed)))
     return page.html()
 
 
-# -- sentences -------------------------------------------------------------------------
+# -- headlines -------------------------------------------------------------------------
 
 
-def _verdicts(sheet: Sheet, repaired: Repaired) -> list[tuple[str, str, str]]:
-    found = [("summary", *_summary(sheet, repaired))]
-    explained = repaired.explained[np.isfinite(repaired.explained)]
-    if len(explained):
-        told = (
-            f"Median of {count(len(explained), 'column')}, which range from "
-            f"{_percent(explained.min())} to {_percent(explained.max())}. Known cells "
-            "were hidden and predicted: 100 % is a perfect prediction, and 0 % is no "
-            "better than the median of the column."
-        )
-        poor = int(_is_poor(repaired).sum())
-        if poor:
-            told += (
-                f" {count(poor, 'column is', 'columns are')} predicted no better than "
-                "by the median."
-            )
-        middle = _percent(float(np.median(explained)))
-        found.append(
-            ("score", f"Predicts {middle} of the spread of hidden cells", told)
-        )
-    return found
-
-
-def _summary(sheet: Sheet, repaired: Repaired) -> tuple[str, str]:
-    total = max(sheet.X.size, 1)
+def _summary(sheet: Sheet, repaired: Repaired) -> str:
     filled, replaced = int(repaired.filled.sum()), int(repaired.replaced.sum())
-    left = int(np.isnan(repaired.values).sum())
-    headline = (
-        f"{count(filled, 'gap')} filled, {count(replaced, 'wrong cell')} replaced"
-    )
+    total = max(sheet.X.size, 1)
     told = (
-        f"These are {share(filled / total)} and {share(replaced / total)} of the "
+        f"These are {percent(filled / total)} and {percent(replaced / total)} of the "
         f"{count(sheet.X.size, 'cell')}. All other cells are unchanged."
     )
+    left, dead = int(np.isnan(repaired.values).sum()), int(repaired.dead.sum())
     if left:
         told += f" {count(left, 'cell is', 'cells are')} still missing."
-    dead = int(repaired.dead.sum())
     if dead:
         told += (
             f" {count(dead, 'column is', 'columns are')} constant or empty, and "
             "left alone."
         )
-    return headline, told
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %".replace("-", "−")
-
-
-def _is_poor(repaired: Repaired) -> np.ndarray:
-    """Columns whose hidden cells the median predicts as well."""
-    with np.errstate(invalid="ignore"):
-        return ~repaired.dead & (repaired.explained <= 0)
-
-
-# -- what the scripts draw -------------------------------------------------------------
-
-
-def _shown_columns(repaired: Repaired) -> tuple[np.ndarray, list[str]]:
-    changes = (repaired.filled | repaired.replaced).sum(axis=0)
-    p = len(changes)
-    if p <= COLUMNS:
-        return np.arange(p), []
-    most = np.sort(np.argsort(-changes, kind="stable")[:COLUMNS])
-    return most, [f"The {COLUMNS:,} of {p:,} columns with the most changes are shown."]
-
-
-def _sections(
-    page: Page, sheet: Sheet, repaired: Repaired, shown: np.ndarray, scales: Scales
-) -> dict[str, list[str]]:
-    center, unit = scales
-
-    def scaled(A: np.ndarray) -> np.ndarray:
-        return (A[:, shown] - center) / unit
-
-    filled, replaced = repaired.filled[:, shown], repaired.replaced[:, shown]
-    cells, listed = _cells(sheet, repaired, shown, scales)
-    changed = page.widget(
-        "changes",
-        rows=_rows(sheet.samples, cells[0]),
-        columns={
-            "names": [_short(sheet.features[j]) for j in shown],
-            "center": center.tolist(),
-            "unit": unit.tolist(),
-            "digits": [
-                _digits(repaired.error[j], unit[k]) for k, j in enumerate(shown)
-            ],
-            "filled": filled.sum(axis=0).tolist(),
-            "replaced": replaced.sum(axis=0).tolist(),
-            "notes": [_note(sheet, repaired, j) for j in shown],
-            "explained": _finite(repaired.explained[shown]),
-            "error": _finite(repaired.error[shown]),
-            "median_error": _finite(repaired.median_error[shown]),
-        },
-        first=_first(filled, replaced),
-        coverage=f"{100 * repaired.coverage:.0f} %",
-        map=_map(filled, replaced),
-        cells=pack.exact(cells),
-        lines=_lines(scaled(repaired.values)),
+    headline = (
+        f"{count(filled, 'gap')} filled, {count(replaced, 'wrong cell')} replaced"
     )
-    if not (filled.any() or replaced.any()):
-        told = empty("Nothing was changed.")
-        # The data of the column view are with the map.
-        return {
-            "changes": [told, changed],
-            "column": [page.widget("column")],
-            "cells": [told],
-        }
-    return {
-        "changes": [changed],
-        "column": [page.widget("column")],
-        "cells": [page.widget("cells"), *([hint(listed)] if listed else [])],
-    }
+    return verdict("summary", headline, told)
 
 
-def _first(filled: np.ndarray, replaced: np.ndarray) -> int:
-    """The column that is shown first: the one with the most wrong cells, or gaps."""
-    which = replaced if replaced.any() else filled
-    return int(which.sum(axis=0).argmax())
+def _score(repaired: Repaired) -> str:
+    explained = repaired.explained[np.isfinite(repaired.explained)]
+    if not len(explained):
+        return ""
+    told = (
+        f"Median of {count(len(explained), 'column')}, which range from "
+        f"{_percent(explained.min())} to {_percent(explained.max())}. Known cells were "
+        "hidden and predicted: 100 % is a perfect prediction, and 0 % is no better "
+        "than the median of the column."
+    )
+    poor = int((explained <= 0).sum())
+    if poor:
+        told += (
+            f" {count(poor, 'column is', 'columns are')} predicted no better than by "
+            "the median."
+        )
+    middle = _percent(float(np.median(explained)))
+    return verdict("score", f"Predicts {middle} of the spread of hidden cells", told)
 
 
-def _scales(sheet: Sheet, repaired: Repaired, shown: np.ndarray) -> Scales:
+# -- columns ---------------------------------------------------------------------------
+
+
+def _columns(sheet: Sheet, repaired: Repaired, shown: np.ndarray) -> list[str]:
+    """A table that needs no script to be read."""
+    rows = []
+    for k, j in enumerate(shown):
+        digits = _digits(sheet, repaired, j)
+        filled, replaced = repaired.filled[:, j], repaired.replaced[:, j]
+        cells = [
+            f'<td data-value="{filled.sum() + replaced.sum()}">'
+            f"{_strip(filled, replaced)}</td>",
+            f"<td>{filled.sum():,}</td><td>{replaced.sum():,}</td>",
+            f"<td>{_percent(repaired.explained[j])}</td>",
+            f"<td>{_number(repaired.error[j], digits)}</td>",
+            f"<td>{_number(repaired.median_error[j], digits)}</td>",
+            f'<td class="words">{_note(sheet, repaired, j)}</td>',
+        ]
+        name = escape(_short(sheet.features[j]))
+        link = f'<a href="#column" data-column="{k}">{name}</a>'
+        head = f'<th scope="row"><div class="name">{link}</div></th>'
+        rows.append(f"<tr>{head}{''.join(cells)}</tr>")
+    header = [
+        *("column", "changes over the rows", "gaps filled", "cells replaced"),
+        *("spread predicted", "typical error", "error of the median", "note"),
+    ]
+    caption = (
+        "Blue bars are gaps and orange bars are wrong cells, from the first row to the "
+        "last. Errors are typical distances from hidden cells. Click a name to see "
+        "the column."
+    )
+    total = sheet.X.shape[1]
+    if len(shown) < total:
+        caption += (
+            f" The {len(shown):,} of {total:,} columns with the most changes are shown."
+        )
+    return [scrolled(caption, header, rows)]
+
+
+def _strip(filled: np.ndarray, replaced: np.ndarray) -> str:
+    """Gaps as bars upwards and wrong cells as bars downwards, for some rows at a time.
+
+    The longest bar of either kind has length 1.
+    """
+    n = len(filled)
+    starts = np.unique(np.linspace(0, n, min(n, BINS), endpoint=False).astype(int))
+    paths = []
+    for kind, which, way in (("gap", filled, "-"), ("error", replaced, "")):
+        counts = np.add.reduceat(which, starts, dtype=int)
+        lengths = counts / max(counts.max(), 1)
+        bars = "".join(
+            f"M{b} 1v{way}{lengths[b]:.2g}" for b in np.flatnonzero(counts).tolist()
+        )
+        paths.append(f'<path class="{kind}" d="{bars}"/>')
+    return (
+        f'<svg class="strip" viewBox="-0.5 0 {len(starts)} 2" '
+        f'preserveAspectRatio="none" aria-hidden="true">{"".join(paths)}</svg>'
+    )
+
+
+# -- chart -----------------------------------------------------------------------------
+
+
+def _chart(
+    page: Page,
+    sheet: Sheet,
+    repaired: Repaired,
+    shown: np.ndarray,
+    listed: np.ndarray,
+) -> list[str]:
+    center, unit = _scales(sheet, repaired, shown)
+    n, p = len(sheet.X), len(shown)
+    step = max(math.ceil(n * p / VALUES), math.ceil(n / ROWS))
+    lines = (repaired.values[::step, shown] - center) / unit
+    changed = np.flatnonzero((repaired.filled | repaired.replaced)[:, shown])
+    marked = np.union1d(changed[spread(len(changed), MARKED)], listed)
+    row, k = np.divmod(marked, p)
+    matrices = (sheet.X, repaired.values, repaired.lower, repaired.upper)
+    four = [(A[row, shown[k]] - center[k]) / unit[k] for A in matrices]
+    cells = np.array([row, k, *four, repaired.scores[row, shown[k]]])
+    # Show the column with the most wrong cells first, or the most gaps.
+    which = repaired.replaced if repaired.replaced.any() else repaired.filled
+    chart = page.widget(
+        "column",
+        columns=[
+            {
+                "name": _short(sheet.features[j]),
+                "center": center[k],
+                "unit": unit[k],
+                "digits": _digits(sheet, repaired, j),
+                "facts": _facts(sheet, repaired, j),
+            }
+            for k, j in enumerate(shown)
+        ],
+        first=int(which[:, shown].sum(axis=0).argmax()),
+        rows=n,
+        names=[_short(name) for name in sheet.samples] if n <= NAMES else None,
+        coverage=f"{100 * repaired.coverage:.0f} %",
+        step=step,
+        lines=pack.exact(lines),
+        cells=pack.exact(cells),
+    )
+    notes = []
+    if step > 1:
+        notes.append(f"The line has one of {step} rows.")
+    if len(marked) < len(changed):
+        notes.append(
+            f"{len(marked):,} of {len(changed):,} changed cells are marked, evenly "
+            "drawn."
+        )
+    return [chart, *([hint(" ".join(notes))] if notes else [])]
+
+
+def _scales(
+    sheet: Sheet, repaired: Repaired, shown: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return center and largest deviation of every column.
 
     Values go onto the page as (value - center) / unit in single precision, so that
@@ -224,149 +253,96 @@ def _scales(sheet: Sheet, repaired: Repaired, shown: np.ndarray) -> Scales:
     return center, np.where(unit > 0, unit, 1.0)
 
 
-def _cells(
-    sheet: Sheet, repaired: Repaired, shown: np.ndarray, scales: Scales
-) -> tuple[np.ndarray, str]:
-    """Return changed cells and a note, if some are left out.
-
-    The rows of the array are row, column, old and new value, lower and upper bound, and
-    score. If there are too many cells, most are the wrong cells with the largest
-    scores, and the others are gaps, evenly drawn.
-    """
-    center, unit = scales
-    filled, replaced = repaired.filled[:, shown], repaired.replaced[:, shown]
-    gaps, wrong = np.flatnonzero(filled), np.flatnonzero(replaced & ~filled)
-    total, note = len(gaps) + len(wrong), ""
-    if total > CELLS:
-        room = max(CELLS - len(gaps), 3 * CELLS // 4)  # of wrong cells
-        by_score = np.argsort(-np.abs(repaired.scores[:, shown].ravel()[wrong]))
-        wrong = np.sort(wrong[by_score[:room]])
-        gaps = gaps[spread(len(gaps), CELLS - len(wrong))]
-        note = (
-            f"Listed and marked: {len(wrong):,} wrong cells with the largest scores, "
-            f"and {len(gaps):,} gaps, evenly drawn, of {total:,} changed cells. "
-            "The map counts all."
-        )
-    row, k = np.divmod(np.sort(np.concatenate([gaps, wrong])), len(shown))
-    j = shown[k]
-    values = (sheet.X, repaired.values, repaired.lower, repaired.upper)
-    four = [(A[row, j] - center[k]) / unit[k] for A in values]
-    return np.array([row, k, *four, repaired.scores[row, j]]), note
-
-
-def _map(filled: np.ndarray, replaced: np.ndarray) -> dict[str, Any]:
-    """Return counts of both kinds of changes by column and some rows at a time."""
-    n, p = filled.shape
-    edges = _edges(n, min(BINS, max(MAP // p, 1)))
-    return {
-        "edges": edges.tolist(),
-        "filled": pack.exact(np.add.reduceat(filled, edges[:-1], dtype=np.int64)),
-        "replaced": pack.exact(np.add.reduceat(replaced, edges[:-1], dtype=np.int64)),
-    }
-
-
-def _lines(values: np.ndarray) -> dict[str, Any]:
-    """Return all values, or of many the least and largest of some rows at a time."""
-    n, p = values.shape
-    if values.size <= VALUES:
-        return {"edges": None, "low": pack.exact(values), "high": None}
-    edges = _edges(n, max(VALUES // (2 * p), 1))
-    return {
-        "edges": edges.tolist(),
-        "low": pack.exact(np.fmin.reduceat(values, edges[:-1])),
-        "high": pack.exact(np.fmax.reduceat(values, edges[:-1])),
-    }
-
-
-def _edges(n: int, most: int) -> np.ndarray:
-    """Return the first row of at most `most` bins of equal size, and n."""
-    size = math.ceil(n / most)
-    return np.append(np.arange(0, n, size), n)
-
-
-def _rows(samples: list[str], listed: np.ndarray) -> dict[str, Any]:
-    """Return names of rows: all, or those that are listed and some between them.
-
-    Names that only count rows are left to the script.
-    """
-    n = len(samples)
-    if all(name == str(i) for i, name in enumerate(samples)):
-        return {"n": n, "at": None, "names": None}
-    if n <= NAMES:
-        return {"n": n, "at": None, "names": [_short(name) for name in samples]}
-    at = np.union1d(spread(n, NAMES // 4), listed.astype(int))
-    names = [_short(samples[i]) for i in at]
-    return {"n": n, "at": at.tolist(), "names": names}
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-
-
-def _digits(error: float, unit: float) -> int:
-    """Return the number of decimals that shows two digits of the prediction error."""
-    size = error if np.isfinite(error) and error > 0 else unit / 100
-    return max(0, 1 - math.floor(math.log10(size)))
-
-
-def _finite(values: np.ndarray) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]
-
-
-# -- table of columns ------------------------------------------------------------------
-
-
-def _table(
-    sheet: Sheet, repaired: Repaired, shown: np.ndarray, scales: Scales
-) -> list[str]:
-    _, unit = scales
-    rows = []
-    for k, j in enumerate(shown):
-        digits = _digits(repaired.error[j], unit[k])
-        cells = [
-            _cell(_percent(repaired.explained[j]), repaired.explained[j]),
-            *(
-                _cell(_number(size, digits), size)
-                for size in (repaired.error[j], repaired.median_error[j])
-            ),
-            *(
-                f"<td>{int(which[:, j].sum()):,}</td>"
-                for which in (repaired.filled, repaired.replaced)
-            ),
-            _remark(_note(sheet, repaired, j)),
+def _facts(sheet: Sheet, repaired: Repaired, j: int) -> str:
+    filled, replaced = (A[:, j].sum() for A in (repaired.filled, repaired.replaced))
+    told = [f"{filled:,} filled", f"{replaced:,} replaced"]
+    if np.isfinite(repaired.explained[j]):
+        digits = _digits(sheet, repaired, j)
+        told += [
+            f"{_percent(repaired.explained[j])} of the spread predicted",
+            f"typical error {_number(repaired.error[j], digits)}",
         ]
-        name = escape(_short(sheet.features[j]))
-        link = f'<a href="#column" data-column="{k}">{name}</a>'
-        head = f'<th scope="row"><div class="name">{link}</div></th>'
-        rows.append(f"<tr>{head}{''.join(cells)}</tr>")
-    header = [
-        *("column", "spread predicted", "typical error", "error of the median"),
-        *("gaps filled", "cells replaced", "note"),
-    ]
-    caption = (
-        "Errors are typical distances from hidden cells, in the unit of the column. "
-        "Click a heading to sort, or a name to see the column."
-    )
+    return " · ".join([*told, *filter(None, [_note(sheet, repaired, j)])])
+
+
+# -- cells -----------------------------------------------------------------------------
+
+
+def _listed(repaired: Repaired, shown: np.ndarray) -> np.ndarray:
+    """Flat indices of wrong cells by score, and then of gaps, evenly drawn."""
+    replaced = repaired.replaced[:, shown]
+    wrong, gaps = np.flatnonzero(replaced), np.flatnonzero(repaired.filled[:, shown])
+    scores = np.abs(repaired.scores[:, shown].ravel()[wrong])
+    wrong = wrong[np.argsort(-scores, kind="stable")[:LISTED]]
+    room = LISTED - len(wrong)
+    return np.concatenate([wrong, gaps[spread(len(gaps), room)] if room else gaps[:0]])
+
+
+def _cells(
+    sheet: Sheet, repaired: Repaired, shown: np.ndarray, listed: np.ndarray
+) -> list[str]:
+    if not len(listed):
+        return [empty("Nothing was changed.")]
+    digits = [_digits(sheet, repaired, j) for j in shown]
+    rows = []
+    for i, k in zip(*np.divmod(listed, len(shown)), strict=True):
+        j = shown[k]
+        old, new, low, high = (
+            _number(A[i, j], digits[k])
+            for A in (sheet.X, repaired.values, repaired.lower, repaired.upper)
+        )
+        kind = "gap" if repaired.filled[i, j] else "error"
+        why = "too high" if sheet.X[i, j] > repaired.values[i, j] else "too low"
+        score = "–" if kind == "gap" else f"{abs(repaired.scores[i, j]):.4g}"
+        link = f'<a href="#column" data-column="{k}" data-row="{i}">'
+        rows.append(
+            f'<tr><th scope="row">{link}{escape(_short(sheet.samples[i]))}</a></th>'
+            f'<td class="words">{escape(_short(sheet.features[j]))}</td><td>{old}</td>'
+            f"<td>{new}</td><td>{low} to {high}</td><td>{score}</td>"
+            f'<td class="words"><i class="key {kind}"></i>'
+            f"{'missing' if kind == 'gap' else why}</td></tr>"
+        )
+    total = int((repaired.filled | repaired.replaced).sum())
+    interval = f"{100 * repaired.coverage:.0f} % interval"
+    header = ["row", "column", "value", "replaced by", interval, "score", "why"]
+    caption = "Click a row to see the cell in the chart."
+    if len(listed) < total:
+        caption = (
+            f"{len(listed):,} of {count(total, 'changed cell')}, wrong cells with the "
+            f"largest scores first. The file of cells lists all. {caption}"
+        )
     return [scrolled(caption, header, rows)]
 
 
-def _cell(text: str, value: float) -> str:
-    return (
-        f'<td data-value="{value}">{text}</td>' if np.isfinite(value) else "<td>–</td>"
-    )
-
-
-def _remark(note: str) -> str:
-    # Tables sort by numbers; the same notes have the same one.
-    key = f' data-value="{NOTES.index(note)}"' if note else ""
-    return f'<td class="words"{key}>{note}</td>'
-
-
-def _number(value: float, digits: int) -> str:
-    return f"{value:.3g}" if digits > 6 or value >= 1e9 else f"{value:,.{digits}f}"
+# -- words -----------------------------------------------------------------------------
 
 
 def _note(sheet: Sheet, repaired: Repaired, j: int) -> str:
     if repaired.dead[j]:
-        return CONSTANT if np.isfinite(sheet.X[:, j]).any() else EMPTY
-    return POOR if _is_poor(repaired)[j] else ""
+        is_empty = np.isnan(sheet.X[:, j]).all()
+        return "empty, left alone" if is_empty else "constant, left alone"
+    # NaN if there were too few values to tell.
+    return "no better than the median" if repaired.explained[j] <= 0 else ""
+
+
+def _percent(part: float) -> str:
+    return "–" if np.isnan(part) else f"{100 * part:.0f} %".replace("-", "−")
+
+
+def _number(value: float, digits: int) -> str:
+    if np.isnan(value):
+        return "–"
+    text = f"{value:.{digits}f}" if digits <= 6 and abs(value) < 1e9 else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def _digits(sheet: Sheet, repaired: Repaired, j: int) -> int:
+    """Return the number of decimals that shows two digits of the prediction error."""
+    size = repaired.error[j]
+    if not (np.isfinite(size) and size > 0):
+        size = float(np.nanmax(np.abs(sheet.X[:, j]), initial=0)) / 100 or 1.0
+    return max(0, 1 - math.floor(math.log10(size)))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

@@ -1,6 +1,8 @@
-// What every widget uses: elements, numbers in words, unpacking, theme and tooltip.
+// What every widget uses: elements, numbers, packed arrays, tooltips, and axes in SVG.
 
-const SVG_TAGS = new Set(["svg", "path", "rect", "line", "circle", "text", "polygon"]);
+const widgets = {}; // functions of an element and its data, by kind
+
+const SVG_TAGS = new Set(["svg", "g", "path", "rect", "line", "circle", "text"]);
 
 function make(tag, attributes = {}, ...children) {
   const node = SVG_TAGS.has(tag)
@@ -22,106 +24,37 @@ const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 // Four digits, as few signs as they need.
 function number(value) {
   if (value == null || Number.isNaN(value)) return "–";
-  if (value === 0) return "0";
   const size = Math.abs(value);
-  const text =
-    size >= 1e6 || size < 1e-3
-      ? value.toExponential(2).replace("e+", "e")
-      : String(Number(value.toPrecision(4)));
+  const text = value && (size >= 1e6 || size < 1e-3)
+    ? value.toExponential(2).replace("e+", "e")
+    : String(Number(value.toPrecision(4)));
   return text.replace(/^-/, "−");
 }
 
-// -- packed arrays: see pack.py ---------------------------------------------------------
+const fixed = (value, digits) => value.toFixed(digits).replace(/^-/, "−");
 
-async function unpack(packed) {
-  const bytes = Uint8Array.from(atob(packed.data), (sign) => sign.charCodeAt(0));
+// See pack.py.
+async function unpack({ kind, shape: [n, p], data, low, unit }) {
+  const bytes = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
-  const [n, p] = packed.shape, { low, unit } = packed;
-  const column = unit?.length === 1 ? () => 0 : (k) => k % p;
   const values = {
     exact: () => new Float32Array(buffer),
     mask: () => new Uint8Array(buffer),
-    levels: () => Float32Array.from(new Uint8Array(buffer), (code, k) => low[column(k)] + unit[column(k)] * code),
-    signed: () => Float32Array.from(new Int8Array(buffer), (code, k) => unit[column(k)] * (code / 127) ** 3),
-  }[packed.kind]();
-  return { n, p, values };
+    levels: () => Float32Array.from(new Uint8Array(buffer), (code) => low + unit * code),
+    signed: () => Float32Array.from(new Int8Array(buffer), (code) => unit * (code / 127) ** 3),
+  }[kind]();
+  return { n, p, values, row: (i) => values.subarray(i * p, (i + 1) * p) };
 }
 
-const rowOf = (matrix, i) => matrix.values.subarray(i * matrix.p, (i + 1) * matrix.p);
-
-// -- theme ------------------------------------------------------------------------------
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-
-// A color of the style sheet, as rgb(...): the style of an element resolves light-dark().
-const known = new Map();
-document.addEventListener("theme", () => known.clear());
-function css(name) {
-  if (!known.has(name)) {
-    const probe = document.getElementById("tooltip");
-    probe.style.outlineColor = `var(${name})`;
-    known.set(name, getComputedStyle(probe).outlineColor);
-  }
-  return known.get(name);
-}
-
-function setUpTheme() {
-  const switcher = document.getElementById("theme"), key = "rpcag-theme";
-  const tell = () => {
-    switcher.textContent = isDark() ? "Light" : "Dark";
-    switcher.setAttribute("aria-label", `${switcher.textContent} colors`);
-    document.dispatchEvent(new Event("theme"));
-  };
-  try {
-    const remembered = localStorage.getItem(key);
-    if (remembered) document.documentElement.dataset.theme = remembered;
-  } catch { /* a private window */ }
-  switcher.hidden = false;
-  switcher.addEventListener("click", () => {
-    const theme = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = theme;
-    try { localStorage.setItem(key, theme); } catch { /* a private window */ }
-    tell();
-  });
-  dark.addEventListener("change", tell);
-  tell();
-}
-
-// Draw now, when the width of the node changes, and when the colors do.
+// Draw now, and again when the width of the node changes.
 function keepDrawn(node, draw) {
-  let width = -1;
-  let waiting = false;
-  const later = () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      if (node.clientWidth > 0) draw();
-    });
-  };
+  let width = 0;
   new ResizeObserver(() => {
-    if (node.clientWidth !== width) {
-      width = node.clientWidth;
-      later();
-    }
+    if (node.clientWidth === width) return;
+    width = node.clientWidth;
+    if (width) requestAnimationFrame(draw);
   }).observe(node);
-  document.addEventListener("theme", later);
-  return later;
-}
-
-// A canvas of so many pixels, sharp on every screen; returns its context.
-function sized(canvas, width, height) {
-  const ratio = devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
-  context.font = "12px system-ui, sans-serif";
-  return context;
 }
 
 // Where an event is in a node, in pixels from its corner.
@@ -140,21 +73,7 @@ function onKeys(node, actions) {
   });
 }
 
-// The index of what is selected; watchers are called when another one is.
-function selectable(index) {
-  const watchers = [];
-  return {
-    index,
-    watch(watcher) { watchers.push(watcher); },
-    set(other) {
-      if (other === this.index) return;
-      this.index = other;
-      watchers.forEach((watcher) => watcher(other));
-    },
-  };
-}
-
-// -- tooltip ----------------------------------------------------------------------------
+// -- tooltip and tables -----------------------------------------------------------------
 
 const tooltip = {
   show(x, y, ...content) {
@@ -178,22 +97,66 @@ const heading = (text) => make("div", { class: "name" }, text);
 const pairs = (entries) =>
   make("dl", {}, ...entries.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 
-// -- tables -----------------------------------------------------------------------------
-
-function tableOf(header, rows, caption = null) {
+function tableOf(caption, header, rows) {
   const head = header.map((name) => make("th", { scope: "col" }, name));
-  const body = rows.map(([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name),
-    ...cells.map((cell) => make("td", {}, typeof cell === "string" ? cell : number(cell)))));
-  return make("div", { class: "scroll" }, make("table", {},
-    caption && make("caption", {}, caption),
+  const body = rows.map(([name, ...cells]) =>
+    make("tr", {}, make("th", { scope: "row" }, name), ...cells.map((cell) => make("td", {}, cell))));
+  return make("div", { class: "scroll" }, make("table", {}, make("caption", {}, caption),
     make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)));
 }
 
-// The numbers behind a picture, for those who cannot see it or want to copy them.
-function numbersOf(header, rows) {
-  const details = make("details", {}, make("summary", {}, "Numbers"));
-  details.addEventListener("toggle", () => details.append(tableOf(header, rows)), { once: true });
-  return details;
+// -- axes -------------------------------------------------------------------------------
+
+function rangeOf(values) {
+  let low = Infinity, high = -Infinity;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (low > high) return [0, 1];
+  const room = low === high ? (Math.abs(low) || 1) / 2 : 0.04 * (high - low);
+  return [low - room, high + room];
 }
 
-const widgets = {};
+// The range of the inner values, and of outer ones as far as they do not squeeze the inner.
+function reach(inner, outer) {
+  const [low, high] = rangeOf(inner), span = high - low;
+  return rangeOf([low, high, ...outer.map((value) => clamp(value, low - span, high + span))]);
+}
+
+// About so many round numbers between two.
+function ticks(low, high, about) {
+  const rough = (high - low) / about;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * [1, 2, 5, 10].find((m) => m * unit >= rough * 0.99);
+  const found = [];
+  for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+  return found;
+}
+
+const scaleOf = ([low, high], from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
+
+// Lines across at round numbers, with their names at the left.
+function drawTicks(svg, [low, high], y, left, right) {
+  const found = ticks(low, high, 5), digits = Math.max(0, -Math.floor(Math.log10(found[1] - found[0]) + 1e-9));
+  const isPlain = digits <= 6 && Math.max(Math.abs(low), Math.abs(high)) < 1e6;
+  for (const value of found)
+    svg.append(
+      make("line", { class: "axis", x1: left, x2: right, y1: y(value), y2: y(value) }),
+      make("text", { x: left - 7, y: y(value) + 4, "text-anchor": "end" }, isPlain ? fixed(value + 0, digits) : number(value)));
+}
+
+// Points as segments without length: the caps of the line draw them.
+const dots = (points) => points.map(([x, y]) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join("");
+
+const stems = (stems) => stems.map(([x, from, to]) => `M${x.toFixed(1)} ${from.toFixed(1)}V${to.toFixed(1)}`).join("");
+
+// A line through points, which is interrupted where one is not finite.
+function lineThrough(points) {
+  let path = "", pen = "M";
+  for (const [x, y] of points) {
+    if (Number.isFinite(y)) path += `${pen}${x.toFixed(1)} ${y.toFixed(1)}`;
+    pen = Number.isFinite(y) ? "L" : "M";
+  }
+  return path;
+}

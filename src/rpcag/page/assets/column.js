@@ -1,286 +1,171 @@
 // One column of a repaired table over its rows: values, filled gaps, and wrong cells.
 
-const COLUMN = { left: 64, right: 10, top: 12, plot: 270, bottom: 30 };
+const COLUMN = { left: 64, right: 10, top: 12, below: 282, height: 316 };
+const AROUND = 120; // rows that are shown around a cell
 
-widgets.column = (root) => {
-  const { columns, cells, lines, rows: n } = repair;
-  const p = columns.names.length;
-  const most = [-0.5, n - 0.5], least = Math.min(n, 8); // rows seen at a time
-  const byColumn = Array.from({ length: p }, () => []);
-  for (let k = 0; k < cells.count; k++) byColumn[cells.column[k]].push(k); // in the order of rows
-  let frame = null, drag = null;
+widgets.column = async (root, data) => {
+  const { columns, names, rows: n, step } = data;
+  const [lines, cells] = [await unpack(data.lines), await unpack(data.cells)];
+  const [rowOf, columnOf, before, after, lower, upper, score] = Array.from({ length: 7 }, (_, k) => cells.row(k));
+  const cellsOf = columns.map(() => []);
+  columnOf.forEach((j, k) => cellsOf[j].push(k)); // in the order of rows
+  const { left, top, below } = COLUMN;
+  let j = data.first, view = [-0.5, n - 0.5], chosen = -1, drag = null, frame = null;
+
+  const nameOf = (i) => (/^\d+$/.test(names?.[i] ?? i) ? `row ${names?.[i] ?? i + 1}` : names[i]);
+  const unscaled = (value) => columns[j].center + columns[j].unit * value;
+  // With the digits that the error of the column allows.
+  function text(value) {
+    const { digits } = columns[j], found = unscaled(value);
+    return digits > 6 || !(Math.abs(found) < 1e9) ? number(found) : fixed(found, digits);
+  }
+  const isGap = (k) => Number.isNaN(before[k]);
 
   // -- controls ---------------------------------------------------------------------------
 
-  const menu = make("select", { "aria-label": "column", onchange: () => repair.column.set(Number(menu.value)) },
-    ...columns.names.map((name, j) => {
-      const told = [[columns.filled[j], "filled"], [columns.replaced[j], "replaced"]].filter(([count]) => count);
-      return make("option", { value: j }, told.length ? `${name} (${told.map((part) => part.join(" ")).join(", ")})` : name);
-    }));
-  const step = (by) => repair.column.set(clamp(repair.column.index + by, 0, p - 1));
+  const menu = make("select", { "aria-label": "column", onchange: () => show(Number(menu.value)) },
+    ...columns.map(({ name }, value) => make("option", { value }, name)));
   const zoom = (by) => {
-    const [from, to] = repair.view, more = ((by - 1) * (to - from)) / 2;
+    const [from, to] = view, more = ((by - 1) * (to - from)) / 2;
     look(from - more, to + more);
   };
-  const pan = (by) => look(...repair.view.map((end) => end + by * (repair.view[1] - repair.view[0])));
-  const whole = () => look(...most);
-  const controls = make("div", { class: "controls" },
-    make("span", { class: "buttons" }, button("previous column", "↑", () => step(-1)), menu, button("next column", "↓", () => step(1))),
-    make("span", { class: "buttons" }, button("zoom in", "+", () => zoom(0.5)), button("zoom out", "−", () => zoom(2)),
-      button("all rows", "All rows", whole)),
-    make("span", { class: "buttons" }, button("previous change", "← change", () => walk(-1)),
-      button("next change", "change →", () => walk(1))));
-  const facts = make("p", { class: "hint wide", "aria-live": "polite" });
-  const canvas = make("canvas", { tabindex: 0, role: "img" });
-  const mark = (...parts) => make("svg", { width: 22, height: 16, "aria-hidden": "true" }, ...parts);
-  const stem = { x1: 8, x2: 8, y1: 1, y2: 15 };
-  const legend = make("ul", { class: "series" },
-    make("li", {}, mark(make("line", { x1: 0, x2: 22, y1: 8, y2: 8, stroke: "var(--soft)", "stroke-width": 1.5 })),
-      lines.edges ? `least to largest value of ${lines.edges[1]} rows` : "value"),
-    make("li", {}, mark(make("line", { ...stem, stroke: `var(${GAP})`, "stroke-width": 4, opacity: 0.35 }),
-      svgShape("circle", 8, 8, 3.5, { fill: `var(${GAP})` })), `gap filled, with its ${repair.coverage} interval`),
-    make("li", {}, mark(make("line", { x1: 8, x2: 8, y1: 3, y2: 12, stroke: `var(${WRONG})` }),
-      svgShape("circle", 8, 3.5, 2.6, { fill: "var(--paper)", stroke: `var(${WRONG})`, "stroke-width": 1.4 }),
-      svgShape("diamond", 8, 12, 3, { fill: `var(${WRONG})` })), "wrong value (hollow) and its replacement"));
-  root.append(controls, facts, make("div", { class: "plot" }, canvas), legend,
-    make("p", { class: "hint wide" }, "Drag over the chart to zoom in. Keys: ← → move, + − zoom, 0 all rows, ↑ ↓ other columns, n and p next and previous change."));
+  const pan = (by) => look(...view.map((end) => end + by * (view[1] - view[0])));
+  const whole = () => look(-0.5, n - 0.5);
+  function walk(by) {
+    const found = cellsOf[j], here = found.indexOf(chosen);
+    const next = here < 0 ? (by > 0 ? 0 : found.length - 1) : clamp(here + by, 0, found.length - 1);
+    if (found.length) show(j, rowOf[found[next]]);
+  }
+  const group = (...buttons) => make("span", { class: "buttons" }, ...buttons);
+  const facts = make("p", { class: "hint", "aria-live": "polite" });
+  const plot = make("div", { class: "plot", tabindex: 0, role: "img" });
+  const key = (told, ...paths) => make("li", {}, make("svg", { width: 22, height: 16, "aria-hidden": "true" },
+    ...paths.map(([cls, d]) => make("path", { class: cls, d }))), told);
+  root.append(
+    make("div", { class: "controls" }, menu,
+      group(button("zoom in", "+", () => zoom(0.5)), button("zoom out", "−", () => zoom(2)), button("all rows", "All rows", whole)),
+      group(button("previous change", "← change", () => walk(-1)), button("next change", "change →", () => walk(1)))),
+    facts, plot,
+    make("ul", { class: "series" }, key("value", ["value", "M0 8H22"]),
+      key(`gap filled, with its ${data.coverage} interval`, ["interval", "M11 1V15"], ["filled", "M11 8h0"]),
+      key("wrong value (hollow) and its replacement", ["stem", "M11 3V12"], ["wrong", "M11 4h0"], ["hole", "M11 4h0"], ["new", "M11 13h0"])),
+    make("p", { class: "hint" }, "Drag over the chart to zoom in. Keys: ← → move, + − zoom, 0 all rows, ↑ ↓ other columns, " +
+      "n and p next and previous change."));
 
   // -- what is seen -----------------------------------------------------------------------
 
   function look(from, to) {
-    const span = clamp(to - from, least, n);
-    const start = clamp((from + to - span) / 2, most[0], most[1] - span);
-    repair.view = [start, start + span];
-    repair.viewed?.();
+    const span = clamp(to - from, Math.min(n, 8), n);
+    const start = clamp((from + to - span) / 2, -0.5, n - 0.5 - span);
+    root.view = view = [start, start + span];
     draw();
   }
 
-  function walk(by) {
-    const found = byColumn[repair.column.index];
-    const here = found.indexOf(repair.cell);
-    if (found.length) repair.see(found[here < 0 ? (by > 0 ? 0 : found.length - 1) : clamp(here + by, 0, found.length - 1)]);
-  }
-
-  repair.see = (k) => {
-    repair.cell = k;
-    repair.column.set(cells.column[k]);
-    const span = Math.min(repair.view[1] - repair.view[0], 120);
-    look(cells.row[k] - span / 2, cells.row[k] + span / 2);
+  // Show a column, and a changed cell of it.
+  function show(column, row = null) {
+    j = clamp(column, 0, columns.length - 1);
+    chosen = row == null ? -1 : cellsOf[j].find((k) => rowOf[k] === row) ?? -1;
+    menu.value = j;
+    facts.textContent = columns[j].facts;
+    const half = Math.min(view[1] - view[0], AROUND) / 2;
     tooltip.hide();
-  };
-
-  // -- drawing ----------------------------------------------------------------------------
-
-  // Places and values of the line: [row, low, high], one per row, bin or pixel.
-  function* samples(j, width) {
-    const { edges, low, high } = lines, { view } = repair;
-    const first = Math.max(0, Math.floor(view[0])), last = Math.min(n - 1, Math.ceil(view[1]));
-    if (edges) {
-      const size = edges[1];
-      for (let b = Math.floor(first / size); b <= Math.floor(last / size); b++)
-        yield [(edges[b] + edges[b + 1] - 1) / 2, low.values[b * p + j], high.values[b * p + j]];
-      return;
-    }
-    const size = Math.max(1, Math.floor((last - first) / (1.5 * width)));
-    for (let i = first; i <= last; i += size) {
-      let least = Infinity, largest = -Infinity;
-      for (let k = i; k < Math.min(i + size, n); k++) {
-        least = Math.min(least, low.values[k * p + j] ?? NaN);
-        largest = Math.max(largest, low.values[k * p + j]);
-      }
-      yield [i + (Math.min(size, n - i) - 1) / 2, least, largest];
-    }
-  }
-
-  // Values, and old values as far as they do not squeeze all others; in scaled units.
-  function reach(line, seen) {
-    const inner = line.flatMap(([, low, high]) => [low, high]);
-    for (const k of seen) inner.push(cells.after[k], cells.lower[k], cells.upper[k]);
-    const [low, high] = rangeOf(inner.filter(Number.isFinite));
-    const span = high - low;
-    const old = seen.map((k) => cells.before[k]).filter(Number.isFinite);
-    return rangeOf([low, high, ...old.map((value) => clamp(value, low - span, high + span))]);
+    row == null ? draw() : look(row - half, row + half);
   }
 
   function draw() {
-    const j = repair.column.index, { view } = repair, width = canvas.parentNode.clientWidth;
-    const below = COLUMN.top + COLUMN.plot, right = width - COLUMN.right;
-    const context = sized(canvas, width, below + COLUMN.bottom);
-    const x = scaleOf(view, COLUMN.left, right);
-    const line = [...samples(j, right - COLUMN.left)];
-    const seen = byColumn[j].filter((k) => cells.row[k] >= view[0] && cells.row[k] <= view[1]);
-    const ys = reach(line, seen);
-    const y = scaleOf(ys, below, COLUMN.top);
-    frame = { x, y, row: (px) => view[0] + ((px - COLUMN.left) / (right - COLUMN.left)) * (view[1] - view[0]), seen, j };
-    const ends = ys.map((value) => columns.center[j] + columns.unit[j] * value);
-    context.textBaseline = "middle";
-    context.textAlign = "right";
-    for (const tick of ticks(...ends, 5)) {
-      const at = y((tick - columns.center[j]) / columns.unit[j]);
-      context.fillStyle = css("--line");
-      context.fillRect(COLUMN.left, Math.round(at), right - COLUMN.left, 1);
-      context.fillStyle = css("--soft");
-      context.fillText(tickName(tick, ends), COLUMN.left - 7, at);
-    }
-    paintRowNames(context, view, x, COLUMN.left, right, below + 16);
-    context.save();
-    context.beginPath();
-    context.rect(COLUMN.left, 0, right - COLUMN.left, below + 4);
-    context.clip();
-    paintLine(context, line, x, y);
-    paintChanges(context, seen, x, y, ys);
-    if (drag && drag.moved) {
-      context.fillStyle = css("--accent");
-      context.globalAlpha = 0.15;
-      context.fillRect(drag.from, COLUMN.top, drag.to - drag.from, COLUMN.plot);
-    }
-    context.restore();
-    if (!line.some(([, low]) => Number.isFinite(low))) {
-      context.fillStyle = css("--soft");
-      context.fillText("no values", (COLUMN.left + right) / 2, COLUMN.top + COLUMN.plot / 2);
-    }
-    menu.value = j;
-    facts.textContent = factsOf(j);
-    canvas.setAttribute("aria-label",
-      `${columns.names[j]} over the rows from ${repair.rowName(nearestNamed(Math.ceil(Math.max(view[0], 0))))} to ${repair.rowName(nearestNamed(Math.floor(Math.min(view[1], n - 1))))}: ${facts.textContent}`);
+    const width = plot.clientWidth, right = width - COLUMN.right;
+    const x = scaleOf(view, left, right), isSeen = (i) => i >= view[0] && i <= view[1];
+    const first = Math.max(0, Math.floor(view[0] / step)), last = Math.min(lines.n - 1, Math.ceil(view[1] / step));
+    const drawn = Array.from({ length: last - first + 1 }, (_, k) => first + k);
+    const line = drawn.map((k) => [k * step, lines.row(k)[j]]);
+    const seen = cellsOf[j].filter((k) => isSeen(rowOf[k])), gaps = seen.filter(isGap), wrong = seen.filter((k) => !isGap(k));
+    const inner = [...line.map(([, value]) => value), ...seen.flatMap((k) => [after[k], lower[k], upper[k]])];
+    const ends = reach(inner.filter(Number.isFinite), wrong.map((k) => before[k]).filter(Number.isFinite)).map(unscaled);
+    const scale = scaleOf(ends, below, top);
+    const y = (value) => (Number.isNaN(value) ? NaN : clamp(scale(unscaled(value)), top - 9, below + 9));
+    const svg = make("svg", { width, height: COLUMN.height });
+    const add = (cls, d) => svg.append(make("path", { class: cls, d }));
+    const at = (members, values) => members.map((k) => [x(rowOf[k]), y(values[k])]);
+    drawTicks(svg, ends, scale, left, right);
+    nameRows(svg, x, right);
+    if (!line.some(([, value]) => Number.isFinite(value)))
+      svg.append(make("text", { x: (left + right) / 2, y: (top + below) / 2, "text-anchor": "middle" }, "no values"));
+    add("value", lineThrough(line.map(([i, value]) => [x(i), y(value)])));
+    if (x(step) - x(0) > 6) add("value points", dots(line.filter(([, value]) => Number.isFinite(value)).map(([i, value]) => [x(i), y(value)])));
+    if (seen.length < 400) add("interval", stems(seen.filter((k) => lower[k] <= upper[k]).map((k) => [x(rowOf[k]), y(lower[k]), y(upper[k])])));
+    add("filled", dots(at(gaps, after)));
+    add("stem", stems(wrong.map((k) => [x(rowOf[k]), y(before[k]), y(after[k])])));
+    add("wrong", dots(at(wrong, before)));
+    add("hole", dots(at(wrong, before)));
+    add("new", dots(at(wrong, after)));
+    if (seen.includes(chosen)) svg.append(make("circle", { class: "ring", cx: x(rowOf[chosen]), cy: y(after[chosen]), r: 8 }));
+    if (drag?.moved) svg.append(make("rect", { class: "picked", x: Math.min(drag.from, drag.to), width: Math.abs(drag.to - drag.from), y: top, height: below - top }));
+    plot.replaceChildren(svg);
+    plot.setAttribute("aria-label",
+      `${columns[j].name} from ${nameOf(Math.ceil(Math.max(view[0], 0)))} to ${nameOf(Math.floor(Math.min(view[1], n - 1)))}: ${columns[j].facts}`);
+    frame = { x, seen, rowAt: (px) => view[0] + ((px - left) / (right - left)) * (view[1] - view[0]) };
   }
 
-  function tickName(tick, [low, high]) {
-    const digits = Math.max(0, 1 - Math.floor(Math.log10(high - low)));
-    return digits > 6 || Math.max(Math.abs(low), Math.abs(high)) >= 1e6 ? number(tick)
-      : tick.toFixed(digits).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "").replace(/^-(?=0*\.?0*$)/, "").replace(/^-/, "−");
-  }
-
-  function paintLine(context, line, x, y) {
-    const wide = line.some(([, low, high]) => high > low);
-    context.strokeStyle = css("--soft");
-    context.fillStyle = css("--soft");
-    context.lineWidth = 1.2;
-    context.lineJoin = "round";
-    for (let k = 0, from = 0; k <= line.length; k++) {
-      if (k < line.length && Number.isFinite(line[k][1])) continue;
-      const part = line.slice(from, k);
-      from = k + 1;
-      if (!part.length) continue;
-      context.beginPath();
-      part.forEach(([i, low]) => context.lineTo(x(i), y(low)));
-      if (wide) {
-        part.reverse().forEach(([i, , high]) => context.lineTo(x(i), y(high)));
-        context.closePath();
-        context.globalAlpha = 0.35;
-        context.fill();
-        context.globalAlpha = 1;
-      }
-      context.stroke();
-      const apart = x(1) - x(0);
-      if (!wide && (apart > 6 || part.length === 1))
-        for (const [i, low] of part) context.fillRect(x(i) - 1.2, y(low) - 1.2, 2.4, 2.4);
+  // Names of rows below the axis, as many as there is room for.
+  function nameRows(svg, x, right) {
+    const [from, to] = [Math.max(0, Math.ceil(view[0])), Math.min(n - 1, Math.floor(view[1]))];
+    const room = 7 * Math.max(...[from, Math.floor((from + to) / 2), to].map((i) => nameOf(i).length)) + 24;
+    const most = clamp(Math.floor((right - left) / room), 1, 8);
+    for (let k = 0; k < most; k++) {
+      const i = Math.round(from + ((k + 0.5) / most) * (to - from)), name = nameOf(i);
+      svg.append(make("text", { x: x(i), y: below + 24, "text-anchor": "middle" }, name.length > 40 ? `${name.slice(0, 39)}…` : name));
     }
-  }
-
-  function paintChanges(context, seen, x, y, [bottom, top]) {
-    const apart = x(1) - x(0), dense = seen.length > 300;
-    const bar = clamp(apart * 0.5, 2, 8), r = clamp(apart * 0.3, dense ? 1.3 : 2.2, 4.5);
-    for (const k of seen) {
-      const at = x(cells.row[k]), gap = repair.isGap(k), color = css(gap ? GAP : WRONG);
-      context.fillStyle = context.strokeStyle = color;
-      if (!dense && Number.isFinite(cells.lower[k]) && Number.isFinite(cells.upper[k])) {
-        context.globalAlpha = 0.3;
-        context.fillRect(at - bar / 2, y(cells.upper[k]), bar, y(cells.lower[k]) - y(cells.upper[k]));
-        context.globalAlpha = 1;
-      }
-      if (!gap) {
-        const old = clamp(cells.before[k], bottom, top), beyond = old !== cells.before[k];
-        context.lineWidth = 1;
-        context.beginPath();
-        context.moveTo(at, y(old));
-        context.lineTo(at, y(cells.after[k]));
-        context.globalAlpha = dense ? 0.3 : 1;
-        context.stroke();
-        context.globalAlpha = 1;
-        // A value beyond the chart is a hollow arrow at its edge.
-        const way = cells.before[k] > top ? 1 : -1, end = y(old) + (beyond ? way * 5 : 0);
-        context.beginPath();
-        if (beyond) {
-          context.moveTo(at, end - way * 5);
-          context.lineTo(at + 4, end + way * 3);
-          context.lineTo(at - 4, end + way * 3);
-          context.closePath();
-        } else context.arc(at, end, r, 0, 2 * Math.PI);
-        context.fillStyle = css("--paper");
-        context.fill();
-        context.lineWidth = 1.4;
-        context.stroke();
-        context.fillStyle = color;
-      }
-      drawShape(context, gap ? "circle" : "diamond", at, y(cells.after[k]), r);
-      context.fill();
-      if (k === repair.cell) {
-        context.strokeStyle = css("--ink");
-        context.lineWidth = 2;
-        drawShape(context, "circle", at, y(cells.after[k]), r + 4);
-        context.stroke();
-      }
-    }
-  }
-
-  function factsOf(j) {
-    const told = [];
-    if (columns.explained[j] != null) told.push(`${number(Math.round(100 * columns.explained[j]))} % of the spread of hidden cells predicted`);
-    if (columns.error[j] != null && columns.median_error[j] != null)
-      told.push(`typical error ${inColumn(columns.error[j], j)}, of the median ${inColumn(columns.median_error[j], j)}`);
-    told.push(`${columns.filled[j].toLocaleString("en")} filled`, `${columns.replaced[j].toLocaleString("en")} replaced`);
-    if (columns.notes[j]) told.push(columns.notes[j]);
-    return told.join(" · ");
   }
 
   // -- pointer and keys -------------------------------------------------------------------
 
-  function hover(event) {
-    const [px, py] = placeIn(canvas, event), { x, y, seen, j } = frame;
-    let best = null, distance = Math.max(4, (x(1) - x(0)) / 2);
-    for (const k of seen) {
-      // Of changes about as near from the left or right, the nearest of all.
-      const found = Math.abs(x(cells.row[k]) - px) + 0.01 * Math.abs(y(cells.after[k]) - py);
-      if (found < distance) [best, distance] = [k, found];
-    }
-    if (best != null) return tooltip.show(event.clientX, event.clientY, ...repair.tell(best));
-    const i = Math.round(frame.row(px));
-    if (px < COLUMN.left || i < 0 || i >= n) return tooltip.hide();
-    const { edges, low, high } = lines;
-    const b = edges ? Math.floor(i / edges[1]) : i;
-    const told = edges
-      ? pairs([["least", repair.value(low.values[b * p + j], j)], ["largest", repair.value(high.values[b * p + j], j)]])
-      : pairs([["value", repair.value(low.values[i * p + j], j)]]);
-    const name = edges
-      ? `${repair.rowName(nearestNamed(edges[b]))} to ${repair.rowName(nearestNamed(edges[b + 1] - 1))}` : repair.rowName(i);
-    tooltip.show(event.clientX, event.clientY, heading(name), told);
+  function tell(k) {
+    const gap = isGap(k), why = gap ? "missing" : before[k] > after[k] ? "too high" : "too low";
+    return [heading(nameOf(rowOf[k])), pairs([
+      ["why", why], ...(gap ? [] : [["value", text(before[k])], ["score", number(score[k])]]),
+      [gap ? "filled with" : "replaced by", text(after[k])],
+      ["interval", Number.isNaN(lower[k]) ? "–" : `${text(lower[k])} to ${text(upper[k])}`]])];
   }
-  canvas.addEventListener("pointerdown", (event) => {
+
+  function hover(event) {
+    const [px] = placeIn(plot, event), { x, seen, rowAt } = frame;
+    let best = null, least = Math.max(4, (x(1) - x(0)) / 2);
+    for (const k of seen) {
+      const away = Math.abs(x(rowOf[k]) - px);
+      if (away < least) [best, least] = [k, away];
+    }
+    const i = step * Math.round(rowAt(px) / step);
+    if (best != null) tooltip.show(event.clientX, event.clientY, ...tell(best));
+    else if (px < left || i < 0 || i >= n) tooltip.hide();
+    else tooltip.show(event.clientX, event.clientY, heading(nameOf(i)), pairs([["value", text(lines.row(i / step)[j])]]));
+  }
+  plot.addEventListener("pointerdown", (event) => {
+    const [px] = placeIn(plot, event);
     if (event.button) return;
-    const [px] = placeIn(canvas, event);
     drag = { from: px, to: px, moved: false };
-    canvas.setPointerCapture(event.pointerId);
+    plot.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener("pointermove", (event) => {
+  plot.addEventListener("pointermove", (event) => {
     if (!drag) return hover(event);
-    drag.to = placeIn(canvas, event)[0];
+    drag.to = placeIn(plot, event)[0];
     drag.moved ||= Math.abs(drag.to - drag.from) > 5;
     tooltip.hide();
     draw();
   });
-  canvas.addEventListener("pointerup", () => {
+  plot.addEventListener("pointerup", () => {
     const done = drag;
     drag = null;
-    if (done?.moved) look(...[frame.row(done.from), frame.row(done.to)].sort((a, b) => a - b));
+    if (done?.moved) look(...[frame.rowAt(done.from), frame.rowAt(done.to)].sort((a, b) => a - b));
   });
-  canvas.addEventListener("pointercancel", () => { drag = null; draw(); });
-  canvas.addEventListener("pointerleave", tooltip.hide);
-  canvas.addEventListener("dblclick", whole);
-  onKeys(canvas, {
-    ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), ArrowUp: () => step(-1), ArrowDown: () => step(1),
+  plot.addEventListener("pointercancel", () => { drag = null; draw(); });
+  plot.addEventListener("pointerleave", tooltip.hide);
+  plot.addEventListener("dblclick", whole);
+  onKeys(plot, {
+    ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), ArrowUp: () => show(j - 1), ArrowDown: () => show(j + 1),
     "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: whole, n: () => walk(1), p: () => walk(-1),
   });
-  repair.column.watch(draw);
-  keepDrawn(root, draw)();
+  for (const link of document.querySelectorAll("a[data-column]"))
+    link.addEventListener("click", () => show(Number(link.dataset.column), link.dataset.row ? Number(link.dataset.row) : null));
+  keepDrawn(plot, () => look(...view));
+  show(j);
 };

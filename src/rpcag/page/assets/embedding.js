@@ -1,203 +1,142 @@
-// The embedding of the samples as points in two or three dimensions: drag turns (or moves)
-// them, the wheel zooms.
+// The embedding of the samples as points along two components: drag moves, the wheel zooms.
 
-const START = { yaw: 0.6, pitch: 0.45, zoom: 1, dx: 0, dy: 0 };
+// Paul Tol's "bright": readers who do not tell red from green can tell them apart.
+const COLORS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#8c8c8c"];
+const STEPS = 32; // of the scale of numbers
+
+// Color and shape of class k.
+const styleOf = (k) => ({
+  class: "points", stroke: COLORS[k % COLORS.length], style: Math.floor(k / COLORS.length) % 2 && "stroke-linecap:square",
+});
 
 widgets.embedding = async (root, data) => {
-  const matrix = await unpack(data.points), { n, p } = matrix;
-  const axes = [0, 1, 2].slice(0, p); // components that are shown
-  const solid = axes.length === 3;
-  const camera = { ...START };
-  const hidden = new Set(); // labels
-  const scale = data.classes ? null : colorScale(data.numbers, data.ends);
-  const isHidden = (i) => data.classes && hidden.has(data.codes[i]);
-  const canvas = make("canvas", {
-    tabindex: 0, role: "img",
-    "aria-label": `${data.describes} Arrow keys ${solid ? "turn" : "move"} it, plus and minus zoom, 0 resets.`,
-  });
-  let middle = middleOf(matrix, axes);
-  let places = new Float32Array(3 * n); // on the canvas, and depths
+  const { n, row } = await unpack(data.points);
+  const axes = [...data.axes];
+  const svg = make("svg", { tabindex: 0, role: "img",
+    "aria-label": `${data.describes} Arrow keys move it, plus and minus zoom, 0 resets.` });
+  const cloud = make("g"), ring = make("circle", { class: "ring", r: 8 });
+  const titles = [make("text", { "text-anchor": "end" }), make("text", { "text-anchor": "start" })];
+  svg.append(cloud, ring, ...titles);
+  const hidden = new Set(); // classes
+  let places = [], camera = null, width = 0, tall = 0;
+
+  // Classes, or steps of the scale of numbers.
+  const ends = data.numbers && rangeOf(data.numbers);
+  const kindOf = data.codes ? (i) => data.codes[i]
+    : (i) => Math.floor((STEPS - 1e-9) * clamp((data.numbers[i] - ends[0]) / (ends[1] - ends[0]), 0, 1));
+  const kinds = Array.from({ length: data.classes?.length ?? STEPS }, () => []);
+  for (let i = 0; i < n; i++) kinds[kindOf(i)].push(i);
 
   // -- drawing ----------------------------------------------------------------------------
 
-  function project([x, y, z], width, tall) {
-    const cy = Math.cos(camera.yaw), sy = Math.sin(camera.yaw);
-    const cp = Math.cos(camera.pitch), sp = Math.sin(camera.pitch);
-    const away = -sy * x + cy * z;
-    const [right, up, depth] = solid ? [cy * x + sy * z, cp * y - sp * away, sp * y + cp * away] : [x, y, 0];
-    const size = 0.42 * Math.min(width, tall) * camera.zoom;
-    return [width / 2 + camera.dx + size * right, tall / 2 + camera.dy - size * up, depth];
+  // Places at the start; later the camera only moves and scales them.
+  function draw() {
+    [width, tall] = [svg.parentNode.clientWidth, clamp(0.85 * svg.parentNode.clientWidth, 260, 460)];
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", tall);
+    const [xs, ys] = axes.map((axis) => Float32Array.from({ length: n }, (_, i) => row(i)[axis]));
+    const x = scaleOf(rangeOf(xs), 20, width - 20), y = scaleOf(rangeOf(ys), tall - 30, 30);
+    places = Array.from(xs, (value, i) => [x(value), y(ys[i])]);
+    cloud.replaceChildren(...kinds.map((members, k) => make("path", {
+      ...(data.classes ? styleOf(k) : { class: "points scaled", style: `--share:${(100 * k) / (STEPS - 1)}%` }),
+      "stroke-width": n > 2000 ? 5 : n > 400 ? 6.5 : 9, display: hidden.has(k) && "none", d: dots(members.map((i) => places[i])),
+    })));
+    axes.forEach((axis, k) => titles[k].replaceChildren(data.names[axis]));
+    titles[0].setAttribute("x", width - 10);
+    titles[0].setAttribute("y", tall - 10);
+    titles[1].setAttribute("x", 10);
+    titles[1].setAttribute("y", 20);
+    look(camera ?? { zoom: 1, x: width / 2, y: tall / 2 });
   }
 
-  const draw = keepDrawn(root, () => {
-    const width = canvas.parentNode.clientWidth, tall = clamp(0.85 * width, 260, 460);
-    const context = sized(canvas, width, tall);
-    drawAxes(context, width, tall);
-    for (let i = 0; i < n; i++) {
-      const at = [0, 1, 2].map((k) => (k in axes ? (matrix.values[i * p + axes[k]] - middle.center[k]) / middle.radius : 0));
-      places.set(project(at, width, tall), 3 * i);
-    }
-    const order = Uint32Array.from({ length: n }, (_, i) => i);
-    if (solid) order.sort((a, b) => places[3 * b + 2] - places[3 * a + 2]);
-    const r = n > 2000 ? 2.2 : n > 400 ? 3 : 4.5;
-    for (const i of order) {
-      const near = clamp(0.5 - places[3 * i + 2] / 3, 0, 1);
-      context.globalAlpha = isHidden(i) ? 0.08 : solid ? 0.45 + 0.5 * near : 0.85;
-      context.fillStyle = scale ? scale.color(i) : classColor(data.codes[i]);
-      const shape = scale ? "circle" : classShape(data.codes[i]);
-      drawShape(context, shape, places[3 * i], places[3 * i + 1], r * (0.85 + 0.3 * near));
-      context.fill();
-    }
-    context.globalAlpha = 1;
-    for (const [color, wide] of [["--paper", 5], ["--ink", 2]]) { // a ring around the selected sample
-      context.strokeStyle = css(color);
-      context.lineWidth = wide;
-      drawShape(context, "circle", ...placeOf(sample.index), r + 4.5);
-      context.stroke();
-    }
-  });
-
-  function drawAxes(context, width, tall) {
-    context.strokeStyle = css("--line");
-    context.fillStyle = css("--soft");
-    context.textAlign = "center";
-    axes.forEach((axis, k) => {
-      const [from, to] = [-1.08, 1.08].map((t) => project([0, 1, 2].map((c) => (c === k ? t : 0)), width, tall));
-      context.beginPath();
-      context.moveTo(from[0], from[1]);
-      context.lineTo(to[0], to[1]);
-      context.stroke();
-      context.fillText(data.axis_names[axis], clamp(to[0], 40, width - 40), clamp(to[1] - 5, 12, tall - 6));
-    });
+  // The camera has the place in the middle, and how much it is enlarged.
+  function look(next) {
+    camera = { ...next, zoom: clamp(next.zoom, 0.3, 60) };
+    cloud.setAttribute("transform",
+      `translate(${width / 2} ${tall / 2}) scale(${camera.zoom}) translate(${-camera.x} ${-camera.y})`);
+    const [x, y] = placeOf(sample.index);
+    ring.setAttribute("cx", x);
+    ring.setAttribute("cy", y);
   }
-
-  const placeOf = (i) => [places[3 * i], places[3 * i + 1]];
-
-  // -- view and pointer -------------------------------------------------------------------
-
-  function look(change) {
-    Object.assign(camera, change);
-    camera.pitch = clamp(camera.pitch, -1.5, 1.5);
-    camera.zoom = clamp(camera.zoom, 0.3, 40);
+  function restart() {
+    camera = null;
     draw();
   }
-  const zoom = (by) => look({ zoom: camera.zoom * by });
-  const reset = () => look(START);
-  const move = (dx, dy) => look(solid
-    ? { yaw: camera.yaw + 0.01 * dx, pitch: camera.pitch + 0.01 * dy }
-    : { dx: camera.dx + dx, dy: camera.dy + dy });
+  const placeOf = (i) => [width / 2 + camera.zoom * (places[i][0] - camera.x), tall / 2 + camera.zoom * (places[i][1] - camera.y)];
+  const zoom = (by) => look({ ...camera, zoom: camera.zoom * by });
+  const move = (dx, dy) => look({ ...camera, x: camera.x - dx / camera.zoom, y: camera.y - dy / camera.zoom });
+  const reset = () => look({ zoom: 1, x: width / 2, y: tall / 2 });
+
+  // -- pointer and keys -------------------------------------------------------------------
 
   // The sample at the pointer, if there is one, with its tooltip.
   function pointedAt(event) {
-    const [x, y] = placeIn(canvas, event);
-    let best = null, least = 14 ** 2;
+    const [x, y] = placeIn(svg, event);
+    let best = null, least = 14;
     for (let i = 0; i < n; i++) {
-      const away = (places[3 * i] - x) ** 2 + (places[3 * i + 1] - y) ** 2;
-      if (away < least && !isHidden(i)) [best, least] = [i, away];
+      const [px, py] = placeOf(i), away = Math.hypot(px - x, py - y);
+      if (away < least && !hidden.has(kindOf(i))) [best, least] = [i, away];
     }
-    canvas.style.cursor = best == null ? "" : "pointer";
     if (best == null) tooltip.hide();
     else tooltip.show(event.clientX, event.clientY, ...sample.describe(best));
     return best;
   }
 
-  const down = new Map(); // pointers: one turns, two pinch
-  let traveled = 0;
-  const apart = () => {
-    const [a, b] = [...down.values()];
-    return b ? Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY) || 1 : null;
-  };
-  canvas.addEventListener("pointerdown", (event) => {
-    down.set(event.pointerId, event);
-    canvas.setPointerCapture(event.pointerId);
-    traveled = 0;
+  let last = null, traveled = 0; // of a pointer that is down
+  svg.addEventListener("pointerdown", (event) => {
+    [last, traveled] = [event, 0];
+    svg.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener("pointermove", (event) => {
-    const before = down.get(event.pointerId), was = apart();
-    if (!before) return pointedAt(event);
+  svg.addEventListener("pointermove", (event) => {
+    if (!last) return pointedAt(event);
+    const dx = event.clientX - last.clientX, dy = event.clientY - last.clientY;
     tooltip.hide();
-    down.set(event.pointerId, event);
-    const dx = event.clientX - before.clientX, dy = event.clientY - before.clientY;
     traveled += Math.abs(dx) + Math.abs(dy);
-    was ? zoom(apart() / was) : move(dx, dy);
+    last = event;
+    move(dx, dy);
   });
-  canvas.addEventListener("pointerup", (event) => {
-    down.delete(event.pointerId);
+  svg.addEventListener("pointerup", (event) => {
+    last = null;
     const found = traveled > 6 ? null : pointedAt(event);
     if (found != null) sample.set(found);
   });
-  canvas.addEventListener("pointercancel", (event) => down.delete(event.pointerId));
-  canvas.addEventListener("pointerleave", tooltip.hide);
-  canvas.addEventListener("dblclick", reset);
-  canvas.addEventListener("wheel", (event) => {
+  svg.addEventListener("pointercancel", () => { last = null; });
+  svg.addEventListener("pointerleave", tooltip.hide);
+  svg.addEventListener("dblclick", reset);
+  svg.addEventListener("wheel", (event) => {
     // The page scrolls over a cloud that nobody has touched.
-    if (!event.ctrlKey && document.activeElement !== canvas) return;
+    if (!event.ctrlKey && document.activeElement !== svg) return;
     event.preventDefault();
     zoom(Math.exp(-0.0015 * event.deltaY));
   }, { passive: false });
-  onKeys(canvas, {
-    ArrowLeft: () => move(-12, 0), ArrowRight: () => move(12, 0),
-    ArrowUp: () => move(0, -12), ArrowDown: () => move(0, 12),
+  onKeys(svg, {
+    ArrowLeft: () => move(-12, 0), ArrowRight: () => move(12, 0), ArrowUp: () => move(0, -12), ArrowDown: () => move(0, 12),
     "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: reset,
   });
 
   // -- around it --------------------------------------------------------------------------
 
-  function axisChoice(k) {
-    const select = make("select", {
-      "aria-label": `axis ${k + 1}`,
-      onchange: () => {
-        axes[k] = Number(select.value);
-        middle = middleOf(matrix, axes);
-        draw();
-      },
-    }, ...data.axis_names.map((_, j) => make("option", { value: j, selected: j === k }, String(j + 1))));
-    return select;
-  }
-  function legendEntry(name, k) {
-    const entry = make("button", {
-      type: "button", "aria-pressed": "true",
-      onclick: () => {
-        hidden.delete(k) || hidden.add(k);
-        entry.setAttribute("aria-pressed", String(!hidden.has(k)));
-        draw();
-      },
-    }, swatch(k), name);
-    return make("li", {}, entry);
-  }
-  if (p > axes.length)
-    root.append(make("div", { class: "controls", role: "group", "aria-label": "components on the axes" },
-      make("label", {}, "components"), ...axes.map(axisChoice)));
+  const choice = (k) => make("select", {
+    "aria-label": k ? "vertical axis" : "horizontal axis",
+    onchange: (event) => { axes[k] = Number(event.target.value); restart(); },
+  }, ...data.names.map((name, axis) => make("option", { value: axis, selected: axis === axes[k] }, name)));
+  const entry = (name, k) => make("li", {}, make("button", {
+    type: "button", "aria-pressed": "true",
+    onclick(event) {
+      hidden.delete(k) || hidden.add(k);
+      event.currentTarget.setAttribute("aria-pressed", String(!hidden.has(k)));
+      draw();
+    },
+  }, make("svg", { width: 14, height: 14, "aria-hidden": "true" }, make("path", { ...styleOf(k), "stroke-width": 9, d: "M7 7h0" })), name));
+  if (data.names.length > 2) root.append(make("div", { class: "controls" }, choice(0), choice(1)));
   root.append(
-    make("div", { class: "cloud" }, canvas, make("div", { class: "zoom" }, button("zoom in", "+", () => zoom(1.4)),
+    make("div", { class: "cloud" }, svg, make("div", { class: "zoom" }, button("zoom in", "+", () => zoom(1.4)),
       button("zoom out", "−", () => zoom(1 / 1.4)), button("reset the view", "⟲", reset))),
-    scale ? scale.bar : make("ul", { class: "legend", "aria-label": "labels; press to hide or show" },
-      ...data.classes.map(legendEntry)),
-    make("p", { class: "hint" }, `Drag to ${solid ? "turn" : "move"}; + and − zoom, and so does the wheel after a ` +
-      "click. Point at a sample to see it, click to select it."));
-  sample.watch(draw);
+    data.classes ? make("ul", { class: "legend", "aria-label": "labels; press to hide or show" }, ...data.classes.map(entry))
+      : make("div", { class: "scale" }, data.ends[0], make("i", { class: "numbers" }), data.ends[1]),
+    make("p", { class: "hint" }, "Point at a sample to see it, click to select it. Drag to move; + and − zoom, and so does " +
+      "the wheel after a click."));
+  keepDrawn(root, restart);
+  sample.watchers.push(() => look(camera));
   root.placeOf = placeOf; // for tests
 };
-
-// Center, and a radius that a few far points do not decide.
-function middleOf({ n, p, values }, axes) {
-  const rows = Array.from({ length: n }, (_, i) => axes.map((a) => values[i * p + a]));
-  const center = axes.map((_, k) => rows.reduce((sum, row) => sum + row[k], 0) / n);
-  const radii = rows.map((row) => Math.hypot(...row.map((value, k) => value - center[k]))).sort((a, b) => a - b);
-  return { center, radius: radii[Math.floor(0.98 * (n - 1))] || radii.at(-1) || 1 };
-}
-
-// Colors of numbers, and a bar that tells them; `ends` are its names, else the numbers.
-function colorScale(values, ends) {
-  const low = Math.min(...values), high = Math.max(...values);
-  const [first, last] = ends || [number(low), number(high)];
-  const bar = make("i");
-  let colors = [];
-  const update = () => {
-    colors = values.map((value) => `rgb(${sequential()((value - low) / (high - low || 1))})`);
-    bar.style.background = gradient(sequential());
-  };
-  update();
-  document.addEventListener("theme", update);
-  return { color: (i) => colors[i], bar: make("div", { class: "scale" }, first, bar, last) };
-}
