@@ -20,7 +20,7 @@ import decompositions
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
 from rpcag.files.reading import read_table
-from rpcag.files.sheets import read_sheet
+from rpcag.files.sheet import read_sheet
 from rpcag.files.table import Reading
 from rpcag.page.explore import explore
 

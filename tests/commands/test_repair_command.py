@@ -21,7 +21,7 @@ from command_line import call, sensors, write_files
 from rpcag import atomic
 from rpcag.commands import app
 from rpcag.commands.progress import GapBar
-from rpcag.files.sheets import read_sheet
+from rpcag.files.sheet import read_sheet
 
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
 
@@ -560,7 +560,7 @@ def test_ctrl_c_leaves_nothing(moment, folder, monkeypatch):
 
         monkeypatch.setattr(GapBar, "__call__", watch)
     else:
-        stop = "rpcag.files.sheets.write_cells"
+        stop = "rpcag.files.repaired.write_cells"
         monkeypatch.setattr(stop, lambda *args: os.kill(os.getpid(), signal.SIGINT))
     before = listing()
     result = call("repair", "sensors.csv", "-o", "new.csv")

@@ -171,7 +171,7 @@ def test_parquet(tmp_path):
     ]
     columns = {"x": [1.0], "l": [[1, 2]]}
     parquet.write_table(pa.table(columns), tmp_path / "l.parquet")
-    with pytest.raises(ValueError, match=r"column 'l' of .* holds list"):
+    with pytest.raises(ValueError, match=r"column 'l' of .* holds neither"):
         read(tmp_path / "l.parquet")
 
 

@@ -110,7 +110,8 @@ def repair(
     rpcag repair sensors.csv -o checked.csv --only-errors --alpha 0.01 --json
     rpcag repair kinds.csv -o kept.csv --keep 5:00 --graph knn --quiet
     """
-    from rpcag.files import sheets
+    from rpcag.files import repaired as files
+    from rpcag.files.sheet import read_sheet
 
     with mistakes():
         _check_options(options, reading)
@@ -120,10 +121,8 @@ def repair(
         time: str | Literal[False] | None = False if reading.no_time else reading.time
         with GapBar("repair", quiet=quiet) as bar:
             bar.count("reading")
-            found = sheets.read_sheet(
-                table, reading.reading(), time=time, sheet=reading.sheet
-            )
-            sheets.check_delimiter(table, output, found)
+            found = read_sheet(table, reading.reading(), time=time, sheet=reading.sheet)
+            files.check_delimiter(table, output, found)
             repaired = _repaired(found, bar, options)
             bar.count("writing")
             edits = found.edits(repaired.values, repaired.filled | repaired.replaced)
@@ -152,12 +151,12 @@ def _targets(
     table: Path, output: Path, options: RepairOptions, force: bool
 ) -> dict[str, Path]:
     """The files to write, by kind, after a check that all of them can be written."""
-    from rpcag.files import sheets
+    from rpcag.files import repaired as files
 
-    sheets.check_format(table, output)
+    files.check_format(table, output)
     cells, page = options.cells, options.report
     if cells is None and output != STREAM:
-        cells = sheets.cells_path(output)
+        cells = files.cells_path(output)
     if cells is not None and cells.suffix.lower() != ".csv":
         raise ValueError(f"--cells must be a .csv file, got {cells}")
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
@@ -168,7 +167,7 @@ def _targets(
         raise ValueError("--output, --cells and --report must be different files")
     words = {"output": "repaired table", "cells": "list of cells", "report": "report"}
     for what, path in targets.items():
-        sheets.check_output(table, path, force=force, what=words[what])
+        files.check_output(table, path, force=force, what=words[what])
     return targets
 
 
@@ -195,24 +194,25 @@ def _repaired(found: Any, bar: GapBar, options: RepairOptions) -> Any:
 
 def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> None:
     """Write all files, or none."""
-    from rpcag.atomic import write_together
-    from rpcag.files import sheets
+    from rpcag.atomic import explained, write_together
+    from rpcag.files import repaired as files
 
-    files = {what: path for what, path in targets.items() if path != STREAM}
-    with write_together(files.values()) as parts:
-        for what, part in zip(files, parts, strict=True):
-            if what == "output":
-                with sheets.opened(part, files[what]) as file:
-                    found.write(file, edits)
-            elif what == "cells":
-                sheets.write_cells(part, found, edits, repaired)
-            else:
-                from rpcag.page.repair import write_report
+    paths = {what: path for what, path in targets.items() if path != STREAM}
+    with write_together(paths.values()) as parts:
+        for (what, path), part in zip(paths.items(), parts, strict=True):
+            with explained(path):
+                if what == "output":
+                    with files.opened(part, path) as file:
+                        found.write(file, edits)
+                elif what == "cells":
+                    files.write_cells(part, found, edits, repaired)
+                else:
+                    from rpcag.page.repair import write_report
 
-                write_report(part, found, repaired)
+                    write_report(part, found, repaired)
         go_on()
-        if "output" not in files:
-            sheets.write_stream(found, edits)
+        if "output" not in paths:
+            files.write_stream(found, edits)
 
 
 def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any]:

@@ -1,36 +1,25 @@
-"""Named columns of a file, and which of them are features, names and labels."""
+"""Named columns of a file: numbers, or text."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import IO, Literal, Protocol
 
 import numpy as np
 
-from rpcag.files.names import unique
-from rpcag.files.numbers import Numbers, is_measure
-from rpcag.files.table import Reading, Table
+from rpcag.files.header import CORNER, header_of
+from rpcag.files.names import listed, original, unique
+from rpcag.files.numbers import DECIMAL_COMMA, Numbers
+from rpcag.files.table import Reading
 
 Role = Literal[
     "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
 ]
-SHOWN = 8
-# Rows that are checked for numbers with units and the like, and the share of them that
-# must be such numbers. With a smaller share, names such as "5 mm" next to "steel" would
-# be refused.
-ROWS, SHARE = 1000, 0.9
-
-
-class Format(Protocol):
-    """Writes a file again with some cells changed."""
-
-    def formatted(
-        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], list[str], np.ndarray]:
-        """Cells as they are in the file, as they will be, and the numbers then."""
-
-    def write(self, file: IO[bytes], edits: "Edits") -> None:
-        """Write the file with new cells."""
+HEAD = 1000  # rows that determine which columns are text; fewer if they are long
+HEAD_CELLS, FEWEST = 200_000, 50
+CELLS = 500_000  # that are held as words at a time
+Row = Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +34,6 @@ class Edits:
         The columns of the file that they are in.
     before, after : list of str
         The cells as they are in the file, and as they will be.
-    values : ndarray
-        The numbers that `after` says, which may be rounded.
     """
 
     rows: np.ndarray
@@ -54,7 +41,18 @@ class Edits:
     columns: np.ndarray
     before: list[str]
     after: list[str]
-    values: np.ndarray
+
+
+class Format(Protocol):
+    """Writes a file again with some cells changed."""
+
+    def formatted(
+        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> tuple[list[str], list[str]]:
+        """Cells as they are in the file, and as they will be."""
+
+    def write(self, file: IO[bytes], edits: Edits) -> None:
+        """Write the file with new cells."""
 
 
 @dataclass
@@ -69,15 +67,10 @@ class Columns:
         All columns in their order, without doubles.
     n : int
         Number of rows.
-    format : Format
     numbers : dict
         Columns of numbers, NaN where missing.
     texts : dict
         Columns of words.
-    moments : dict
-        Seconds of those columns of `texts` that are dates or times.
-    nested : dict
-        Types of columns that hold several values in a cell, which are not read.
     roles : dict
         Roles of some columns, from the format or the user.
     index : str or None
@@ -86,53 +79,40 @@ class Columns:
         Names that several columns of the file have; all but one got a number.
     guess : str
         Ends an error that may come from a wrong guess.
+    losses : list of str
+        Notes on what is lost when the file is written again.
     """
 
     source: str
     names: list[str]
-    n: int
-    format: Format
+    n: int = 0
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)
-    moments: dict[str, np.ndarray] = field(default_factory=dict)
-    nested: dict[str, str] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
     index: str | None = None
     doubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     decimal: str = "."
     guess: str = ""
+    losses: list[str] = field(default_factory=list)
+    format: Format = field(init=False)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Some names, for an error."""
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
-    rest = len(names) - SHOWN
-    return shown + (f" and {rest} more" if rest > 0 else "")
-
-
-def check_names(
-    source: object, names: Sequence[str], reading: Reading, notes: list[str]
-) -> tuple[list[str], list[str]]:
-    """Names without doubles, and the doubles; refuse options that name no column."""
+def columns_of(
+    source: str, names: Sequence[str], reading: Reading, notes: list[str]
+) -> Columns:
+    """Columns without values; refuse options that name no column."""
     doubles = sorted(name for name, times in Counter(names).items() if times > 1)
-    if doubles:
-        for option in (reading.labels, reading.names, *reading.unread):
-            if option in doubles:
-                raise ValueError(f"{source} has several columns called {option!r}")
-        notes.append(
-            "some columns have the same name, such as "
-            f"{doubles[0]!r}: a number was added"
-        )
     found = unique(names)
+    known, given = set(found), dict[str, str]()
     chosen = [("labels", reading.labels), ("names", reading.names)]
     chosen += [("drop", name) for name in reading.drop]
     chosen += [("keep", name) for name in reading.keep]
-    given: dict[str, str] = {}
-    known = set(found)
     for option, name in chosen:
         if name is None:
             continue
+        if name in doubles:
+            raise ValueError(f"{source} has several columns called {name!r}")
         if name not in known:
             raise ValueError(
                 f"{option}={name!r}: {source} has no such column; it has "
@@ -140,82 +120,120 @@ def check_names(
             )
         if given.setdefault(name, option) != option:
             raise ValueError(f"{given[name]} and {option} both name {name!r}")
-    return found, doubles
-
-
-def to_table(columns: Columns, reading: Reading) -> Table:
-    """Use numbers as features, and text as labels or names; other text is an error.
-
-    Names are, in this order: the column that the user names, the column that the file
-    marks as row names, the first column of text without repeated values. Columns of
-    numbers with units and the like are not names, because data would be lost.
-    """
-    source, texts = columns.source, dict(columns.texts)
-    for name, kind in columns.nested.items():
-        raise ValueError(
-            f"column {name!r} of {source} holds {kind}, not numbers; "
-            f"drop={name!r} leaves it out"
+    if doubles:
+        notes.append(
+            "some columns have the same name, such as "
+            f"{doubles[0]!r}: a number was added"
         )
-    numbers = Numbers(columns.decimal, reading.missing)
-    labels = texts.pop(reading.labels) if reading.labels is not None else None
-    names = None
-    if reading.names is not None:
-        names = texts.pop(reading.names)
-    if columns.index is not None and columns.index in texts:
-        marked = texts.pop(columns.index)
-        names = marked if names is None else names
+    kept: dict[str, Role] = dict.fromkeys((*reading.drop, *reading.keep), "kept")
+    return Columns(source, found, roles=kept, doubles=doubles, notes=notes)
+
+
+def columns_of_words(
+    source: str,
+    rows: Iterable[Row],
+    reading: Reading,
+    place: Callable[[int, int], str],
+    *,
+    decimal: str | None = None,
+    guess: str = "",
+) -> Columns:
+    """Read columns from rows of words; the first row may have their names.
+
+    Columns that are mostly words, or that an option names, are text. `place` says where
+    the cell of a row and a column is in the file. By default, the decimal mark is a
+    comma if a number has one.
+    """
+    remaining = iter(rows)
+    first = next(remaining, None)
+    if first is None:
+        raise ValueError(f"{source} is empty")
+    most = min(HEAD, max(FEWEST, HEAD_CELLS // len(first)))
+    head = [first, *islice(remaining, most)]
+    decimal = decimal or _decimal(head[1:] or head)
+    numbers = Numbers(decimal, reading.missing)
+    notes: list[str] = []
+    names, index = header_of(source, head, reading.header, numbers, notes), None
+    above = 0 if names is None else 1
+    head = head[above:]
+    if not head:
+        raise ValueError(f"{source} has a header but no rows")
     if names is None:
-        single = [
-            name
-            for name, words in texts.items()
-            if len(set(words)) == len(words) and not are_measures(words, numbers)
-        ]
-        names = texts.pop(single[0]) if single else None
-    for name, words in texts.items():
-        if are_measures(words, numbers):
+        names = [str(j) for j in range(len(first))]
+    else:
+        names = _complete([original(name) for name in names], head)
+        if names[0] in CORNER:
+            names[0] = index = "row names"
+    unnamed = {j for j, name in enumerate(names) if not name}
+    names = [name or f"column {j + 1}" for j, name in enumerate(names)]
+    found = columns_of(source, names, reading, notes)
+    found.index, found.decimal, found.guess = index, decimal, guess
+
+    def check_widths(block: Sequence[Row]) -> None:
+        for i, row in enumerate(block, above + found.n):
+            if len(row) != len(names):
+                fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
+                raise ValueError(
+                    f"{source}, {place(i, 0)} has {fields} but the first line has "
+                    f"{len(names)}{guess}"
+                )
+
+    def values_of(j: int, words: Sequence[str], rule: Numbers) -> list[float]:
+        try:
+            return rule.many(words)
+        except ValueError:
+            i = next(i for i, word in enumerate(words) if not rule.is_number(word))
+            where, name = place(above + found.n + i, j), found.names[j]
             raise ValueError(
-                f"column {name!r} of {source} has numbers that are written as text, "
-                f"such as {first_measure(words, numbers)!r}: write plain numbers to "
-                f"use it; labels={name!r} keeps it as the class of the samples, "
-                f"names={name!r} as their names, drop={name!r} leaves it out"
-            )
-    if texts:
-        plural = "s" if len(texts) > 1 else ""
-        are = "are" if len(texts) > 1 else "is"
-        name = next(iter(texts))
-        raise ValueError(
-            f"column{plural} {listed(list(texts))} of {source} {are} text: "
-            f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
-            f"their names, drop={name!r} leaves it out"
-        )
-    features = [k for k in columns.names if k in columns.numbers and k != columns.index]
-    if not features:
-        raise ValueError(f"{source} has no column of numbers{columns.guess}")
-    X = np.empty((columns.n, len(features)))
-    for j, name in enumerate(features):
-        X[:, j] = columns.numbers[name]
-    samples = names or [str(i) for i in range(columns.n)]
-    return Table(X, samples, features, labels, notes=columns.notes)
+                f"{source}, {where}, column {name!r}: {words[i]!r} is not a number; "
+                f"{rule.remedy(words[i], name)}"
+            ) from None
+
+    check_widths(head)
+    text: dict[int, list[str]] = {}
+    rules: dict[int, Numbers] = {}  # how to read each column of numbers
+    for j, words in enumerate(zip(*head, strict=True)):
+        name, rule = found.names[j], numbers.for_column(words)
+        if name in (reading.labels, reading.names, index):
+            text[j] = []
+        elif name in found.roles:
+            continue
+        elif j in unnamed and not any(words):
+            found.roles[name] = "text"
+        elif rule.are_words(words):
+            text[j] = []
+        else:
+            rules[j] = rule
+    parts: dict[int, list[np.ndarray]] = {j: [] for j in rules}
+    size = max(1, CELLS // len(names))
+    for block in chain([head], iter(lambda: list(islice(remaining, size)), [])):
+        check_widths(block)
+        columns = list(zip(*block, strict=True))
+        for j, column in text.items():
+            column += [original(word.strip()) for word in columns[j]]
+        for j, rule in rules.items():
+            parts[j].append(np.array(values_of(j, columns[j], rule)))
+        found.n += len(block)
+    found.texts = {found.names[j]: column for j, column in text.items()}
+    for j, rule in rules.items():
+        x = found.numbers[found.names[j]] = np.concatenate(parts[j])
+        if rule.truth:
+            found.roles[found.names[j]] = "boolean"
+            if not np.isin(x[np.isfinite(x)], (0, 1)).all():  # numbers below true
+                found.n = 0
+                plain = Numbers(decimal, reading.missing, truth=False)
+                values_of(j, [row[j] for row in head], plain)
+    return found
 
 
-def are_measures(words: Sequence[str], numbers: Numbers) -> bool:
-    """Whether text is numbers with units, signs or thousands separators.
-
-    Mostly plain numbers are identifiers that the format itself holds as text.
-    """
-    filled = [word for word in words[:ROWS] if not numbers.is_missing(word)]
-    plain = sum(map(numbers.is_number, filled))
-    return 2 * plain < len(filled) and (
-        sum(map(is_measure, filled)) >= SHARE * len(filled)
-    )
+def _decimal(rows: Iterable[Row]) -> str:
+    words = (word for row in rows for word in row if "," in word)
+    return "," if any(map(DECIMAL_COMMA.fullmatch, words)) else "."
 
 
-def first_measure(words: Sequence[str], numbers: Numbers) -> str:
-    return next(w for w in words if is_measure(w) and not numbers.is_number(w))
-
-
-def are_identifiers(values: np.ndarray) -> bool:
-    """Whether whole numbers are so large that floats round them."""
-    known = values[np.isfinite(values)]
-    largest = np.abs(known).max(initial=0.0)
-    return bool(2.0**53 < largest < 1e25 and (known == np.round(known)).all())
+def _complete(names: list[str], head: Sequence[Row]) -> list[str]:
+    """Add a name if the header has one less than all lines below."""
+    if {len(row) for row in head} == {len(names) + 1}:
+        at_end = all(not row[-1] for row in head)
+        return [*names, ""] if at_end else ["", *names]
+    return names

@@ -7,11 +7,10 @@ from scipy import sparse
 
 from rpcag.files.arrays import SUFFIXES as ARRAYS
 from rpcag.files.arrays import variables
-from rpcag.files.cells import decode, guess_delimiter, split
 from rpcag.files.numbers import Numbers
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
-from rpcag.files.text import SUFFIXES
+from rpcag.files.text import SUFFIXES, TextRows, decode
 from rpcag.files.variable import choose, read_dense
 
 Line = tuple[int, list[str]]  # its number in the file, its cells
@@ -52,18 +51,18 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
             f"are {', '.join(ARRAYS)} and {', '.join(SUFFIXES)}"
         )
     text, *_ = decode(path.read_bytes(), path)
-    cells = split(text, guess_delimiter(text), path)
-    n, width = len(samples), int(max(cells.widths, default=0))
-    if not len(cells):
+    rows = TextRows(path, text)
+    words = [[word.strip() for word in row] for row in rows]
+    n, widths = len(samples), {len(row) for row in words}
+    if not words:
         raise ValueError(f"graph {path} is empty")
-    if set(cells.widths) <= {2, 3}:
-        lines = [(int(line), cells.row(i)) for i, line in enumerate(cells.lines)]
-        return _edges(path, lines, samples)
-    if width in (n, n + 1) and len(cells) in (n, n + 1):
-        return _dense(path, samples, header=len(cells) == n + 1)
+    if widths <= {2, 3}:
+        return _edges(path, list(zip(rows.ends, words, strict=True)), samples)
+    if max(widths) in (n, n + 1) and len(words) in (n, n + 1):
+        return _dense(path, samples, header=len(words) == n + 1)
     raise ValueError(
-        f"graph {path} has {len(cells)} lines of {width} fields: neither edges (two "
-        f"samples and a weight) nor an adjacency of {n} samples"
+        f"graph {path} has {len(words)} lines of {max(widths)} fields: neither edges "
+        f"(two samples and a weight) nor an adjacency of {n} samples"
     )
 
 

@@ -2,15 +2,14 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from rpcag.files.numbers import Numbers
-from rpcag.files.table import Reading
 
-WHOLE = re.compile(r"\s*\d{1,18}\s*")
-SIGNED = re.compile(r"\s*[+\u2212-]?\d{1,18}\s*")
+WHOLE = re.compile(r"\d{1,18}")
+SIGNED = re.compile(r"[+\u2212-]?\d{1,18}")
 CORNER = ("", "Unnamed: 0")  # above the index, as pandas writes it
 # Minimum count of numbers in a first line that may be a header: if they are equally
 # spaced, and if they only increase or only decrease. With smaller values, the user is
@@ -21,7 +20,7 @@ SPACED, SORTED = 4, 8
 def header_of(
     source: object,
     head: Sequence[Sequence[str]],
-    reading: Reading,
+    given: bool | None,
     numbers: Numbers,
     notes: list[str],
 ) -> list[str] | None:
@@ -32,15 +31,14 @@ def header_of(
     numbers (years, wavelengths) are a header; words with other numbers are data. If
     numbers may be a header, the user has to decide.
     """
-    first = [field.strip() for field in head[0]]
-    if reading.header is not None:
-        return first if reading.header else None
+    first, *others = ([field.strip() for field in row] for row in head)
+    if given is not None:
+        return first if given else None
     filled = [field for field in first if not numbers.is_missing(field)]
     values = [field for field in filled if numbers.is_number(field)]
     is_words = len(values) < len(filled)
     if not filled or (is_words and not values):
         return first
-    others = head[1:]
     if first[0] in CORNER and _are_row_names([row[0] for row in others], numbers):
         return first
     whole = [int(field) for field in values if WHOLE.fullmatch(field)]
@@ -70,12 +68,6 @@ def header_of(
     )
 
 
-def are_words(words: Iterable[str], numbers: Numbers) -> bool:
-    """Whether most are not numbers; a single word among numbers is a mistake."""
-    filled = [word for word in words if not numbers.is_missing(word)]
-    return 2 * sum(map(numbers.is_number, filled)) < len(filled)
-
-
 def _grows(words: Sequence[str]) -> bool:
     """Whole numbers, each larger than the one before."""
     if not all(map(WHOLE.fullmatch, words)):
@@ -83,17 +75,13 @@ def _grows(words: Sequence[str]) -> bool:
     return all(a < b for a, b in itertools.pairwise(map(int, words)))
 
 
-def _are_row_names(words: Sequence[str], numbers: Numbers) -> bool:
+def _are_row_names(words: list[str], numbers: Numbers) -> bool:
     """Mostly words, or a count from 0."""
-    words = [word.strip() for word in words]
-    if len(words) > 1 and words == list(map(str, range(len(words)))):
-        return True
-    return are_words(words, numbers)
+    is_count = len(words) > 1 and words == list(map(str, range(len(words))))
+    return is_count or numbers.are_words(words)
 
 
-def _may_name(
-    first: Sequence[str], others: Sequence[Sequence[str]], numbers: Numbers
-) -> bool:
+def _may_name(first: list[str], others: list[list[str]], numbers: Numbers) -> bool:
     """Whether numbers in `first` are like an axis (wavelengths, times), none below.
 
     The first field may be the name of the rows, or empty.
@@ -114,8 +102,8 @@ def _may_name(
 
 
 def _is_sorted(values: list[float]) -> bool:
-    steps = [b - a for a, b in itertools.pairwise(values)]
-    return all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    steps = np.diff(values)
+    return bool((steps > 0).all() or (steps < 0).all())
 
 
 def _is_spaced(values: list[float]) -> bool:

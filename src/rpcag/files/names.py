@@ -7,6 +7,7 @@ from typing import Any
 # Text that spreadsheets compute instead of showing: a sign and at least one character.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n](?s:.)")
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
+SHOWN = 8  # names in an error
 
 
 def escaped(cells: Sequence[Any]) -> list[Any]:
@@ -22,7 +23,12 @@ def escaped(cells: Sequence[Any]) -> list[Any]:
     >>> escaped(["=1+1", "-5", "-", "x=1", -5.0])
     ["'=1+1", '-5', '-', 'x=1', -5.0]
     """
-    return [f"'{cell}" if _is_formula(cell) else cell for cell in cells]
+    return [
+        f"'{cell}"
+        if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell)
+        else cell
+        for cell in cells
+    ]
 
 
 def original(name: str) -> str:
@@ -30,12 +36,11 @@ def original(name: str) -> str:
     return name[1:] if name[:1] == "'" and FORMULA.match(name) else name
 
 
-def _is_formula(cell: Any) -> bool:
-    return (
-        isinstance(cell, str)
-        and FORMULA.match(cell) is not None
-        and NUMBER.fullmatch(cell) is None
-    )
+def listed(names: Sequence[str]) -> str:
+    """Some names, for an error."""
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    rest = len(names) - SHOWN
+    return shown + (f" and {rest} more" if rest > 0 else "")
 
 
 def unique(names: Sequence[str]) -> list[str]:

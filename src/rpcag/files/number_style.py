@@ -5,11 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rpcag.files.numbers import MINUS
-
 NUMERAL = re.compile(
-    r"(?P<sign>[+\u2212-]?)(?P<whole>\d*)(?:[.,](?P<part>\d*))?"
-    r"(?:(?P<e>[eE])(?P<plus>\+?)-?(?P<power>\d+))?"
+    r"(?P<sign>[+\u2212-]?)(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
 )
 PLACES = 17  # decimals at most: more would be digits that a float does not hold
 
@@ -28,23 +25,12 @@ class NumberStyle:
         Point or comma.
     exponent : str
         "e" or "E" in scientific notation, else "".
-    plus, minus : str
-        Sign of positive and of negative numbers.
-    power_plus, power_digits : str, int
-        Sign and fewest digits of exponents.
-    bare : bool
-        Whether .5 is written instead of 0.5.
     """
 
     decimals: int = 6
     least: int = 0
     decimal: str = "."
     exponent: str = ""
-    plus: str = ""
-    minus: str = "-"
-    power_plus: str = "+"
-    power_digits: int = 2
-    bare: bool = False
 
     @classmethod
     def learn(cls, words: Iterable[str], decimal: str = ".") -> "NumberStyle":
@@ -59,49 +45,23 @@ class NumberStyle:
         """
         found = [NUMERAL.fullmatch(word.strip()) for word in words]
         shown = [m for m in found if m and (m["whole"] or m["part"])]
+        scientific = [m for m in shown if m["power"]]
+        is_scientific = 2 * len(scientific) > len(shown)
+        shown = [m for m in shown if bool(m["power"]) == is_scientific]
         if not shown:
             return cls(decimal=decimal)
-        scientific = [m for m in shown if m["e"]]
-        if 2 * len(scientific) > len(shown):
-            shown = scientific
-        else:
-            shown, scientific = [m for m in shown if not m["e"]], []
-        places = Counter(len(m["part"] or "") for m in shown)
+        places = Counter(min(len(m["part"] or ""), PLACES) for m in shown)
         fractions = {k: times for k, times in places.items() if k}
         # Most common; of equals, the finer.
         decimals = max(fractions, key=lambda k: (fractions[k], k), default=0)
-        positive = [m for m in shown if m["sign"] not in ("-", MINUS)]
-        powers = [m for m in scientific if m["power"][0] == "0"] or scientific[:1]
-        plain = [m for m in scientific if m["plus"]]
-        return cls(
-            decimals=min(decimals, PLACES),
-            least=min(*places, decimals, PLACES) if len(places) > 1 else decimals,
-            decimal=decimal,
-            exponent=scientific[0]["e"] if scientific else "",
-            plus="+" if positive and all(m["sign"] for m in positive) else "",
-            minus=MINUS if any(m["sign"] == MINUS for m in shown) else "-",
-            power_plus="+" if plain or not scientific else "",
-            power_digits=min((len(m["power"]) for m in powers), default=2),
-            bare=any(not m["whole"] for m in shown)
-            and not any(m["whole"] == "0" and m["part"] for m in shown),
-        )
+        exponent = scientific[0]["power"][0] if is_scientific else ""
+        return cls(decimals, min(*places, decimals), decimal, exponent)
 
     def write(self, value: float) -> str:
-        if self.exponent:
-            mantissa, power = f"{abs(value):.{self.decimals}e}".split("e")
-            text = self._trimmed(mantissa)
-            size = f"{abs(int(power)):0{self.power_digits}d}"
-            sign = "-" if int(power) < 0 else self.power_plus
-            text += f"{self.exponent}{sign}{size}"
-        else:
-            text = self._trimmed(f"{abs(value):.{self.decimals}f}")
-            if self.bare and text.startswith("0."):
-                text = text[1:]
-        is_zero = not text.strip("0.eE+-")
-        sign = self.minus if value < 0 and not is_zero else self.plus
-        return sign + text.replace(".", self.decimal)
-
-    def _trimmed(self, text: str) -> str:
-        whole, _, part = text.partition(".")
+        form = f".{self.decimals}{self.exponent or 'f'}"
+        mantissa, mark, power = f"{value:{form}}".partition(self.exponent or "e")
+        whole, _, part = mantissa.partition(".")
         part = part[: self.least] + part[self.least :].rstrip("0")
-        return f"{whole}.{part}" if part else whole
+        if not whole.strip("-0") and not part.strip("0"):
+            whole = whole.removeprefix("-")  # no negative zero
+        return whole + (self.decimal + part if part else "") + mark + power

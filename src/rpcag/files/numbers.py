@@ -5,68 +5,34 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from rpcag.files.table import MISSING
-
+# Words that stand for a missing value, in any case.
+MISSING = frozenset(
+    [
+        *("", "na", "n/a", "#n/a", "nan", "<na>", "null", "none", "missing"),
+        *("?", "-", "--", ".", "#value!", "#div/0!", "#num!", "#null!"),
+    ]
+)
 TRUTH = {"true": 1.0, "false": 0.0}
 MINUS = "\u2212"  # as typesetters write it
-
+DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
+# Numbers with signs, units or thousands separators.
+SIGN = r"[+\u2212-]?"
 NUMERAL = (
     r"(?:\d{1,3}(?P<mark>[,.'_ \u2019\u00a0\u2009\u202f])\d{3}(?:(?P=mark)\d{3})*"
     r"(?:[.,]\d+)?|(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+\u2212-]?\d+)?)"
 )
-SIGN = r"[+\u2212-]?"
-MONEY = r"(?:[$€£¥₹₩₽¢]|USD|EUR|GBP|JPY|CNY|CHF|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL)"
+MONEY = r"(?:[$€£¥₹¢]|USD|EUR|GBP|JPY|CNY|CHF)"
 UNIT = (
-    r"(?:(?!pm)[pnuµμmcdkMGT]?(?:m|g|s|l|L|V|A|W|J|N|K|t|Hz|Pa|eV|Wh|mol|bar|cal|Ω)"
-    r"|°[CFK]?|min|h|d|ft|lbs?|oz|mi|mph|rpm|bpm|ppm|ppb|dBm?|deg|psi|mmHg|[kKMG]B)"
-    r"(?:[²³23]|\^-?\d)?"
+    r"(?:(?!pm)[pnuµmcdkMGT]?(?:m|g|s|l|L|V|A|W|J|N|K|t|Hz|Pa|eV|Wh|mol|bar|Ω)"
+    r"|°[CF]?|min|h|d|ft|lbs?|oz|mi|mph|rpm|bpm|pp[mb]|dB|deg|psi|[kKMG]B)[²³]?"
 )
 MEASURE = re.compile(
     rf"(?:[<>]=?|[≤≥=~≈±])?\s*{SIGN}(?:{MONEY}\s*)?{SIGN}(?P<numeral>{NUMERAL})"
     rf"(?P<space>\s*)(?:[%‰]|{MONEY}|(?P<unit>{UNIT}(?:/{UNIT})?))?"
 )
-
-DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
-
-
-def is_measure(word: str) -> bool:
-    """Whether a word is a number, perhaps with a sign, a unit or thousands separators.
-
-    A whole number with one letter, such as 12A, is more likely a name.
-
-    Examples
-    --------
-    >>> from rpcag.files.numbers import is_measure
-    >>> [is_measure(word) for word in ["76.14%", "1,000", "5 mm", "<0.1", "1.5A"]]
-    [True, True, True, True, True]
-    >>> [is_measure(word) for word in ["s1", "2021-05-01", "12:30", "12A", "3rd"]]
-    [False, False, False, False, False]
-    """
-    found = MEASURE.fullmatch(word.strip())
-    if found is None:
-        return False
-    is_letter = len(found["unit"] or "") == 1 and found["unit"].isalpha()
-    return not is_letter or bool(found["space"]) or not found["numeral"].isdecimal()
-
-
-def is_grouped(word: str) -> bool:
-    """Whether a number has marks between thousands, or perhaps a decimal mark there."""
-    found = MEASURE.fullmatch(word.strip())
-    return found is not None and found["mark"] is not None
-
-
-def remedy_for(word: str, column: str) -> str:
-    """A remedy for a word among the numbers of a column."""
-    if is_grouped(word):
-        return "write numbers without thousands separators"
-    return (
-        f"missing={word!r} reads it as missing, drop={column!r} leaves the column out"
-    )
-
-
-def normal(word: str) -> str:
-    """A common form of all spellings of a word."""
-    return word.strip().casefold().replace(MINUS, "-")
+# Rows that are checked for such numbers, and the share of them that must be. With a
+# smaller share, names such as "5 mm" next to "steel" would be refused.
+ROWS, SHARE = 1000, 0.9
 
 
 class Numbers:
@@ -84,9 +50,9 @@ class Numbers:
 
     def for_column(self, words: Iterable[str]) -> "Numbers":
         """How to read a column: true and false are numbers only among themselves."""
-        if {normal(word) for word in words} - self.missing <= TRUTH.keys():
-            return self
-        return Numbers(self.decimal, self.missing, truth=False)
+        filled = {normal(word) for word in words} - self.missing
+        truth = bool(filled) and filled <= TRUTH.keys()
+        return Numbers(self.decimal, self.missing, truth=truth)
 
     def is_missing(self, word: str) -> bool:
         return normal(word) in self.missing
@@ -118,7 +84,7 @@ class Numbers:
             points = Numbers(".", self.missing, truth=self.truth)
             return points.many([word.replace(",", ".") for word in words])
         with suppress(ValueError):
-            return list(map(float, words))
+            return [float(word or "nan") for word in words]
         odd: dict[str, float] = {}  # mostly words for missing: few different ones
         for word in set(words):
             try:
@@ -126,3 +92,64 @@ class Numbers:
             except ValueError:
                 odd[word] = self.one(word)
         return [odd[word] if word in odd else float(word) for word in words]
+
+    def are_words(self, words: Iterable[str]) -> bool:
+        """Whether most are not numbers; a single word among numbers is a mistake."""
+        filled = [word for word in words if not self.is_missing(word)]
+        return 2 * sum(map(self.is_number, filled)) < len(filled)
+
+    def measure(self, words: Sequence[str]) -> str | None:
+        """The first of words that are mostly numbers with units and the like.
+
+        None if they are not. Mostly plain numbers are identifiers that the format
+        itself holds as text.
+        """
+        filled = [word for word in words[:ROWS] if not self.is_missing(word)]
+        plain = [word for word in filled if self.is_number(word)]
+        found = [word for word in filled if is_measure(word)]
+        if 2 * len(plain) >= len(filled) or len(found) < SHARE * len(filled):
+            return None
+        return next(word for word in found if word not in plain)
+
+    def remedy(self, word: str, column: str) -> str:
+        """What to do about a word among the numbers of a column."""
+        found = MEASURE.fullmatch(word.strip())
+        is_grouped = found is not None and found["mark"] is not None
+        if DECIMAL_COMMA.fullmatch(word) and self.decimal == ".":
+            remedy = "decimal=',' reads decimal commas"
+            if is_grouped:
+                remedy += "; if ',' divides thousands, write numbers without it"
+            return remedy
+        if self.decimal == "," and Numbers(".").is_number(word):
+            return "others have decimal commas; decimal= says which it is"
+        if is_grouped:
+            return "write numbers without thousands separators"
+        return (
+            f"missing={word!r} reads it as missing, drop={column!r} leaves the column "
+            "out"
+        )
+
+
+def is_measure(word: str) -> bool:
+    """Whether a word is a number, perhaps with a sign, a unit or thousands separators.
+
+    A whole number with one letter, such as 12A, is more likely a name.
+
+    Examples
+    --------
+    >>> from rpcag.files.numbers import is_measure
+    >>> [is_measure(word) for word in ["76.14%", "1,000", "5 mm", "<0.1", "1.5A"]]
+    [True, True, True, True, True]
+    >>> [is_measure(word) for word in ["s1", "2021-05-01", "12:30", "12A", "3rd"]]
+    [False, False, False, False, False]
+    """
+    found = MEASURE.fullmatch(word.strip())
+    if found is None:
+        return False
+    is_letter = len(found["unit"] or "") == 1 and found["unit"].isalpha()
+    return not is_letter or bool(found["space"]) or not found["numeral"].isdecimal()
+
+
+def normal(word: str) -> str:
+    """A common form of all spellings of a word."""
+    return word.strip().casefold().replace(MINUS, "-")

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rpcag.files.columns import Columns, Edits, check_names
+from rpcag.files.columns import Columns, Edits, columns_of
 from rpcag.files.memory import NAME, check_fits
 from rpcag.files.number_style import NumberStyle
 from rpcag.files.readable import need, readable
@@ -22,34 +22,23 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
     table = read_whole(path)
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
-    notes: list[str] = []
-    names, doubles = check_names(path, table.column_names, reading, notes)
-    found = Columns(
-        str(path),
-        names,
-        table.num_rows,
-        ParquetFormat(path, table),
-        roles=dict.fromkeys(reading.unread, "kept"),
-        index=_index_of(table, names),
-        doubles=doubles,
-        notes=notes,
-    )
+    found = columns_of(str(path), table.column_names, reading, [])
+    found.n, found.format = table.num_rows, ParquetFormat(path, table)
+    found.index = _index_of(table, found.names)
     with readable(path, "Parquet"):
-        for name, column in zip(names, table.columns, strict=True):
+        for name, column in zip(found.names, table.columns, strict=True):
             kind = column.type
-            if name in found.roles:
+            if name in found.roles or types.is_nested(kind):
                 continue
-            is_number = _is_number(types, kind)
-            if is_number and name not in (reading.labels, reading.names):
-                found.numbers[name] = _numbers(column)
-                if types.is_boolean(kind) or types.is_null(kind):
-                    found.roles[name] = "boolean" if types.is_boolean(kind) else "text"
-            if types.is_nested(kind):
-                found.nested[name] = str(kind)
-            elif name not in found.numbers or name == found.index:
-                found.texts[name] = [_word(value) for value in column.to_pylist()]
-            if types.is_timestamp(kind) or types.is_date(kind):
-                found.moments[name] = _seconds(column)
+            tests = ("integer", "floating", "boolean", "decimal", "null")
+            is_number = any(getattr(types, f"is_{test}")(kind) for test in tests)
+            if name in (reading.labels, reading.names, found.index) or not is_number:
+                found.texts[name] = _words(column)
+                continue
+            values = column.cast(need("pyarrow").float64(), safe=False)
+            found.numbers[name] = np.array(values.to_numpy(), dtype=float)
+            if types.is_boolean(kind) or types.is_null(kind):
+                found.roles[name] = "boolean" if types.is_boolean(kind) else "text"
     return found
 
 
@@ -68,6 +57,22 @@ def read_whole(path: Path) -> Any:
         return file.read()
 
 
+def _index_of(table: Any, names: list[str]) -> str | None:
+    """The index of a pandas frame, if it was written as a column."""
+    try:
+        metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+        columns = [name for name in metadata["index_columns"] if name in names]
+    except (ValueError, TypeError, KeyError, RecursionError):  # no pandas, or damaged
+        return None
+    return columns[0] if len(columns) == 1 else None
+
+
+def _words(column: Any) -> list[str]:
+    """Text as it is, and timestamps in ISO 8601."""
+    words = column.cast(need("pyarrow").string()).to_pylist()
+    return ["" if word is None else word for word in words]
+
+
 class ParquetFormat:
     """Changes entries of an Arrow table."""
 
@@ -76,35 +81,31 @@ class ParquetFormat:
 
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], list[str], np.ndarray]:
-        written = values.astype(float)
+    ) -> tuple[list[str], list[str]]:
         before, after = np.empty((2, len(rows)), dtype=object)
         for j in np.unique(columns).tolist():
             here = columns == j
-            old = self.table.column(j).take(rows[here]).to_pylist()
-            before[here] = [_word(entry) for entry in old]
+            before[here] = _words(self.table.column(j).take(rows[here]))
             entries = self._entries(j, values[here])
-            written[here] = np.array(entries.to_pylist(), dtype=float)
             if need("pyarrow").types.is_floating(entries.type):
                 floats = entries.to_numpy()
                 after[here] = [np.format_float_positional(x, trim="0") for x in floats]
             else:
                 after[here] = [str(entry) for entry in entries.to_pylist()]
-        return before.tolist(), after.tolist(), written
+        return before.tolist(), after.tolist()
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
-        new = []
-        for j, column in enumerate(self.table.columns):
+        replace = need("pyarrow.compute").replace_with_mask
+        new = list(self.table.columns)
+        for j in np.unique(edits.columns).tolist():
             here = edits.columns == j
-            if here.any():
-                mask = np.zeros(len(column), dtype=bool)
-                mask[edits.rows[here]] = True
-                entries = self._entries(j, edits.values[here])
-                whole = arrow.concat_arrays(column.chunks)
-                replace = need("pyarrow.compute").replace_with_mask
-                column = replace(whole, arrow.array(mask), entries)
-            new.append(column)
+            mask = np.zeros(self.table.num_rows, dtype=bool)
+            mask[edits.rows[here]] = True
+            words = [edits.after[k] for k in np.flatnonzero(here)]
+            entries = self._entries(j, np.array(words, dtype=float))
+            whole = arrow.concat_arrays(new[j].chunks)
+            new[j] = replace(whole, arrow.array(mask), entries)
         table = arrow.table(new, schema=self.table.schema)
         parquet.write_table(table, file, **_options(self.path))
 
@@ -127,44 +128,6 @@ class ParquetFormat:
         style = NumberStyle.learn(words)
         new = [float(style.write(x)) for x in values.tolist()]
         return arrow.array(np.array(new, dtype=some.dtype), type=kind)
-
-
-def _index_of(table: Any, names: list[str]) -> str | None:
-    """The index of a pandas frame, if it was written as a column."""
-    try:
-        metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-        columns = [name for name in metadata["index_columns"] if name in names]
-    except (ValueError, TypeError, KeyError, RecursionError):  # no pandas, or damaged
-        return None
-    return columns[0] if len(columns) == 1 else None
-
-
-def _is_number(types: Any, kind: Any) -> bool:
-    return (
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_decimal(kind)
-        or types.is_null(kind)
-    )
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.decode()
-    return "" if value is None else str(value)
-
-
-def _numbers(column: Any) -> np.ndarray:
-    values = column.cast(need("pyarrow").float64(), safe=False)
-    return np.array(values.to_numpy(), dtype=float)
-
-
-def _seconds(column: Any) -> np.ndarray:
-    arrow = need("pyarrow")
-    zone = getattr(column.type, "tz", None)
-    moments = column.cast(arrow.timestamp("us", tz=zone), safe=False)
-    return _numbers(moments.cast(arrow.int64())) / 1e6
 
 
 def _options(path: Path) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 
 from rpcag.files import arrays, excel, parquet, text
-from rpcag.files.columns import Columns, to_table
+from rpcag.files.columns import Columns
 from rpcag.files.decomposition import is_result
 from rpcag.files.images import read_images
-from rpcag.files.numbers import normal
+from rpcag.files.names import listed
+from rpcag.files.numbers import Numbers
 from rpcag.files.table import Reading, Table
 
 STREAM = Path("-")  # standard input or output
@@ -45,30 +46,21 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
         )
     if path.is_dir():
         return _finish(read_images(path, reading), reading, path)
-    _check_input(path)
     reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
-        found = arrays.read_arrays(path, reading)
-    else:
-        found = _read_columns_as_table(path, reading)
-    return _finish(found, reading, path)
-
-
-def _read_columns_as_table(path: Path, reading: Reading) -> Table:
+        _check_input(path)
+        return _finish(arrays.read_arrays(path, reading), reading, path)
     reading.refuse(("variable",), f"files of arrays, not for {path}")
     if reading.transpose and reading.labels is not None:
         raise ValueError(
             "labels= names a column, one class per row; with transpose=True rows are "
             "features"
         )
-    columns = read_columns(path, reading)
-    if isinstance(columns.format, text.TextFormat):
-        columns.notes.extend(text.note_on_rounded(columns))
-    table = to_table(columns, reading)
+    table = to_table(read_columns(path, reading), reading)
     if reading.transpose:
         X, names = np.ascontiguousarray(table.X.T), table.samples
-        return replace(table, X=X, samples=table.features, features=names)
-    return table
+        table = replace(table, X=X, samples=table.features, features=names)
+    return _finish(table, reading, path)
 
 
 def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
@@ -76,6 +68,8 @@ def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Colu
 
     `sheet` is the sheet of an Excel workbook; by default, the first.
     """
+    if path != STREAM and not path.exists():
+        raise FileNotFoundError(f"{path} does not exist")
     kind = kind_of(path)
     if sheet is not None and kind != "excel":
         raise ValueError(f"sheet= is for Excel workbooks, not for {path}")
@@ -107,6 +101,67 @@ def kind_of(path: Path) -> Kind:
     return SUFFIXES[last]
 
 
+def to_table(columns: Columns, reading: Reading) -> Table:
+    """Use numbers as features, and text as labels or names; other text is an error.
+
+    Names are, in this order: the column that the user names, the column that the file
+    marks as row names, the first column of text without repeated values. Columns of
+    numbers with units and the like are not names, because data would be lost.
+    """
+    source, texts, notes = columns.source, dict(columns.texts), [*columns.notes]
+    for name in columns.names:
+        if not any(name in x for x in (columns.numbers, texts, columns.roles)):
+            raise ValueError(
+                f"column {name!r} of {source} holds neither numbers nor text; "
+                f"drop={name!r} leaves it out"
+            )
+    numbers = Numbers(columns.decimal, reading.missing)
+    labels = texts.pop(reading.labels) if reading.labels is not None else None
+    names = texts.pop(reading.names) if reading.names is not None else None
+    marked = texts.pop(columns.index, None) if columns.index is not None else None
+    names = names or marked
+    measures = {name: numbers.measure(words) for name, words in texts.items()}
+    for name, words in texts.items():
+        if names is None and measures[name] is None and len(set(words)) == len(words):
+            names = texts.pop(name)
+            break
+    name = next(iter(texts), "")
+    keep = (
+        f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
+        f"their names, drop={name!r} leaves it out"
+    )
+    if name and measures[name] is not None:
+        raise ValueError(
+            f"column {name!r} of {source} has numbers that are written as text, such "
+            f"as {measures[name]!r}: write plain numbers to use it; {keep}"
+        )
+    if texts:
+        s, are = ("s", "are") if len(texts) > 1 else ("", "is")
+        raise ValueError(
+            f"column{s} {listed(list(texts))} of {source} {are} text: {keep}"
+        )
+    features = [name for name in columns.names if name in columns.numbers]
+    if not features:
+        raise ValueError(f"{source} has no column of numbers{columns.guess}")
+    for name in features:
+        if are_identifiers(columns.numbers[name]):
+            notes.append(
+                f"column {name!r} has whole numbers beyond 2^53, which are rounded; if "
+                f"they are identifiers, names={name!r} keeps them"
+            )
+            break
+    X = np.stack([columns.numbers[name] for name in features], axis=1)
+    samples = names or [str(i) for i in range(columns.n)]
+    return Table(X, samples, features, labels, notes=notes)
+
+
+def are_identifiers(values: np.ndarray) -> bool:
+    """Whether whole numbers are so large that floats round them."""
+    known = values[np.isfinite(values)]
+    largest = np.abs(known).max(initial=0.0)
+    return bool(2.0**53 < largest < 1e25 and (known == np.round(known)).all())
+
+
 def _check_input(path: Path) -> None:
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
@@ -136,12 +191,12 @@ def _finish(table: Table, reading: Reading, path: Path) -> Table:
 
 def without_marks(X: np.ndarray, missing: Iterable[str]) -> np.ndarray:
     """X with NaN for numbers that stand for a missing value, such as -999."""
-    marks = {normal(word) for word in missing}
-    values = [float(mark) for mark in marks if _is_float(mark)]
-    if any(np.isinf(values)):
-        values += [np.inf, -np.inf]
-    if values and np.isin(X, values).any():
-        return np.where(np.isin(X, values), np.nan, X)
+    plain = Numbers()
+    marks = [plain.one(word) for word in missing if plain.is_number(word)]
+    if any(np.isinf(marks)):
+        marks += [np.inf, -np.inf]
+    if marks and np.isin(X, marks).any():
+        return np.where(np.isin(X, marks), np.nan, X)
     return X
 
 
@@ -169,11 +224,3 @@ def note_on_empty(
     have = "s have" if len(empty) > 1 else " has"
     first = names[empty[0]]
     return [f"{len(empty)} {what}{have} no value at all, such as {first!r}"]
-
-
-def _is_float(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

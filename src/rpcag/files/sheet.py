@@ -1,23 +1,22 @@
-"""A table that can be written back to a file with some cells changed."""
+"""A table that is repaired: it can be written again with some cells changed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Literal
 
 import numpy as np
 
-from rpcag.files.columns import (
-    Columns,
-    Edits,
-    Format,
-    Role,
-    are_identifiers,
-    are_measures,
-    first_measure,
-    listed,
-)
+from rpcag.files.columns import Columns, Edits, Format, Role
+from rpcag.files.names import listed
 from rpcag.files.numbers import Numbers
-from rpcag.files.reading import check_values, note_on_empty, without_marks
+from rpcag.files.reading import (
+    are_identifiers,
+    check_values,
+    note_on_empty,
+    read_columns,
+    without_marks,
+)
+from rpcag.files.table import Reading
 from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
 
 # Minimum number of values of an index and of an identifier. A column with gaps is an
@@ -25,6 +24,7 @@ from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
 # are whole and increase from row to row. With fewer values, a short column of data may
 # do so by chance.
 COUNTED = 10
+Time = str | Literal[False] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,8 @@ class Sheet:
     roles : dict
         Role of each column of the file: "number" for the features. Columns with other
         roles, such as "time", "index" and "text", are never changed.
-    samples : list of str
-        Names of the rows: the index, or else the first column of text without doubles,
-        or else 1, 2, ...
+    labels : list of str, or None
+        Names of the rows: the index, or the first column of text without doubles.
     times : ndarray of shape (n,), or None
         Seconds, NaN where unknown.
     integers : bool ndarray of shape (p,)
@@ -68,6 +67,7 @@ class Sheet:
 
     @property
     def samples(self) -> list[str]:
+        """Names of the rows, or else 1, 2, ..."""
         return self.labels or [str(i + 1) for i in range(len(self.X))]
 
     @property
@@ -90,80 +90,117 @@ class Sheet:
         self.format.write(file, edits)
 
 
-def make_sheet(
-    found: Columns,
-    missing: Sequence[str] = (),
-    time: str | Literal[False] | None = None,
+def read_sheet(
+    path: Path,
+    reading: Reading | None = None,
+    *,
+    time: Time = None,
+    sheet: str | None = None,
 ) -> Sheet:
-    """Distinguish features from timestamps, indexes and the like.
+    """Read a table of text, Parquet or Excel that can be written back.
 
-    `time` is the name of the column of timestamps, None to look for one, or False.
+    Parameters
+    ----------
+    path : path
+        "-" reads text from standard input.
+    reading : Reading, optional
+        How to read it. `keep` names columns that must not change.
+    time : str, False or None
+        Column of timestamps. By default it is detected; False disables this.
+    sheet : str, optional
+        Sheet of an Excel workbook; by default, the first.
     """
+    reading = reading or Reading()
+    return make_sheet(read_columns(Path(path), reading, sheet), reading, time)
+
+
+def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
+    """Distinguish features from timestamps, indexes and the like."""
+    source = found.source
     if found.doubles:
         raise ValueError(
-            f"{found.source} has several columns called {found.doubles[0]!r}; give "
-            "every column its own name"
+            f"{source} has several columns called {found.doubles[0]!r}; give every "
+            "column its own name"
         )
     if found.n < 2:
         raise ValueError(
-            f"{found.source} has one row; values are predicted from other rows, so at "
-            "least two are needed"
+            f"{source} has one row; values are predicted from other rows, so at least "
+            "two are needed"
         )
     roles: dict[str, Role] = dict(found.roles)
     name, times = _times(found, time)
     if name is not None:
         roles[name] = "time"
-    numbers = {k: without_marks(x, missing) for k, x in found.numbers.items()}
+    numbers = {k: without_marks(x, reading.missing) for k, x in found.numbers.items()}
     for column, x in numbers.items():
-        if column not in roles:
-            roles[column] = _role(x, column == found.index)
-    for column in found.texts:
-        is_index = column == found.index
-        roles.setdefault(column, "index" if is_index else "text")
-    features = [c for c in found.names if c in numbers and roles[c] == "number"]
-    X = np.empty((found.n, len(features)))
-    for j, column in enumerate(features):
-        X[:, j] = numbers[column]
-    measures = _measures(found, Numbers(found.decimal, missing))
-    _check(found, X, features, roles, measures)
-    whole = [not (x != np.round(x))[np.isfinite(x)].any() for x in X.T]
-    roles = {c: roles.get(c, "text") for c in found.names}
+        roles.setdefault(column, _role(x))
+    for column in found.names:
+        roles.setdefault(column, "index" if column == found.index else "text")
+    features = [c for c in found.names if roles[c] == "number"]
+    rule = Numbers(found.decimal, reading.missing)
+    measures = [
+        f"column {column!r} has numbers that are written as text, such as {word!r}, "
+        "and is left alone; write plain numbers to repair it, without units or "
+        "thousands separators"
+        for column, words in found.texts.items()
+        if column not in found.roles and (word := rule.measure(words)) is not None
+    ]
+    others = [c for c in numbers if c not in features]
+    taken = ""
+    if others:
+        role = roles[others[0]]
+        a = "an" if role[0] in "aeiou" else "a"
+        taken = f" ({others[0]!r} was taken for {a} {role})"
+    if not features:
+        cause = taken or found.guess
+        kept = [c for c, role in found.roles.items() if role == "kept"]
+        if measures:
+            cause = f": {measures[0]}"
+        elif kept:
+            cause = f" besides {listed(kept)}, which keep= or drop= leaves alone"
+        raise ValueError(f"{source} has no column of numbers to repair{cause}")
+    X = np.stack([numbers[column] for column in features], axis=1)
     rows = range(1, found.n + 1)
+    check_values(source, X, rows, features)
+    known = [x[np.isfinite(x)] for x in X.T]
+    varying = [c for c, x in zip(features, known, strict=True) if (x != x[:1]).any()]
+    if len(varying) < 2:
+        which = f"only one column, {varying[0]!r}," if varying else "no column"
+        raise ValueError(
+            f"{source}: {which} has different numbers{taken}; values are predicted "
+            "from other columns, so at least two are needed"
+        )
     return Sheet(
-        name=found.source,
+        name=source,
         X=X,
         features=features,
         columns=found.names,
-        roles=roles,
+        roles={c: roles[c] for c in found.names},
         labels=_labels(found, roles),
         times=times,
-        integers=np.array(whole, dtype=bool),
+        integers=np.array([(x == np.round(x)).all() for x in known]),
         format=found.format,
         notes=[
-            *found.notes,
-            *note_on_empty(X, 1, "row", rows),
-            *measures,
+            *(*found.notes, *note_on_empty(X, 1, "row", rows)),
+            *(*measures, *found.losses),
         ],
     )
 
 
-def _times(
-    found: Columns, time: str | Literal[False] | None
-) -> tuple[str | None, np.ndarray | None]:
+def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
+    """The column of timestamps, and its seconds."""
     if time is False:
         return None, None
     if time is not None:
         return time, _named_times(found, time)
     for name in found.names:
-        if name in found.roles:
-            continue
-        seconds = found.moments.get(name)
-        if seconds is None and name in found.texts:
+        # A counter may increase like a clock, so the name must indicate a time.
+        is_likely = name == found.names[0] or is_time_name(name)
+        seconds = None
+        if name in found.texts:
             seconds = iso_seconds(found.texts[name])
-        if seconds is None and name in found.numbers:
-            # A counter may increase like a clock, so the name must indicate a time.
-            is_likely = name == found.names[0] or is_time_name(name)
-            seconds = unix_seconds(found.numbers[name]) if is_likely else None
+        elif name in found.numbers and name not in found.roles and is_likely:
+            seconds = unix_seconds(found.numbers[name])
         if seconds is not None and len(np.unique(seconds[np.isfinite(seconds)])) > 1:
             return name, seconds
     return None, None
@@ -177,8 +214,6 @@ def _named_times(found: Columns, name: str) -> np.ndarray:
         )
     if name in found.roles:
         raise ValueError(f"time and keep both name {name!r}")
-    if name in found.moments:
-        return found.moments[name]
     if name in found.numbers:
         return found.numbers[name]
     seconds = iso_seconds(found.texts.get(name, []))
@@ -191,11 +226,10 @@ def _named_times(found: Columns, name: str) -> np.ndarray:
     return seconds
 
 
-def _role(x: np.ndarray, is_index: bool) -> Role:
+def _role(x: np.ndarray) -> Role:
+    """What a column of numbers is."""
     known = np.isfinite(x)
     count = int(known.sum())
-    if is_index:
-        return "index"
     if are_identifiers(x):
         return "identifier"
     if count >= (3 if count == len(x) else COUNTED) and 2 * count > len(x):
@@ -209,64 +243,14 @@ def _role(x: np.ndarray, is_index: bool) -> Role:
     return "number"
 
 
-def _check(
-    found: Columns,
-    X: np.ndarray,
-    features: list[str],
-    roles: dict[str, Role],
-    measures: list[str],
-) -> None:
-    left = [c for c in found.numbers if c not in features]
-    told = f" ({left[0]!r} was taken for {_a(roles[left[0]])})" if left else ""
-    if not features:
-        kept = [c for c, role in found.roles.items() if role == "kept"]
-        cause = told or found.guess
-        if measures:
-            cause = f": {measures[0]}"
-        elif kept:
-            cause = f" besides {listed(kept)}, which keep= or drop= leaves alone"
-        raise ValueError(f"{found.source} has no column of numbers to repair{cause}")
-    check_values(found.source, X, range(1, found.n + 1), features)
-    varying = [c for c, x in zip(features, X.T, strict=True) if _varies(x)]
-    if len(varying) < 2:
-        which = f"only one column, {varying[0]!r}," if varying else "no column"
-        raise ValueError(
-            f"{found.source}: {which} has different numbers{told}; values are "
-            "predicted from other columns, so at least two are needed"
-        )
-
-
-def _a(role: Role) -> str:
-    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"
-
-
-def _varies(x: np.ndarray) -> bool:
-    known = x[np.isfinite(x)]
-    return len(known) > 1 and bool((known != known[0]).any())
-
-
 def _labels(found: Columns, roles: dict[str, Role]) -> list[str] | None:
+    """Names of the rows: the index, or else the first text without doubles."""
     if found.index in found.texts:
         return found.texts[found.index]
-    for name, role in roles.items():
-        if role == "index" and name in found.numbers:
-            values = found.numbers[name].tolist()
-            return ["" if x != x else str(int(x)) for x in values]
+    for name, values in found.numbers.items():
+        if roles[name] == "index":
+            return ["" if x != x else str(int(x)) for x in values.tolist()]
     for name, words in found.texts.items():
         if roles[name] in ("text", "time") and len(set(words)) == len(words):
             return words
     return None
-
-
-def _measures(found: Columns, numbers: Numbers) -> list[str]:
-    """Notes on text that a person would read as numbers."""
-    notes = []
-    for name, words in found.texts.items():
-        if name in found.roles or not are_measures(words, numbers):
-            continue
-        notes.append(
-            f"column {name!r} has numbers that are written as text, such as "
-            f"{first_measure(words, numbers)!r}, and is left alone; write plain "
-            "numbers to repair it, without units or thousands separators"
-        )
-    return notes

@@ -5,14 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# Words that stand for a missing value in text, in any case.
-MISSING = frozenset(
-    [
-        *("", "na", "n/a", "#n/a", "nan", "<na>", "null", "none", "missing"),
-        *("?", "-", "--", ".", "#value!", "#div/0!", "#num!", "#null!"),
-    ]
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -77,11 +69,6 @@ class Reading:
     delimiter: str | None = None
     decimal: str | None = None
     header: bool | None = None
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        """Columns whose values are not used."""
-        return (*self.drop, *self.keep)
 
     def refuse(self, options: Iterable[str], reason: str) -> None:
         """Raise an error if one of these options was given."""

@@ -1,94 +1,82 @@
 """Tables of text: CSV, TSV and similar formats.
 
 If the file is ambiguous (is the first line a header?), the user has to decide. The
-position of every cell is kept, so that unchanged cells are written back byte for byte.
+lines are kept, so that unchanged cells are written back byte for byte.
 """
 
+import csv
 import gzip
+import io
+import itertools
 import re
-from collections.abc import Sequence
-from io import BytesIO
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from rpcag.files.cells import SPACE, Cells, decode, guess_delimiter, split, unquoted
-from rpcag.files.columns import Columns, Edits, are_identifiers, check_names
-from rpcag.files.header import CORNER, are_words, header_of
+from rpcag.files.columns import Columns, Edits, columns_of_words
 from rpcag.files.memory import check_fits
-from rpcag.files.names import original
 from rpcag.files.number_style import NumberStyle
-from rpcag.files.numbers import DECIMAL_COMMA, Numbers, is_grouped, remedy_for
+from rpcag.files.numbers import DECIMAL_COMMA, Numbers
 from rpcag.files.readable import readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
+# In this order, because commas may be decimal if another character is the delimiter.
+DELIMITERS = ("\t", ";", "|", ",")
+SPACE = " "  # as a delimiter, any run of blanks
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": SPACE}
+SAMPLE = 65536  # characters from which the delimiter is guessed
+SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?\s*', re.IGNORECASE)  # of Excel
 BINARY = {b"PAR1": "Parquet", b"PK\x03\x04": "Excel"}
 GZIP = b"\x1f\x8b"
-BLOCK = 1 << 22  # bytes that are unpacked or written at a time
-CELLS = 500_000  # that are held as words at a time
-HEAD = 1000  # lines that determine which columns are text; fewer if they are long
-HEAD_CELLS, FEWEST = 200_000, 50
+BLOCK = 1 << 22  # bytes that are unpacked at a time
+LINES = 1 << 15  # lines that are written at a time
+# Byte order marks. Longer ones come first: that of UTF-32 starts with that of UTF-16.
+MARKS = {
+    b"\xff\xfe\0\0": "utf-32-le",
+    b"\0\0\xfe\xff": "utf-32-be",
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+    b"\xef\xbb\xbf": "utf-8",
+}
+# A UTF-8 character beyond ASCII, or a byte that Windows-1252 does not define.
+NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
+# Bytes of memory for a byte of text and for a line: the text as a whole, its lines, and
+# its numbers.
+EXPANSION, LINE = 8, 70
 STYLED = 500  # numbers that determine the format of a column
-PLAIN = re.compile(r"[+\u2212-]?\d*\.\d*([eE][+-]?\d+)?")
 SMALL = re.compile(r"[+\u2212-]?\d{1,3}")
 GROUPED = re.compile(r"[+\u2212-]?[1-9]\d{0,2}[.,]\d{3}")
-CELL = re.compile(r'(\s*)("?)(.*?)("?)(\s*)', re.DOTALL)
 
 
 def read_text(source: str, data: bytes, reading: Reading) -> Columns:
-    """The columns of a text file, perhaps compressed by gzip.
-
-    Columns that are mostly words, or that an option names, are text.
-    """
+    """The columns of a text file, perhaps compressed by gzip."""
     data = _unpacked(source, data)
     for mark, kind in BINARY.items():
         if data.startswith(mark):
             raise ValueError(f"{source} is not text but {kind}; name it as a file")
+    if reading.decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be . or , got {reading.decimal!r}")
     text, mark, codec, notes = decode(data, source)
-    del data
-    delimiter, guess = _delimiter(text, reading)
-    cells = split(text, delimiter, source)
-    if not len(cells):
-        raise ValueError(f"{source} is empty")
-    most = min(HEAD, max(FEWEST, HEAD_CELLS // int(cells.widths[0])))
-    head = [cells.row(i) for i in range(min(most + 1, len(cells)))]
-    decimal = _decimal(reading, head[1:] or head, delimiter)
-    numbers = Numbers(decimal, reading.missing)
-    names = header_of(source, head, reading, numbers, notes)
-    index = None
-    if names is None:
-        names = [str(j) for j in range(len(head[0]))]
-    else:
-        cells, head = cells.below(1), head[1:]
-        if not len(cells):
-            raise ValueError(f"{source} has a header but no rows")
-        names = _complete([original(name) for name in names], head)
-        if names[0] in CORNER:
-            names[0] = index = "row names"
-    ends_empty = names[-1] == ""
-    names = [name or f"column {j + 1}" for j, name in enumerate(names)]
-    names, doubles = check_names(source, names, reading, notes)
-    _check_widths(source, cells, len(names), guess)
-    numbers = Numbers(_decimal(reading, head, delimiter), reading.missing)
-    found = Columns(
+    rows = TextRows(source, text, reading.delimiter)
+    found = columns_of_words(
         source,
-        names,
-        len(cells),
-        TextFormat(cells, numbers, mark, codec),
-        roles=dict.fromkeys(reading.unread, "kept"),
-        index=index,
-        doubles=doubles,
-        notes=notes,
-        decimal=numbers.decimal,
-        guess=guess,
+        rows,
+        reading,
+        lambda i, _: f"line {rows.ends[i]}",
+        decimal=reading.decimal or ("." if rows.delimiter == "," else None),
+        guess=rows.guess,
     )
-    asked = {reading.labels, reading.names, index}
-    _read_cells(found, cells, head, numbers, asked, ends_empty=ends_empty)
+    found.notes[:0] = notes
+    numbers = Numbers(found.decimal, reading.missing)
     if reading.decimal is None:
-        _check_thousands(found, cells, numbers)
+        _check_thousands(found, rows, numbers)
+    found.format = TextFormat(rows, found.n, numbers, mark, codec)
     return found
 
 
@@ -96,7 +84,7 @@ def _unpacked(source: str, data: bytes) -> bytes:
     if not data.startswith(GZIP):
         return data
     parts, size = [], 0
-    with readable(Path(source), "gzip"), gzip.open(BytesIO(data)) as file:
+    with readable(Path(source), "gzip"), gzip.open(io.BytesIO(data)) as file:
         while part := file.read(BLOCK):
             parts.append(part)
             size += len(part)
@@ -104,217 +92,248 @@ def _unpacked(source: str, data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _delimiter(text: str, reading: Reading) -> tuple[str, str]:
-    """The delimiter, and what errors say about a guess."""
-    if reading.delimiter is None:
-        found = guess_delimiter(text)
-        shown = {"\t": "tab", SPACE: "space"}.get(found, repr(found))
-        return found, f"; {shown} was taken for the delimiter; delimiter= sets another"
-    found = DELIMITER_NAMES.get(reading.delimiter, reading.delimiter)
-    if len(found) != 1 or found in '\r\n"':
+def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
+    """The text of a file, its byte order mark, its encoding, and notes.
+
+    Text is UTF-8, or the encoding of the mark. Other text is read as Windows-1252,
+    which spreadsheets write and which includes the letters of Latin-1. Almost any bytes
+    are valid in it, so a wrong byte in a file with UTF-8 characters is an error.
+    """
+    check_fits(EXPANSION * len(data) + LINE * data.count(b"\n"), str(name))
+    mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
+    codec = MARKS.get(mark, "utf-8")
+    if codec == "utf-8" and b"\0" in data[:4096]:
         raise ValueError(
-            f"delimiter must be one character, tab or space, got {reading.delimiter!r}"
+            f"{name} is not a text file, or is UTF-16 without a byte order mark; save "
+            "it as UTF-8"
         )
-    return found, ""
-
-
-def _decimal(reading: Reading, rows: list[list[str]], delimiter: str) -> str:
-    """A comma, if a number has one and it is not the delimiter."""
-    if reading.decimal is None:
-        commas = delimiter != "," and any(
-            "," in word and DECIMAL_COMMA.fullmatch(word)
-            for row in rows
-            for word in row
-        )
-        return "," if commas else "."
-    if reading.decimal not in (".", ","):
-        raise ValueError(f"decimal must be . or , got {reading.decimal!r}")
-    return reading.decimal
-
-
-def _complete(names: list[str], head: list[list[str]]) -> list[str]:
-    """Add a name if the header has one less than all lines below."""
-    if {len(row) for row in head} == {len(names) + 1}:
-        at_end = all(not row[-1] for row in head)
-        return [*names, ""] if at_end else ["", *names]
-    return names
-
-
-def _check_widths(source: str, cells: Cells, width: int, guess: str) -> None:
-    wrong = np.flatnonzero(cells.widths != width)
-    if len(wrong):
-        count = int(cells.widths[wrong[0]])
-        fields = "1 field" if count == 1 else f"{count} fields"
+    try:
+        return data[len(mark) :].decode(codec), mark, codec, []
+    except UnicodeDecodeError as error:
+        if codec != "utf-8":
+            raise ValueError(
+                f"{name} is marked as {codec[:6].upper()} but damaged ({error.reason});"
+                " save it as UTF-8"
+            ) from error
+        place = len(mark) + error.start
+    line, byte = data.count(b"\n", 0, place) + 1, data[place]
+    if NOT_WESTERN.search(data):
         raise ValueError(
-            f"{source}, line {cells.lines[wrong[0]]} has {fields} but the first line "
-            f"has {width}{guess}"
+            f"{name}, line {line}: the byte 0x{byte:02x} is not UTF-8; correct it, or "
+            "save the file as UTF-8"
         )
+    note = (
+        f"line {line} has the byte 0x{byte:02x}, which is not UTF-8: the file was read "
+        "as Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
+    )
+    return data.decode("cp1252"), b"", "cp1252", [note]
 
 
-def _read_cells(
-    found: Columns,
-    cells: Cells,
-    head: list[list[str]],
-    numbers: Numbers,
-    asked: set[str | None],
-    *,
-    ends_empty: bool,
-) -> None:
-    """Read all columns; those that are mostly words in `head`, or `asked`, are text."""
-    text: dict[int, list[str]] = {}
-    rules: dict[int, Numbers] = {}  # how to read each column of numbers
-    for j, some in enumerate(zip(*head, strict=True)):
-        name, rule = found.names[j], numbers.for_column(some)
-        if name in asked or (name not in found.roles and _is_text(some, rule)):
-            text[j] = []
-        elif name not in found.roles:
-            rules[j] = rule
-    # The column behind a delimiter that ends every line.
-    last = len(found.names) - 1
-    if ends_empty and not any(row[last] for row in head):
-        rules.pop(last, None)
-    X = np.empty((found.n, len(rules)), order="F")
-    width = len(found.names)
-    size = max(1, CELLS // width)
-    for begin in range(0, found.n, size):
-        words = cells.rows(begin, begin + size)
-        for j, column in text.items():
-            column += [original(word.strip()) for word in words[j::width]]
-        for k, (j, rule) in enumerate(rules.items()):
-            try:
-                X[begin : begin + size, k] = rule.many(words[j::width])
-            except ValueError:
-                _blame(found, cells, j, rule)
-    found.texts = {found.names[j]: column for j, column in text.items()}
-    for x, (j, rule) in zip(X.T, rules.items(), strict=True):
-        found.numbers[found.names[j]] = x
-        known = x[np.isfinite(x)]
-        if rule.truth and len(known):
-            if not np.isin(known, (0, 1)).all():  # numbers below true and false
-                _blame(found, cells, j, numbers.for_column("2"))
-            found.roles[found.names[j]] = "boolean"
+class TextRows:
+    """The rows of a text, without blank lines, and comments at the top.
 
+    Iterate once, for the words of each row. `begins` and `ends` have the lines of the
+    rows up to there.
+    """
 
-def _blame(found: Columns, cells: Cells, j: int, numbers: Numbers) -> None:
-    """Raise an error for the first word of a column that is not a number."""
-    for i, word in enumerate(cells.column(j)):
-        if numbers.is_number(word):
-            continue
-        if DECIMAL_COMMA.fullmatch(word) and numbers.decimal == ".":
-            remedy = "decimal=',' reads decimal commas"
-            if is_grouped(word):
-                remedy += "; if ',' divides thousands, write numbers without it"
-        elif numbers.decimal == "," and PLAIN.fullmatch(word):
-            remedy = "others have decimal commas; decimal= says which it is"
+    def __init__(self, source: object, text: str, delimiter: str | None = None) -> None:
+        self.source = source
+        self.lines = io.StringIO(text, newline="").readlines()
+        self.begins, self.ends = array("q"), array("q")
+        self.guess = ""  # what errors say about a delimiter that was guessed
+        if delimiter is None:
+            self.delimiter = _guess_delimiter(self.lines)
+            shown = {"\t": "tab", SPACE: "space"}.get(
+                self.delimiter, repr(self.delimiter)
+            )
+            self.guess = (
+                f"; {shown} was taken for the delimiter; delimiter= sets another"
+            )
         else:
-            remedy = remedy_for(word, found.names[j])
-        place = _place(found, cells, i, j)
-        raise ValueError(f"{place}: {word!r} is not a number; {remedy}")
+            self.delimiter = DELIMITER_NAMES.get(delimiter, delimiter)
+            if len(self.delimiter) != 1 or self.delimiter in '\r\n"':
+                raise ValueError(
+                    f"delimiter must be one character, tab or space, got {delimiter!r}"
+                )
+
+    def __iter__(self) -> Iterator[list[str]]:
+        top = 0
+        for k, line in enumerate(self.lines):
+            is_comment = line.startswith("#") and not line.startswith("#N/A")
+            is_separator = k == 0 and SEPARATOR.fullmatch(line)
+            if line.strip() and not is_comment and not is_separator:
+                break
+            top = k + 1
+        lines = itertools.islice(self.lines, top, None)
+        if self.delimiter == SPACE:
+            for k, line in enumerate(lines, top):
+                if words := line.split():
+                    self.begins.append(k)
+                    self.ends.append(k + 1)
+                    yield words
+            return
+        reader = csv.reader(
+            lines, delimiter=self.delimiter, skipinitialspace=True, strict=True
+        )
+        begin = top
+        try:
+            for row in reader:
+                end = top + reader.line_num
+                if len(row) > 1 or (row and row[0].strip()):
+                    self.begins.append(begin)
+                    self.ends.append(end)
+                    yield row
+                begin = end
+        except csv.Error as error:
+            raise ValueError(
+                f"{self.source} is not a table of text: a cell of the row in line "
+                f"{begin + 1} begins with a quote but does not end with one; is a "
+                "quote not closed?"
+            ) from error
+
+    def split(self, i: int) -> tuple[list[str], list[str]]:
+        """The cells of a row as they are in the file, and what is behind each."""
+        row = "".join(self.lines[self.begins[i] : self.ends[i]])
+        if self.delimiter == SPACE:
+            parts = re.split(r"(?<=\S)(\s+)", row)
+            return parts[::2], [*parts[1::2], ""]
+        body, mark = row.rstrip("\r\n"), re.escape(self.delimiter)
+        if '"' in body:
+            cell = rf' *"[^"]*(?:""[^"]*)*"|[^{mark}]*'
+            cells = re.findall(rf"(?:\A|{mark})({cell})", body)
+        else:
+            cells = body.split(self.delimiter)
+        behind = [self.delimiter] * (len(cells) - 1)
+        return cells, [*behind, row[len(body) :]]
 
 
-def _place(found: Columns, cells: Cells, i: int, j: int) -> str:
-    return f"{found.source}, line {cells.lines[i]}, column {found.names[j]!r}"
+def _guess_delimiter(lines: list[str]) -> str:
+    """The delimiter that splits most lines into the same number of cells, above one.
+
+    If several split all lines, the one that gives more numbers is used: a semicolon may
+    occur in every name of a table with commas.
+    """
+    said = SEPARATOR.fullmatch(lines[0]) if lines else None
+    if said and said[1]:
+        return said[1]
+    sizes = itertools.accumulate(map(len, lines), initial=0)
+    sample = [
+        line[:SAMPLE]
+        for line, before in zip(lines, sizes, strict=False)
+        if before < SAMPLE and not line.startswith("#")
+    ]
+    fits = {
+        mark: _fit(csv.reader(sample, delimiter=mark, skipinitialspace=True))
+        for mark in DELIMITERS
+    }
+    best = max(DELIMITERS, key=lambda delimiter: fits[delimiter])
+    share, numeric = fits[best]
+    if share < 1:
+        spaced, numeric_spaced = _fit(line.split() for line in sample)
+        if spaced and (not share or (spaced == 1 and numeric_spaced > numeric)):
+            return SPACE
+    return best if share else ","
 
 
-def _check_thousands(found: Columns, cells: Cells, numbers: Numbers) -> None:
+def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
+    """The share of lines with the most common number of cells, and of numbers.
+
+    Both are 0 if that is one cell.
+    """
+    filled = [row for row in rows if row]
+    counts = Counter(map(len, filled))
+    width, times = counts.most_common(1)[0] if counts else (1, 0)
+    if width == 1:
+        # A table of one column, or lines of unequal length below a title.
+        counts.pop(1, None)
+        times = max(counts.values(), default=0)
+    if not times:
+        return 0.0, 0.0
+    is_number = Numbers().is_number
+    words = list(itertools.chain.from_iterable(filled))
+    numeric = sum(is_number(w) or DECIMAL_COMMA.fullmatch(w) is not None for w in words)
+    return times / len(filled), numeric / len(words)
+
+
+def _check_thousands(found: Columns, rows: TextRows, numbers: Numbers) -> None:
     """Refuse a number such as 1.234 whose mark may divide thousands as well.
 
     It may if the column has whole numbers of up to three digits besides, and if no
     number in the file can only be a decimal, such as 0.123 or 1.5.
     """
     mark, suspects = numbers.decimal, []
+    place = {name: j for j, name in enumerate(found.names)}
     for name, x in found.numbers.items():
         known = np.abs(x[np.isfinite(x)])
-        less, more = known[known < 1000], known[known >= 1000]
-        is_fine = np.abs(1000 * less - np.round(1000 * less)) > 1e-6
-        if (is_fine | ((less > 0) & (less < 1))).any() or (more % 1 != 0).any():
+        fraction = known[known % 1 != 0]
+        thousandths = 1000 * fraction
+        is_fine = np.abs(thousandths - np.round(thousandths)) > 1e-6
+        if (is_fine | (fraction < 1) | (fraction > 1000)).any():
             return  # four decimals or more, 0.123, 1234.5
-        if len(less) == len(known) > 1:
-            suspects.append(found.names.index(name))
-    doubts = []
-    for j in suspects:
-        words = cells.column(j)
-        others = (w for w in words if mark in w and not GROUPED.fullmatch(w))
-        if not all(map(numbers.is_missing, others)):
-            return  # another number of decimals
-        small = [word for word in words if SMALL.fullmatch(word)]
-        grouped = [i for i, word in enumerate(words) if GROUPED.fullmatch(word)]
-        if small and grouped:
-            doubts.append((grouped[0], j, words[grouped[0]], small[0]))
-    for i, j, word, whole in doubts:
+        if len(known) > 1 and (known < 1000).all():
+            suspects.append(place[name])
+    grouped: dict[int, tuple[int, str]] = {}
+    small: dict[int, str] = {}
+    above = len(rows.ends) - found.n
+    for i in range(above, len(rows.ends)) if suspects else ():
+        raws, _ = rows.split(i)
+        for j in suspects:
+            word = unquoted(raws[j])
+            if GROUPED.fullmatch(word):
+                grouped.setdefault(j, (i, word))
+            elif SMALL.fullmatch(word):
+                small.setdefault(j, word)
+            elif mark in word and not numbers.is_missing(word):
+                return  # another number of decimals
+    for j in grouped.keys() & small.keys():
+        i, word = grouped[j]
         raise ValueError(
-            f"{_place(found, cells, i, j)}: {word!r} may be a decimal or "
-            f"{word.replace(mark, '')}, beside {whole!r}; decimal={mark!r} reads "
-            f"decimals; if {mark!r} divides thousands, write the numbers without it"
+            f"{found.source}, line {rows.ends[i]}, column {found.names[j]!r}: {word!r} "
+            f"may be a decimal or {word.replace(mark, '')}, beside {small[j]!r}; "
+            f"decimal={mark!r} reads decimals; if {mark!r} divides thousands, write "
+            "the numbers without it"
         )
-
-
-def _is_text(words: Sequence[str], numbers: Numbers) -> bool:
-    try:
-        numbers.many(words)
-    except ValueError:
-        return are_words(words, numbers)
-    return False
-
-
-def note_on_rounded(columns: Columns) -> list[str]:
-    """A note on whole numbers that floats round, which are probably identifiers."""
-    for name, values in columns.numbers.items():
-        if are_identifiers(values):
-            return [
-                f"column {name!r} has whole numbers beyond 2^53, which are rounded; if "
-                f"they are identifiers, names={name!r} keeps them"
-            ]
-    return []
 
 
 class TextFormat:
     """Changes cells of a text; all other bytes stay the same."""
 
-    def __init__(self, cells: Cells, numbers: Numbers, mark: bytes, codec: str) -> None:
-        self.cells, self.numbers, self.mark, self.codec = cells, numbers, mark, codec
-        self.width = int(cells.first[1])
+    def __init__(
+        self, rows: TextRows, n: int, numbers: Numbers, mark: bytes, codec: str
+    ) -> None:
+        self.rows, self.numbers, self.mark, self.codec = rows, numbers, mark, codec
+        self.n, self.above = n, len(rows.ends) - n
         self._styles: dict[int, tuple[NumberStyle, bool]] = {}
-
-    @property
-    def delimiter(self) -> str:
-        return self.cells.delimiter
 
     def formatted(
         self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], list[str], np.ndarray]:
-        before = self.cells.words(rows * self.width + columns)
+    ) -> tuple[list[str], list[str]]:
+        before = []
+        for i, cells in itertools.groupby(zip(rows, columns, strict=True), _row):
+            raws, _ = self.rows.split(self.above + i)
+            before += [unquoted(raws[j]) for _, j in cells]
         pairs = zip(columns.tolist(), values.tolist(), strict=True)
-        after = [self._style(j)[0].write(x) for j, x in pairs]
-        return before, after, np.array(self.numbers.many(after), dtype=float)
+        return before, [self._style(j)[0].write(x) for j, x in pairs]
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
+        lines = self.rows.lines.copy()
+        cells = zip(edits.rows, edits.columns, edits.after, strict=True)
+        for i, changed in itertools.groupby(cells, _row):
+            raws, behind = self.rows.split(self.above + i)
+            for _, j, word in changed:
+                raws[j] = self._field(raws[j], word, self._style(j)[1])
+            row = "".join(a + b for a, b in zip(raws, behind, strict=True))
+            begin = self.rows.begins[self.above + i]
+            end = self.rows.ends[self.above + i]
+            lines[begin:end] = [row, *[""] * (end - begin - 1)]
         file.write(self.mark)
-        text, at = self.cells.text, edits.rows * self.width + edits.columns
-        begin = 0
-        parts: list[str] = []
-        places = zip(
-            self.cells.starts[at].tolist(),
-            self.cells.ends[at].tolist(),
-            edits.columns.tolist(),
-            edits.after,
-            strict=True,
-        )
-        for start, end, j, word in places:
-            new = self._field(text[start:end], word, self._style(j)[1])
-            parts += (text[begin:start], new)
-            begin = end
-            if len(parts) > BLOCK // 100:
-                file.write("".join(parts).encode(self.codec))
-                parts = []
-        file.write("".join(parts).encode(self.codec))
-        file.write(text[begin:].encode(self.codec))
+        for k in range(0, len(lines), LINES):
+            file.write("".join(lines[k : k + LINES]).encode(self.codec))
 
     def _style(self, column: int) -> tuple[NumberStyle, bool]:
         """Format of the numbers of the column, and whether most are quoted."""
         if column not in self._styles:
-            step = max(1, len(self.cells) // (2 * STYLED))
-            raws = self.cells.raw(slice(column, None, step * self.width))
+            raws = [raws[column] for raws in self._sample]
             words = [(raw, unquoted(raw)) for raw in raws]
             known = [
                 (raw, word)
@@ -326,13 +345,29 @@ class TextFormat:
             self._styles[column] = style, 2 * quoted > len(known)
         return self._styles[column]
 
+    @cached_property
+    def _sample(self) -> list[list[str]]:
+        """Cells of some rows."""
+        step = max(1, self.n // (2 * STYLED))
+        return [self.rows.split(self.above + i)[0] for i in range(0, self.n, step)]
+
     def _field(self, raw: str, word: str, is_quoted: bool) -> str:
         """A word in the place of a cell, with its quotes and blanks."""
-        if raw and raw.isspace():
+        old = raw.strip()
+        if raw and not old:
             return (raw[0] + word).rjust(len(raw))
-        found = CELL.fullmatch(raw)
-        assert found is not None  # any text matches
-        before, quote, _, _, after = found.groups()
-        if is_quoted or self.delimiter in word:
-            quote = '"'
-        return f"{before}{quote}{word}{quote}{after}"
+        if is_quoted or self.rows.delimiter in word or old.startswith('"'):
+            word = f'"{word}"'
+        return raw.replace(old, word, 1) if old else word
+
+
+def unquoted(raw: str) -> str:
+    """The word in a cell, without blanks around it."""
+    word = raw.strip()
+    if len(word) > 1 and word[0] == word[-1] == '"':
+        word = word[1:-1].replace('""', '"').strip()
+    return word
+
+
+def _row(cell: tuple) -> int:
+    return int(cell[0])

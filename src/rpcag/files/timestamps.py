@@ -11,8 +11,6 @@ import numpy as np
 # 2128. The ranges do not overlap.
 UNIX = {1.0: (1e8, 5e9), 1e3: (1e11, 5e12), 1e6: (1e14, 5e15), 1e9: (1e17, 5e18)}
 NAMED = re.compile(r"time|date|stamp|epoch|unix|(^|[^a-z])(ts|t)($|[^a-z])", re.I)
-MONTH = re.compile(r"\d{4}-\d{2}")
-PLAIN_NUMBER = re.compile(r"\d+")
 TRIED = 20  # words that are tried before a whole column is
 SHARE = 0.95  # of the words that must be timestamps; the others are unknown
 
@@ -33,7 +31,7 @@ def iso_seconds(words: Sequence[str]) -> np.ndarray | None:
     head = [_iso(word) for word in filled[:TRIED]]
     if not head or sum(map(math.isnan, head)) > 0.5 * len(head):
         return None
-    seconds = np.array([_iso(word) if word else math.nan for word in words])
+    seconds = np.array([_iso(word) for word in words])
     known = int(np.isfinite(seconds).sum())
     return seconds if known >= SHARE * len(filled) and known > 1 else None
 
@@ -54,14 +52,12 @@ def is_time_name(name: str) -> bool:
 
 
 def _iso(word: str) -> float:
-    if PLAIN_NUMBER.fullmatch(word):  # Python would read 20210501
+    if not word or word.isdecimal():  # Python would read 20210501
         return math.nan
-    if MONTH.fullmatch(word):
+    if re.fullmatch(r"\d{4}-\d{2}", word):  # a month
         word += "-01"
     try:
         moment = datetime.fromisoformat(word)
     except ValueError:
         return math.nan
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,4 +1,4 @@
-"""Read a table to repair it, and write it again with the list of changed cells."""
+"""Write a repaired table, and the list of its changed cells."""
 
 import gzip
 import sys
@@ -6,45 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
 
 from rpcag.files.columns import Edits
 from rpcag.files.matrices import write_rows
 from rpcag.files.place import check_file
-from rpcag.files.reading import GZIP, STREAM, kind_of, read_columns
-from rpcag.files.sheet import Sheet, make_sheet
-from rpcag.files.table import Reading
+from rpcag.files.reading import GZIP, STREAM, kind_of
+from rpcag.files.sheet import Sheet
 from rpcag.files.text import TextFormat
 
 TABBED = (".tsv", ".tab")
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
-
-
-def read_sheet(
-    path: Path,
-    reading: Reading | None = None,
-    *,
-    time: str | Literal[False] | None = None,
-    sheet: str | None = None,
-) -> Sheet:
-    """Read a table of text, Parquet or Excel that can be written back.
-
-    Parameters
-    ----------
-    path : path
-        "-" reads text from standard input.
-    reading : Reading, optional
-        How to read it. `keep` names columns that must not change.
-    time : str, False or None
-        Column of timestamps. By default it is detected; False disables this.
-    sheet : str, optional
-        Sheet of an Excel workbook; by default, the first.
-    """
-    reading = reading or Reading()
-    found = read_columns(Path(path), reading, sheet)
-    return make_sheet(found, reading.missing, time)
 
 
 def check_output(
@@ -80,7 +54,7 @@ def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
     suffix = _suffix(output)
     if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
         return
-    delimiter = sheet.format.delimiter
+    delimiter = sheet.format.rows.delimiter
     is_tab = delimiter == "\t"
     if suffix in ((".csv",) if is_tab else TABBED):
         shown = "tabs" if is_tab else repr(delimiter)
@@ -117,16 +91,14 @@ def opened(part: Path, target: Path) -> Iterator[IO[bytes]]:
 def write_cells(path: Path, sheet: Sheet, edits: Edits, repaired: Any) -> None:
     """One line per changed cell; rows count from 1 below the header."""
     where = edits.rows, edits.features
-    gaps = repaired.filled[where].tolist()
+    bounds = [repaired.lower, repaired.upper, repaired.scores]
     columns = [
         (edits.rows + 1).tolist(),
         [sheet.features[j] for j in edits.features.tolist()],
         edits.before,
-        map(_plain, edits.after),
-        map(_short, repaired.lower[where].tolist()),
-        map(_short, repaired.upper[where].tolist()),
-        map(_short, repaired.scores[where].tolist()),
-        ["gap" if is_gap else "error" for is_gap in gaps],
+        [word.replace(",", ".") for word in edits.after],
+        *(["" if x != x else f"{x:.6g}" for x in A[where].tolist()] for A in bounds),
+        np.where(repaired.filled[where], "gap", "error").tolist(),
     ]
     write_rows(path, ",", HEADER, zip(*columns, strict=True))
 
@@ -137,11 +109,3 @@ def write_stream(sheet: Sheet, edits: Edits) -> None:
     sheet.write(file, edits)
     sys.stdout.buffer.write(file.getvalue())
     sys.stdout.buffer.flush()
-
-
-def _plain(word: str) -> str:
-    return word.replace(",", ".").replace("\u2212", "-")
-
-
-def _short(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.6g}"
