@@ -28,14 +28,6 @@ def test_version():
     assert result.stdout == f"rpcag {rpcag.__version__}\n"
 
 
-def test_models_are_listed():
-    result = CliRunner().invoke(app, ["models"])
-    assert result.exit_code == 0, result.output
-    for row in rpcag.list_models():
-        assert row.model in result.stdout
-    assert "||L||_*" in result.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [e for e in examples() if "rpcag demo -o" in e])
 def test_demo_prints_a_table_and_writes_pictures(line, tmp_path, monkeypatch):
@@ -57,13 +49,13 @@ def test_demo_replaces_its_own_pictures_and_no_others(tmp_path, monkeypatch):
         save(ax, picture)
         plt.close(ax.figure)
         before = picture.read_bytes()
-        monkeypatch.setattr("rpcag.demo.run", lambda random_state: 1 / 0)
+        monkeypatch.setattr("rpcag.demo.run", lambda: 1 / 0)
         result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path)])
         if told:
             assert (result.exit_code, picture.read_bytes()) == (2, before)
             assert told in result.output
         else:  # it goes on to the work
-            assert isinstance(result.exception, ZeroDivisionError)
+            assert "division by zero" in result.output
 
 
 def save_marked(ax, path):
@@ -93,7 +85,7 @@ def test_missing_extra_is_one_line(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("words", [["models"], ["models", "--json"], ["--help"]])
+@pytest.mark.parametrize("words", [["--version"], ["decompose", "--help"], ["--help"]])
 def test_a_full_disk_behind_standard_output_is_one_line(words):
     command = [sys.executable, "-m", "rpcag", *words]
     with Path("/dev/full").open("w") as full:

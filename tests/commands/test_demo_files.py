@@ -111,7 +111,7 @@ def test_the_command_writes_the_files(tmp_path, monkeypatch):
     from command_line import call
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(demo_files, "street_video", lambda seed: b"a video")
+    monkeypatch.setattr(demo_files, "street_video", lambda: b"a video")
     result = call("demo", "--files", "examples")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
@@ -119,7 +119,8 @@ def test_the_command_writes_the_files(tmp_path, monkeypatch):
         "wrote examples/street.mp4",
     ]
     assert call("demo", "--files", "examples", "--quiet").output == ""
-    result = call("demo", "--files", "examples", "--seed", "1")
+    (tmp_path / "examples" / "sensors.csv").write_text("mine")
+    result = call("demo", "--files", "examples")
     assert result.exit_code == 2
     assert "sensors.csv exists and has other content" in result.stderr
 

@@ -1,6 +1,5 @@
 """``rpcag explore``, as a user types it."""
 
-import json
 import webbrowser
 
 import pytest
@@ -46,16 +45,12 @@ def test_a_result_becomes_a_page(here):
     assert [path.name for path in (here / "new").iterdir()] == ["page.html"]
 
 
-def test_quiet_json_and_open(here, monkeypatch):
+def test_quiet_and_open(here, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     result = call("explore", "result", "-o", "page.html", "--quiet", "--open")
     assert (result.exit_code, result.output) == (0, "")
     assert opened == [(here / "page.html").as_uri()]
-    result = call("explore", "result", "-o", "page.html", "--force", "--json")
-    told = json.loads(result.stdout)
-    size = (here / "page.html").stat().st_size
-    assert told == {"output": "page.html", "bytes": size}
 
 
 @pytest.mark.parametrize(

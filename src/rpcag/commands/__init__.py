@@ -15,7 +15,6 @@ from rpcag.commands import (
     decompose,
     demo,
     explore,
-    models,
     repair,
 )
 from rpcag.commands.group import EPILOG, OneLineGroup
@@ -64,7 +63,6 @@ def _make() -> typer.Typer:
         explore.explore,
         background.background,
         demo.demo,
-        models.models,
     ):
         app.command(help=_help(command))(command)
     return app

@@ -1,12 +1,11 @@
 """``rpcag cluster``."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table as RichTable
 
 from rpcag.atomic import write_atomically
 from rpcag.commands import options as o
@@ -17,7 +16,6 @@ from rpcag.files.names import unique
 from rpcag.files.place import check_file
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-HEADER = ("sample", "cluster", "label")
 # Default weights, as in the study of clustering. The models' own defaults are chosen to
 # predict hidden entries, which needs less weight on the graph.
 WEIGHTS: dict[str, dict[str, str]] = {
@@ -26,6 +24,7 @@ WEIGHTS: dict[str, dict[str, str]] = {
     "frpcag": {"gamma": "unit", "gamma_features": "unit"},
 }
 SHOWN = 20  # sizes of clusters in the summary
+TOLD = ("model", "parameters", "resolved", "scale", "gap", "status", "seconds")
 
 
 @o.takes_groups
@@ -39,21 +38,11 @@ def cluster(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Table to write, .csv or .tsv."
-        ),
+        Path | None, o.output_option("FILE", "Table to write, .csv or .tsv.")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Any model that rpcag models lists. Default: rpcag.",
-            rich_help_panel="Model",
-        ),
-    ] = None,
+    model: o.Model = "rpcag",
     options: o.ModelOptions,
-    seed: o.Seed = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     force: o.Force = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -62,13 +51,13 @@ def cluster(
     """Cluster samples with missing values and outliers.
 
     Fits a model, scales each row of its embedding to unit length, and runs k-means on
-    the first k components. The default model is rpcag with --gamma clustering. INPUT
-    may also be the folder of an earlier rpcag decompose --gamma clustering. If labels
-    are given, also reports the clustering error.
+    the first k components. The default weights are --gamma clustering. INPUT may also
+    be the folder of an earlier rpcag decompose --gamma clustering. If labels are given,
+    also reports the clustering error.
 
     Examples:
     rpcag cluster sensors.csv -k 3 -o clusters.csv
-    rpcag cluster faces.npz --labels y --model glpca
+    rpcag cluster faces.npz --labels y --model rpca
     rpcag cluster result -k 3 --json
     """
     from rpcag.clustering import cluster_embedding
@@ -78,46 +67,40 @@ def cluster(
             _check_file(output, force)
         if input.is_dir() and is_result(input):
             _check_unused(input, model, options, reading)
-            fitted = _load(input, k, options.components)
+            found, notes = Decomposition.load(input), []
+            if found.facts.get("parameters", {}).get("gamma") == "auto":
+                notes = [
+                    f"the weights of {input} were chosen to predict missing entries; "
+                    "clusters are usually better with rpcag decompose --gamma "
+                    "clustering"
+                ]
         else:
-            fitted = _fit(input, k, model or "rpcag", options, reading, quiet)
-        found = cluster_embedding(
-            fitted.embedding,
-            fitted.k,
-            adjacency=fitted.adjacency,
-            weighted=fitted.weighted,
+            found, notes = _fit(input, k, model, options, reading, quiet)
+        k = _number(k, found.labels, len(found.samples))
+        clusters = cluster_embedding(
+            found.embedding[:, : options.components or k],
+            k,
+            adjacency=found.graph,
             random_state=seed,
         )
-        facts = fitted.facts | _errors(fitted.labels, found)
-        sizes = np.bincount(found, minlength=fitted.k).tolist()
-        facts |= {"k": fitted.k, "sizes": sizes, "seed": seed}
+        sizes = np.bincount(clusters, minlength=k).tolist()
+        facts = {name: found.facts[name] for name in TOLD if name in found.facts}
+        facts |= _error(found.labels, clusters)
+        facts |= {"k": k, "sizes": sizes, "seed": seed}
         if output is not None:
-            _write(output, fitted, found)
+            _write(output, found, clusters)
             facts["output"] = str(output)
-    members = dict(zip(unique(fitted.samples), found.tolist(), strict=True))
+    members = dict(zip(unique(found.samples), clusters.tolist(), strict=True))
+    shown = summary(f"{k} clusters of {input}", _rows(facts))
     told = plain(facts | {"clusters": members})
-    report(told, _summary(facts, input), notes=fitted.notes, quiet=quiet, json=json)
-    if facts.get("status", "converged") not in ("converged", "closed form"):
+    report(told, shown, notes=notes, quiet=quiet, json=json)
+    if facts.get("status", "converged") != "converged":
         raise incomplete(facts["status"], facts.get("gap"), options.tol)
 
 
-@dataclass
-class _Fitted:
-    """The data to cluster, the number of clusters, and the source."""
-
-    samples: list[str]
-    labels: list[str] | None
-    k: int
-    embedding: np.ndarray
-    adjacency: Any
-    facts: dict[str, Any]
-    notes: list[str]
-    weighted: bool = True
-
-
-def _check_unused(folder: Path, model: str | None, *groups: Any) -> None:
+def _check_unused(folder: Path, model: str, *groups: Any) -> None:
     """Refuse options that do not apply to an earlier result."""
-    given = [] if model is None else ["model"]
+    given = [] if model == "rpcag" else ["model"]
     for group in groups:
         given += [f.name for f in fields(group) if getattr(group, f.name) != f.default]
     for name in given:
@@ -128,23 +111,6 @@ def _check_unused(folder: Path, model: str | None, *groups: Any) -> None:
             )
 
 
-def _load(folder: Path, k: int | None, components: int | None) -> _Fitted:
-    """The embedding and the graph of an earlier decomposition."""
-    found = Decomposition.load(folder)
-    k = _number(k, found.labels, len(found.samples))
-    names = ("model", "resolved", "gap", "status")
-    facts = {name: found.facts[name] for name in names if name in found.facts}
-    notes = []
-    if found.facts.get("parameters", {}).get("gamma") == "auto":
-        notes.append(
-            f"the weights of {folder} were chosen to predict missing entries; clusters "
-            "are usually better with rpcag decompose --gamma clustering"
-        )
-    facts = {"model": "unknown model"} | facts
-    Q = found.embedding[:, : components or k]
-    return _Fitted(found.samples, found.labels, k, Q, found.graph, facts, notes)
-
-
 def _fit(
     input: Path,
     k: int | None,
@@ -152,28 +118,16 @@ def _fit(
     options: o.ModelOptions,
     reading: o.ReadingOptions,
     quiet: bool,
-) -> _Fitted:
+) -> tuple[Decomposition, list[str]]:
     from rpcag.commands import fitting
     from rpcag.files.reading import read_table
 
-    kind = fitting.model_class(model, fitting.BY_NAME)
-    name = kind.__name__.lower()
     table = read_table(input, reading.reading())
     k = _number(k, table.labels, len(table.samples))
     d = options.components or min(k, *table.X.shape)
-    estimator = fitting.build(kind, options, n_components=d, **WEIGHTS.get(name, {}))
-    facts, notes = fitting.fit(estimator, table, options, input, quiet=quiet)
-    facts.pop("history", None)
-    return _Fitted(
-        table.samples,
-        table.labels,
-        k,
-        estimator.embedding_,
-        getattr(estimator, "adjacency_", None),
-        facts,
-        notes,
-        weighted=name in fitting.DECOMPOSITIONS,
-    )
+    weights = WEIGHTS.get(model.lower(), {})
+    estimator = fitting.build(model, options, n_components=d, **weights)
+    return fitting.decomposed(estimator, table, options, input, quiet=quiet)
 
 
 def _number(k: int | None, labels: list[str] | None, n: int) -> int:
@@ -188,8 +142,8 @@ def _number(k: int | None, labels: list[str] | None, n: int) -> int:
     return k
 
 
-def _errors(labels: list[str] | None, found: np.ndarray) -> dict[str, Any]:
-    """Both clustering errors, over the samples whose class is known."""
+def _error(labels: list[str] | None, clusters: np.ndarray) -> dict[str, Any]:
+    """The clustering error over the samples whose class is known."""
     from rpcag.metrics import clustering_error
 
     if labels is None:
@@ -198,44 +152,37 @@ def _errors(labels: list[str] | None, found: np.ndarray) -> dict[str, Any]:
     if not known.any():
         raise ValueError("--labels: no sample has a class")
     truth = np.array(labels)[known]
-    return {
-        "classes": len(set(truth.tolist())),
-        "error_matching": clustering_error(truth, found[known]),
-        "error_majority": clustering_error(truth, found[known], label="majority"),
-    }
+    error = clustering_error(truth, clusters[known])
+    return {"classes": len(set(truth.tolist())), "error": error}
 
 
 def _check_file(path: Path, force: bool) -> None:
     if path.suffix.lower() not in DELIMITERS:
         raise ValueError(f"--output must be a .csv or .tsv file, got {path}")
-    check_file(path, _is_ours, "clusters", force=force, example="clusters.csv")
+
+    def is_ours(path: Path) -> bool:
+        start = DELIMITERS[path.suffix.lower()].join(("sample", "cluster"))
+        with path.open("rb") as file:
+            return file.read(len(start)) == start.encode()
+
+    check_file(path, is_ours, "clusters", force=force, example="clusters.csv")
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether the file starts with a header from `_write`."""
-    delimiter = DELIMITERS[path.suffix.lower()]
-    with path.open("rb") as file:
-        first = file.readline(100).decode("utf-8", "replace").rstrip("\n")
-    return first in (delimiter.join(HEADER), delimiter.join(HEADER[:2]))
-
-
-def _write(path: Path, fitted: _Fitted, found: np.ndarray) -> None:
-    columns = [fitted.samples, found.tolist()]
-    if fitted.labels is not None:
-        columns.append(fitted.labels)
-    delimiter = DELIMITERS[path.suffix.lower()]
+def _write(path: Path, found: Decomposition, clusters: np.ndarray) -> None:
+    columns = {"sample": found.samples, "cluster": clusters.tolist()}
+    if found.labels is not None:
+        columns["label"] = found.labels
+    rows = zip(*columns.values(), strict=True)
     with write_atomically(path) as part:
-        write_rows(part, delimiter, HEADER[: len(columns)], zip(*columns, strict=True))
+        write_rows(part, DELIMITERS[path.suffix.lower()], list(columns), rows)
 
 
-def _summary(facts: dict[str, Any], input: Path) -> RichTable:
-    sizes = [str(size) for size in facts["sizes"]]
-    rows = {"model": facts["model"], "samples in each": shortened(sizes, SHOWN)}
-    if "classes" in facts:
-        matching, majority = facts["error_matching"], facts["error_majority"]
+def _rows(facts: dict[str, Any]) -> dict[str, str | None]:
+    rows = {
+        "model": facts.get("model"),
+        "samples in each": shortened([str(size) for size in facts["sizes"]], SHOWN),
+    }
+    if "error" in facts:
         rows["classes"] = str(facts["classes"])
-        rows["error"] = f"{100 * matching:.1f} % (one class per cluster)"
-        rows[""] = f"{100 * majority:.1f} % (majority class of each cluster)"
-    if "output" in facts:
-        rows["written to"] = facts["output"]
-    return summary(f"{facts['k']} clusters of {input}", rows)
+        rows["error"] = f"{100 * facts['error']:.1f} % (one class per cluster)"
+    return rows | {"written to": facts.get("output")}

@@ -5,17 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table as RichTable
 
 from rpcag.commands import options as o
-from rpcag.commands.output import (
-    INTERRUPTED,
-    fail,
-    incomplete,
-    mistakes,
-    report,
-    summary,
-)
+from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.files.decomposition import Decomposition, check_target, plain
 from rpcag.files.matrices import FORMATS, check_format
 from rpcag.graphs.inputs import percent
@@ -27,15 +19,7 @@ def decompose(
     input: o.Input,
     output: o.OutputFolder,
     *,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="rpca|rpcag|frpcag",
-            help="rpca: Robust PCA. rpcag: with a graph between samples. frpcag: fast "
-            "variant with two graphs.",
-            rich_help_panel="Model",
-        ),
-    ] = "rpcag",
+    model: o.Model = "rpcag",
     options: o.ModelOptions,
     format: Annotated[
         str, typer.Option(metavar="|".join(FORMATS), help="Format of the matrices.")
@@ -44,8 +28,8 @@ def decompose(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Save the state to FILE every minute, and on Ctrl-C or SIGTERM. Run "
-            "the same command to continue.",
+            help="Save the state to FILE every minute. If the run is stopped, run the "
+            "same command to continue.",
         ),
     ] = None,
     force: o.Force = False,
@@ -64,66 +48,56 @@ def decompose(
     rpcag decompose sensors.csv -o tables --scale robust --format csv --force
     rpcag decompose faces.npz -o faces --labels y --shape 8x6 --lam 0.1 --gamma 0.05
     rpcag decompose sensors.csv -o hours --transpose --graph chain
-    rpcag decompose sensors.csv -o smooth --graph edges.csv --gamma cv --json
+    rpcag decompose sensors.csv -o smooth --graph edges.csv --json
     """
     from rpcag.commands import fitting
     from rpcag.files.reading import read_table
 
     with mistakes():
         state = None if checkpoint is None else str(checkpoint)
-        kind = fitting.model_class(model, fitting.DECOMPOSITIONS)
-        estimator = fitting.build(kind, options, checkpoint=state)
+        estimator = fitting.build(model, options, checkpoint=state)
         check_format(format)
         check_target(output, force, format, [input, options.graph])
         table = read_table(input, reading.reading())
-        facts, notes = fitting.fit(estimator, table, options, input, quiet=quiet)
-        if facts["status"] == "stopped":
-            raise fail(_stopped(estimator), INTERRUPTED)
+        found, notes = fitting.decomposed(estimator, table, options, input, quiet=quiet)
+        facts = found.facts
         facts["input"] = _provenance(input) | {"shape": list(table.X.shape)}
         facts["components"] = options.components
         if options.graph is not None and Path(options.graph).is_file():
             facts["graph"] = _provenance(Path(options.graph))
-        found = fitting.decomposition(estimator, table, facts, options.components)
         written = found.save(output, format=format, force=force)
-    told = {k: v for k, v in found.facts.items() if k not in ("history", "scaling")}
+    told = {k: v for k, v in facts.items() if k not in ("history", "scaling")}
     told |= {"output": str(output), "files": [path.name for path in written]}
-    shown = _summary(found, input, output)
+    shown = summary(f"{facts['model']} of {input}", _rows(found, output))
     report(plain(told), shown, notes=notes, quiet=quiet, json=json)
     if facts["status"] != "converged":
         raise incomplete(facts["status"], facts["gap"], estimator.tol)
 
 
 def _provenance(path: Path) -> dict[str, Any]:
-    return {"file": path.resolve().name, "sha256": _fingerprint(path)}
-
-
-def _fingerprint(path: Path) -> str:
-    """SHA-256 of a file; of a folder, over the names and contents of its files."""
-    if path.is_file():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    total = hashlib.sha256()
-    for member in sorted(path.rglob("*")):
+    """Name and SHA-256 of a file; of a folder, over its names and contents."""
+    digest = hashlib.sha256()
+    for member in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if member.is_file():
-            total.update(f"{member.relative_to(path).as_posix()}\0".encode())
-            total.update(_fingerprint(member).encode())
-    return total.hexdigest()
+            with member.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256")
+            if member == path:
+                digest = found
+            else:
+                name = member.relative_to(path).as_posix()
+                digest.update(f"{name}\0{found.hexdigest()}".encode())
+    return {"file": path.resolve().name, "sha256": digest.hexdigest()}
 
 
-def _stopped(estimator: Any) -> str:
-    """The message after a stop. While weights are chosen there is no state to save."""
-    from rpcag.models.progress import Monitor
-
-    states = Path(estimator.checkpoint), Monitor.of(estimator, "graph").checkpoint
-    if any(path is not None and path.exists() for path in states):
-        return "stopped; the state is saved. Run the same command to continue"
-    return "stopped before there was a state to save"
-
-
-def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
+def _rows(found: Decomposition, output: Path) -> dict[str, str | None]:
     f = found.facts
     n, p = found.low_rank.shape
-    rows = {
+    largest = [
+        f"{entry['sample']}, {entry['feature']}: {entry['value']:.4g} where "
+        f"{entry['expected']:.4g} fits"
+        for entry in f["largest"]
+    ]
+    return {
         "samples x features": f"{n} x {p}",
         "missing": percent(f["missing"] / (n * p)),
         "features": {"none": "not scaled"}.get(f["scale"], f"scaled: {f['scale']}"),
@@ -131,16 +105,9 @@ def _summary(found: Decomposition, input: Path, output: Path) -> RichTable:
         "rank of L": str(f["rank"]),
         "entries in S": f"{percent(f['sparse_share'])} of those observed; gross, "
         f"above the deviation of the data: {percent(f['gross_share'])}",
+        "largest in S": "\n".join(largest),
+        "optimality": certificate(f)[0],
+        "prediction": prediction(plain(f)),
+        "time": f"{f['seconds']:.1f} s, {f['n_iter']} iterations",
+        "written to": str(output),
     }
-    for k, entry in enumerate(f["largest"]):
-        rows["largest in S" if k == 0 else " " * k] = (
-            f"{entry['sample']}, {entry['feature']}: {entry['value']:.4g} "
-            f"where {entry['expected']:.4g} fits"
-        )
-    rows["optimality"], _ = certificate(f)
-    predicted = prediction(plain(f))
-    if predicted is not None:
-        rows["prediction"] = predicted
-    rows["time"] = f"{f['seconds']:.1f} s, {f['n_iter']} iterations"
-    rows["written to"] = str(output)
-    return summary(f"{f['model']} of {input}", rows)

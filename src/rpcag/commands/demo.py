@@ -1,18 +1,14 @@
 """``rpcag demo``."""
 
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from rpcag.commands.options import Json, OutputFolder, Quiet, Seed
+from rpcag.commands.options import OutputFolder, Quiet
 from rpcag.commands.output import errors, mistakes, note, report
-
-if TYPE_CHECKING:
-    from rpcag.demo import Demo
 
 
 def demo(
@@ -24,9 +20,7 @@ def demo(
             help="Write sensors.csv and street.mp4 instead, to try the other commands.",
         ),
     ] = None,
-    seed: Seed = 0,
     quiet: Quiet = False,
-    json: Json = False,
 ) -> None:
     """Run a demo on scikit-learn's digits, or write example files.
 
@@ -38,49 +32,18 @@ def demo(
     rpcag demo -o pictures
     rpcag demo --files examples
     """
-    if files is not None:
-        _write_files(files, seed, quiet=quiet, json=json)
-        return
+    with mistakes():
+        shown, written = _digits(output, quiet) if files is None else _files(files)
+    report(None, *shown, *(f"wrote {path}" for path in written), quiet=quiet)
+
+
+def _digits(folder: Path, quiet: bool) -> tuple[list[Table], list[Path]]:
     from rpcag.demo import check_target, run, save_pictures
 
-    with mistakes():
-        check_target(output)
+    check_target(folder)
     waiting = "1797 digits, a quarter of each behind a block ..."
     with nullcontext() if quiet else errors().status(waiting):
-        found = run(random_state=seed)
-    with mistakes():
-        try:
-            written = save_pictures(found, output)
-        except ImportError as error:
-            written = []
-            note(f"no pictures, {error.name} is missing; pip install 'rpcag[plots]'")
-    rows = [asdict(row) for row in found.rows]
-    facts = {"models": rows, "files": [str(path) for path in written]}
-    lines = [f"wrote {path}" for path in written]
-    report(facts, _table(found), *lines, quiet=quiet, json=json)
-
-
-def _write_files(folder: Path, seed: int, *, quiet: bool, json: bool) -> None:
-    from rpcag.demo_files import (
-        TABLE,
-        VIDEO,
-        sensor_table,
-        street_video,
-        write_files,
-    )
-
-    contents = {TABLE: sensor_table(seed)}
-    try:
-        contents[VIDEO] = street_video(seed)
-    except ImportError:
-        note(f"no {VIDEO}, PyAV is missing; pip install 'rpcag[video]'")
-    with mistakes():
-        written = [str(path) for path in write_files(folder, contents)]
-    lines = [f"wrote {path}" for path in written]
-    report({"files": written}, *lines, quiet=quiet, json=json)
-
-
-def _table(found: "Demo") -> Table:
+        found = run()
     table = Table(
         title="1797 digits, 25 % of each behind a block",
         caption="clustering error: share of digits outside the class of their cluster\n"
@@ -89,10 +52,27 @@ def _table(found: "Demo") -> Table:
     for name in ("model", "clustering error", "seconds", "certified gap"):
         table.add_column(name, justify="left" if name == "model" else "right")
     for row in found.rows:
-        table.add_row(
-            row.model,
-            f"{100 * row.error:.1f} %",
-            f"{row.seconds:.1f}",
-            "-" if row.gap is None else f"{row.gap:.1e}",
-        )
-    return table
+        gap = "-" if row.gap is None else f"{row.gap:.1e}"
+        table.add_row(row.model, f"{100 * row.error:.1f} %", f"{row.seconds:.1f}", gap)
+    try:
+        return [table], save_pictures(found, folder)
+    except ImportError as error:
+        note(f"no pictures, {error.name} is missing; pip install 'rpcag[plots]'")
+        return [table], []
+
+
+def _files(folder: Path) -> tuple[list[Table], list[Path]]:
+    from rpcag.demo_files import (
+        TABLE,
+        VIDEO,
+        sensor_table,
+        street_video,
+        write_files,
+    )
+
+    contents = {TABLE: sensor_table()}
+    try:
+        contents[VIDEO] = street_video()
+    except ImportError:
+        note(f"no {VIDEO}, PyAV is missing; pip install 'rpcag[video]'")
+    return [], write_files(folder, contents)

@@ -19,13 +19,9 @@ def explore(
             help="Folder that rpcag decompose wrote.",
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="PAGE", help="HTML file to write."),
-    ],
+    output: Annotated[Path, o.output_option("PAGE", "HTML file to write.")],
     force: o.Force = False,
     quiet: o.Quiet = False,
-    json: o.Json = False,
     show: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
@@ -33,8 +29,7 @@ def explore(
     """Write an HTML page that shows a decomposition.
 
     The page shows the original, the low-rank and the sparse part of each sample, the
-    embedding, singular values, convergence, the graph, and parameters. It is a single
-    file that works offline.
+    embedding, singular values, and parameters. It is a single file that works offline.
 
     Examples:
     rpcag explore result -o page.html
@@ -48,7 +43,6 @@ def explore(
         check_target(output, force=force)
         write_page(output, page_of(Decomposition.load(result)))
         size = output.stat().st_size
-    facts = {"output": str(output), "bytes": size}
-    report(facts, f"wrote {output}, {size / 1e6:.1f} MB", quiet=quiet, json=json)
+    report(None, f"wrote {output}, {size / 1e6:.1f} MB", quiet=quiet)
     if show:
         webbrowser.open(output.resolve().as_uri())

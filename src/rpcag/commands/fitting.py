@@ -1,25 +1,24 @@
-"""From a table and options to a fitted model and a decomposition."""
+"""From a file and options to a fitted model and a decomposition."""
 
 import inspect
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
 
 from rpcag.commands.options import ModelOptions
 from rpcag.commands.progress import GapBar
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
 from rpcag.files.table import Table
-from rpcag.graphs.inputs import percent
 from rpcag.linalg.typical import TooFarApart
-from rpcag.models import FRPCAG, MODELS, RPCA, RPCAG, RPCAGCV
+from rpcag.models import FRPCAG, RPCA, RPCAG
 from rpcag.models.graph import BUILDERS
 from rpcag.models.scaling import (
     DIFFERENT,
@@ -27,14 +26,10 @@ from rpcag.models.scaling import (
     center_and_scale,
     in_words,
     ratio_of_scales,
-    standardize,
 )
 from rpcag.versions import core_versions
 
-DECOMPOSITIONS: dict[str, type] = {
-    model.__name__.lower(): model for model in (RPCA, RPCAG, FRPCAG)
-}
-BY_NAME: dict[str, type] = {model.__name__.lower(): model for model in MODELS}
+MODELS: dict[str, type] = {"rpca": RPCA, "rpcag": RPCAG, "frpcag": FRPCAG}
 # Entries of S below this share of the deviation of X (of the feature, if features are
 # scaled) are not counted, because they are within the solver's accuracy.
 NEGLIGIBLE = 0.01
@@ -44,47 +39,32 @@ UNTOLD = ("verbose", "warm_start", "checkpoint_seconds", "scale")
 SCALES = ("auto", *KINDS, "none")
 
 
-def model_class(name: str, known: dict[str, type]) -> type:
-    if name.lower() not in known:
-        raise ValueError(f"--model must be one of {', '.join(known)}, got {name!r}")
-    return known[name.lower()]
-
-
-def build(model: type, options: ModelOptions, **others: Any) -> Any:
+def build(name: str, options: ModelOptions, **others: Any) -> Any:
     """A model with the options that were given, and others that are not None.
 
-    `others` are weights to use if none are given, and further parameters.
-    `gamma="cv"` makes an RPCAG choose it; a graph that is not given is the robust one.
+    `others` are weights to use if none are given, and further parameters. A graph that
+    is not given is the robust one.
     """
-    if options.scale is not None and options.scale not in SCALES:
-        raise ValueError(
-            f"--scale must be one of {', '.join(SCALES)}, got {options.scale!r}"
-        )
+    model = _chosen("--model", name.lower(), MODELS)
+    _chosen("--scale", options.scale or "auto", dict.fromkeys(SCALES))
     others |= {name: getattr(options, name) for name in ("graph", "tol", "max_iter")}
     given = {k: v for k, v in (others | options.weights()).items() if v is not None}
-    if "graph" in inspect.signature(model).parameters:
-        given.setdefault("graph", "robust")
-    if given.get("gamma") == "cv":
-        if model is not RPCAG:
-            raise ValueError(f"--gamma cv is for rpcag, not for {model.__name__}")
-        if "checkpoint" in given:
-            raise ValueError("--checkpoint does not work with --gamma cv")
-        model = RPCAGCV
-        del given["gamma"]
-        if "lam" in given:
-            lam = given.pop("lam")
-            given["lams"] = lam if isinstance(lam, str) else [lam]
-    if "gamma_features" in given and model is RPCAG:
-        raise ValueError("--gamma-features is for frpcag, not for RPCAG")
     takes = inspect.signature(model).parameters
-    has_auto = "gamma" not in takes or takes["gamma"].default == "auto"
-    if given.get("gamma") == "auto" and not has_auto:
-        del given["gamma"]
+    if "graph" in takes:
+        given.setdefault("graph", "robust")
+    if "gamma_features" in given and model is RPCAG:  # it would need a graph for it
+        raise ValueError("--gamma-features is for frpcag, not for RPCAG")
     for name in given:
         if name not in takes:
-            option = "--" + name.removeprefix("n_").replace("_", "-")
+            option = "--" + name.replace("_", "-")
             raise ValueError(f"{option}: {model.__name__} has no such parameter")
     return model(**given)
+
+
+def _chosen(option: str, name: str, known: dict[str, Any]) -> Any:
+    if name not in known:
+        raise ValueError(f"{option} must be one of {', '.join(known)}, got {name!r}")
+    return known[name]
 
 
 def load_graph(graph: str, samples: list[str]) -> Any:
@@ -92,65 +72,41 @@ def load_graph(graph: str, samples: list[str]) -> Any:
     return graph if graph in BUILDERS else read_graph(graph, samples)
 
 
-def fit(
-    model: Any, table: Table, options: ModelOptions, source: object, *, quiet: bool
-) -> tuple[dict[str, Any], list[str]]:
-    """Fit a model to a table, with a progress bar. Returns its facts, and notes."""
-    if np.isnan(table.X).any() and not get_tags(model).input_tags.allow_nan:
-        raise ValueError(
-            f"{type(model).__name__} needs every entry, but "
-            f"{percent(np.isnan(table.X).mean())} are missing; --model rpcag, rpca, "
-            "frpcag, ncuts and laplacianeigenmaps work with gaps"
-        )
+def decomposed(
+    model: Any, table: Table, options: ModelOptions, source: Path, *, quiet: bool
+) -> tuple[Decomposition, list[str]]:
+    """Fit a model to a table, with a progress bar; also returns notes."""
     if options.graph is not None:
         model.set_params(graph=load_graph(options.graph, table.samples))
-    X, scale, notes = _scale_rows(model, table, options.scale)
-    tol, most = getattr(model, "tol", 1.0), getattr(model, "max_iter", 1)
-    keeps_state = getattr(model, "checkpoint", None) is not None
+    scale, notes = _scale(table, options.scale)
+    model.set_params(scale=None if scale == "none" else scale)
     with (
-        GapBar(type(model).__name__, tol, most, quiet=quiet) as bar,
-        bar.stopped_by_signals() if keeps_state else nullcontext(),
+        GapBar(type(model).__name__, model.tol, model.max_iter, quiet=quiet) as bar,
         far_value_named(source, table.X, table.samples, table.features),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        if "callback" in model.get_params():
-            model.set_params(callback=bar)
         start = time.perf_counter()
-        model.fit(X)
+        model.set_params(callback=bar).fit(table.X)
         seconds = time.perf_counter() - start
     said = [str(w.message) for w in caught if w.category is not ConvergenceWarning]
-    facts = _facts(model, seconds) | {"scale": scale}
-    return facts, [*table.notes, *notes, *said]
+    facts = _facts(model) | {"seconds": round(seconds, 3), "scale": scale}
+    found = _decomposition(model, table, facts, options.components)
+    return found, [*table.notes, *notes, *said]
 
 
-def _scale_rows(
-    model: Any, table: Table, option: str | None
-) -> tuple[np.ndarray, str, list[str]]:
-    """The rows to fit a model to, the name of the scale, and notes.
-
-    Models with the parameter `scale` scale rows themselves. For other models rows are
-    scaled here, but not automatically if the model needs non-negative numbers.
-    """
-    notes = []
-    if option in (None, "auto"):
-        option = "none"
-        may_scale = not get_tags(model).input_tags.positive_only
-        ratio = 1.0
-        if may_scale and table.image_shape is None:
-            ratio = ratio_of_scales(table.X)
-        if ratio > DIFFERENT:
-            option = "robust"
-            notes = [
-                f"the scales of the features differ by a factor of {in_words(ratio)}; "
-                "they were centered and scaled first (--scale robust), --scale none "
-                "leaves them as they are"
-            ]
-    if "scale" in model.get_params():
-        model.set_params(scale=None if option == "none" else option)
-    elif option != "none":
-        return standardize(table.X, *center_and_scale(table.X, option)), option, notes
-    return table.X, option, notes
+def _scale(table: Table, option: str | None) -> tuple[str, list[str]]:
+    """The name of the scale, and a note if it was chosen here."""
+    if option not in (None, "auto"):
+        return str(option), []
+    ratio = 1.0 if table.image_shape is not None else ratio_of_scales(table.X)
+    if ratio <= DIFFERENT:
+        return "none", []
+    return "robust", [
+        f"the scales of the features differ by a factor of {in_words(ratio)}; they "
+        "were centered and scaled first (--scale robust), --scale none leaves them as "
+        "they are"
+    ]
 
 
 @contextmanager
@@ -161,12 +117,11 @@ def far_value_named(
     try:
         yield
     except TooFarApart:
-        relative = np.zeros(X.shape)
-        with np.errstate(over="ignore"):
-            for j in np.flatnonzero(~np.isnan(X).all(axis=0)):
-                distances = np.nan_to_num(np.abs(X[:, j] - np.nanmedian(X[:, j])))
-                if distances.any():
-                    relative[:, j] = distances / np.median(distances[distances > 0])
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # of columns without values
+            distances = np.abs(X - np.nanmedian(X, axis=0))
+            distances[distances == 0] = np.nan
+            relative = np.nan_to_num(distances / np.nanmedian(distances, axis=0))
         i, j = divmod(int(np.argmax(relative)), X.shape[1])
         value = repr(float(X[i, j]))
         raise ValueError(
@@ -175,10 +130,9 @@ def far_value_named(
         ) from None
 
 
-def decomposition(
+def _decomposition(
     fitted: Any, table: Table, facts: dict[str, Any], components: int | None
 ) -> Decomposition:
-    """The parts of a table, from one of `DECOMPOSITIONS` that is fitted to it."""
     unit = fitted.scale_
     if unit is None:
         _, unit = center_and_scale(table.X.reshape(-1, 1), "robust")
@@ -203,41 +157,37 @@ def decomposition(
     )
 
 
-def _facts(model: Any, seconds: float) -> dict[str, Any]:
+def _facts(model: Any) -> dict[str, Any]:
     """Facts about a fitted model, for JSON."""
+    parameters = model.get_params(deep=False)
     given = {
         name: value
-        for name, value in model.get_params(deep=False).items()
-        if isinstance(value, (int, float, str, list)) and name not in UNTOLD
+        for name, value in parameters.items()
+        if isinstance(value, (int, float, str)) and name not in UNTOLD
     }
-    if "graph" in model.get_params(deep=False):
+    if "graph" in parameters:
         given.setdefault("graph", "file")
-    resolved = ["lam", "gamma", "beta", "weight_penalty"]
-    if model.get_params(deep=False).get("feature_graph") is not None:
-        resolved.insert(2, "gamma_features")
-    history = getattr(model, "history_", {})
-    told = ("n_iter", "objective", "lower_bound", "gap")
-    found: dict[str, Any] = {
+
+    def fitted(*names: str) -> dict[str, Any]:
+        found = {name: getattr(model, f"{name}_", None) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    weights = fitted("lam", "gamma", "gamma_features")
+    if parameters.get("feature_graph") is None:
+        weights.pop("gamma_features", None)
+    facts: dict[str, Any] = {
         "versions": core_versions(),
         "model": type(model).__name__,
         "parameters": given,
-        "resolved": {
-            name: getattr(model, f"{name}_")
-            for name in resolved
-            if hasattr(model, f"{name}_")
-        },
+        "resolved": weights,
+        **fitted("objective", "lower_bound", "gap", "rank", "n_iter", "status"),
+        **fitted("explained"),
     }
-    for name in (*told[1:], "rank", "n_iter", "status"):
-        if hasattr(model, f"{name}_"):
-            found[name] = getattr(model, f"{name}_")
-    if getattr(model, "explained_", None) is not None:
-        found["explained"] = model.explained_
-        found["explained_error"] = model.weights_.explained_error
-    found["seconds"] = round(seconds, 3)
-    if set(told) <= set(history):
-        columns = zip(*(history[name].tolist() for name in told), strict=True)
-        found["history"] = [list(entry) for entry in columns]
-    return found
+    if "explained" in facts:
+        facts["explained_error"] = model.weights_.explained_error
+    told = ("n_iter", "objective", "lower_bound", "gap")
+    columns = zip(*(model.history_[name].tolist() for name in told), strict=True)
+    return facts | {"history": [list(entry) for entry in columns]}
 
 
 def _of_sparse(table: Table, S: np.ndarray, unit: np.ndarray) -> dict[str, Any]:
@@ -257,9 +207,10 @@ def _of_sparse(table: Table, S: np.ndarray, unit: np.ndarray) -> dict[str, Any]:
         for i, j in zip(*np.unravel_index(places, S.shape), strict=True)
         if S[i, j] != 0
     ]
-    observed = X.size - int(np.isnan(X).sum())
+    missing = int(np.isnan(X).sum())
+    observed = X.size - missing
     return {
-        "missing": int(np.isnan(X).sum()),
+        "missing": missing,
         "sparse_share": float((sizes > NEGLIGIBLE).sum() / observed),
         "gross_share": float((sizes > 1).sum() / observed),
         "largest": largest,

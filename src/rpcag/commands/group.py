@@ -22,10 +22,6 @@ EPILOG = "Exit codes: " + "; ".join(
     f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
 )
 
-# Commands of other packages, and how to install these.
-INSTALL_STUDY = "pip install rpcag-study, or pip install ./study in a checkout"
-ELSEWHERE = dict.fromkeys(("datasets", "report", "reproduce"), INSTALL_STUDY)
-
 
 def _unheard() -> int:
     """Write no more to standard output: who reads a pipe may close it, no error."""
@@ -35,12 +31,6 @@ def _unheard() -> int:
 
 class OneLineGroup(TyperGroup):
     """Print usage errors and interrupts as one line."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name = args[0]
-        if name in ELSEWHERE and name not in self.commands:
-            raise fail(f"rpcag {name} needs another package: {ELSEWHERE[name]}")
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:

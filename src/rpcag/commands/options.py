@@ -16,7 +16,22 @@ import typer
 
 from rpcag.files.table import Reading
 
-READING_FIELDS = {one.name for one in fields(Reading)}
+STREAM = Path("-")
+
+
+def output_option(metavar: str, help: str) -> Any:
+    """The option -o of commands that cannot write to standard output."""
+
+    def check(path: Path | None) -> Path | None:
+        if path == STREAM:
+            raise typer.BadParameter(
+                "only rpcag repair can write to standard output, choose a name"
+            )
+        return path
+
+    names = ("--output", "-o")
+    return typer.Option(*names, metavar=metavar, help=help, callback=check)
+
 
 Input = Annotated[
     Path,
@@ -27,15 +42,21 @@ Input = Annotated[
         ".npz, .mat, .h5, or a folder of images.",
     ),
 ]
-OutputFolder = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write.")
+OutputFolder = Annotated[Path, output_option("FOLDER", "Folder to write.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        metavar="rpca|rpcag|frpcag",
+        help="rpca: Robust PCA. rpcag: with a graph between samples. frpcag: fast "
+        "variant with two graphs.",
+        rich_help_panel="Model",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the files of an earlier run.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
 
 def option(
@@ -106,7 +127,8 @@ class TextOptions:
     )
 
     def reading(self) -> Reading:
-        given = {k: v for k, v in asdict(self).items() if k in READING_FIELDS}
+        known = {one.name for one in fields(Reading)}
+        given = {k: v for k, v in asdict(self).items() if k in known}
         for name in ("drop", "keep", "missing"):
             given[name] = tuple(given.get(name) or ())
         given["shape"] = parse_shape(given.get("shape"))
@@ -141,9 +163,9 @@ class ModelOptions:
         "WEIGHT",
     )
     gamma: str | None = model_option(
-        "Weight of the graph: a number, auto (predicts hidden entries best), "
-        "clustering (larger, for clustering) or cv (cross-validation on a grid). "
-        "Larger values make similar samples more alike.",
+        "Weight of the graph: a number, auto (predicts hidden entries best) or "
+        "clustering (larger, for clustering). Larger values make similar samples more "
+        "alike.",
         "WEIGHT",
     )
     gamma_features: str | None = model_option(
@@ -175,7 +197,7 @@ class ModelOptions:
         """The weights that were given, by name."""
         found = {
             "lam": parse_weight("--lam", self.lam, "theory"),
-            "gamma": parse_weight("--gamma", self.gamma, "clustering", "cv"),
+            "gamma": parse_weight("--gamma", self.gamma, "clustering"),
             "gamma_features": parse_weight("--gamma-features", self.gamma_features),
         }
         return {name: value for name, value in found.items() if value is not None}

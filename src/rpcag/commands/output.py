@@ -7,7 +7,7 @@ so that ``--json`` can be piped.
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -104,19 +104,17 @@ def report(
         for message in notes:
             note(message)
         for part in shown:
-            if isinstance(part, str):
-                say(part)
-            else:
-                console(stderr=stderr).print(part)
+            say(part) if isinstance(part, str) else console(stderr=stderr).print(part)
 
 
-def summary(title: str, rows: dict[str, str]) -> Table:
-    """A table of two columns, with any characters in its cells."""
+def summary(title: str, rows: Mapping[str, str | None]) -> Table:
+    """A table of names and values, without values that are empty or None."""
     table = Table(title=escape(title), show_header=False)
     table.add_column(style="dim")
     table.add_column()
     for name, value in rows.items():
-        table.add_row(escape(name), escape(value))
+        if value:
+            table.add_row(escape(name), escape(value))
     return table
 
 
@@ -153,8 +151,6 @@ def mistakes() -> Iterator[None]:
         yield
     except typer.Exit:  # a RuntimeError whose message was already printed
         raise
-    except ImportError as error:
-        raise fail(f"{error}") from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise fail(f"{where}{error.strerror or error}") from None
@@ -162,5 +158,5 @@ def mistakes() -> Iterator[None]:
         raise fail(f"not enough memory: {error}", INCOMPLETE) from None
     except ArithmeticError as error:
         raise fail(reason(error)) from None
-    except (ValueError, RuntimeError) as error:
-        raise fail(f"{error}") from None
+    except (ImportError, ValueError, RuntimeError) as error:
+        raise fail(str(error)) from None

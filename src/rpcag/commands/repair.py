@@ -1,10 +1,10 @@
 """``rpcag repair``."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
@@ -12,13 +12,13 @@ from rich.table import Table as RichTable
 from rpcag.commands import options as o
 from rpcag.commands.output import mistakes, report, shortened, summary
 from rpcag.commands.progress import GapBar
+from rpcag.files.decomposition import plain
 from rpcag.graphs.inputs import percent
 from rpcag.page.words import count
 from rpcag.stopping import go_on
 
 SHOWN = 12  # columns in the summary
 NAMED = 8  # columns in a list
-STREAM = Path("-")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def repair(
 
     with mistakes():
         _check_options(options, reading)
-        if json and output == STREAM:
+        if json and output == o.STREAM:
             raise ValueError("--json and -o - both write to standard output; give one")
         targets = _targets(table, output, options, force)
         time: str | Literal[False] | None = False if reading.no_time else reading.time
@@ -130,11 +130,12 @@ def repair(
         facts = _facts(found, repaired, targets)
     report(
         facts,
-        *_summary(facts, table),
-        notes=[*found.notes, *_warnings(facts)],
+        summary(f"Repair of {found.name}", _rows(facts)),
+        *_predictions(facts),
+        notes=found.notes,
         quiet=quiet,
         json=json,
-        stderr=output == STREAM,
+        stderr=output == o.STREAM,
     )
 
 
@@ -154,15 +155,16 @@ def _targets(
     from rpcag.files import repaired as files
 
     files.check_format(table, output)
-    cells, page = options.cells, options.report
-    if cells is None and output != STREAM:
+    cells = options.cells
+    if cells is None and output != o.STREAM:
         cells = files.cells_path(output)
-    if cells is not None and cells.suffix.lower() != ".csv":
-        raise ValueError(f"--cells must be a .csv file, got {cells}")
-    if page is not None and page.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"--report must be an .html file, got {page}")
-    given = {"output": output, "cells": cells, "report": page}
+    given = {"output": output, "cells": cells, "report": options.report}
     targets = {what: path for what, path in given.items() if path is not None}
+    for what, suffixes in (("cells", (".csv",)), ("report", (".html", ".htm"))):
+        if what in targets and targets[what].suffix.lower() not in suffixes:
+            raise ValueError(
+                f"--{what} must be a file named {suffixes[0]}, got {targets[what]}"
+            )
     if len({path.absolute() for path in targets.values()}) < len(targets):
         raise ValueError("--output, --cells and --report must be different files")
     words = {"output": "repaired table", "cells": "list of cells", "report": "report"}
@@ -197,7 +199,7 @@ def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> N
     from rpcag.atomic import explained, write_together
     from rpcag.files import repaired as files
 
-    paths = {what: path for what, path in targets.items() if path != STREAM}
+    paths = {what: path for what, path in targets.items() if path != o.STREAM}
     with write_together(paths.values()) as parts:
         for (what, path), part in zip(paths.items(), parts, strict=True):
             with explained(path):
@@ -216,125 +218,97 @@ def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> N
 
 
 def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any]:
-    def number(x: float) -> float | None:
-        return float(x) if np.isfinite(x) else None
-
     columns = [
         {
             "name": name,
-            "explained": number(repaired.explained[j]),
-            "error": number(repaired.error[j]),
-            "median_error": number(repaired.median_error[j]),
-            "filled": int(repaired.filled[:, j].sum()),
-            "replaced": int(repaired.replaced[:, j].sum()),
-            "fill_values": repaired.fill_values[j].tolist(),
-            "constant_or_empty": bool(repaired.dead[j]),
-            "no_better_than_median": bool(
-                not repaired.dead[j] and not repaired.explained[j] > 0
+            "explained": repaired.explained[j],
+            "error": repaired.error[j],
+            "median_error": repaired.median_error[j],
+            "filled": repaired.filled[:, j].sum(),
+            "replaced": repaired.replaced[:, j].sum(),
+            "fill_values": repaired.fill_values[j],
+            "constant_or_empty": repaired.dead[j],
+            "no_better_than_median": not (
+                repaired.dead[j] or repaired.explained[j] > 0
             ),
         }
         for j, name in enumerate(found.features)
     ]
-    return {
+    facts = {
         "input": found.name,
         **{what: str(path) for what, path in targets.items()},
         "rows": len(found.X),
         "columns": len(found.columns),
         "time": found.time,
         "left_alone": {k: v for k, v in found.roles.items() if v != "number"},
-        "filled": int(repaired.filled.sum()),
-        "replaced": int(repaired.replaced.sum()),
+        "filled": repaired.filled.sum(),
+        "replaced": repaired.replaced.sum(),
         "coverage": repaired.coverage,
         "features": columns,
         "notes": found.notes,
     }
+    return plain(facts)
 
 
-def _where(facts: dict[str, Any], fact: str) -> list[str]:
-    """The names of the columns for which a fact holds."""
-    return [column["name"] for column in facts["features"] if column[fact]]
-
-
-def _warnings(facts: dict[str, Any]) -> list[str]:
-    weak = _where(facts, "no_better_than_median")
-    if not weak:
-        return []
-    which = f"column {weak[0]!r} is" if len(weak) == 1 else f"{len(weak)} columns are"
-    such = "" if len(weak) == 1 else f", such as {weak[0]!r}"
-    return [
-        f"{which} predicted no better than by the median{such}; gaps there get the "
-        "median"
-    ]
-
-
-def _summary(facts: dict[str, Any], table: Path) -> list[RichTable]:
+def _rows(facts: dict[str, Any]) -> dict[str, str | None]:
+    """What was done, for the terminal."""
     columns = facts["features"]
-    numbers = facts["rows"] * len(columns)
-    rows = {
+
+    def share(part: int) -> str:
+        told = percent(part / (facts["rows"] * len(columns)))
+        return f"{part:,} ({told} of the numbers)" if part else "none"
+
+    def names(fact: str, told: str) -> str:
+        found = [column["name"] for column in columns if column[fact]]
+        return shortened(found, NAMED) + told if found else ""
+
+    marks = [f"{x:g} in {c['name']!r}" for c in columns for x in c["fill_values"]]
+    left: dict[str, list[str]] = {}
+    for column, role in facts["left_alone"].items():
+        left.setdefault(role, []).append(column)
+    times = left.pop("time", [])
+    return {
         "rows x columns": f"{facts['rows']:,} x {facts['columns']:,}, of which "
         f"{count(len(columns), 'column')} of numbers",
-        "gaps filled": _share(facts["filled"], numbers),
-        "values replaced": _share(facts["replaced"], numbers),
+        "gaps filled": share(facts["filled"]),
+        "values replaced": share(facts["replaced"]),
+        "of these fill values": shortened(marks, NAMED),
+        "order of rows": times and f"timestamps in {times[0]!r}",
+        **{
+            "kept" if role == "kept" else f"left alone ({role})": shortened(all, NAMED)
+            for role, all in left.items()
+        },
+        "constant or empty": names("constant_or_empty", ": left alone"),
+        "no better than median": names(
+            "no_better_than_median", ": gaps get the median"
+        ),
+        "written to": facts["output"].removeprefix("-"),
+        "cells": facts.get("cells"),
+        "report": facts.get("report"),
     }
-    marks = [f"{x:g} in {c['name']!r}" for c in columns for x in c["fill_values"]]
-    if marks:
-        rows["of these fill values"] = shortened(marks, NAMED)
-    if facts["time"] is not None:
-        rows["order of rows"] = f"timestamps in {facts['time']!r}"
-    others: dict[str, list[str]] = {}
-    for column, role in facts["left_alone"].items():
-        if role != "time":
-            others.setdefault(role, []).append(column)
-    for role, names in others.items():
-        key = "kept" if role == "kept" else f"left alone ({role})"
-        rows[key] = shortened(names, NAMED)
-    dead = _where(facts, "constant_or_empty")
-    if dead:
-        rows["constant or empty"] = f"{shortened(dead, NAMED)}: left alone"
-    weak = _where(facts, "no_better_than_median")
-    if weak:
-        rows["no better than median"] = shortened(weak, NAMED)
-    for what, words in (
-        ("output", "written to"),
-        ("cells", "cells"),
-        ("report", "report"),
-    ):
-        if facts.get(what, "-") != "-":
-            rows[words] = facts[what]
-    name = "standard input" if table == STREAM else str(table)
-    shown = [summary(f"Repair of {name}", rows)]
-    live = [column for column in columns if not column["constant_or_empty"]]
-    return [*shown, _predictions(live)] if live else shown
 
 
-def _predictions(columns: list[dict[str, Any]]) -> RichTable:
+def _predictions(facts: dict[str, Any]) -> Iterator[RichTable]:
     """The columns that are predicted worst first."""
+    columns = [c for c in facts["features"] if c["explained"] is not None]
+    if not columns:
+        return
     table = RichTable(title="Prediction of hidden cells, worst columns first")
     table.add_column("column")
     heads = ("explained", "error", "error of median", "filled", "replaced")
     for head in heads:
         table.add_column(head, justify="right")
-
-    def explained(column: dict[str, Any]) -> float:
-        return np.inf if column["explained"] is None else column["explained"]
-
-    for c in sorted(columns, key=explained)[:SHOWN]:
+    for c in sorted(columns, key=lambda c: c["explained"])[:SHOWN]:
         table.add_row(
             escape(c["name"]),
-            _shown(c["explained"], "{:.0%}"),
-            _shown(c["error"], "{:.3g}"),
-            _shown(c["median_error"], "{:.3g}"),
-            f"{c['filled']:,}",
-            f"{c['replaced']:,}",
+            f"{100 * c['explained']:.0f} %",
+            *(_number(c[name]) for name in ("error", "median_error")),
+            *(f"{c[name]:,}" for name in ("filled", "replaced")),
         )
     if len(columns) > SHOWN:
         table.add_row(f"... and {len(columns) - SHOWN} more", *[""] * len(heads))
-    return table
+    yield table
 
 
-def _shown(x: float | None, form: str) -> str:
-    return "-" if x is None else form.format(x).replace("%", " %")
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} ({percent(part / whole)} of the numbers)" if part else "none"
+def _number(x: float | None) -> str:
+    return "-" if x is None else f"{x:.3g}"
