@@ -17,8 +17,8 @@ def markdown() -> str:
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return f"""# The models
 
-This table lists the objective of every model, as `rpcag.list_models()` does. `make docs`
-makes the page from the code.
+This table lists the objective of every model, as `rpcag.list_models()` does. `make
+docs` makes the page from the code.
 
 {table}
 

@@ -249,7 +249,8 @@ def test_parquet_and_excel(folder):
 
 
 def test_missing_library_is_one_line(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    for name in {"openpyxl", *(n for n in sys.modules if n.startswith("openpyxl."))}:
+        monkeypatch.setitem(sys.modules, name, None)
     (folder / "t.xlsx").write_bytes(b"PK")
     told = "Excel files need openpyxl: pip install 'rpcag[excel]'"
     assert refused(call("repair", "t.xlsx", "-o", "u.xlsx"), told)
