@@ -25,7 +25,7 @@ from scipy import linalg, ndimage
 from threadpoolctl import threadpool_limits
 
 from rpcag.demo_files import MOVING
-from rpcag.video import BackgroundModel, open_source
+from rpcag.video import BackgroundModel, Source
 from rpcag.video.writers import Writer
 from rpcag_study.datasets import load_video
 
@@ -146,7 +146,7 @@ def main():
                 "peak_memory_gb": round(memory / 1e9, 3),
             }
             if name in ("synthetic", "restaurant"):
-                frames = np.stack(list(open_source(path, gray=True)))
+                frames = np.stack(list(Source(path, gray=True)))
                 found["fit_svds"] = round(fit_seconds(frames) / svd_seconds(), 2)
         figures[name] = found
         print(name, json.dumps(found), flush=True)

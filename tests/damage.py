@@ -89,7 +89,7 @@ def _extras(folder: Path) -> dict:
             whole[f"{suffix}/a.{suffix}"] = lambda path: read_table(path.parent)
         import av
 
-        from rpcag.video.sources import open_source
+        from rpcag.video import Source
 
         frames = (np.arange(5 * 256) % 251).astype(np.uint8).reshape(5, 16, 16)
         np.savez_compressed(folder / "v.npz", frames=frames)
@@ -100,10 +100,10 @@ def _extras(folder: Path) -> dict:
             for frame in frames:
                 out.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="gray")))
             out.mux(stream.encode())
-        whole |= dict.fromkeys(["v.npz", "v.mkv"], lambda p: list(open_source(p)))
+        whole |= dict.fromkeys(["v.npz", "v.mkv"], lambda p: list(Source(p)))
         (folder / "clip").mkdir()
         shutil.copy(folder / "png" / "a.png", folder / "clip" / "a.png")
-        whole["clip/a.png"] = lambda path: list(open_source(path.parent))
+        whole["clip/a.png"] = lambda path: list(Source(path.parent))
     except ImportError:
         pass
     try:

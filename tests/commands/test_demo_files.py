@@ -76,7 +76,7 @@ def test_the_table_is_read_back_with_times_as_names(tmp_path):
 
 def test_the_video_shows_two_things_that_move_over_a_scene(tmp_path):
     pytest.importorskip("av", reason="needs the extra rpcag[video]")
-    from rpcag.video.sources import open_source
+    from rpcag.video import Source
 
     frames, is_moving = demo_files.street_frames()
     assert frames.shape == (100, 120, 160, 3)
@@ -87,7 +87,7 @@ def test_the_video_shows_two_things_that_move_over_a_scene(tmp_path):
     path = tmp_path / "street.mp4"
     path.write_bytes(demo_files.street_video())
     assert path.stat().st_size < 200_000
-    shown_frames = open_source(path)
+    shown_frames = Source(path)
     difference = [
         np.abs(shown.astype(float) - frame).mean()
         for shown, frame in zip(shown_frames, frames, strict=True)

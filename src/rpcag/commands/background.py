@@ -16,12 +16,11 @@ UNITS = {"": 1e9, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 @dataclass(frozen=True)
 class VideoOptions:
-    """How to separate a video; `rpcag.video.files.Options` as text."""
+    """How to separate a video; the options of `rpcag.video.separate_file` as text."""
 
     model: str = o.option(
-        "rpca: Robust PCA. rpcag: with a graph between frames. frpcag: fast variant "
-        "with two graphs.",
-        "rpca|rpcag|frpcag",
+        "rpca: Robust PCA. rpcag: with a graph between frames.",
+        "rpca|rpcag",
         default="rpcag",
     )
     gamma: str = o.option(
@@ -45,9 +44,6 @@ class VideoOptions:
     )
     every: int = o.option("Use every n-th frame.", min=1, default=1)
     frames: str | None = o.option("Use frames A to B - 1, counted from 0.", "A:B")
-    truth: Path | None = o.option(
-        "True masks, to score the masks: .npz with masks and mask_index.", "PATH"
-    )
     format: str = o.option(
         "H.264 video, VP9 video, or lossless images.", "mp4|webm|png", default="mp4"
     )
@@ -61,21 +57,18 @@ class VideoOptions:
     tol: float = o.option("Certified duality gap at which to stop.", default=1e-3)
     max_iter: int = o.option("Maximum number of iterations.", min=1, default=1000)
 
-    def parsed(self) -> Any:
-        from rpcag.video.files import Options
-
+    def parsed(self) -> dict[str, Any]:
         given: dict[str, Any] = asdict(self)
-        start, stop = _range(given.pop("frames"))
-        skip_motion = not given.pop("all_entries")
-        given |= {
+        given["skip_motion"] = not given.pop("all_entries")
+        return given | {
             "model": self.model.lower(),
             "format": self.format.lower(),
             "gamma": o.parse_weight("--gamma", self.gamma),
             "lam": o.parse_weight("--lam", self.lam, "paper"),
             "size": _size(self.size),
+            "frames": _range(self.frames),
             "memory": _bytes(self.memory),
         }
-        return Options(**given, skip_motion=skip_motion, start=start, stop=stop)
 
 
 @o.takes_groups
@@ -96,21 +89,21 @@ def background(
     """Separate the background of a video from moving objects.
 
     The camera must not move. Writes background, foreground, mask and a side-by-side
-    view as videos, and facts.json with parameters, certified gap, rank and scores.
+    view as videos, and facts.json with parameters, certified gap and rank.
     Memory does not grow with the length of the video.
 
     Examples:
     rpcag background street.mp4 -o street
     rpcag background frames/ -o small --size 320x180 --every 2 --format webm
-    rpcag background hall.npz -o hall --truth hall.npz --frames 0:500
+    rpcag background hall.npz -o hall --frames 0:500
     """
     with mistakes():
-        from rpcag.video.files import check_target, separate_file
+        from rpcag.video import separate_file
 
-        parsed = options.parsed()
-        check_target(video, output, parsed, force=force)
-        with GapBar("background", quiet=quiet) as bar:
-            facts = separate_file(video, output, parsed, watch=bar.count)
+        given = options.parsed() | {"force": force}
+        bar = GapBar("background", options.tol, options.max_iter, quiet=quiet)
+        with bar:
+            facts = separate_file(video, output, **given, watch=bar.count, callback=bar)
     files = (*facts["files"].values(), "facts.json")
     written = [f"wrote {output / name}" for name in files]
     shown = summary(f"{facts['video']}: {facts['frames']} frames", _rows(facts))
@@ -123,7 +116,7 @@ def _rows(facts: dict[str, Any]) -> dict[str, str]:
     size = f"{facts['width']} x {facts['height']}"
     values = facts["width"] * facts["height"] * (3 if facts["color"] else 1)
     sampled = " of the sample" if facts["fitted_values"] < values else ""
-    rows = {
+    return {
         "size": f"{size}, {'color' if facts['color'] else 'gray'}",
         "model": facts["model"],
         "frames fitted": str(facts["fitted_frames"]),
@@ -133,12 +126,6 @@ def _rows(facts: dict[str, Any]) -> dict[str, str]:
         "moving pixels": f"{100 * facts['foreground_share']:.1f} %",
         "frames per second": f"{facts['frames_per_second']:.1f}",
     }
-    if "scores" in facts:
-        scores = facts["scores"]
-        rows[f"precision, recall, F ({scores['masks']} masks)"] = ", ".join(
-            f"{scores[name]:.3f}" for name in ("precision", "recall", "f")
-        )
-    return rows
 
 
 def _range(text: str | None) -> tuple[int, int | None]:

@@ -9,20 +9,19 @@ from rpcag.video.background import (
     fit_mask_rule,
     noise_level,
 )
-from rpcag.video.files import Options, separate_file
+from rpcag.video.files import separate_file
 from rpcag.video.masks import MaskRule, refined
 from rpcag.video.pixels import scaled
 from rpcag.video.separation import Separation, separate
-from rpcag.video.sources import open_source
+from rpcag.video.sources import Source
 
 __all__ = [
     "BackgroundModel",
     "MaskRule",
-    "Options",
     "Separation",
+    "Source",
     "fit_mask_rule",
     "noise_level",
-    "open_source",
     "refined",
     "scaled",
     "separate",

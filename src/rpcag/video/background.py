@@ -1,15 +1,14 @@
 """A model of the background of a fixed camera."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from rpcag.linalg.threads import in_shares, one_blas_thread_each
-from rpcag.models import FRPCAG, RPCA, RPCAG
-from rpcag.models.feature_graph import pixel_graph
+from rpcag.models import RPCA, RPCAG
 from rpcag.models.rules import theory_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
@@ -18,7 +17,7 @@ from rpcag.video.motion import least_still, moving
 from rpcag.video.pixels import scaled
 from rpcag.video.regression import time_course
 
-MODELS = ("rpcag", "rpca", "frpcag")
+MODELS = ("rpcag", "rpca")
 BATCH = 2**22  # values of frames that are processed together, to limit memory
 # Values of a frame in the fit: SAMPLE times the number of frames, but at least LEAST.
 # The others are regressed on the fitted time course. More values take longer; with
@@ -27,59 +26,8 @@ BATCH = 2**22  # values of frames that are processed together, to limit memory
 # LEAST includes forty of its values.
 SAMPLE, LEAST = 8, 4000
 # Maximum distance of the background of a frame from the mean of its neighbors'
-# backgrounds, in deviations of the noise. Without a nuclear norm it must be within the
-# noise; otherwise the background would follow the noise.
-REACH = {"rpcag": 4.0, "frpcag": 0.25}
-
-
-def check_model(name: str) -> str:
-    if name not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(MODELS)}, got {name!r}")
-    return name
-
-
-def weight_of_noise(shape: tuple[int, int]) -> float:
-    """Return the lam at which noise alone gives no background.
-
-    Noise is in every entry, so the multiplier is lam times a matrix of signs. As long
-    as its spectral norm, about lam (sqrt(n) + sqrt(p)), is below one, L = 0 is optimal.
-    With the paper's lam noise enters L, in hundreds of small singular values.
-    """
-    n, p = shape
-    return 1 / (math.sqrt(n) + math.sqrt(p))
-
-
-def resolve_lam(lam: float | str, shape: tuple[int, int]) -> float:
-    if not isinstance(lam, str):
-        return lam
-    rules = {"auto": weight_of_noise, "paper": theory_lam}
-    if lam not in rules:
-        raise ValueError(f"lam must be a number, 'auto' or 'paper', got {lam!r}")
-    return rules[lam](shape)
-
-
-def check_weights(model: str, gamma: float | str, lam: float | str) -> None:
-    """Raise an error for weights that the model does not use."""
-    if model == "frpcag" and lam != "auto":
-        raise ValueError(f"lam of frpcag is always 1, got {lam}; change gamma")
-    if isinstance(gamma, str) and gamma != "auto":
-        raise ValueError(f"gamma must be a number or 'auto', got {gamma!r}")
-    if model == "rpca" and gamma != "auto":
-        raise ValueError(
-            f"gamma is the weight of a graph, which rpca does not have, got {gamma}; "
-            "take the model rpcag"
-        )
-
-
-def automatic_gamma(weight: float, reach: float) -> float:
-    """Return the gamma that bounds the distance of a background from its neighbors.
-
-    Where S is not zero, optimality reads weight sign(S) = 2 gamma Phi L + N with N a
-    subgradient of the nuclear norm, small in any one entry. With degrees of about one
-    (Phi L) is a frame's background minus the mean of its neighbors', so that is at
-    most weight / (2 gamma).
-    """
-    return weight / (2 * reach)
+# backgrounds, in deviations of the noise.
+REACH = 4.0
 
 
 class BackgroundModel:
@@ -87,9 +35,8 @@ class BackgroundModel:
 
     Parameters
     ----------
-    model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
-        `rpcag.RPCAG`, `rpcag.RPCA` (no graph), or `rpcag.FRPCAG` with a second graph
-        between neighboring pixels.
+    model : {"rpcag", "rpca"}, default="rpcag"
+        `rpcag.RPCAG`, or `rpcag.RPCA`, which has no graph.
     gamma : float or "auto", default="auto"
         Weight of the smoothness between frames, for values between 0 and 1. "auto"
         depends on the noise of the video.
@@ -97,20 +44,26 @@ class BackgroundModel:
         Weight of the sparse part. "auto" is 1 / (sqrt(n) + sqrt(p)), at which noise
         alone gives no background. "paper" is 1 / sqrt(max(n, p)).
     graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
-        "frames" joins frames with the same light.
+        "frames" joins frames with the same light. An adjacency matrix is for the frames
+        that are fitted.
     skip_motion : bool, default=True
         Whether to mask moving entries out of the fit.
-    tol, max_iter, callback
-        As in `rpcag.RPCAG`.
+    tol : float, default=1e-3
+        Certified relative duality gap at which to stop.
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    callback : callable, optional
+        Called after every iteration with a `rpcag.solvers.Progress`; a true value
+        stops the fit.
 
     Attributes
     ----------
-    estimator_ : RPCAG, RPCA or FRPCAG
+    estimator_ : RPCAG or RPCA
         The model of values between 0 and 1, fitted to the columns `columns_`. Its
         certified gap is that of these columns.
     columns_ : ndarray of int
         Indices of the fitted values of a frame: a sample of 8 per frame, but at least
-        4000. FRPCAG and lam="paper" fit all values.
+        4000. With lam="paper" all values are fitted.
     components_ : ndarray of shape (rank, height * width) or (..., * 3)
         Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
         the sample are found by robust regression (`rpcag.video.regression`).
@@ -137,9 +90,20 @@ class BackgroundModel:
         max_iter: int = 1000,
         callback: Callable[[Progress], bool | None] | None = None,
     ) -> None:
-        self.model = check_model(model)
-        check_weights(model, gamma, lam)
-        self.gamma, self.lam, self.graph = gamma, lam, graph
+        if model not in MODELS:
+            raise ValueError(f"model must be rpcag or rpca, got {model!r}")
+        if isinstance(gamma, str) and gamma != "auto":
+            raise ValueError(f"gamma must be a number or 'auto', got {gamma!r}")
+        if isinstance(lam, str) and lam not in ("auto", "paper"):
+            raise ValueError(f"lam must be a number, 'auto' or 'paper', got {lam!r}")
+        if model == "rpca" and gamma != "auto":
+            raise ValueError(
+                "gamma is the weight of a graph, which rpca does not have, got "
+                f"{gamma}; take the model rpcag"
+            )
+        if not 0 < tol < 1:
+            raise ValueError(f"tol must lie between 0 and 1, got {tol}")
+        self.model, self.gamma, self.lam, self.graph = model, gamma, lam, graph
         self.skip_motion = skip_motion
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
 
@@ -157,26 +121,29 @@ class BackgroundModel:
         X = self._rows(frames)
         self._graph = FrameGraph(self.shape_).fit(X)
         self.noise_ = self._graph.noise_
-        self.columns_ = self._sample(n)
-        size = self.columns_.size
-        self.moving_, seen = 0.0, None
+        size = self.fitted_values(n, X.shape[1])
+        self.columns_ = _one_of_each_stretch(X.shape[1], size)
+        self.moving_, still = 0.0, None
         if self.skip_motion:
             found = moving(frames, self.noise_, least_still(n, size))
-            self.moving_ = float(found.mean())
-            seen = ~found.reshape(n, -1) if self.moving_ else None
-        some = scaled(X[:, self.columns_])
+            self.moving_, still = float(found.mean()), ~found.reshape(n, -1)
+        values, seen = self._block(X, still, self.columns_)
         if seen is not None:
-            some[~seen[:, self.columns_ // self._channels]] = np.nan
-        self.estimator_ = self._estimator((n, size))
-        self.estimator_._part_of = self._part_of
-        self.estimator_._warns_of_ties = False
-        self.estimator_.fit(some)
-        # X = L + S, so S can be recomputed.
-        self.estimator_.sparse_ = None
+            values[seen == 0] = np.nan
+        self.estimator_ = self._estimator(n, size).fit(values)
+        self.estimator_.sparse_ = None  # X = L + S, so it can be recomputed
         self.components_, self.regression_gap_ = self.estimator_.components_, 0.0
         self.rank_ = self.estimator_.rank_
         if size < X.shape[1]:
-            self._extend(X, seen)
+            # Components below the rounding of values to gray levels are invisible.
+            course = time_course(self.estimator_, self._graph.step_ / math.sqrt(12))
+            self.rank_ = course.basis.shape[1]
+            self.components_, self.regression_gap_ = course.regress(
+                lambda columns: self._block(X, still, columns),
+                X.shape[1],
+                noise=self.noise_,
+                tol=self.tol,
+            )
         self.rule_ = self._rule(frames)
         return self
 
@@ -185,18 +152,14 @@ class BackgroundModel:
         if not hasattr(self, "estimator_"):
             raise NotFittedError("this BackgroundModel is not fitted: call fit first")
         X = self._rows(frames)
-        ties = {}
-        if self.model != "rpca" and self._on_frames:
-            ties = {"adjacency": self._graph.connect(X)}
+        ties = {"adjacency": self._graph.connect(X)} if self._joins_frames else {}
         Z = self.estimator_.transform(scaled(X[:, self.columns_]), **ties)
-        return self._images(Z @ self.components_)
+        return (Z @ self.components_).reshape(frames.shape)
 
     def fitted_background(self, frames: Any) -> np.ndarray:
         """Return the background of the frames of `fit` with these numbers."""
-        fit = self.estimator_
-        if self.columns_.size == math.prod(self.shape_):
-            return self._images(fit.low_rank_[frames])
-        return self._images(fit.embedding_[frames] @ self.components_)
+        L = self.estimator_.embedding_[frames] @ self.components_
+        return L.reshape(-1, *self.shape_)
 
     def mask(self, frames: np.ndarray, background: np.ndarray) -> np.ndarray:
         """Return a mask that is True where something moves."""
@@ -212,77 +175,65 @@ class BackgroundModel:
             in_shares(share, range(len(frames)), 1000.0 * mask.size)
         return mask
 
-    def _sample(self, n: int) -> np.ndarray:
-        """Choose columns to fit, one from each of equally long stretches."""
-        p = math.prod(self.shape_)
-        size = fitted_values(self.model, self.lam, n, p)
-        if size == p:
-            return np.arange(p)
-        edges = np.arange(size + 1) * p // size
-        return np.random.default_rng(0).integers(edges[:-1], edges[1:])
+    def fitted_values(self, n: int, p: int) -> int:
+        """Return how many of the p values of n frames are in the fit."""
+        return p if self.lam == "paper" else min(p, max(SAMPLE * n, LEAST))
 
-    def _estimator(self, shape: tuple[int, int]):
+    def _block(
+        self, X: np.ndarray, still: np.ndarray | None, columns: Any
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return columns of X, and ones where they count, or None if all do."""
+        values = scaled(X[:, columns])
+        if still is None:
+            return values, None
+        channels = math.prod(self.shape_[2:])
+        seen = still[:, np.arange(X.shape[1])[columns] // channels]
+        return values, None if seen.all() else seen.astype(np.float32)
+
+    def _estimator(self, n: int, size: int) -> RPCA | RPCAG:
+        lam, gamma = self.lam, self.gamma
+        # With q of the p columns, sums over entries are q / p of all, and the nuclear
+        # norm is about the root of that.
+        share = math.sqrt(math.prod(self.shape_) / size)
+        if isinstance(lam, str):
+            lam = (weight_of_noise if lam == "auto" else theory_lam)((n, size))
+        else:
+            lam *= share
         options: dict[str, Any] = {
+            "lam": lam,
             "tol": self.tol,
             "max_iter": self.max_iter,
             "callback": self.callback,
         }
-        # With q of the p columns, sums over entries are q / p of all, and the nuclear
-        # norm is about the root of that.
-        share = math.sqrt(math.prod(self.shape_) / shape[1])
-        lam = resolve_lam(self.lam, shape)
-        lam = lam if isinstance(self.lam, str) else lam * share
         if self.model == "rpca":
-            return RPCA(lam=lam, **options)
-        if self._on_frames:
-            options |= {
-                "graph": self._graph.adjacency_,
-                "laplacian": "combinatorial",
-            }
+            model: Any = RPCA(**options)
         else:
-            options["graph"] = self.graph
-        gamma = self.gamma
-        if isinstance(gamma, str):
-            weight = lam if self.model == "rpcag" else 1.0
-            gamma = automatic_gamma(weight, REACH[self.model] * self.noise_)
-        else:
-            gamma *= share
-        if self.model == "rpcag":
-            return RPCAG(lam=lam, gamma=gamma, **options)
-        pixels = pixel_graph(*self.shape_)
-        options |= {"gamma": gamma, "gamma_features": "unit"}
-        return FRPCAG(feature_graph=pixels, **options)
-
-    def _extend(self, X: np.ndarray, seen: np.ndarray | None) -> None:
-        """Compute the components of all pixels from the time course of the sample."""
-        # Components below the rounding of values to gray levels are invisible.
-        course = time_course(self.estimator_, self._graph.step_ / math.sqrt(12))
-        self.rank_ = course.basis.shape[1]
-
-        def values(columns: slice) -> tuple[np.ndarray, np.ndarray | None]:
-            pixels = np.arange(columns.start, columns.stop) // self._channels
-            first = pixels[0]
-            mask = None if seen is None else seen[:, first : pixels[-1] + 1]
-            if mask is None or mask.all():
-                return scaled(X[:, columns]), None
-            return scaled(X[:, columns]), mask[:, pixels - first].astype(np.float32)
-
-        options = {"noise": self.noise_, "tol": self.tol}
-        found = course.regress(values, X.shape[1], **options)
-        self.components_, self.regression_gap_ = found
+            if isinstance(gamma, str):
+                gamma = automatic_gamma(lam, REACH * self.noise_)
+            else:
+                gamma *= share
+            graph, laplacian = self.graph, "normalized"
+            if self._joins_frames:
+                graph, laplacian = self._graph.adjacency_, "combinatorial"
+            model = RPCAG(gamma=gamma, graph=graph, laplacian=laplacian, **options)
+        model._part_of, model._warns_of_ties = self._part_of, False
+        return model
 
     def _rule(self, frames: np.ndarray) -> MaskRule:
         """Estimate the mask rule from at most a few hundred frames."""
-        estimate = MaskEstimate(self.noise_, self._graph.step_)
         some = np.arange(0, len(frames), max(1, len(frames) // 256))
-        for rows in batches(len(some), self.shape_):
-            L = self.fitted_background(some[rows])
-            estimate.add(scaled(frames[some[rows]]) - L)
+        estimate = MaskEstimate(self._graph.step_)
+        size = batch_length(self.shape_)
+        for first in range(0, len(some), size):
+            numbers = some[first : first + size]
+            L = self.fitted_background(numbers)
+            estimate.add(scaled(frames[numbers]) - L)
         return estimate.rule()
 
     @property
-    def _on_frames(self) -> bool:
-        return isinstance(self.graph, str) and self.graph == "frames"
+    def _joins_frames(self) -> bool:
+        by_light = isinstance(self.graph, str) and self.graph == "frames"
+        return self.model == "rpcag" and by_light
 
     def _rows(self, frames: np.ndarray) -> np.ndarray:
         if frames.shape[1:] != self.shape_:
@@ -292,29 +243,38 @@ class BackgroundModel:
             )
         return frames.reshape(len(frames), math.prod(self.shape_))
 
-    @property
-    def _channels(self) -> int:
-        return math.prod(self.shape_[2:])
 
-    def _images(self, X: np.ndarray) -> np.ndarray:
-        return X.reshape(len(X), *self.shape_)
+def weight_of_noise(shape: tuple[int, int]) -> float:
+    """Return the lam at which noise alone gives no background.
+
+    Noise is in every entry, so the multiplier is lam times a matrix of signs. As long
+    as its spectral norm, about lam (sqrt(n) + sqrt(p)), is below one, L = 0 is optimal.
+    With the paper's lam noise enters L, in hundreds of small singular values.
+    """
+    n, p = shape
+    return 1 / (math.sqrt(n) + math.sqrt(p))
 
 
-def fitted_values(model: str, lam: float | str, n: int, p: int) -> int:
-    """Return how many of the p values of a frame are in the fit."""
-    if model == "frpcag" or lam == "paper":
-        return p
-    return min(p, max(SAMPLE * n, LEAST))
+def automatic_gamma(weight: float, reach: float) -> float:
+    """Return the gamma that bounds the distance of a background from its neighbors.
+
+    Where S is not zero, optimality reads weight sign(S) = 2 gamma Phi L + N with N a
+    subgradient of the nuclear norm, small in any one entry. With degrees of about one
+    (Phi L) is a frame's background minus the mean of its neighbors', so that is at
+    most weight / (2 gamma).
+    """
+    return weight / (2 * reach)
+
+
+def _one_of_each_stretch(p: int, size: int) -> np.ndarray:
+    """Draw one of p columns from each of `size` equally long stretches."""
+    edges = np.arange(size + 1) * p // size
+    return np.random.default_rng(0).integers(edges[:-1], edges[1:])
 
 
 def batch_length(shape: tuple[int, ...]) -> int:
     """Return how many frames of this shape to work on together."""
     return max(1, min(32, BATCH // math.prod(shape)))
-
-
-def batches(n: int, shape: tuple[int, ...]) -> Iterator[slice]:
-    size = batch_length(shape)
-    return (slice(first, first + size) for first in range(0, n, size))
 
 
 def noise_level(frames: np.ndarray) -> float:
@@ -339,8 +299,8 @@ def fit_mask_rule(frames: np.ndarray, background: np.ndarray) -> MaskRule:
     MaskRule
         ``rule(scaled(frames), background)`` is True where something moves.
     """
-    estimate = MaskEstimate(noise_level(frames))
+    estimate = MaskEstimate()
     background = np.broadcast_to(background, frames.shape)
-    for rows in batches(len(frames), frames.shape[1:]):
-        estimate.add(scaled(frames[rows]) - background[rows])
+    for i in range(len(frames)):
+        estimate.add(scaled(frames[i : i + 1]) - background[i])
     return estimate.rule()

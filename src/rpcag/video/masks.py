@@ -1,20 +1,16 @@
 """Compute the mask of moving objects from a frame and its background.
 
 1. Residual: the square root of |S| at every pixel, or of its root mean square over
-   colors. The root makes the spread of noise and objects similar. Noisy residuals are
-   smoothed with a Gaussian, a tenth of a pixel wide for every gray level of noise.
+   colors. The root makes the spread of noise and objects similar.
 2. Threshold: one for the video. It is Otsu's, which splits the roots into the two
    classes of least variance, but at least FLOOR robust deviations above their median,
    so that noise alone gives an empty mask.
-3. Edges: a pixel counts only if its root is at least EDGE of the largest one near it.
-   Otherwise large residuals would dilate the mask by one pixel.
-4. Light: regions that are only lit differently, such as shadows and reflections, are
+3. Light: regions that are only lit differently, such as shadows and reflections, are
    removed. There the frame is a gain times the background plus an offset, and both show
    the texture; or it is darker by a gain that changes slowly, and shows the texture.
-5. Shape: gaps are closed with a disk, holes are filled, also those open to one side of
-   the picture, and small regions are dropped. Regions are also dropped if the
-   background has a step along their outline and the frame has none: there an object has
-   left that was present most of the time.
+4. Shape: gaps are closed with a disk, holes are filled, and small regions are dropped.
+   Regions are also dropped if the background has a step along their outline and the
+   frame has none: there an object has left that was present most of the time.
 
 Lengths are in pixels of a frame of 160 x 120 and grow with the root of the area. The
 constants come from a search on synthetic videos (docs/design_video.md).
@@ -28,9 +24,8 @@ import numpy as np
 from scipy import ndimage
 
 REFERENCE = 160 * 120
-AVERAGE, WIDEST = 0.1, 1.5  # pixels per gray level of noise, and the maximum
 FLOOR = 4.0
-EDGE, NEAR = 0.55, 3.0  # of the root, so 0.3 of |S|; pixels
+STEPS = 5.4  # smallest |S| that counts, in steps between gray levels
 WINDOW = 2.5  # width of a Gaussian, in pixels
 SIGMAS = 4.0  # noise deviations that regions with other light may leave
 TEXTURE = 2.0  # variance of the background, in units of the noise variance
@@ -38,11 +33,9 @@ SHADE = 0.6  # smallest gain of a shadow
 SLOPE = 0.06  # change of their gain within a pixel
 UNEVEN = 4.0  # maximum variance of noise in a small window, over its mean
 GAP, AREA, LEAST_AREA = 2.0, 40.0, 10.0
-NOTCH = 0.25  # largest notch at the border to fill, as a share of the picture
 GHOST = 0.75  # step of the frame along an outline, over that of the background
 BINS = 4096
 NORMAL = 0.6745  # median size of a standard normal number
-ROOT_MEDIAN, ROOT_SPREAD = 0.8213, 0.3766  # of its square root; spread as a deviation
 
 
 @dataclass(frozen=True)
@@ -56,16 +49,13 @@ class MaskRule:
         background.
     noise : float
         Standard deviation of S where nothing moves.
-    width : float, default=0
-        Width of the Gaussian that averages these square roots.
     """
 
     threshold: float
     noise: float
-    width: float = 0.0
 
     def __call__(self, frames: np.ndarray, background: np.ndarray) -> np.ndarray:
-        found = stands_out(evidence(frames - background, self.width), self.threshold)
+        found = evidence(frames - background) > self.threshold
         return refined(found, frames, background, self.noise)
 
 
@@ -74,22 +64,19 @@ class MaskEstimate:
 
     Parameters
     ----------
-    noise : float
-        Deviation of the noise of the video. It sets the width of the Gaussian.
     step : float
         Step from one gray level to the next. Noise in S is at least that.
     """
 
-    def __init__(self, noise: float = 0.0, step: float = 1 / 255) -> None:
-        self.width = min(AVERAGE * 255 * noise, WIDEST)
+    def __init__(self, step: float = 1 / 255) -> None:
         self.step = step
         self._middles = (np.arange(BINS) + 0.5) / BINS
         self._sizes = np.zeros(BINS, np.int64)
         self._roots = np.zeros(BINS, np.int64)
 
     def add(self, S: np.ndarray) -> None:
-        self._sizes += self._histogram(np.abs(S))
-        self._roots += self._histogram(evidence(S, self.width))
+        self._sizes += _histogram(np.abs(S))
+        self._roots += _histogram(evidence(S))
 
     def rule(self) -> MaskRule:
         noise = max(_median(self._middles, self._sizes) / NORMAL, self.step)
@@ -97,33 +84,20 @@ class MaskEstimate:
         apart = np.abs(self._middles - middle)
         order = np.argsort(apart)
         spread = _median(apart[order], self._roots[order]) / NORMAL
-        middle = max(middle, ROOT_MEDIAN * math.sqrt(self.step))
-        spread = max(spread, ROOT_SPREAD * math.sqrt(self.step))
-        threshold = max(otsu(self._middles, self._roots), middle + FLOOR * spread)
-        return MaskRule(threshold, noise, self.width)
-
-    def _histogram(self, values: np.ndarray) -> np.ndarray:
-        # Sizes and their roots are at most one, mostly; what is larger counts as one.
-        bins = np.minimum(values * np.float32(BINS), BINS - 1).astype(np.intp)
-        return np.bincount(bins.ravel(), minlength=BINS)
+        split = otsu(self._middles, self._roots)
+        least = math.sqrt(STEPS * self.step)
+        return MaskRule(max(split, middle + FLOOR * spread, least), noise)
 
 
-def pixel_unit(height: int, width: int) -> float:
-    """Length of a pixel of a 160 x 120 frame, at least one."""
-    return max(1.0, math.sqrt(height * width / REFERENCE))
-
-
-def evidence(S: np.ndarray, width: float = 0.0) -> np.ndarray:
+def evidence(S: np.ndarray) -> np.ndarray:
     """Step 1, for S of shape (n_frames, height, width) or (..., 3)."""
-    size = np.abs(S)
-    if S.ndim == 4:
-        size = np.sqrt(np.einsum("nhwc,nhwc->nhw", S, S) / S.shape[3])
-    width *= pixel_unit(*S.shape[1:3])
-    return ndimage.gaussian_filter(np.sqrt(size), (0, width, width))
+    if S.ndim == 3:
+        return np.sqrt(np.abs(S))
+    return np.sqrt(np.sqrt(np.einsum("nhwc,nhwc->nhw", S, S) / S.shape[3]))
 
 
 def otsu(values: np.ndarray, counts: np.ndarray) -> float:
-    """The value that splits a histogram with the least variance within its parts.
+    """Step 2: the value that splits a histogram with the least variance in its parts.
 
     With w the share below and s the sum below, of mean T in all, that is the largest
     (T w - s)^2 / (w (1 - w)): the variance between the parts.
@@ -137,17 +111,10 @@ def otsu(values: np.ndarray, counts: np.ndarray) -> float:
     return float(values[np.argmax(between)])
 
 
-def stands_out(roots: np.ndarray, threshold: float) -> np.ndarray:
-    """Step 3: pixels above the threshold, without blurred edges."""
-    reach = round(NEAR * pixel_unit(*roots.shape[1:]))
-    largest = ndimage.maximum_filter(roots, (1, 2 * reach + 1, 2 * reach + 1))
-    return (roots > threshold) & (roots > EDGE * largest)
-
-
 def refined(
     found: np.ndarray, frames: np.ndarray, background: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Remove changes of light from a mask, and clean its shape (steps 4 and 5)."""
+    """Remove changes of light from a mask, and clean its shape (steps 3 and 4)."""
     frames, background = mean_of_colors(frames), mean_of_colors(background)
     found = found & ~lit_differently(frames, background, noise)
     cleaned = np.stack([clean(mask) for mask in found])
@@ -157,7 +124,7 @@ def refined(
 def lit_differently(
     frames: np.ndarray, background: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Step 4: where a linear fit of the frame to the background leaves only noise.
+    """Step 3: where a linear fit of the frame to the background leaves only noise.
 
     By least squares in a window, the gain is cov(x, b) / var(b). It explains
     cov(x, b)^2 / var(b) of the variance of the frame, which exceeds the noise where the
@@ -190,20 +157,31 @@ def lit_differently(
 
 
 def clean(mask: np.ndarray) -> np.ndarray:
-    """Step 5, for one frame."""
-    unit = pixel_unit(*mask.shape)
-    mask = _filled(_close(mask, GAP * unit))
-    labels, _ = ndimage.label(mask)
-    least = max(AREA * mask.size / REFERENCE, LEAST_AREA)
-    keep = np.bincount(labels.ravel()) >= least
+    """Step 4, for one frame."""
+    if not mask.any():
+        return mask
+    filled = ndimage.binary_fill_holes(_close(mask, GAP * pixel_unit(*mask.shape)))
+    labels, _ = ndimage.label(filled)
+    keep = np.bincount(labels.ravel()) >= max(AREA * mask.size / REFERENCE, LEAST_AREA)
     keep[0] = False
     return keep[labels]
+
+
+def _close(mask: np.ndarray, radius: float) -> np.ndarray:
+    """Dilation and erosion by a disk, as distances; the border is repeated."""
+    reach = radius + 0.25
+    border = int(reach)
+    padded = np.pad(np.pad(mask, border, mode="edge"), border + 1)
+    grown = ndimage.distance_transform_edt(~padded) <= reach
+    closed = ndimage.distance_transform_edt(grown) > reach
+    inner = slice(2 * border + 1, -2 * border - 1)
+    return closed[inner, inner]
 
 
 def without_ghosts(
     masks: np.ndarray, frames: np.ndarray, background: np.ndarray
 ) -> np.ndarray:
-    """Step 5: drop regions along whose outline only the background has a step.
+    """Step 4: drop regions along whose outline only the background has a step.
 
     A step is the difference between the means inside the region and outside of all
     regions, in a window. Means ignore the texture of a background behind a plain
@@ -226,17 +204,6 @@ def without_ghosts(
         keep[0] = False
         kept[i] = keep[labels]
     return kept
-
-
-def _filled(mask: np.ndarray) -> np.ndarray:
-    """Fill holes, and notches that objects and one side of the picture enclose."""
-    holes, count = ndimage.label(~mask)
-    sides = holes[0], holes[-1], holes[:, 0], holes[:, -1]
-    touched = sum(np.bincount(np.unique(side), minlength=count + 1) for side in sides)
-    size = np.bincount(holes.ravel(), minlength=count + 1)
-    fill = (touched == 0) | ((touched == 1) & (size <= NOTCH * mask.size))
-    fill[0] = True
-    return fill[holes]
 
 
 def mean_of_colors(images: np.ndarray) -> np.ndarray:
@@ -275,17 +242,15 @@ def _window(length: int, width: float, side: int, dtype: np.dtype) -> np.ndarray
     return (np.add.reduceat(means, starts) / counts).astype(dtype)
 
 
-def _close(mask: np.ndarray, radius: float) -> np.ndarray:
-    """Dilation and erosion by a disk, as distances; nothing is eroded at the border."""
-    reach = radius + 0.25
-    if not mask.any():
-        return mask
-    grown = ndimage.distance_transform_edt(~mask) <= reach
-    if grown.all():
-        return grown
-    border = 1 + int(reach)
-    inner = ndimage.distance_transform_edt(np.pad(grown, border, mode="edge")) > reach
-    return inner[border:-border, border:-border] | mask
+def pixel_unit(height: int, width: int) -> float:
+    """Length of a pixel of a 160 x 120 frame, at least one."""
+    return max(1.0, math.sqrt(height * width / REFERENCE))
+
+
+def _histogram(values: np.ndarray) -> np.ndarray:
+    """Sizes and their roots are at most one, mostly; what is larger counts as one."""
+    bins = np.minimum(values * np.float32(BINS), BINS - 1).astype(np.intp)
+    return np.bincount(bins.ravel(), minlength=BINS)
 
 
 def _median(values: np.ndarray, counts: np.ndarray) -> float:

@@ -1,6 +1,51 @@
-"""Values of pixels: between 0 and 1 for the models, integers in files."""
+"""Arrays of frames: their checks, their size, and values between 0 and 1."""
+
+import math
 
 import numpy as np
+
+Size = tuple[int, int]  # height, width
+BEYOND = 0.25  # of 0 and 1: filters overshoot at edges
+
+
+def check_size(size) -> Size:
+    if not (isinstance(size, tuple) and len(size) == 2 and min(size) >= 2):
+        raise ValueError(
+            "size must be a tuple (height, width) of at least 2 x 2 pixels, or 'full', "
+            f"got {size!r}"
+        )
+    return size
+
+
+def check_array(shape: tuple[int, ...], dtype: np.dtype, name: str) -> None:
+    """Check that an array with this shape and type can hold frames."""
+    is_color = len(shape) == 4 and shape[3] == 3
+    has_pixels = (len(shape) == 3 or is_color) and 0 not in shape[1:]
+    if not has_pixels or dtype.kind not in "uifb":
+        raise ValueError(
+            f"{name} must hold numbers of shape (frames, height, width) or "
+            f"(frames, height, width, 3), got {dtype} of shape {tuple(shape)}"
+        )
+    if dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize > 2):
+        raise ValueError(
+            f"{name} must hold uint8 (white is 255), uint16 (65535) or numbers "
+            f"with a point between 0 and 1, got {dtype}, which does not define what "
+            "is white; with values up to 255 take .astype(np.uint8)"
+        )
+
+
+def check_values(frame: np.ndarray, name: str) -> None:
+    """Check the range: integers by their type, floats between 0 and 1."""
+    if frame.dtype.kind != "f":
+        return
+    low, high = float(frame.min()), float(frame.max())
+    if not math.isfinite(low + high):
+        raise ValueError(f"{name} has values that are not finite numbers")
+    if low < -BEYOND or high > 1 + BEYOND:
+        raise ValueError(
+            f"{name} must have values between 0 and 1, got {low:g} to {high:g}; divide "
+            "by the value of white"
+        )
 
 
 def scaled(frames: np.ndarray) -> np.ndarray:
@@ -10,16 +55,15 @@ def scaled(frames: np.ndarray) -> np.ndarray:
     return frames.astype(np.float32)
 
 
-def in_unit_of(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def in_unit_of(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
     """Invert `scaled`, clipped to the range of the type."""
+    dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return values > 0.5
-    if dtype.kind not in "ui":
+    if dtype.kind == "f":
         return values.astype(dtype)
-    top = np.iinfo(dtype).max
-    # Single precision has fewer digits than integers of more than two bytes.
-    wide = np.float32 if dtype.itemsize < 3 else np.float64
-    return np.rint(np.clip(values, 0, 1) * wide(top)).astype(dtype)
+    white = np.float32(np.iinfo(dtype).max)
+    return np.rint(np.clip(values, 0, 1) * white).astype(dtype)
 
 
 def as_gray(frame: np.ndarray) -> np.ndarray:
@@ -30,13 +74,16 @@ def as_gray(frame: np.ndarray) -> np.ndarray:
     return np.rint(gray).astype(frame.dtype) if frame.dtype.kind in "ui" else gray
 
 
-def area_average(image: np.ndarray, length: int, axis: int) -> np.ndarray:
-    """Resize an axis; each new pixel is the mean over the area that it covers."""
-    old = image.shape[axis]
-    edges = np.arange(length + 1) * (old / length)
-    image = np.moveaxis(image, axis, 0).astype(np.float32)
-    total = np.concatenate([np.zeros((1, *image.shape[1:])), np.cumsum(image, 0)])
-    whole = np.minimum(edges.astype(int), old - 1)
-    part = (edges - whole).reshape(-1, *[1] * (image.ndim - 1))
-    sums = total[whole] + part * image[whole]
-    return np.moveaxis(np.diff(sums, axis=0) * (length / old), 0, axis)
+def resized(frame: np.ndarray, size: Size) -> np.ndarray:
+    """Resize a frame; each new pixel is the mean over the area that it covers."""
+    rows, columns = map(_area_means, frame.shape[:2], size)
+    means = np.einsum("ih,hw...,jw->ij...", rows, frame, columns, optimize=True)
+    return np.rint(means).astype(frame.dtype) if frame.dtype.kind in "ui" else means
+
+
+def _area_means(old: int, new: int) -> np.ndarray:
+    """Matrix of the share of every old pixel, along an axis, in every new one."""
+    edges = np.arange(new + 1)[:, None] * (old / new)
+    pixels = np.arange(old)
+    overlap = np.minimum(edges[1:], pixels + 1) - np.maximum(edges[:-1], pixels)
+    return (np.maximum(overlap, 0) * (new / old)).astype(np.float32)

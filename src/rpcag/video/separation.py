@@ -1,18 +1,16 @@
-"""Split frames in memory into background and foreground."""
+"""Split frames into background and foreground: in memory, or from a stream."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rpcag.graphs.inputs import refuse_masked
-from rpcag.solvers import Progress
-from rpcag.video.background import BackgroundModel, batches
-from rpcag.video.pixels import in_unit_of
-from rpcag.video.sources import check_array, check_values
-from rpcag.video.spread import halving_step
+from rpcag.video.background import BackgroundModel, batch_length
+from rpcag.video.pixels import check_array, check_values, in_unit_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,17 +44,7 @@ class Separation:
 
 
 def separate(
-    frames,
-    *,
-    model: str = "rpcag",
-    gamma: float | str = "auto",
-    lam: float | str = "auto",
-    graph: Any = "frames",
-    skip_motion: bool = True,
-    max_frames: int = 1000,
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    callback: Callable[[Progress], bool | None] | None = None,
+    frames, model: str = "rpcag", *, max_frames: int = 1000, **options: Any
 ) -> Separation:
     """Separate frames of a fixed camera into background, foreground and mask.
 
@@ -65,24 +53,13 @@ def separate(
     frames : array of shape (n, height, width) or (n, height, width, 3)
         uint8 (white is 255), uint16 (white is 65535), or floats between 0 and 1. A list
         or generator of such frames works as well.
-    model : {"rpcag", "rpca", "frpcag"}, default="rpcag"
-    gamma, lam : float or "auto", default="auto"
-        Weights of the smoothness between frames and of the sparse part, for values
-        between 0 and 1; see `BackgroundModel`. lam may also be "paper".
-    graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
-        An adjacency matrix is for the frames that are fitted.
-    skip_motion : bool, default=True
-        Whether to mask moving entries out of the fit.
+    model : {"rpcag", "rpca"}, default="rpcag"
     max_frames : int, default=1000
         If there are more frames, the model is fitted to evenly spaced ones, and the
         others are projected onto it.
-    tol : float, default=1e-3
-        Certified relative duality gap at which to stop.
-    max_iter : int, default=1000
-        Maximum number of iterations.
-    callback : callable, optional
-        Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit.
+    **options
+        gamma, lam, graph, skip_motion, tol, max_iter and callback, as in
+        `BackgroundModel`.
 
     Examples
     --------
@@ -98,40 +75,37 @@ def separate(
     frames = check_frames(frames)
     if max_frames < 2:
         raise ValueError(f"max_frames must be at least 2, got {max_frames}")
-    step = halving_step(len(frames), max_frames)
-    fitted = BackgroundModel(
-        model,
-        gamma=gamma,
-        lam=lam,
-        graph=graph,
-        skip_motion=skip_motion,
-        tol=tol,
-        max_iter=max_iter,
-        callback=callback,
-    ).fit(frames[::step])
+    step = 1
+    while len(range(0, len(frames), step)) > max_frames:
+        step *= 2
+    fitted = BackgroundModel(model, **options).fit(frames[::step])
     background = np.empty_like(frames)
     mask = np.empty(frames.shape[:3], bool)
-    for rows in batches(len(frames), frames.shape[1:]):
-        some = frames[rows]
-        L = backgrounds(fitted, step, some, rows.start)
-        mask[rows] = fitted.mask(some, L)
-        background[rows] = in_unit_of(L, frames.dtype)
+    for done, some, L, found in separated(fitted, frames, step):
+        rows = slice(done - len(some), done)
+        background[rows], mask[rows] = in_unit_of(L, frames.dtype), found
     seen = mask if frames.ndim == 3 else mask[..., None]
     return Separation(background, np.where(seen, frames, 0), mask, fitted)
 
 
-def backgrounds(
-    model: BackgroundModel, step: int, frames: np.ndarray, first: int
-) -> np.ndarray:
-    """Backgrounds of frames `first`, `first` + 1, ...; every `step`-th was fitted."""
-    numbers = np.arange(first, first + len(frames))
-    known = numbers % step == 0
-    L = np.empty_like(frames, dtype=np.float32)
-    if known.any():
-        L[known] = model.fitted_background(numbers[known] // step)
-    if not known.all():
-        L[~known] = model.background(frames[~known])
-    return L
+def separated(
+    model: BackgroundModel, frames: Iterable[np.ndarray], step: int
+) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield batches: frames done, frames, backgrounds between 0 and 1, and masks.
+
+    Every `step`-th frame was fitted; the others are projected onto the model.
+    """
+    stream, done = iter(frames), 0
+    while batch := list(islice(stream, batch_length(model.shape_))):
+        some = np.stack(batch)
+        numbers = np.arange(done, done + len(some))
+        is_fitted = numbers % step == 0
+        L = np.empty_like(some, dtype=np.float32)
+        L[is_fitted] = model.fitted_background(numbers[is_fitted] // step)
+        if not is_fitted.all():
+            L[~is_fitted] = model.background(some[~is_fitted])
+        done += len(some)
+        yield done, some, L, model.mask(some, L)
 
 
 def check_frames(frames) -> np.ndarray:

@@ -1,0 +1,62 @@
+"""PyAV, which brings FFmpeg (the extra ``rpcag[video]``), imported when needed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# Maximum pixels of a stored frame. Decoders keep several frames: 24 bytes per pixel.
+MOST_PIXELS = 50_000_000
+
+
+def pyav() -> ModuleType:
+    try:
+        import av
+    except ImportError as error:
+        raise ImportError(
+            "videos and images are read and written with PyAV, which brings FFmpeg: "
+            "pip install 'rpcag[video]'"
+        ) from error
+    # PyAV logs nothing by default, and errors are exceptions. Enabling the log, even
+    # for little, lets threads of FFmpeg wait for Python's lock, and decoders hang.
+    return av
+
+
+@contextmanager
+def opened(path: Path, kind: str) -> Iterator[Any]:
+    """Open a file with FFmpeg, which can then read no other file.
+
+    FFmpeg follows playlists and scripts to other files, and it expands a name with % to
+    a sequence of images. So it gets an open file instead of a name, and no protocol to
+    open others.
+    """
+    limit = {"max_pixels": str(MOST_PIXELS)}
+    with path.open("rb") as file:
+        try:
+            options = {"protocol_whitelist": "none", **limit}
+            container = pyav().open(file, options=options)
+        except (pyav().error.FFmpegError, OSError, ValueError) as error:
+            raise refused(path, kind, error) from error
+        with container:
+            for stream in container.streams.video:
+                if stream.codec_context is None:
+                    raise ValueError(f"{path} needs a decoder that FFmpeg lacks")
+                stream.codec_context.options = limit
+            yield container
+
+
+def refused(path: Path, kind: str, error: Exception) -> ValueError:
+    """FFmpeg does not distinguish damaged frames from large ones."""
+    said = getattr(error, "strerror", None) or error
+    return ValueError(
+        f"{path.name} cannot be read as {kind}: it is damaged, cut off, something "
+        f"else, or has frames of more than {MOST_PIXELS} pixels ({said})"
+    )
+
+
+def check_pixels(pixels: int, name: str) -> None:
+    if pixels > MOST_PIXELS:
+        raise ValueError(
+            f"{name} has frames of more than {MOST_PIXELS} pixels: make them smaller"
+        )
