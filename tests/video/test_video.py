@@ -15,16 +15,16 @@ from rpcag.video.background import automatic_gamma, weight_of_noise
 from rpcag.video.files import frames_that_fit, spread, without_color
 from rpcag.video.graph import FrameGraph, pixel_noise
 from rpcag.video.masks import (
-    MaskEstimate,
     MaskRule,
     at_every_pixel,
     clean,
+    fit_rule,
     lit_differently,
     otsu,
     window_mean,
 )
 from rpcag.video.motion import least_still, moving
-from rpcag.video.pixels import in_unit_of, resized
+from rpcag.video.pixels import in_unit_of
 from rpcag.video.regression import TimeCourse, time_course
 from videos import scene
 
@@ -242,35 +242,39 @@ def test_noise_is_told_from_what_moves(rng):
 # -- motion ----------------------------------------------------------------------------
 
 
+def in_motion(frames, noise):
+    return moving(frames, noise, least_still(len(frames), frames[0].size))
+
+
 def test_noise_and_light_are_no_motion(rng):
     switched = np.where(np.arange(40) < 25, 1.0, 0.7)
     for noise in (1.0, 2.0, 6.0):
         frames, _ = scene(rng, moving=False, noise=noise)
-        assert not moving(frames / 255, noise / 255).any()
+        assert not in_motion(frames / 255, noise / 255).any()
         frames, _ = scene(rng, moving=False, noise=noise, light=switched)
-        found = moving(frames / 255, noise / 255)
+        found = in_motion(frames / 255, noise / 255)
         assert found.mean() < 0.5 * 2 / 40
         assert not found[:23].any()
 
 
 def test_what_passes_is_in_motion(rng):
     frames, truth = scene(rng, n=60)
-    found = moving(frames / 255, 2 / 255)
+    found = in_motion(frames / 255, 2 / 255)
     # A square of one color is still inside: the edges that come and go are seen.
     assert found[truth].mean() > 0.6
     assert found[:, :8].mean() < 0.01
     color = np.repeat(frames[..., None], 3, axis=3)
-    np.testing.assert_array_equal(moving(color / 255, 2 / 255), found)
+    np.testing.assert_array_equal(in_motion(color / 255, 2 / 255), found)
 
 
 def test_too_few_still_entries_are_no_evidence(rng):
     frames, _ = scene(rng, n=60)
     frames[:, 2:8, 2:8] = rng.integers(0, 255, (60, 6, 6))  # leaves
-    found = moving(frames / 255, 2 / 255)
+    found = in_motion(frames / 255, 2 / 255)
     assert not found[:, 4:6, 4:6].any()
     assert least_still(60, frames[0].size) < 0.4 < least_still(20, frames[0].size)
     for few in (1, 2, 3):
-        assert not moving(frames[:few] / 255, 2 / 255).any()
+        assert not in_motion(frames[:few] / 255, 2 / 255).any()
 
 
 @pytest.mark.slow
@@ -400,10 +404,8 @@ def test_otsu_splits_with_the_least_variance(rng):
 
 
 def test_the_rule_knows_the_noise(rng):
-    estimate = MaskEstimate()
-    estimate.add(0.02 * rng.standard_normal((20, 30, 30)))
-    estimate.add(0.02 * rng.standard_normal((20, 30, 30)))
-    assert estimate.rule().noise == pytest.approx(0.02, rel=0.05)
+    residuals = [0.02 * rng.standard_normal((20, 30, 30)) for _ in range(2)]
+    assert fit_rule(residuals).noise == pytest.approx(0.02, rel=0.05)
 
 
 def test_windows_are_gaussian(rng):
@@ -441,11 +443,9 @@ def test_soft_shadows_are_told_from_objects():
     soft = floor * (1 - 0.3 * ndimage.gaussian_filter(shape, (0, 3, 3)))
     assert lit_differently(soft, floor, 0.01)[0][shape[0] > 0].all()
     assert not rule(soft, floor).any()
-    # Of something as dark the outline stays, and what is inside is filled: also where
-    # the side of the picture cuts it off.
-    for moved in (shape, np.roll(shape, 20, axis=1)):
-        sharp = floor * (1 - 0.3 * ndimage.gaussian_filter(moved, (0, 0.5, 0.5)))
-        assert foreground_scores(rule(sharp, floor), moved > 0).f > 0.9
+    # Of something as dark the outline stays, and what is inside is filled.
+    sharp = floor * (1 - 0.3 * ndimage.gaussian_filter(shape, (0, 0.5, 0.5)))
+    assert foreground_scores(rule(sharp, floor), shape > 0).f > 0.9
     for factor in (1.3, 0.3):
         assert not lit_differently(factor * floor, floor, 0.01).any()
 
@@ -454,7 +454,7 @@ def test_shadows_are_told_from_objects_in_noise(rng):
     noise, floor = 4 / 255, np.full((1, 60, 80), 0.5)
     shape = np.zeros_like(floor)
     shape[0, 20:40, 25:45] = 1
-    rule = MaskRule(0.29, noise, 0.4)
+    rule = MaskRule(0.29, noise)
     for penumbra, truth in ((3, shape < 0), (0.5, shape > 0)):
         darker = 1 - 0.3 * ndimage.gaussian_filter(shape, (0, penumbra, penumbra))
         frame = floor * darker + noise * rng.standard_normal(floor.shape)
@@ -472,18 +472,6 @@ def test_something_plain_hides_texture_as_no_shadow_does(rng):
     strong = 0.5 + 0.2 * (wall - 0.5) / 0.06
     found = MaskRule(0.2, 0.01)(np.where(truth, 0.5, strong), strong)
     assert foreground_scores(found, truth).f > 0.7
-
-
-def test_masks_end_where_objects_do(rng):
-    floor = 0.5 + 0.005 * rng.standard_normal((4, 60, 80))
-    truth = np.zeros(floor.shape, bool)
-    truth[0, 20:50, 15:22] = truth[1, 20:50, 30:44] = truth[2, 5:12, 5:65] = True
-    for height in (0.1, 0.2, 0.45):
-        frames = floor + height * ndimage.gaussian_filter(1.0 * truth, (0, 0.5, 0.5))
-        estimate = MaskEstimate()
-        estimate.add(frames - 0.5)
-        found = estimate.rule()(frames, np.full_like(frames, 0.5))
-        assert foreground_scores(found, truth).f > 0.95
 
 
 def test_who_has_left_is_no_object(rng):
@@ -544,15 +532,6 @@ def test_a_spread_is_even_and_long_enough(n, most, tmp_path):
     assert len(numbers) == n or most / 2 <= len(numbers) <= most
 
 
-def test_areas_are_averaged(rng):
-    image = rng.random((12, 18, 3)).astype(np.float32)
-    blocks = image.reshape(6, 2, 9, 2, 3).mean(axis=(1, 3))
-    np.testing.assert_allclose(resized(image, (6, 9)), blocks, rtol=1e-5)
-    np.testing.assert_allclose(resized(image, (12, 18)), image, rtol=1e-5)
-    odd = resized(image, (5, 7))
-    np.testing.assert_allclose(odd.mean(), image.mean(), rtol=1e-5)
-
-
 def test_a_selection_is_a_slice(rng, tmp_path):
     frames, _ = scene(rng, n=20)
     np.save(tmp_path / "video.npy", frames)
@@ -573,12 +552,12 @@ def test_an_archive_is_read_frame_by_frame(rng, tmp_path):
         for _ in range(2):  # again and again
             np.testing.assert_array_equal(np.stack(list(source)), frames)
         assert source.length == 6
-    np.save(tmp_path / "c.npy", frames / 255)
-    for size in (None, (16, 22)):  # as many bytes as the budget counts
-        assert next(iter(Source(tmp_path / "c.npy", size=size))).dtype == np.float32
+    for name, values in (("c.npy", frames / 255), ("d.npy", frames * np.uint16(257))):
+        np.save(tmp_path / name, values)
+        np.testing.assert_array_equal(np.stack(list(Source(tmp_path / name))), frames)
     small = Source(tmp_path / "a.npz", size=(16, 22))
     expected = frames.reshape(6, 16, 2, 22, 2).mean(axis=(2, 4))
-    np.testing.assert_allclose(np.stack(list(small)), expected, atol=0.5)
+    np.testing.assert_allclose(np.stack(list(small)), expected, atol=1)
 
 
 def test_values_survive_the_way_to_one_and_back(rng):
@@ -593,15 +572,13 @@ def test_gray_is_told_from_color(rng):
     frames, _ = scene(rng, n=3)
     gray = np.repeat(frames[..., None], 3, axis=3)
     assert without_color(gray)
-    assert without_color(gray / 255)
     gray[1, 20, 20, 0] //= 2
     assert not without_color(gray)
-    assert not without_color(gray / 255)
 
 
 def test_memory_is_a_budget():
     def count(memory, values, **options):
-        return frames_that_fit(memory, values, 1, BackgroundModel(**options))
+        return frames_that_fit(memory, values, BackgroundModel(**options))
 
     few = count(0.5e9, 19200)
     assert 20 <= few < count(0.6e9, 19200) < 1000

@@ -12,7 +12,7 @@ from rpcag.models import RPCA, RPCAG
 from rpcag.models.rules import theory_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
-from rpcag.video.masks import MaskEstimate, MaskRule
+from rpcag.video.masks import MaskRule, fit_rule
 from rpcag.video.motion import least_still, moving
 from rpcag.video.pixels import scaled
 from rpcag.video.regression import time_course
@@ -222,13 +222,10 @@ class BackgroundModel:
     def _rule(self, frames: np.ndarray) -> MaskRule:
         """Estimate the mask rule from at most a few hundred frames."""
         some = np.arange(0, len(frames), max(1, len(frames) // 256))
-        estimate = MaskEstimate(self._graph.step_)
         size = batch_length(self.shape_)
-        for first in range(0, len(some), size):
-            numbers = some[first : first + size]
-            L = self.fitted_background(numbers)
-            estimate.add(scaled(frames[numbers]) - L)
-        return estimate.rule()
+        parts = (some[i : i + size] for i in range(0, len(some), size))
+        residuals = (scaled(frames[t]) - self.fitted_background(t) for t in parts)
+        return fit_rule(residuals, self._graph.step_)
 
     @property
     def _joins_frames(self) -> bool:
@@ -299,8 +296,7 @@ def fit_mask_rule(frames: np.ndarray, background: np.ndarray) -> MaskRule:
     MaskRule
         ``rule(scaled(frames), background)`` is True where something moves.
     """
-    estimate = MaskEstimate()
     background = np.broadcast_to(background, frames.shape)
-    for i in range(len(frames)):
-        estimate.add(scaled(frames[i : i + 1]) - background[i])
-    return estimate.rule()
+    return fit_rule(
+        scaled(frames[i : i + 1]) - background[i] for i in range(len(frames))
+    )

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 # Maximum pixels of a stored frame. Decoders keep several frames: 24 bytes per pixel.
 MOST_PIXELS = 50_000_000
 
@@ -53,6 +55,12 @@ def refused(path: Path, kind: str, error: Exception) -> ValueError:
         f"{path.name} cannot be read as {kind}: it is damaged, cut off, something "
         f"else, or has frames of more than {MOST_PIXELS} pixels ({said})"
     )
+
+
+def as_picture(frame: np.ndarray) -> Any:
+    """Return gray or RGB bytes as a frame of PyAV."""
+    kind = "gray" if frame.ndim == 2 else "rgb24"
+    return pyav().VideoFrame.from_ndarray(np.ascontiguousarray(frame), format=kind)
 
 
 def check_pixels(pixels: int, name: str) -> None:

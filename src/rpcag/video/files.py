@@ -15,7 +15,7 @@ from rpcag.files.place import check_folder
 from rpcag.versions import core_versions
 from rpcag.video.background import BackgroundModel
 from rpcag.video.ffmpeg import pyav
-from rpcag.video.pixels import Size, as_gray, check_size, in_unit_of, scaled
+from rpcag.video.pixels import Size, as_gray, check_size, in_unit_of
 from rpcag.video.separation import separated
 from rpcag.video.sources import Source
 from rpcag.video.writers import FORMATS, Writer
@@ -31,7 +31,7 @@ PIXELS = 320 * 240
 BASE, FITTED, RANK = 300e6, 40, 32
 FEWEST, MOST = 20, 1000  # frames to fit
 # Maximum difference of red, green and blue in gray videos: two steps of encoded colors.
-TINT = 6.5 / 255
+TINT = 6
 
 Watch = Callable[[str, int, int | None], Any]  # stage, done, of how many
 
@@ -98,8 +98,7 @@ def separate_file(
     replaceable(force=force)
     start, stop = frames
     source = Source(video, gray=gray, start=start, stop=stop, every=every)
-    shape, itemsize = _resize(source, size)
-    most = frames_that_fit(memory, math.prod(shape), itemsize, model)
+    most = frames_that_fit(memory, math.prod(_fit_size(source, size)), model)
     times = [time.perf_counter()]
     with replace_files(folder, FACTS, partial(replaceable, force=True)) as new:
         chosen, step, length = spread(source, most, watch)
@@ -169,8 +168,8 @@ def _names(format: str) -> dict[str, str]:
     return {n: n if format == "png" else f"{n}.{format}" for n in PARTS}
 
 
-def _resize(source: Source, size: Size | str | None) -> tuple[tuple[int, ...], int]:
-    """Set the size of the frames; return their shape and the bytes of a value."""
+def _fit_size(source: Source, size: Size | str | None) -> tuple[int, ...]:
+    """Set the size of the frames, and return their shape."""
     first = source.first()
     stored = first.shape[:2]
     if size is None and math.prod(stored) > PIXELS:
@@ -179,19 +178,14 @@ def _resize(source: Source, size: Size | str | None) -> tuple[tuple[int, ...], i
         height, width = (max(2, round(side * scale / 2) * 2) for side in stored)
         size = height, width
     source.size = None if size in (None, "full") else check_size(size)
-    return (*(source.size or stored), *first.shape[2:]), first.itemsize
+    return (*(source.size or stored), *first.shape[2:])
 
 
-def frames_that_fit(
-    memory: float, values: int, itemsize: int, model: BackgroundModel
-) -> int:
-    """Return the number of frames that can be fitted with this much memory.
-
-    `values` are those of a frame, each with so many bytes stored.
-    """
+def frames_that_fit(memory: float, values: int, model: BackgroundModel) -> int:
+    """Return how many frames of so many values can be fitted with this much memory."""
     fixed = BASE + 4 * RANK * values
     # A frame in a list and stacked, its two masks of motion, and its fitted values.
-    each = (2 * itemsize + 2) * values + FITTED * model.fitted_values(MOST, values)
+    each = 4 * values + FITTED * model.fitted_values(MOST, values)
     least = fixed + FEWEST * each
     if memory < least:
         raise ValueError(
@@ -228,23 +222,23 @@ def spread(source: Source, most: int, watch: Watch) -> tuple[np.ndarray, int, in
 
 def without_color(frames: np.ndarray) -> bool:
     """Whether red, green and blue are equal, up to changes by encoders."""
-    return all(np.ptp(scaled(f[::4, ::4]), axis=2).max() <= TINT for f in frames)
+    return all(np.ptp(frame[::4, ::4], axis=2).max() <= TINT for frame in frames)
 
 
 def _write(
     writers: dict[str, Writer], frames: np.ndarray, L: np.ndarray, masks: np.ndarray
 ) -> None:
     """Write a batch of frames to all files."""
-    inputs, behind = (in_unit_of(scaled(part), np.uint8) for part in (frames, L))
+    behind = in_unit_of(L, np.uint8)
     white = np.where(masks, np.uint8(255), np.uint8(0))
     seen, white_too = masks, white
     if frames.ndim == 4:
         seen, white_too = masks[..., None], np.repeat(white[..., None], 3, axis=3)
     parts = {
         "background": behind,
-        "foreground": np.where(seen, inputs, 0),
+        "foreground": np.where(seen, frames, 0),
         "mask": white,
-        "side_by_side": np.concatenate([inputs, behind, white_too], axis=2),
+        "side_by_side": np.concatenate([frames, behind, white_too], axis=2),
     }
     for name, images in parts.items():
         for image in images:

@@ -17,6 +17,7 @@ constants come from a search on synthetic videos (docs/design_video.md).
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -59,34 +60,33 @@ class MaskRule:
         return refined(found, frames, background, self.noise)
 
 
-class MaskEstimate:
-    """Estimate the rule of a video from frames that come in parts.
+def fit_rule(residuals: Iterable[np.ndarray], step: float = 1 / 255) -> MaskRule:
+    """Estimate the rule of a video from its residuals S, which come in parts.
 
-    Parameters
-    ----------
-    step : float
-        Step from one gray level to the next. Noise in S is at least that.
+    `step` is the one from one gray level to the next. Noise in S is at least that.
     """
+    values = (np.arange(BINS) + 0.5) / BINS
+    sizes, roots = np.zeros((2, BINS), np.int64)
+    for S in residuals:
+        sizes += _histogram(np.abs(S))
+        roots += _histogram(evidence(S))
+    noise = max(_median(values, sizes) / NORMAL, step)
+    middle = _median(values, roots)
+    apart = np.abs(values - middle)
+    order = np.argsort(apart)
+    spread = _median(apart[order], roots[order]) / NORMAL
+    least = max(middle + FLOOR * spread, math.sqrt(STEPS * step))
+    return MaskRule(max(otsu(values, roots), least), noise)
 
-    def __init__(self, step: float = 1 / 255) -> None:
-        self.step = step
-        self._middles = (np.arange(BINS) + 0.5) / BINS
-        self._sizes = np.zeros(BINS, np.int64)
-        self._roots = np.zeros(BINS, np.int64)
 
-    def add(self, S: np.ndarray) -> None:
-        self._sizes += _histogram(np.abs(S))
-        self._roots += _histogram(evidence(S))
+def _histogram(values: np.ndarray) -> np.ndarray:
+    """Values are at most one, mostly; what is larger counts as one."""
+    bins = np.minimum(values * np.float32(BINS), BINS - 1).astype(np.intp)
+    return np.bincount(bins.ravel(), minlength=BINS)
 
-    def rule(self) -> MaskRule:
-        noise = max(_median(self._middles, self._sizes) / NORMAL, self.step)
-        middle = _median(self._middles, self._roots)
-        apart = np.abs(self._middles - middle)
-        order = np.argsort(apart)
-        spread = _median(apart[order], self._roots[order]) / NORMAL
-        split = otsu(self._middles, self._roots)
-        least = math.sqrt(STEPS * self.step)
-        return MaskRule(max(split, middle + FLOOR * spread, least), noise)
+
+def _median(values: np.ndarray, counts: np.ndarray) -> float:
+    return float(values[np.searchsorted(np.cumsum(counts), counts.sum() / 2)])
 
 
 def evidence(S: np.ndarray) -> np.ndarray:
@@ -245,13 +245,3 @@ def _window(length: int, width: float, side: int, dtype: np.dtype) -> np.ndarray
 def pixel_unit(height: int, width: int) -> float:
     """Length of a pixel of a 160 x 120 frame, at least one."""
     return max(1.0, math.sqrt(height * width / REFERENCE))
-
-
-def _histogram(values: np.ndarray) -> np.ndarray:
-    """Sizes and their roots are at most one, mostly; what is larger counts as one."""
-    bins = np.minimum(values * np.float32(BINS), BINS - 1).astype(np.intp)
-    return np.bincount(bins.ravel(), minlength=BINS)
-
-
-def _median(values: np.ndarray, counts: np.ndarray) -> float:
-    return float(values[np.searchsorted(np.cumsum(counts), counts.sum() / 2)])

@@ -18,7 +18,7 @@ MOST = 0.5
 PULL = 0.5
 
 
-def moving(frames: np.ndarray, noise: float, least: float | None = None) -> np.ndarray:
+def moving(frames: np.ndarray, noise: float, least: float) -> np.ndarray:
     """Where frames differ from the one before or after by more than noise and light.
 
     A pixel changes when an object enters or leaves it, and while its texture passes;
@@ -31,9 +31,9 @@ def moving(frames: np.ndarray, noise: float, least: float | None = None) -> np.n
     frames : ndarray of shape (n_frames, height, width) or (..., 3), of one video
     noise : float
         Deviation of the noise of a pixel, for values from 0 to 1.
-    least : float, optional
+    least : float
         Share of the entries of a pixel, or of a frame, that must be still for the
-        others to count. Default: `least_still` of all pixels.
+        others to count; see `least_still`.
 
     Returns
     -------
@@ -52,11 +52,8 @@ def moving(frames: np.ndarray, noise: float, least: float | None = None) -> np.n
             moved = at_every_pixel(moved[None], found.shape[1:])[0]
             found[t - 1] |= moved
             found[t] |= moved
-    if least is None:
-        least = least_still(len(frames), frames[0].size)
-    most = 1 - least
-    found[:, found.mean(axis=0) > most] = False  # leaves, for instance
-    found[found.mean(axis=(1, 2)) > most] = False
+    found[:, found.mean(axis=0) > 1 - least] = False  # leaves, for instance
+    found[found.mean(axis=(1, 2)) > 1 - least] = False
     return found
 
 

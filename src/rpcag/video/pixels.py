@@ -67,23 +67,8 @@ def in_unit_of(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
 
 
 def as_gray(frame: np.ndarray) -> np.ndarray:
-    """Convert to gray with the weights of BT.601."""
+    """Convert a frame of bytes to gray with the weights of BT.601."""
     if frame.ndim == 2:
         return frame
     gray = frame.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
-    return np.rint(gray).astype(frame.dtype) if frame.dtype.kind in "ui" else gray
-
-
-def resized(frame: np.ndarray, size: Size) -> np.ndarray:
-    """Resize a frame; each new pixel is the mean over the area that it covers."""
-    rows, columns = map(_area_means, frame.shape[:2], size)
-    means = np.einsum("ih,hw...,jw->ij...", rows, frame, columns, optimize=True)
-    return np.rint(means).astype(frame.dtype) if frame.dtype.kind in "ui" else means
-
-
-def _area_means(old: int, new: int) -> np.ndarray:
-    """Matrix of the share of every old pixel, along an axis, in every new one."""
-    edges = np.arange(new + 1)[:, None] * (old / new)
-    pixels = np.arange(old)
-    overlap = np.minimum(edges[1:], pixels + 1) - np.maximum(edges[:-1], pixels)
-    return (np.maximum(overlap, 0) * (new / old)).astype(np.float32)
+    return np.rint(gray).astype(np.uint8)

@@ -16,14 +16,15 @@ import numpy as np
 
 from rpcag.files.numpy_arrays import Header, read_header
 from rpcag.files.readable import readable
-from rpcag.video.ffmpeg import check_pixels, opened, pyav, refused
+from rpcag.video.ffmpeg import as_picture, check_pixels, opened, pyav, refused
 from rpcag.video.pixels import (
     Size,
     as_gray,
     check_array,
     check_size,
     check_values,
-    resized,
+    in_unit_of,
+    scaled,
 )
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
@@ -33,7 +34,7 @@ RATE = Fraction(25)  # of sources without a frame rate
 class Source:
     """Frames of a video, which can be iterated several times.
 
-    A frame is an array of shape (height, width) or (height, width, 3).
+    A frame is an array of shape (height, width) or (height, width, 3) and type uint8.
 
     Parameters
     ----------
@@ -83,13 +84,13 @@ class Source:
     def first(self) -> np.ndarray:
         """Return the first stored frame, whatever the selection."""
         for stored in self.stored:
-            return self._frame(stored)
+            return self._pixels(stored)
         raise ValueError(f"{self.name} has no frames")
 
     def __iter__(self) -> Iterator[np.ndarray]:
         shape = None
         for i, stored in enumerate(islice(self.stored, *self.range)):
-            frame = self._frame(stored)
+            frame = self._pixels(stored)
             shape = shape or frame.shape
             if frame.shape != shape:
                 raise ValueError(
@@ -99,15 +100,7 @@ class Source:
                 )
             yield frame
 
-    def _frame(self, stored) -> np.ndarray:
-        if not isinstance(stored, np.ndarray):
-            return self._picture(stored)
-        if stored.dtype.kind == "f":
-            stored = stored.astype(np.float32, copy=False)
-        frame = as_gray(stored) if self.gray else stored
-        return frame if self.size is None else resized(frame, self.size)
-
-    def _picture(self, frame) -> np.ndarray:
+    def _pixels(self, frame) -> np.ndarray:
         """Pixels of a frame of PyAV, rotated as its metadata says."""
         turns = round(getattr(frame, "rotation", 0) / 90) % 4  # counterclockwise
         height, width = self.size or (frame.height, frame.width)
@@ -126,7 +119,7 @@ class Source:
 
 
 def _stored(path: Path) -> Any:
-    """What reads a path: it has a name, a rate, a length, and frames as stored."""
+    """What reads a path: it has a name, a rate, a length, and frames of PyAV."""
     if path.is_dir():
         return ImageFolder(path)
     if not path.exists():
@@ -246,14 +239,14 @@ class ArrayFile:
             check_pixels(math.prod(header.shape[1:3]), self.name)
             self.length = header.shape[0]
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Iterator[Any]:
         with self._opened() as (file, header):
             shape, dtype = header.shape[1:], header.dtype
             for i in range(header.shape[0]):
                 data = file.read(math.prod(shape) * dtype.itemsize)
-                frame = np.frombuffer(data, dtype).reshape(shape)
-                check_values(frame, f"{self.name}: frame {i}")
-                yield frame
+                values = np.frombuffer(data, dtype).reshape(shape)
+                check_values(values, f"{self.name}: frame {i}")
+                yield as_picture(in_unit_of(scaled(values), np.uint8))
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[IO[bytes], Header]]:

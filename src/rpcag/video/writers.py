@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rpcag.atomic import explained
-from rpcag.video.ffmpeg import pyav
+from rpcag.video.ffmpeg import as_picture, pyav
 
 # Encoder and its options. H.264 and VP9 in 4:2:0 is what browsers play; with the index
 # in front (faststart) an mp4 starts before all of it is there.
@@ -55,14 +55,12 @@ class Writer:
                 path.mkdir()
 
     def write(self, frame: np.ndarray) -> None:
-        kind = "gray" if frame.ndim == 2 else "rgb24"
         if self.format == "png":
             name = f"{self.count:06d}.png"
-            picture = pyav().VideoFrame.from_ndarray(frame, format=kind)
             with explained(self.target / name):
-                (self.path / name).write_bytes(_png(picture))
+                (self.path / name).write_bytes(_png(as_picture(frame)))
         else:
-            picture = pyav().VideoFrame.from_ndarray(_even(frame), format=kind)
+            picture = as_picture(_even(frame))
             picture.pts = self.count
             with explained(self.target):
                 if self._container is None:
