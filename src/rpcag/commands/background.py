@@ -30,8 +30,8 @@ class VideoOptions:
         default="auto",
     )
     lam: str = o.option(
-        "Weight of the sparse part. paper: 1 / sqrt(max(frames, values)).",
-        "NUMBER|auto|paper",
+        "Weight of the sparse part, for pixel values from 0 to 1.",
+        "NUMBER|auto",
         default="auto",
     )
     all_entries: bool = o.option(
@@ -64,7 +64,7 @@ class VideoOptions:
             "model": self.model.lower(),
             "format": self.format.lower(),
             "gamma": o.parse_weight("--gamma", self.gamma),
-            "lam": o.parse_weight("--lam", self.lam, "paper"),
+            "lam": o.parse_weight("--lam", self.lam),
             "size": _size(self.size),
             "frames": _range(self.frames),
             "memory": _bytes(self.memory),

@@ -4,13 +4,9 @@
 and to files, and needs the extra ``rpcag[video]``.
 """
 
-from rpcag.video.background import (
-    BackgroundModel,
-    fit_mask_rule,
-    noise_level,
-)
+from rpcag.video.background import BackgroundModel, noise_level
 from rpcag.video.files import separate_file
-from rpcag.video.masks import MaskRule, refined
+from rpcag.video.masks import MaskRule, fit_mask_rule, refined
 from rpcag.video.pixels import scaled
 from rpcag.video.separation import Separation, separate
 from rpcag.video.sources import Source

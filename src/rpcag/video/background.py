@@ -9,10 +9,9 @@ from sklearn.exceptions import NotFittedError
 
 from rpcag.linalg.threads import in_shares, one_blas_thread_each
 from rpcag.models import RPCA, RPCAG
-from rpcag.models.rules import theory_lam
 from rpcag.solvers import Progress
 from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
-from rpcag.video.masks import MaskRule, fit_rule
+from rpcag.video.masks import MaskRule, fit_mask_rule
 from rpcag.video.motion import least_still, moving
 from rpcag.video.pixels import scaled
 from rpcag.video.regression import time_course
@@ -40,12 +39,9 @@ class BackgroundModel:
     gamma : float or "auto", default="auto"
         Weight of the smoothness between frames, for values between 0 and 1. "auto"
         depends on the noise of the video.
-    lam : float, "auto" or "paper", default="auto"
+    lam : float or "auto", default="auto"
         Weight of the sparse part. "auto" is 1 / (sqrt(n) + sqrt(p)), at which noise
-        alone gives no background. "paper" is 1 / sqrt(max(n, p)).
-    graph : "frames", or what `rpcag.RPCAG` takes, default="frames"
-        "frames" joins frames with the same light. An adjacency matrix is for the frames
-        that are fitted.
+        alone gives no background.
     skip_motion : bool, default=True
         Whether to mask moving entries out of the fit.
     tol : float, default=1e-3
@@ -63,7 +59,7 @@ class BackgroundModel:
         certified gap is that of these columns.
     columns_ : ndarray of int
         Indices of the fitted values of a frame: a sample of 8 per frame, but at least
-        4000. With lam="paper" all values are fitted.
+        4000.
     components_ : ndarray of shape (rank, height * width) or (..., * 3)
         Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
         the sample are found by robust regression (`rpcag.video.regression`).
@@ -84,7 +80,6 @@ class BackgroundModel:
         *,
         gamma: float | str = "auto",
         lam: float | str = "auto",
-        graph: Any = "frames",
         skip_motion: bool = True,
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -92,10 +87,9 @@ class BackgroundModel:
     ) -> None:
         if model not in MODELS:
             raise ValueError(f"model must be rpcag or rpca, got {model!r}")
-        if isinstance(gamma, str) and gamma != "auto":
-            raise ValueError(f"gamma must be a number or 'auto', got {gamma!r}")
-        if isinstance(lam, str) and lam not in ("auto", "paper"):
-            raise ValueError(f"lam must be a number, 'auto' or 'paper', got {lam!r}")
+        for name, weight in (("gamma", gamma), ("lam", lam)):
+            if isinstance(weight, str) and weight != "auto":
+                raise ValueError(f"{name} must be a number or 'auto', got {weight!r}")
         if model == "rpca" and gamma != "auto":
             raise ValueError(
                 "gamma is the weight of a graph, which rpca does not have, got "
@@ -103,7 +97,7 @@ class BackgroundModel:
             )
         if not 0 < tol < 1:
             raise ValueError(f"tol must lie between 0 and 1, got {tol}")
-        self.model, self.gamma, self.lam, self.graph = model, gamma, lam, graph
+        self.model, self.gamma, self.lam = model, gamma, lam
         self.skip_motion = skip_motion
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
 
@@ -121,7 +115,7 @@ class BackgroundModel:
         X = self._rows(frames)
         self._graph = FrameGraph(self.shape_).fit(X)
         self.noise_ = self._graph.noise_
-        size = self.fitted_values(n, X.shape[1])
+        size = fitted_values(n, X.shape[1])
         self.columns_ = _one_of_each_stretch(X.shape[1], size)
         self.moving_, still = 0.0, None
         if self.skip_motion:
@@ -152,7 +146,7 @@ class BackgroundModel:
         if not hasattr(self, "estimator_"):
             raise NotFittedError("this BackgroundModel is not fitted: call fit first")
         X = self._rows(frames)
-        ties = {"adjacency": self._graph.connect(X)} if self._joins_frames else {}
+        ties = {"adjacency": self._graph.connect(X)} if self.model == "rpcag" else {}
         Z = self.estimator_.transform(scaled(X[:, self.columns_]), **ties)
         return (Z @ self.components_).reshape(frames.shape)
 
@@ -175,10 +169,6 @@ class BackgroundModel:
             in_shares(share, range(len(frames)), 1000.0 * mask.size)
         return mask
 
-    def fitted_values(self, n: int, p: int) -> int:
-        """Return how many of the p values of n frames are in the fit."""
-        return p if self.lam == "paper" else min(p, max(SAMPLE * n, LEAST))
-
     def _block(
         self, X: np.ndarray, still: np.ndarray | None, columns: Any
     ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -191,14 +181,11 @@ class BackgroundModel:
         return values, None if seen.all() else seen.astype(np.float32)
 
     def _estimator(self, n: int, size: int) -> RPCA | RPCAG:
-        lam, gamma = self.lam, self.gamma
         # With q of the p columns, sums over entries are q / p of all, and the nuclear
         # norm is about the root of that.
         share = math.sqrt(math.prod(self.shape_) / size)
-        if isinstance(lam, str):
-            lam = (weight_of_noise if lam == "auto" else theory_lam)((n, size))
-        else:
-            lam *= share
+        lam, gamma = self.lam, self.gamma
+        lam = weight_of_noise(n, size) if isinstance(lam, str) else lam * share
         options: dict[str, Any] = {
             "lam": lam,
             "tol": self.tol,
@@ -212,10 +199,8 @@ class BackgroundModel:
                 gamma = automatic_gamma(lam, REACH * self.noise_)
             else:
                 gamma *= share
-            graph, laplacian = self.graph, "normalized"
-            if self._joins_frames:
-                graph, laplacian = self._graph.adjacency_, "combinatorial"
-            model = RPCAG(gamma=gamma, graph=graph, laplacian=laplacian, **options)
+            W = self._graph.adjacency_
+            model = RPCAG(gamma=gamma, graph=W, laplacian="combinatorial", **options)
         model._part_of, model._warns_of_ties = self._part_of, False
         return model
 
@@ -225,12 +210,7 @@ class BackgroundModel:
         size = batch_length(self.shape_)
         parts = (some[i : i + size] for i in range(0, len(some), size))
         residuals = (scaled(frames[t]) - self.fitted_background(t) for t in parts)
-        return fit_rule(residuals, self._graph.step_)
-
-    @property
-    def _joins_frames(self) -> bool:
-        by_light = isinstance(self.graph, str) and self.graph == "frames"
-        return self.model == "rpcag" and by_light
+        return fit_mask_rule(residuals, self._graph.step_)
 
     def _rows(self, frames: np.ndarray) -> np.ndarray:
         if frames.shape[1:] != self.shape_:
@@ -241,14 +221,14 @@ class BackgroundModel:
         return frames.reshape(len(frames), math.prod(self.shape_))
 
 
-def weight_of_noise(shape: tuple[int, int]) -> float:
+def weight_of_noise(n: int, p: int) -> float:
     """Return the lam at which noise alone gives no background.
 
     Noise is in every entry, so the multiplier is lam times a matrix of signs. As long
     as its spectral norm, about lam (sqrt(n) + sqrt(p)), is below one, L = 0 is optimal.
-    With the paper's lam noise enters L, in hundreds of small singular values.
+    With the paper's lam, 1 / sqrt(max(n, p)), noise enters L, in hundreds of small
+    singular values.
     """
-    n, p = shape
     return 1 / (math.sqrt(n) + math.sqrt(p))
 
 
@@ -261,6 +241,11 @@ def automatic_gamma(weight: float, reach: float) -> float:
     most weight / (2 gamma).
     """
     return weight / (2 * reach)
+
+
+def fitted_values(n: int, p: int) -> int:
+    """Return how many of the p values of n frames are in the fit."""
+    return min(p, max(SAMPLE * n, LEAST))
 
 
 def _one_of_each_stretch(p: int, size: int) -> np.ndarray:
@@ -279,24 +264,3 @@ def noise_level(frames: np.ndarray) -> float:
     some = sample_columns(frames.shape[1:]).ravel()
     rows = scaled(frames.reshape(len(frames), -1)[:, some])
     return float(np.median(pixel_noise(rows)))
-
-
-def fit_mask_rule(frames: np.ndarray, background: np.ndarray) -> MaskRule:
-    """Fit the rule of `BackgroundModel.mask` to any other background of a video.
-
-    Parameters
-    ----------
-    frames : array of shape (n_frames, height, width) or (n_frames, height, width, 3)
-        Integers, or floats from 0 to 1.
-    background : array that broadcasts to the shape of frames
-        Values from 0 to 1.
-
-    Returns
-    -------
-    MaskRule
-        ``rule(scaled(frames), background)`` is True where something moves.
-    """
-    background = np.broadcast_to(background, frames.shape)
-    return fit_rule(
-        scaled(frames[i : i + 1]) - background[i] for i in range(len(frames))
-    )

@@ -13,7 +13,7 @@ import numpy as np
 from rpcag.atomic import replace_files, write_json
 from rpcag.files.place import check_folder
 from rpcag.versions import core_versions
-from rpcag.video.background import BackgroundModel
+from rpcag.video.background import BackgroundModel, fitted_values
 from rpcag.video.ffmpeg import pyav
 from rpcag.video.pixels import Size, as_gray, check_size, in_unit_of
 from rpcag.video.separation import separated
@@ -94,11 +94,11 @@ def separate_file(
     model._part_of = "background"  # no warning: the status is among the facts
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
-    replaceable = partial(_replaceable, folder, video, format)
+    replaceable = partial(_replaceable, folder, video)
     replaceable(force=force)
     start, stop = frames
     source = Source(video, gray=gray, start=start, stop=stop, every=every)
-    most = frames_that_fit(memory, math.prod(_fit_size(source, size)), model)
+    most = frames_that_fit(memory, math.prod(_fit_size(source, size)))
     times = [time.perf_counter()]
     with replace_files(folder, FACTS, partial(replaceable, force=True)) as new:
         chosen, step, length = spread(source, most, watch)
@@ -126,27 +126,19 @@ def separate_file(
             "fitted_frames": len(chosen),
             "foreground_share": _number(moving / (length * masks[0].size)),
             "frames_per_second": _number(length / (times[-1] - times[0])),
-            "files": _names(format),
+            "files": {name: writer.path.name for name, writer in writers.items()},
             "versions": core_versions() | {"av": pyav().__version__},
         }
         write_json(new / FACTS, facts)
     return facts
 
 
-def _replaceable(folder: Path, video, format: str, *, force: bool) -> set[str]:
+def _replaceable(folder: Path, video, *, force: bool) -> set[str]:
     """Return the names of the files of an earlier run, which may be replaced.
 
-    Raises an error if any other file, or the video itself, would be lost. Without
-    `force`, files of an earlier run are an error too.
+    Raises an error if the folder has anything else, or if the video is among them.
+    Without `force`, files of an earlier run are an error too.
     """
-    names = list(_names(format).values())
-    if format == "png":  # existing frames, and the first new one
-        names = [f"{part}/{0:06d}.png" for part in PARTS]
-        names += [
-            path.relative_to(folder).as_posix()
-            for part in PARTS
-            for path in (folder / part).glob("*.png")
-        ]
 
     def names_in(facts: dict[str, Any]) -> list[str]:
         files = [facts["files"][part] for part in PARTS]
@@ -156,16 +148,8 @@ def _replaceable(folder: Path, video, format: str, *, force: bool) -> set[str]:
             return files
         return [f"{file}/{i:06d}.png" for file in files for i in range(facts["frames"])]
 
-    return check_folder(
-        *(folder, FACTS, names, names_in, NAMES, "separation"),
-        force=force,
-        sources=[video],
-    )
-
-
-def _names(format: str) -> dict[str, str]:
-    """Return the names of the files or folders to write."""
-    return {n: n if format == "png" else f"{n}.{format}" for n in PARTS}
+    options: dict[str, Any] = {"force": force, "sources": [video], "is_own": True}
+    return check_folder(folder, FACTS, [], names_in, NAMES, "separation", **options)
 
 
 def _fit_size(source: Source, size: Size | str | None) -> tuple[int, ...]:
@@ -181,11 +165,11 @@ def _fit_size(source: Source, size: Size | str | None) -> tuple[int, ...]:
     return (*(source.size or stored), *first.shape[2:])
 
 
-def frames_that_fit(memory: float, values: int, model: BackgroundModel) -> int:
+def frames_that_fit(memory: float, values: int) -> int:
     """Return how many frames of so many values can be fitted with this much memory."""
     fixed = BASE + 4 * RANK * values
     # A frame in a list and stacked, its two masks of motion, and its fitted values.
-    each = 4 * values + FITTED * model.fitted_values(MOST, values)
+    each = 4 * values + FITTED * fitted_values(MOST, values)
     least = fixed + FEWEST * each
     if memory < least:
         raise ValueError(

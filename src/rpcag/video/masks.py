@@ -60,10 +60,15 @@ class MaskRule:
         return refined(found, frames, background, self.noise)
 
 
-def fit_rule(residuals: Iterable[np.ndarray], step: float = 1 / 255) -> MaskRule:
+def fit_mask_rule(residuals: Iterable[np.ndarray], step: float = 1 / 255) -> MaskRule:
     """Estimate the rule of a video from its residuals S, which come in parts.
 
-    `step` is the one from one gray level to the next. Noise in S is at least that.
+    Parameters
+    ----------
+    residuals : iterable of arrays of shape (n_frames, height, width) or (..., 3)
+        Frames minus their backgrounds, for values from 0 to 1.
+    step : float
+        Step from one gray level to the next. Noise in S is at least that.
     """
     values = (np.arange(BINS) + 0.5) / BINS
     sizes, roots = np.zeros((2, BINS), np.int64)

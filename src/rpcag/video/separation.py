@@ -58,8 +58,7 @@ def separate(
         If there are more frames, the model is fitted to evenly spaced ones, and the
         others are projected onto it.
     **options
-        gamma, lam, graph, skip_motion, tol, max_iter and callback, as in
-        `BackgroundModel`.
+        gamma, lam, skip_motion, tol, max_iter and callback, as in `BackgroundModel`.
 
     Examples
     --------

@@ -138,10 +138,10 @@ class VideoFile:
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, path.name
-        with self._opened() as (_, stream):
+        with self._opened() as (container, stream):
             self.rate = Fraction(stream.average_rate or RATE)
             self.length = stream.frames or None
-            self.seconds = _seconds(stream)
+            self.seconds = (container.duration or 0) / 1e6
 
     def __iter__(self) -> Iterator[Any]:
         read, start, end, is_cut = 0, None, 0.0, False
@@ -183,17 +183,6 @@ class VideoFile:
                     "cut off"
                 )
             yield container, container.streams.video[0]
-
-
-def _seconds(stream) -> float | None:
-    """Length of the header in seconds; Matroska and WebM store it as a tag."""
-    if stream.duration:
-        return float(stream.duration * stream.time_base)
-    found = re.match(r"(\d+):(\d+):([\d.]+)$", stream.metadata.get("DURATION", ""))
-    if found is None:
-        return None
-    hours, minutes, seconds = map(float, found.groups())
-    return 3600 * hours + 60 * minutes + seconds
 
 
 class ImageFolder:
