@@ -41,6 +41,11 @@ def opened(path: Path, kind: str) -> Iterator[Any]:
         except (pyav().error.FFmpegError, OSError, ValueError) as error:
             raise refused(path, kind, error) from error
         with container:
+            if not container.streams.video:
+                raise ValueError(
+                    f"{path.name} contains no video: it has other content, or is cut "
+                    "off"
+                )
             for stream in container.streams.video:
                 if stream.codec_context is None:
                     raise ValueError(f"{path} needs a decoder that FFmpeg lacks")

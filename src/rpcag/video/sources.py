@@ -118,7 +118,7 @@ class Source:
         return pyav().video.reformatter.VideoReformatter()
 
 
-def _stored(path: Path) -> Any:
+def _stored(path: Path) -> "VideoFile | ImageFolder | ArrayFile":
     """What reads a path: it has a name, a rate, a length, and frames of PyAV."""
     if path.is_dir():
         return ImageFolder(path)
@@ -138,14 +138,16 @@ class VideoFile:
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, path.name
-        with self._opened() as (container, stream):
+        with opened(path, "a video") as container:
+            stream = container.streams.video[0]
             self.rate = Fraction(stream.average_rate or RATE)
             self.length = stream.frames or None
             self.seconds = (container.duration or 0) / 1e6
 
     def __iter__(self) -> Iterator[Any]:
         read, start, end, is_cut = 0, None, 0.0, False
-        with self._opened() as (container, stream):
+        with opened(self.path, "a video") as container:
+            stream = container.streams.video[0]
             stream.thread_type = "AUTO"
             try:
                 for packet in container.demux(stream):
@@ -173,16 +175,6 @@ class VideoFile:
                 f"{self.name} is cut off after {read} frames ({end:.1f} seconds); "
                 f"frames=0:{read} uses this part"
             )
-
-    @contextmanager
-    def _opened(self) -> Iterator[Any]:
-        with opened(self.path, "a video") as container:
-            if not container.streams.video:
-                raise ValueError(
-                    f"{self.name} contains no video: it has other content, or is "
-                    "cut off"
-                )
-            yield container, container.streams.video[0]
 
 
 class ImageFolder:
