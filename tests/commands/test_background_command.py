@@ -79,7 +79,9 @@ def test_all_videos_and_the_facts_are_written(clip, tmp_path):
     assert "1408 of 1408" in result.output
     assert facts["fitted_values"] == 32 * 44
     assert facts["regression_gap"] == 0
-    assert Source(output / "mask.mp4").rate == 10
+    mask = Source(output / "mask.mp4")
+    mask.first()
+    assert mask.rate == 10
 
 
 def test_a_gap_of_a_sample_is_called_so(clip, tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
@@ -14,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rpcag.files.numpy_arrays import Header, read_header
+from rpcag.files.numpy_arrays import read_header
 from rpcag.files.readable import readable
 from rpcag.video.ffmpeg import as_picture, check_pixels, opened, pyav, refused
 from rpcag.video.pixels import (
@@ -67,30 +66,33 @@ class Source:
         # islice takes no larger numbers, and no video has so many frames.
         last = sys.maxsize if stop is None else stop
         self.range = tuple(min(i, sys.maxsize) for i in (start, last, every))
-        self.stored = _stored(Path(path).expanduser())
-        self.name = self.stored.name
+        self.path = Path(path).expanduser()
+        self.name = self.path.resolve().name
+        # Of the frames as they are stored; known when the first one was read.
+        self._rate = RATE
+        self._length: int | None = None
 
     @property
     def rate(self) -> Fraction:
-        """Frames per second. More accurate after an iteration."""
-        return self.stored.rate / self.range[2]
+        """Frames per second, as measured in the frames that were read."""
+        return self._rate / self.range[2]
 
     @property
     def length(self) -> int | None:
         """Number of frames, if it is known."""
-        stored = self.stored.length
+        stored = self._length
         return None if stored is None else len(range(stored)[slice(*self.range)])
 
     def first(self) -> np.ndarray:
         """Return the first stored frame, whatever the selection."""
-        for stored in self.stored:
-            return self._pixels(stored)
+        for picture in self._pictures():
+            return self._pixels(picture)
         raise ValueError(f"{self.name} has no frames")
 
     def __iter__(self) -> Iterator[np.ndarray]:
         shape = None
-        for i, stored in enumerate(islice(self.stored, *self.range)):
-            frame = self._pixels(stored)
+        for i, picture in enumerate(islice(self._pictures(), *self.range)):
+            frame = self._pixels(picture)
             shape = shape or frame.shape
             if frame.shape != shape:
                 raise ValueError(
@@ -101,7 +103,7 @@ class Source:
             yield frame
 
     def _pixels(self, frame) -> np.ndarray:
-        """Pixels of a frame of PyAV, rotated as its metadata says."""
+        """Return the pixels of a frame of PyAV, rotated as its metadata says."""
         turns = round(getattr(frame, "rotation", 0) / 90) % 4  # counterclockwise
         height, width = self.size or (frame.height, frame.width)
         if self.size is not None and turns % 2:
@@ -117,38 +119,28 @@ class Source:
         """One for all frames: making it takes longer than a use."""
         return pyav().video.reformatter.VideoReformatter()
 
+    def _pictures(self) -> Iterator[Any]:
+        """Return the stored frames, as those of PyAV."""
+        if self.path.is_dir():
+            return self._of_folder()
+        if not self.path.exists():
+            raise FileNotFoundError(f"{self.path} does not exist")
+        if not self.path.is_file():
+            raise ValueError(
+                f"{self.path} is a pipe or a device, but the video is read twice; save "
+                "it as a file first"
+            )
+        is_array = self.path.suffix.lower() in (".npz", ".npy")
+        return self._of_array() if is_array else self._of_video()
 
-def _stored(path: Path) -> "VideoFile | ImageFolder | ArrayFile":
-    """What reads a path: it has a name, a rate, a length, and frames of PyAV."""
-    if path.is_dir():
-        return ImageFolder(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
-    if not path.is_file():
-        raise ValueError(
-            f"{path} is a pipe or a device, but the video is read twice; save it as a "
-            "file first"
-        )
-    is_array = path.suffix.lower() in (".npz", ".npy")
-    return ArrayFile(path) if is_array else VideoFile(path)
-
-
-class VideoFile:
-    """The first video stream of a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, path.name
-        with opened(path, "a video") as container:
-            stream = container.streams.video[0]
-            self.rate = Fraction(stream.average_rate or RATE)
-            self.length = stream.frames or None
-            self.seconds = (container.duration or 0) / 1e6
-
-    def __iter__(self) -> Iterator[Any]:
+    def _of_video(self) -> Iterator[Any]:
+        """The first video stream of a file."""
         read, start, end, is_cut = 0, None, 0.0, False
         with opened(self.path, "a video") as container:
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
+            self._rate = Fraction(stream.average_rate or RATE)
+            self._length = stream.frames or None
             try:
                 for packet in container.demux(stream):
                     is_cut = packet.is_corrupt if packet.size else is_cut
@@ -157,7 +149,7 @@ class VideoFile:
                             start = frame.time if start is None else start
                             end = frame.time - start
                             if read > 1 and end > 0:  # headers may be wrong
-                                self.rate = Fraction(read / end)
+                                self._rate = Fraction(read / end)
                         read += 1
                         yield frame
             except (pyav().error.FFmpegError, OSError) as error:
@@ -167,8 +159,9 @@ class VideoFile:
                     f"{self.name} is broken after frame {read - 1} "
                     f"({error.strerror}); frames=0:{read} uses the readable part"
                 ) from error
-        # Headers count frames that are never shown, or have only a duration.
-        measures = [(read + 2, self.length), (end + 3 / self.rate, self.seconds)]
+            # Headers count frames that are never shown, or have only a duration.
+            seconds = (container.duration or 0) / 1e6
+        measures = [(read + 2, self._length), (end + 3 / self._rate, seconds)]
         reached = [done >= 0.95 * whole for done, whole in measures if whole]
         if is_cut or (reached and not any(reached)):
             raise ValueError(
@@ -176,81 +169,57 @@ class VideoFile:
                 f"frames=0:{read} uses this part"
             )
 
-
-class ImageFolder:
-    """A folder of images."""
-
-    rate = RATE
-
-    def __init__(self, path: Path) -> None:
-        self.name = path.resolve().name
-        found = [file for file in path.iterdir() if file.suffix.lower() in IMAGES]
-        shown = [file for file in found if not file.name.startswith(".")]
-        self.files = sorted(shown, key=_natural)
-        self.length = len(self.files)
-        if not self.files:
+    def _of_folder(self) -> Iterator[Any]:
+        """A folder of images."""
+        found = [file for file in self.path.iterdir() if file.suffix.lower() in IMAGES]
+        files = [file for file in found if not file.name.startswith(".")]
+        if not files:
             raise ValueError(
-                f"{path} has no images; supported suffixes: {' '.join(IMAGES)}"
+                f"{self.path} has no images; supported suffixes: {' '.join(IMAGES)}"
             )
-
-    def __iter__(self) -> Iterator[Any]:
-        for file in self.files:
+        self._length = len(files)
+        for file in sorted(files, key=_natural):
             with opened(file, "an image") as container:
                 try:
                     yield next(container.decode(video=0))
                 except (pyav().error.FFmpegError, StopIteration) as error:
                     raise refused(file, "an image", error) from error
 
-
-def _natural(path: Path) -> tuple[list, str]:
-    """Sort key by which frame9 comes before frame10."""
-    parts = re.split(r"(\d+)", path.name.lower())
-    return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], path.name
-
-
-class ArrayFile:
-    """An array ``frames`` (or the only array) of a ``.npz``, read frame by frame."""
-
-    rate = RATE
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, path.name
-        with self._opened() as (_, header):
-            check_array(header.shape, header.dtype, self.name)
-            check_pixels(math.prod(header.shape[1:3]), self.name)
-            self.length = header.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        with self._opened() as (file, header):
-            shape, dtype = header.shape[1:], header.dtype
-            for i in range(header.shape[0]):
-                data = file.read(math.prod(shape) * dtype.itemsize)
-                values = np.frombuffer(data, dtype).reshape(shape)
-                check_values(values, f"{self.name}: frame {i}")
-                yield as_picture(in_unit_of(scaled(values), np.uint8))
-
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[IO[bytes], Header]]:
+    def _of_array(self) -> Iterator[Any]:
+        """An array ``frames`` (or the only array) of a ``.npz``, frame by frame."""
         with readable(Path(self.name), "NumPy"), self.path.open("rb") as file:
             values: IO[bytes] = file
             size = self.path.stat().st_size
             if self.path.suffix.lower() == ".npz":
                 archive = zipfile.ZipFile(file)
-                info = self._frames_of(archive)
+                info = _frames_of(archive, self.name)
                 values, size = archive.open(info), info.file_size
             header = read_header(values, size)
+            check_array(header.shape, header.dtype, self.name)
+            check_pixels(math.prod(header.shape[1:3]), self.name)
             if header.fortran:
                 raise ValueError(
                     f"{self.name} stores its frames in Fortran order, which "
                     "cannot be read one by one; save np.ascontiguousarray(frames)"
                 )
-            yield values, header
+            self._length, *shape = header.shape
+            for i in range(header.shape[0]):
+                data = values.read(math.prod(shape) * header.dtype.itemsize)
+                frame = np.frombuffer(data, header.dtype).reshape(shape)
+                check_values(frame, f"{self.name}: frame {i}")
+                yield as_picture(in_unit_of(scaled(frame), np.uint8))
 
-    def _frames_of(self, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-        found = {info.filename.removesuffix(".npy"): info for info in archive.filelist}
-        if "frames" not in found and len(found) != 1:
-            raise ValueError(
-                f"{self.name} has no array called frames, but "
-                f"{', '.join(found) or 'nothing'}"
-            )
-        return found.get("frames") or next(iter(found.values()))
+
+def _frames_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    found = {info.filename.removesuffix(".npy"): info for info in archive.filelist}
+    if "frames" not in found and len(found) != 1:
+        raise ValueError(
+            f"{name} has no array called frames, but {', '.join(found) or 'nothing'}"
+        )
+    return found.get("frames") or next(iter(found.values()))
+
+
+def _natural(path: Path) -> tuple[list, str]:
+    """Sort key by which frame9 comes before frame10."""
+    parts = re.split(r"(\d+)", path.name.lower())
+    return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts], path.name
