@@ -153,7 +153,7 @@ def spoil_index(folder, **changes):
         (lambda r: (r / "result.json").write_text("{}"), "is not the index"),
         (lambda r: (r / "result.json").write_text("[1"), "is not the index"),
         (lambda r: spoil_index(r, rpcag_result=2), "newer rpcag .* update"),
-        (lambda r: spoil_index(r, files={}), "is incomplete"),
+        (lambda r: spoil_index(r, files={}), "names, files or facts are not"),
         (lambda r: spoil_index(r, samples=["a"]), "damaged: .*shape .1, 6."),
         (lambda r: (r / "sparse.npy").unlink(), "sparse.npy is missing"),
         (lambda r: (r / "sparse.npy").write_text("no"), "sparse.npy cannot be read"),

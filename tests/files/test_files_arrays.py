@@ -140,10 +140,9 @@ def test_cells_of_matlab_7_3(tmp_path):
     assert read(tmp_path / "t.mat", names="c").samples == ["one", "two"]
 
 
-def test_hdf5_strings_groups_and_fill_values(tmp_path):
+def test_hdf5_strings_and_groups(tmp_path):
     with hdf5().File(tmp_path / "t.h5", "w") as file:
-        file["group/X"] = np.array([[1, -1, 3], [4, 5, 6]])
-        file["group/X"].attrs["_FillValue"] = -1
+        file["group/X"] = A
         file["who"] = ["Zoë", "b"]
     table = read(tmp_path / "t.h5", names="who", variable="group/X")
     np.testing.assert_array_equal(table.X, A)
@@ -277,7 +276,7 @@ def test_a_struct_is_told_with_what_to_do(name, tmp_path):
     said = rf"it has s \({size}, a struct\); {remedy}"
     with pytest.raises(ValueError, match=said):
         read_table(path)
-    with pytest.raises(ValueError, match=rf"variable='s': not numbers, .*; {remedy}"):
+    with pytest.raises(ValueError, match=rf"variable='s': not a matrix, .*; {remedy}"):
         read_table(path, Reading(variable="s"))
 
 

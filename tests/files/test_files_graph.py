@@ -72,8 +72,11 @@ def test_three_samples_are_not_three_columns(tmp_path):
     ("content", "message"),
     [
         ("", "is empty"),
-        ("0,9\n", "line 1: there is no sample 9, the last is 4"),
-        ("1,2\n4,5\n", "line 2: there is no sample 5, the last is 4; count from 0"),
+        (
+            "0,9\n",
+            "line 1: '9' is neither .* nor a number from 0 to 4",
+        ),
+        ("1,2\n4,5\n", "line 2: '5' is neither .* a number from 0 to 4; count from 0"),
         ("a,b\nb,x\n", "line 2: 'x' is neither the name of a sample"),
         ("0,1,much\n1,2,.5\n1,3,1\n", "'much' is not a weight"),
         ("0,1,1\n1,2,NA\n", "'NA' is not a weight"),

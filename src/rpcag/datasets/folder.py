@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from rpcag.datasets.records import Data
-from rpcag.files.images import load_images
+from rpcag.files.images import read_images
 
 
 def load_folder(path, *, size=None, color: bool = False) -> Data:
@@ -29,21 +29,8 @@ def load_folder(path, *, size=None, color: bool = False) -> Data:
         images are in the order of theirs. Without subfolders y is None.
     """
     folder = Path(path).expanduser()
-    found = load_images(
-        folder, size=None if size is None else _check_size(size), color=color
-    )
+    found = read_images(folder, size=size, color=color)
     y = None
     if found.labels is not None:
         y = np.unique(found.labels, return_inverse=True)[1]
     return Data(folder.resolve().name, found.X, y, image_shape=found.image_shape)
-
-
-def _check_size(size) -> tuple[int, int]:
-    try:
-        height, width = (int(side) for side in size)
-        fits = (height, width) == tuple(size) and min(height, width) > 0
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
-        raise ValueError(f"size must be two positive ints, (height, width), got {size}")
-    return height, width

@@ -1,7 +1,6 @@
 """A decomposition as a folder: what ``rpcag decompose INPUT -o RESULT`` writes."""
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.atomic import explained, replace_files, write_json
-from rpcag.files.arrays import variables
+from rpcag.files.arrays import SPARSE, variables
 from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
 from rpcag.files.place import check_folder
 from rpcag.files.readable import readable
@@ -82,24 +81,19 @@ class Decomposition:
 
     def __post_init__(self) -> None:
         n, p, d = len(self.samples), len(self.features), self.embedding.shape[-1]
-        shapes = {
-            "low_rank": (n, p),
-            "sparse": (n, p),
-            "missing": (n, p),
-            "embedding": (n, d),
-            "components": (d, p),
-            "graph": (n, n),
-            "labels": (n,),
-        }
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
+            ("low_rank", "sparse", "missing"), (n, p)
+        )
+        shapes |= {"embedding": (n, d), "components": (d, p), "graph": (n, n)}
         for name, shape in shapes.items():
             array = getattr(self, name)
-            if array is not None:
-                found = (len(array),) if isinstance(array, list) else array.shape
-                if found != shape:
-                    raise ValueError(
-                        f"{name} must have shape {shape} for {n} samples and {p} "
-                        f"features, got {found}"
-                    )
+            if array is not None and array.shape != shape:
+                raise ValueError(
+                    f"{name} must have shape {shape} for {n} samples and {p} features, "
+                    f"got {array.shape}"
+                )
+        if self.labels is not None and len(self.labels) != n:
+            raise ValueError(f"labels must have {n} entries, got {len(self.labels)}")
         if self.image_shape is not None:
             check_image_shape(self.image_shape, (n, p), channels=True)
 
@@ -156,9 +150,8 @@ class Decomposition:
         """Read a folder that `save` wrote, in any format."""
         folder = Path(folder)
         index = _read_index(folder)
-        values: dict[str, Any] = {"missing": None, "graph": None}
-        for name, file in index["files"].items():
-            values[name] = _read(folder, file, name)
+        values = {name: _read(folder, file) for name, file in index["files"].items()}
+        values = {"missing": None, "graph": None} | values
         values |= {name: index[name] for name in ENTRIES}
         try:
             values["singular_values"] = np.array(index["singular_values"], dtype=float)
@@ -205,12 +198,10 @@ def plain(value: Any) -> Any:
     """For JSON: Python's own types, and null where a number is not finite."""
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
@@ -223,45 +214,37 @@ def _read_index(folder: Path) -> dict[str, Any]:
             f"{folder} is not a result of rpcag decompose: it has no {INDEX}"
         )
     try:
-        index = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-        layout = index["rpcag_result"]
-        is_later = layout > LAYOUT
-        is_whole = set(ENTRIES) <= set(index) and set(MATRICES) <= set(index["files"])
-        names = (index["samples"], index["features"], index["labels"] or [])
-        words = (*names[0], *names[1], *names[2], *index["files"].values())
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+        index = json.loads(path.read_text(encoding="utf-8"))
+        layout = int(index["rpcag_result"])
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not the index of a result of rpcag") from error
-    if is_later:
+    if layout > LAYOUT:
         raise ValueError(
             f"{path} was written by a newer rpcag (layout {layout}, this one reads "
             f"{LAYOUT}); update rpcag"
         )
+    kinds = {"files": dict, "facts": dict, "samples": list, "features": list}
+    is_whole = all(isinstance(index.get(name), kind) for name, kind in kinds.items())
+    is_whole = is_whole and set(ENTRIES) <= set(index)
+    is_whole = is_whole and set(MATRICES) <= set(index["files"])
+    if is_whole:
+        names = [*index["samples"], *index["features"], *index["files"].values()]
+        labels = index["labels"] or []
+        is_whole = isinstance(labels, list) and all(
+            isinstance(name, str) for name in (*names, *labels)
+        )
     if not is_whole:
-        raise ValueError(f"{path} is incomplete; decompose again")
-    is_text = all(isinstance(word, str) for word in words)
-    is_text = is_text and all(isinstance(part, list) for part in names)
-    if not (is_text and isinstance(index["facts"], dict)):
         raise ValueError(
-            f"{path} is damaged: its names or facts are not what rpcag writes; "
+            f"{path} is damaged: its names, files or facts are not what rpcag writes; "
             "decompose again"
         )
     return index
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a number")
-
-
-def _read(folder: Path, file: str, name: str) -> Any:
+def _read(folder: Path, file: str) -> Any:
     """Read a file of the folder; refuse names that point outside of it."""
     path = folder / file
-    if not re.fullmatch(r"[^/\\]+", file) or path.resolve() != folder.resolve() / file:
+    if path.resolve() != folder.resolve() / path.name:
         raise ValueError(
             f"{folder / INDEX} names {file!r}, which is not in this folder; copy it "
             "there, or decompose again"
@@ -269,12 +252,9 @@ def _read(folder: Path, file: str, name: str) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; decompose again")
     with readable(path):
-        return _read_graph(path) if name == "graph" else read_matrix(path)
-
-
-def _read_graph(path: Path) -> sparse.csr_array:
-    with variables(path) as found:
-        graph = found.get(path.stem)
-        if graph is None or not graph.is_sparse:
-            raise ValueError("it is not a sparse matrix of numbers")
-        return sparse.csr_array(graph.read())
+        if path.suffix != ".npz":
+            return read_matrix(path)
+        with variables(path) as found:  # the graph
+            if found[path.stem].kind != SPARSE:
+                raise ValueError("it is not a sparse matrix of numbers")
+            return sparse.csr_array(found[path.stem].read())

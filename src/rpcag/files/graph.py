@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from rpcag.files.arrays import SPARSE, choose, read_dense, variables
 from rpcag.files.arrays import SUFFIXES as ARRAYS
-from rpcag.files.arrays import variables
 from rpcag.files.numbers import Numbers
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
 from rpcag.files.text import SUFFIXES, TextRows, decode
-from rpcag.files.variable import choose, read_dense
 
 Line = tuple[int, list[str]]  # its number in the file, its cells
 
@@ -41,7 +40,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     if suffix in ARRAYS:
         with variables(path) as found:
             name = choose(path, found, variable)
-            if found[name].is_sparse:
+            if found[name].kind == SPARSE:
                 return found[name].read()
             A = read_dense(path, name, found[name], copies=2)
         return np.asarray(A, dtype=np.float64)
@@ -57,7 +56,9 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     if not words:
         raise ValueError(f"graph {path} is empty")
     if widths <= {2, 3}:
-        return _edges(path, list(zip(rows.ends, words, strict=True)), samples)
+        return _edges(
+            f"graph {path}", list(zip(rows.ends, words, strict=True)), samples
+        )
     if max(widths) in (n, n + 1) and len(words) in (n, n + 1):
         return _dense(path, samples, header=len(words) == n + 1)
     raise ValueError(
@@ -73,35 +74,42 @@ def _dense(path: Path, samples: list[str], *, header: bool) -> np.ndarray:
     A, names = table.X[:, -n:], table.features[-n:]
     if set(names) != set(samples):
         return A  # names of another kind, such as 0, 1, 2, ...
-    place = {name: k for k, name in enumerate(names)}
-    order = [place[name] for name in samples]
+    order = [names.index(name) for name in samples]
     return A[np.ix_(order, order)]
 
 
-def _edges(path: Path, lines: list[Line], samples: list[str]):
-    place = {name: i for i, name in enumerate(samples)}
-    first = lines[0][1]
-    is_edge = all(end in place or _is_place(end) for end in first[:2])
-    if not is_edge and not (len(first) == 3 and Numbers().is_number(first[2])):
-        lines = lines[1:]  # source, target, weight
-    # Places are counted from 0, unless the numbers are names.
-    ends = {end for _, row in lines for end in row[:2]}
-    by_name = ends <= set(place) or not all(map(_is_place, ends))
+def _edges(source: str, lines: list[Line], samples: list[str]):
     n = len(samples)
-    if by_name and len(place) < n:
+    by_name = {name: i for i, name in enumerate(samples)}
+    by_number = {str(i): i for i in range(n)}
+    *ends, last = (*lines[0][1], "")[:3]
+    is_edge = all(end in by_name or end.isdecimal() for end in ends)
+    if not is_edge and not (last and _is_weight([last])):
+        lines = lines[1:]  # source, target, weight
+    # Samples are counted from 0, unless the numbers are names.
+    found_ends = {end for _, row in lines for end in row[:2]}
+    is_named = found_ends <= by_name.keys()
+    is_numbered = not is_named and all(map(str.isdecimal, found_ends))
+    if not is_numbered and len(by_name) < n:
         raise ValueError(
-            f"graph {path} names samples, but some samples have the same name; "
-            "use their numbers, from 0"
+            f"{source} names samples, but some samples have the same name; use their "
+            "numbers, from 0"
         )
+    place = by_number if is_numbered else by_name
     found: dict[tuple[int, int], float] = {}
     for number, row in lines:
-        where = f"graph {path}, line {number}"
-        pair = [place.get(end, n) if by_name else int(end) for end in row[:2]]
-        if max(pair) >= n:
-            unknown = row[0] if pair[0] >= n else row[1]
-            raise ValueError(f"{where}: {_unknown(unknown, by_name, n)}")
-        i, j = sorted(pair)
-        weight = _weight(row, where)
+        where = f"{source}, line {number}"
+        for end in row[:2]:
+            if end not in place:
+                hint = "; count from 0" if end == str(n) else ""
+                raise ValueError(
+                    f"{where}: {end!r} is neither the name of a sample nor a number "
+                    f"from 0 to {n - 1}{hint}"
+                )
+        if not _is_weight(row[2:]):
+            raise ValueError(f"{where}: {row[2]!r} is not a weight")
+        i, j = sorted(place[end] for end in row[:2])
+        weight = Numbers().one(row[2]) if row[2:] else 1.0
         # An edge that is there twice has one weight, not the sum.
         if found.setdefault((i, j), weight) != weight:
             raise ValueError(
@@ -113,24 +121,6 @@ def _edges(path: Path, lines: list[Line], samples: list[str]):
     return sparse.csr_array(A + sparse.triu(A, 1).T)
 
 
-def _weight(row: list[str], where: str) -> float:
-    weight = 1.0
-    if len(row) == 3:
-        weight = Numbers().one(row[2]) if Numbers().is_number(row[2]) else np.nan
-    if not np.isfinite(weight):
-        raise ValueError(f"{where}: {row[2]!r} is not a weight")
-    return weight
-
-
-def _is_place(word: str) -> bool:
-    """Whether it is a vertex number; 18 digits are more than any graph has."""
-    return word.isdecimal() and len(word) <= 18
-
-
-def _unknown(name: str, by_name: bool, n: int) -> str:
-    if by_name:
-        return (
-            f"{name!r} is neither the name of a sample nor a number from 0 to {n - 1}"
-        )
-    hint = "; count from 0" if int(name) == n else ""
-    return f"there is no sample {name}, the last is {n - 1}{hint}"
+def _is_weight(words: list[str]) -> bool:
+    """Whether the word behind an edge, if there is one, is a finite number."""
+    return all(Numbers().is_number(w) and np.isfinite(Numbers().one(w)) for w in words)

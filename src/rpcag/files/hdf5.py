@@ -7,78 +7,50 @@ from typing import Any
 
 import numpy as np
 
+from rpcag.files.arrays import OTHER, Variable, dense_kind
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import need, readable
-from rpcag.files.variable import ELSEWHERE, NUMBERS, OTHER, Variable, dense_kind
-
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-MATLAB_NUMBERS = ("double", "single", "logical")
 
 
 @contextmanager
 def hdf5_variables(path: Path) -> Iterator[dict[str, Variable]]:
-    """All arrays of a file by path."""
+    """All arrays of a file by path. Links to other files are not followed."""
     is_matlab = path.suffix.lower() == ".mat"
     kind = "MATLAB" if is_matlab else "HDF5"
     h5py = need("h5py")
-    with readable(path, kind):
-        opened = h5py.File(path, "r")
     found: dict[str, Variable] = {}
 
     def add(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset) and not name.startswith("#"):
-            found[name] = _variable(path, opened, item, is_matlab)
+            found[name] = _variable(path, item, is_matlab)
 
-    def note(name: bytes, link: Any) -> None:
-        if link.type == h5py.h5l.TYPE_EXTERNAL:
-            key = name.decode(errors="backslashreplace")
-            found[key] = Variable((), ELSEWHERE, _never)
-
+    with readable(path, kind):
+        opened = h5py.File(path, "r")
     with opened:
         with readable(path, kind):
-            opened.visititems(add)  # does not follow links to other files
-            opened.id.links.visit(note, info=True)
+            opened.visititems(add)
         yield found
 
 
-def _variable(path: Path, file: Any, item: Any, is_matlab: bool) -> Variable:
-    kind = dense_kind(item.dtype)
-    name = item.attrs.get("MATLAB_class", b"double").decode() if is_matlab else "double"
-    if item.shape is None or not (name in MATLAB_NUMBERS or "int" in name):
-        kind = OTHER if kind == NUMBERS else kind
-    # The values may be in other files.
-    if item.id.get_create_plist().get_external_count() or item.is_virtual:
-        kind = ELSEWHERE
+def _variable(path: Path, item: Any, is_matlab: bool) -> Variable:
     shape = item.shape or ()
+    kind = dense_kind(item.dtype) if item.shape is not None else OTHER
+    is_text = is_matlab and item.attrs.get("MATLAB_class") == b"char"
+    is_elsewhere = item.external or item.is_virtual
+    if is_elsewhere:
+        kind = "in another file, which is not read"
 
     def read() -> np.ndarray:
         with readable(path, "MATLAB" if is_matlab else "HDF5"):
-            if kind == ELSEWHERE:
-                _never()
-            return _matlab(file, item) if is_matlab else _values(item)
+            if is_elsewhere:
+                raise ValueError(f"{item.name} is {kind}")
+            check_fits(item.nbytes, item.name)
+            A = item[()].T if is_matlab else item[()]
+            if is_matlab and A.dtype.kind == "O":  # a cell array: references to text
+                cells = [item.file[cell][()].ravel() for cell in A.ravel()]
+                return np.array(["".join(map(chr, cell)) for cell in cells])
+            return np.array(["".join(map(chr, row)) for row in A]) if is_text else A
 
-    itemsize = 4 if item.dtype == np.float32 else 8
-    return Variable(shape[::-1] if is_matlab else shape, kind, read, itemsize)
-
-
-def _never() -> Any:
-    raise ValueError("it is stored in another file, which is not read")
-
-
-def _matlab(file: Any, item: Any) -> np.ndarray:
-    if item.dtype.kind == "O":  # references to cells of a cell array
-        cells = [file[cell][()] for cell in item[()].T.ravel()]
-        return np.array(["".join(map(chr, cell.ravel())) for cell in cells])
-    if item.attrs.get("MATLAB_class") == b"char":
-        return np.array(["".join(map(chr, row)) for row in item[()].T])
-    return _values(item).T
-
-
-def _values(item: Any) -> np.ndarray:
-    check_fits(item.nbytes, item.name)
-    A = item[()]
-    for mark in ("_FillValue", "missing_value"):  # as netCDF marks missing values
-        if mark in item.attrs and A.dtype.kind in "fiu":
-            missing = np.isin(A, item.attrs[mark])
-            A = np.where(missing, np.nan, A.astype(np.result_type(A, np.float32)))
-    return A
+    return Variable(
+        shape[::-1] if is_matlab else shape, OTHER if is_text else kind, read
+    )

@@ -8,32 +8,28 @@ import numpy as np
 
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
-from rpcag.files.table import Reading, Table
+from rpcag.files.table import Table
 
 
-def read_images(path: Path, reading: Reading) -> Table:
-    unused = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
-    reading.refuse((*unused, "transpose"), f"files, not for the folder {path}")
-    if reading.shape is not None and len(reading.shape) != 2:
-        raise ValueError("shape= of a folder of images must be (height, width)")
-    try:
-        return load_images(path, size=reading.shape, color=reading.color)
-    except ValueError as error:
-        raise ValueError(str(error).replace("size=", "shape=")) from error
-
-
-def load_images(
+def read_images(
     folder: Path, *, size: tuple[int, ...] | None = None, color: bool = False
 ) -> Table:
     """All images of a folder or its subfolders; see `rpcag.datasets.load_folder`."""
-    Image, ImageOps = _pillow()
-    members = _image_files(folder)
-    images = [file for file, _ in members]
-
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ImportError(
+            "images are read with Pillow, which comes with matplotlib: pip install "
+            "'rpcag[plots]'"
+        ) from error
+    if size is not None and not _is_size(size):
+        raise ValueError(f"size must be two positive ints, (height, width), got {size}")
+    members = _image_files(folder, set(Image.registered_extensions()))
     # Not EPS: Pillow would run Ghostscript, which executes the code in the file.
     formats = [name for name in Image.OPEN if name != "EPS"]
-    X, shape = np.empty((0, 0)), (0, 0)
-    for i, file in enumerate(images):
+    rows: list[np.ndarray] = []
+    shape: tuple[int, ...] = ()
+    for file, _ in members:
         with readable(file, "an image"), warnings.catch_warnings():
             # Pillow warns of large images; their size is checked here.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -42,73 +38,58 @@ def load_images(
                 # Three copies: decoded, rotated upright, and in gray or color.
                 what = f"an image of {height} x {width} pixels"
                 check_fits(12 * height * width, what)
-                if i == 0:
+                if not rows:
                     p = math.prod(size or image.size) * (3 if color else 1)
-                    check_fits(8 * len(images) * p, f"{folder}, {len(images)} images,")
-                    X = np.empty((len(images), p))
-                array = _pixels(ImageOps.exif_transpose(image), size, color, Image)
-        shape = array.shape if i == 0 else shape
-        if array.shape != shape:
+                    check_fits(
+                        8 * len(members) * p, f"{folder}, {len(members)} images,"
+                    )
+                pixels = _pixels(ImageOps.exif_transpose(image), size, color)
+        shape = shape or pixels.shape
+        if pixels.shape != shape:
             raise ValueError(
-                f"{file} is {array.shape[0]} x {array.shape[1]} pixels but "
-                f"{images[0].name} is {shape[0]} x {shape[1]}: give "
+                f"{file} is {pixels.shape[0]} x {pixels.shape[1]} pixels but "
+                f"{members[0][0].name} is {shape[0]} x {shape[1]}: give "
                 f"size=(height, width) to resize all images"
             )
-        X[i] = array.ravel() / 255
-    return Table(
-        X,
-        [str(file.relative_to(folder)) for file in images],
-        [str(j) for j in range(X.shape[1])],
-        [name for _, name in members if name is not None] or None,
-        shape,
-    )
+        rows.append(pixels.ravel())
+    X = np.stack(rows) / 255
+    names = [str(file.relative_to(folder)) for file, _ in members]
+    labels = [label for _, label in members if label is not None] or None
+    return Table(X, names, [str(j) for j in range(X.shape[1])], labels, shape)
 
 
-def _image_files(folder: Path) -> list[tuple[Path, str | None]]:
+def _is_size(size) -> bool:
+    try:
+        height, width = (int(side) for side in size)
+    except (TypeError, ValueError):
+        return False
+    return (height, width) == tuple(size) and min(height, width) > 0
+
+
+def _image_files(folder: Path, suffixes: set[str]) -> list[tuple[Path, str | None]]:
     """All images in their order, each with its class or None."""
-    Image, _ = _pillow()
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder")
-    suffixes = set(Image.registered_extensions())
-    loose = _images(folder, suffixes)
-    grouped: list[tuple[Path, str | None]] = [
-        (image, child.name)
-        for child in sorted(folder.iterdir())
-        if child.is_dir()
-        for image in _images(child, suffixes)
+    files = [
+        file
+        for file in sorted([*folder.glob("*"), *folder.glob("*/*")])
+        if file.suffix.lower() in suffixes
+        and not file.name.startswith(".")
+        and file.is_file()
     ]
+    loose = [file for file in files if file.parent == folder]
+    grouped = [file for file in files if file.parent != folder]
     if loose and grouped:
         raise ValueError(
             f"{folder} has images next to subfolders of images: {loose[0].name} and "
-            f"{grouped[0][1]}. Either all images have a class or none has"
+            f"{grouped[0].parent.name}. Either all images have a class or none has"
         )
-    if not loose and not grouped:
+    if not files:
         raise ValueError(f"{folder} and its subfolders have no images")
-    return [(image, None) for image in loose] or grouped
+    return [(file, file.parent.name if grouped else None) for file in files]
 
 
-def _pillow():
-    try:
-        from PIL import Image, ImageOps
-    except ImportError as error:
-        raise ImportError(
-            "images are read with Pillow, which comes with matplotlib: pip install "
-            "'rpcag[plots]'"
-        ) from error
-    return Image, ImageOps
-
-
-def _images(folder: Path, suffixes: set[str]) -> list[Path]:
-    return sorted(
-        file
-        for file in folder.iterdir()
-        if file.is_file()
-        and file.suffix.lower() in suffixes
-        and not file.name.startswith(".")
-    )
-
-
-def _pixels(image, size, color, Image) -> np.ndarray:
+def _pixels(image, size: tuple[int, ...] | None, color: bool) -> np.ndarray:
     # Pillow cuts deeper pixels off at 255 instead of scaling them.
     if image.mode.startswith("I") or image.mode == "F":
         raise ValueError(
@@ -117,5 +98,5 @@ def _pixels(image, size, color, Image) -> np.ndarray:
         )
     image = image.convert("RGB" if color else "L")
     if size is not None and image.size != size[::-1]:
-        image = image.resize(size[::-1], Image.Resampling.BOX)
+        image = image.resize(size[::-1], 4)  # BOX: averages over areas
     return np.asarray(image)

@@ -1,8 +1,7 @@
 """MATLAB files up to version 7, checked before SciPy reads them.
 
 SciPy's compiled reader does not check the types and sizes in a file of version 5, which
-MATLAB 6 and 7 also write: an unknown type ends the process, and a cell array may
-declare any number of cells.
+MATLAB 6 and 7 also write: an unknown type ends the process.
 
 Such a file is a sequence of elements. A tag before each element has its type and
 length. An array is an element that contains others: flags with its class, dimensions,
@@ -16,18 +15,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scipy import sparse
+from scipy import io, sparse
 
+from rpcag.files.arrays import NUMBERS, OTHER, SPARSE, STRUCT, Variable
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
-from rpcag.files.variable import NUMBERS, OTHER, SPARSE, STRUCT, Variable
 from rpcag.linalg.sparse_structure import check_structure
 
 HEADER = 128  # bytes before the first element
 MATRIX, COMPRESSED = 14, 15
-# Bytes per value, by type: integers and floating point, then characters.
-SIZES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
-SIZES |= {16: 1, 17: 2, 18: 4}
+VALUES = {*range(1, 8), 9, 12, 13, 16, 17, 18}  # types of numbers and characters
 CELL_CLASS, CHAR_CLASS, SPARSE_CLASS = 1, 4, 5
 NUMBER_CLASSES = range(6, 16)  # double, single, and integers of 8 to 64 bits
 # Kinds of variables by the names that SciPy has for classes.
@@ -38,26 +35,21 @@ KINDS |= {f"{sign}int{bits}": NUMBERS for sign in ("", "u") for bits in (8, 16, 
 
 def matlab_variables(path: Path) -> dict[str, Variable]:
     """All arrays of a file by name."""
-    from scipy.io import whosmat
-
     found: dict[str, Variable] = {}
     with readable(path, "MATLAB"), path.open("rb") as file:
-        for k, (name, shape, kind) in enumerate(whosmat(file)):
+        for k, (name, shape, kind) in enumerate(io.whosmat(file)):
             if name and not name.startswith("__"):
                 sides = tuple(int(side) for side in shape)
-                read = _reader(path, name, k)
-                variable = Variable(sides, KINDS.get(kind, OTHER), read)
+                variable = Variable(sides, KINDS.get(kind, OTHER), _read(path, name, k))
                 found.setdefault(name, variable)
     return found
 
 
-def _reader(path: Path, name: str, number: int) -> Callable[[], Any]:
+def _read(path: Path, name: str, number: int) -> Callable[[], Any]:
     def read() -> Any:
-        from scipy.io import loadmat
-
         with readable(path, "MATLAB"):
             _check_element(path, name, number)
-            A = loadmat(path, chars_as_strings=True, variable_names=[name])[name]
+            A = io.loadmat(path, chars_as_strings=True, variable_names=[name])[name]
             return check_structure(A, name) if sparse.issparse(A) else A
 
     return read
@@ -88,31 +80,23 @@ def _check_element(path: Path, name: str, number: int) -> None:
 def _check_array(
     data: memoryview, order: str, name: str, *, may_be_cell: bool = False
 ) -> None:
-    """Check the values of an array of numbers or text, or of a cell array of these."""
-    elements = list(_elements(data, order))
-    if len(elements) < 3 or len(elements[0][1]) != 8 or len(elements[1][1]) < 8:
-        raise ValueError(f"the header of {name} is damaged")
-    (_, flags), (_, sides), _, *values = elements
-    flag = struct.unpack(f"{order}II", flags)[0]
+    """Check the types in an array of numbers or text, or in a cell array of these."""
+    (_, flags), (_, sides), _, *values = _elements(data, order)
+    flag, _ = struct.unpack(f"{order}II", flags)
     kind, is_complex = flag & 0xFF, flag >> 11 & 1
     shape = struct.unpack(f"{order}{len(sides) // 4}I", sides)
     if kind == CELL_CLASS and may_be_cell:
-        if len(values) != math.prod(shape):
+        if len(values) != math.prod(shape) or {type_ for type_, _ in values} - {MATRIX}:
             raise ValueError(f"{name} claims the shape {shape} but has other cells")
-        for type_, content in values:
-            if type_ != MATRIX:
-                raise ValueError(f"a cell of {name} is damaged")
+        for _, content in values:
             if content:
                 _check_array(content, order, f"a cell of {name}")
         return
     if kind not in (CHAR_CLASS, SPARSE_CLASS, *NUMBER_CLASSES):
         raise ValueError(f"{name} holds neither numbers nor text")
-    for type_, content in values:
-        if type_ not in SIZES:
+    for type_, _ in values:
+        if type_ not in VALUES:
             raise ValueError(f"values of {name} have the unknown type {type_}")
-        count = len(content) // SIZES[type_]
-        if kind in NUMBER_CLASSES and count != math.prod(shape):
-            raise ValueError(f"{name} claims the shape {shape} but has {count} values")
     if len(values) != (3 if kind == SPARSE_CLASS else 1) + is_complex:
         raise ValueError(f"{name} is cut off or damaged")
 

@@ -11,26 +11,22 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rpcag.files.arrays import variables
+from rpcag.files.arrays import read_dense, variables
 from rpcag.files.names import escaped, unique
 from rpcag.files.parquet import read_whole
 from rpcag.files.readable import need
-from rpcag.files.variable import read_dense
 
 FORMATS = ("npy", "csv", "tsv", "parquet", "mat", "h5")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-# Name of the column of row names.
-ROW = "sample"
+ROW = "sample"  # name of the column of row names
 
 
 def check_format(format: str) -> None:
     """Refuse a format that is unknown, or whose library is not installed."""
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
-    if format == "parquet":
-        need("pyarrow.parquet")
-    if format == "h5":
-        need("h5py")
+    if format in ("parquet", "h5"):
+        need({"parquet": "pyarrow.parquet", "h5": "h5py"}[format])
 
 
 def write_matrix(
@@ -87,25 +83,23 @@ class _Lines:
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
-    def write(self, line: str) -> None:
-        self._file.write(line.removesuffix("\r\n") + "\n")
+    def write(self, line: str) -> int:
+        return self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """Read a matrix that `write_matrix` wrote, without the names."""
+    """Read the matrix that `write_matrix` wrote."""
     format, name = path.suffix[1:], path.stem
     if format in DELIMITERS:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file, delimiter=DELIMITERS[format])
             width = len(next(reader)) - 1
-            rows = [np.array([float(value) for value in row[1:]]) for row in reader]
+            rows = [np.array(row[1:], dtype=float) for row in reader]
         return np.array(rows, dtype=float).reshape(len(rows), width)
     if format == "parquet":
         table = read_whole(path)
         columns = [column.to_numpy() for column in table.columns[1:]]
         return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
-    if format not in FORMATS:
-        raise ValueError(f"{path.suffix!r} is not a format of results")
     with variables(path) as found:
         if name not in found:
             raise ValueError(f"it has no array called {name!r}")

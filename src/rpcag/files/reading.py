@@ -45,7 +45,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
             "groups its samples"
         )
     if path.is_dir():
-        return _finish(read_images(path, reading), reading, path)
+        return _finish(_read_folder(path, reading), reading, path)
     reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
         _check_input(path)
@@ -61,6 +61,15 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
         X, names = np.ascontiguousarray(table.X.T), table.samples
         table = replace(table, X=X, samples=table.features, features=names)
     return _finish(table, reading, path)
+
+
+def _read_folder(path: Path, reading: Reading) -> Table:
+    unused = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
+    reading.refuse((*unused, "transpose"), f"files, not for the folder {path}")
+    try:
+        return read_images(path, size=reading.shape, color=reading.color)
+    except ValueError as error:
+        raise ValueError(str(error).replace("size", "shape")) from error
 
 
 def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
