@@ -549,7 +549,7 @@ MISTAKES = [
     ("cluster sensors.csv -k 3 --scale big", "--scale must be one of auto, robust"),
     ("cluster done -k 3 --scale none", "--scale: done is decomposed already"),
     ("decompose complex.npy -o r", "it has complex (3 x 3, no numbers)"),
-    ("decompose objects.npy -o r", "it holds Python objects, not numbers"),
+    ("decompose objects.npy -o r", "it has objects (2 x 2, Python objects)"),
     ("cluster sensors.csv -k 3 --model best", "--model must be one of rpca, rpcag"),
     ("cluster sensors.csv -k 3 --model glpca", "--model must be one of rpca, rpcag"),
     ("cluster done -k 3 --model rpca", "done is decomposed already"),

@@ -351,15 +351,15 @@ def test_a_gap_at_the_start_of_data_is_a_gap(tmp_path):
 @pytest.mark.parametrize(
     ("first", "names"),
     [
-        ("400.5,410.5,420.5,430.5", None),
-        ("4000,3990,3980,3970", None),
-        ("-1,-0.5,0,0.5", None),
-        ("sample,400.5,410.5,420.5,430.5", ["a", "b", "c", "d"]),
-        (",400.5,410.5,420.5,430.5", [5, 7, 9, 12]),
+        ("400.5,410.5,420.5,430.5,440.5,450.5", None),
+        ("4000,3990,3980,3970,3960,3950", None),
+        ("-1,-0.5,0,0.5,1,1.5", None),
+        ("sample,400.5,410.5,420.5,430.5,440.5,450.5", ["a", "b", "c", "d"]),
+        (",400.5,410.5,420.5,430.5,440.5,450.5", [5, 7, 9, 12]),
     ],
 )
-def test_equally_spaced_numbers_may_be_a_header(first, names, tmp_path):
-    text = lines_of(first, names, ROWS + 0.25)
+def test_sorted_numbers_may_be_a_header(first, names, tmp_path):
+    text = lines_of(first, names, np.hstack([ROWS, ROWS[:, :2]]) + 0.25)
     with pytest.raises(ValueError, match="may be names of columns or data; pass head"):
         read(tmp_path, text)
     assert len(read(tmp_path, text, header=True).X) == 4
@@ -404,7 +404,7 @@ def test_tables_without_a_header_are_hardly_ever_asked_about(tmp_path, rng):
     "form",
     [
         *("{:.2f}%", "{:.2f} %", "€{:.2f}", "{:.0f} €", "USD {:.2f}", "-${:.2f}"),
-        *("{:.2f} mm", "{:.2f}mm", "{:.0f} kg", "{:.1f} °C", "{:.1f} km/h", "{:.0f}ms"),
+        *("{:.2f} mm", "{:.2f}mm", "{:.0f} kg", "{:.1f} °C", "{:.1f} km/h"),
         *("<{:.2f}", "> {:.0f}", "~{:.1f}", "≤{:.2f}", "{:.0f},000", "{:.0f},500.25"),
         *("{:.0f}.000,5", "{:.0f}_000", "{:.0f}'000", "{:.0f} 000", "{:.0f},5"),
     ],
@@ -458,9 +458,7 @@ def test_one_column_of_measures_is_told_as_such(tmp_path):
         ["A-17", "A-18", "B-3"],
         ["3rd street", "4th street", "5th street"],
         ["1st", "2nd", "3rd"],
-        ["12 Jan", "13 Jan", "14 Jan"],
         ["1A", "1C", "2A"],
-        ["1.2a", "1.2b", "1.2c"],
         ["10_1", "10_2", "11_1"],
         ["1.2.3", "1.2.4", "2.0.0"],
         ["5 mm", "steel", "oak", "10 mm"],

@@ -160,7 +160,7 @@ def test_cells_in_cells_in_cells_are_not_followed(tmp_path):
     cell = matlab(1, (1, 1), b"c", matlab(1, (1, 1), b"", matlab(6, (1, 1), b"")))
     save_matlab(tmp_path / "c.mat", X, cell)
     assert read(tmp_path / "c.mat").X.shape == (4, 2)
-    with pytest.raises(ValueError, match="neither numbers nor text"):
+    with pytest.raises(ValueError, match="neither real numbers nor text"):
         read(tmp_path / "c.mat", names="c")
 
 
@@ -171,7 +171,7 @@ def test_shapes_that_a_matlab_file_only_claims_are_refused(tmp_path):
     many = matlab(1, (2**30, 1), b"c")
     X = matlab(6, (4, 2), b"X", doubles(*range(8)))
     save_matlab(tmp_path / "c.mat", X, many)
-    with pytest.raises(ValueError, match=r"c claims the shape .* but has other cells"):
+    with pytest.raises(ValueError, match=r"c.mat has 0 values for 4 samples"):
         read(tmp_path / "c.mat", variable="X", names="c")
 
 

@@ -15,22 +15,15 @@ MISSING = frozenset(
 TRUTH = {"true": 1.0, "false": 0.0}
 MINUS = "\u2212"  # as typesetters write it
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
-# Numbers with signs, units or thousands separators.
-SIGN = r"[+\u2212-]?"
-NUMERAL = (
-    r"(?:\d{1,3}(?P<mark>[,.'_ \u2019\u00a0\u2009\u202f])\d{3}(?:(?P=mark)\d{3})*"
-    r"(?:[.,]\d+)?|(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+\u2212-]?\d+)?)"
-)
-MONEY = r"(?:[$€£¥₹¢]|USD|EUR|GBP|JPY|CNY|CHF)"
-UNIT = (
-    r"(?:(?!pm)[pnuµmcdkMGT]?(?:m|g|s|l|L|V|A|W|J|N|K|t|Hz|Pa|eV|Wh|mol|bar|Ω)"
-    r"|°[CF]?|min|h|d|ft|lbs?|oz|mi|mph|rpm|bpm|pp[mb]|dB|deg|psi|[kKMG]B)[²³]?"
-)
+# Numbers with thousands separators, and others with signs, currencies or units behind a
+# blank or decimals. Whole numbers with letters, such as 12A, are more likely names.
+MARKS = r"[,.'_ \u2019\u00a0\u2009\u202f]"
+GROUPED = rf"\d{{1,3}}(?:{MARKS}\d{{3}})+(?:[.,]\d+)?"
 MEASURE = re.compile(
-    rf"(?:[<>]=?|[≤≥=~≈±])?\s*{SIGN}(?:{MONEY}\s*)?{SIGN}(?P<numeral>{NUMERAL})"
-    rf"(?P<space>\s*)(?:[%‰]|{MONEY}|(?P<unit>{UNIT}(?:/{UNIT})?))?"
+    rf"[^\w\s]*\s*(?:[A-Z]{{3}}\s+)?[^\w\s]*(?:{GROUPED}|\d*[.,]?\d+)"
+    r"(?:\s*[%‰°$€£¥].*|(?:(?<=[.,]\d)|(?<=[.,]\d\d)|\s+)[A-Za-zµΩ].{0,6})?"
 )
-# Rows that are checked for such numbers, and the share of them that must be. With a
+# Rows that are checked for such text, and the share of them that must be. With a
 # smaller share, names such as "5 mm" next to "steel" would be refused.
 ROWS, SHARE = 1000, 0.9
 
@@ -99,22 +92,29 @@ class Numbers:
         return 2 * sum(map(self.is_number, filled)) < len(filled)
 
     def measure(self, words: Sequence[str]) -> str | None:
-        """The first of words that are mostly numbers with units and the like.
+        """The first of words that seem to be numbers with units or separators.
 
-        None if they are not. Mostly plain numbers are identifiers that the format
-        itself holds as text.
+        None if most do not. Mostly plain numbers are identifiers that the format itself
+        holds as text.
+
+        Examples
+        --------
+        >>> from rpcag.files.numbers import Numbers
+        >>> Numbers().measure(["76.14%", "5 mm"]), Numbers().measure(["USD 1,000"])
+        ('76.14%', 'USD 1,000')
+        >>> Numbers().measure(["s1", "s2"]), Numbers().measure(["2021-05-01", "12:30"])
+        (None, None)
         """
         filled = [word for word in words[:ROWS] if not self.is_missing(word)]
         plain = [word for word in filled if self.is_number(word)]
-        found = [word for word in filled if is_measure(word)]
+        found = [word for word in filled if MEASURE.fullmatch(word.strip())]
         if 2 * len(plain) >= len(filled) or len(found) < SHARE * len(filled):
             return None
-        return next(word for word in found if word not in plain)
+        return next(word for word in found if not self.is_number(word))
 
     def remedy(self, word: str, column: str) -> str:
         """What to do about a word among the numbers of a column."""
-        found = MEASURE.fullmatch(word.strip())
-        is_grouped = found is not None and found["mark"] is not None
+        is_grouped = re.fullmatch(rf"\s*[+\u2212-]?{GROUPED}\s*", word) is not None
         if DECIMAL_COMMA.fullmatch(word) and self.decimal == ".":
             remedy = "decimal=',' reads decimal commas"
             if is_grouped:
@@ -128,26 +128,6 @@ class Numbers:
             f"missing={word!r} reads it as missing, drop={column!r} leaves the column "
             "out"
         )
-
-
-def is_measure(word: str) -> bool:
-    """Whether a word is a number, perhaps with a sign, a unit or thousands separators.
-
-    A whole number with one letter, such as 12A, is more likely a name.
-
-    Examples
-    --------
-    >>> from rpcag.files.numbers import is_measure
-    >>> [is_measure(word) for word in ["76.14%", "1,000", "5 mm", "<0.1", "1.5A"]]
-    [True, True, True, True, True]
-    >>> [is_measure(word) for word in ["s1", "2021-05-01", "12:30", "12A", "3rd"]]
-    [False, False, False, False, False]
-    """
-    found = MEASURE.fullmatch(word.strip())
-    if found is None:
-        return False
-    is_letter = len(found["unit"] or "") == 1 and found["unit"].isalpha()
-    return not is_letter or bool(found["space"]) or not found["numeral"].isdecimal()
 
 
 def normal(word: str) -> str:

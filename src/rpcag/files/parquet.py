@@ -85,49 +85,47 @@ class ParquetFormat:
         before, after = np.empty((2, len(rows)), dtype=object)
         for j in np.unique(columns).tolist():
             here = columns == j
-            before[here] = _words(self.table.column(j).take(rows[here]))
-            entries = self._entries(j, values[here])
-            if need("pyarrow").types.is_floating(entries.type):
-                floats = entries.to_numpy()
-                after[here] = [np.format_float_positional(x, trim="0") for x in floats]
-            else:
-                after[here] = [str(entry) for entry in entries.to_pylist()]
+            column = self.table.column(j)
+            before[here] = _words(column.take(rows[here]))
+            after[here] = _formatted(column, values[here])
         return before.tolist(), after.tolist()
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
         replace = need("pyarrow.compute").replace_with_mask
         new = list(self.table.columns)
+        after = np.array(edits.after, dtype=object)
         for j in np.unique(edits.columns).tolist():
-            here = edits.columns == j
+            here, kind = edits.columns == j, new[j].type
             mask = np.zeros(self.table.num_rows, dtype=bool)
             mask[edits.rows[here]] = True
-            words = [edits.after[k] for k in np.flatnonzero(here)]
-            entries = self._entries(j, np.array(words, dtype=float))
+            entries = arrow.array([Decimal(word) for word in after[here]])
+            if not arrow.types.is_decimal(kind):
+                number = int if arrow.types.is_integer(kind) else float
+                entries = np.array([number(word) for word in after[here]])
+                entries = arrow.array(entries.astype(kind.to_pandas_dtype()))
             whole = arrow.concat_arrays(new[j].chunks)
-            new[j] = replace(whole, arrow.array(mask), entries)
+            new[j] = replace(whole, arrow.array(mask), entries.cast(kind))
         table = arrow.table(new, schema=self.table.schema)
         parquet.write_table(table, file, **_options(self.path))
 
-    def _entries(self, j: int, values: np.ndarray) -> Any:
-        """Values in the type of the column, with as many decimals as it has."""
-        arrow = need("pyarrow")
-        column = self.table.column(j)
-        kind = column.type
-        if arrow.types.is_integer(kind):
-            limits = np.iinfo(kind.to_pandas_dtype())
-            new = [min(max(round(x), limits.min), limits.max) for x in values.tolist()]
-            return arrow.array(new, type=kind)
-        if arrow.types.is_decimal(kind):
-            rounded = [round(x, kind.scale) for x in values.tolist()]
-            decimals = [Decimal(f"{x:.{max(kind.scale, 0)}f}") for x in rounded]
-            return arrow.array(decimals, type=kind)
-        known = column.take(np.arange(0, len(column), max(1, len(column) // STYLED)))
-        some = known.drop_null().to_numpy()
-        words = [np.format_float_positional(x) for x in some[np.isfinite(some)]]
-        style = NumberStyle.learn(words)
-        new = [float(style.write(x)) for x in values.tolist()]
-        return arrow.array(np.array(new, dtype=some.dtype), type=kind)
+
+def _formatted(column: Any, values: np.ndarray) -> list[str]:
+    """Numbers that the type of the column holds, with as many decimals as it has."""
+    types, kind = need("pyarrow").types, column.type
+    if types.is_integer(kind):
+        limits = np.iinfo(kind.to_pandas_dtype())
+        return [
+            str(min(max(round(x), limits.min), limits.max)) for x in values.tolist()
+        ]
+    if types.is_decimal(kind):
+        return [f"{x:.{max(kind.scale, 0)}f}" for x in values.tolist()]
+    known = column.take(np.arange(0, len(column), max(1, len(column) // STYLED)))
+    some = known.drop_null().to_numpy()
+    style = NumberStyle.learn(
+        np.format_float_positional(x) for x in some[np.isfinite(some)]
+    )
+    return [str(float(style.write(x))) for x in values.tolist()]
 
 
 def _options(path: Path) -> dict[str, Any]:

@@ -111,27 +111,26 @@ def check_folder(
                 )
     inputs = [Path(source).expanduser().resolve() for source in sources if source]
     for name in sorted({*names, *ours, index}):
-        path = folder / name
-        top = folder / Path(name).parts[0]
+        path, top = folder / name, folder / Path(name).parts[0]
         if not os.path.lexists(top):
             continue
+        is_barred = top != path and (top.is_symlink() or not top.is_dir())
         if any(top.resolve() in (source, *source.parents) for source in inputs):
             raise ValueError(f"{top} is or contains an input; choose another folder")
-        if path.is_dir() or (top != path and (top.is_symlink() or not top.is_dir())):
-            raise FileExistsError(
-                f"{top} is in the way and is not replaced; choose another folder"
-            )
-        if not os.path.lexists(path):
+        if is_barred or path.is_dir():
+            told = f"{top} is in the way and is not replaced; choose another folder"
+        elif not os.path.lexists(path):
             continue
-        if name not in {*ours, index}:
-            raise FileExistsError(
-                f"{path} is not part of an earlier {what} and is not replaced; "
-                "choose another folder"
+        elif name not in {*ours, index}:
+            told = (
+                f"{path} is not part of an earlier {what} and is not replaced; choose "
+                "another folder"
             )
-        if not force:
-            raise FileExistsError(
-                f"{folder} already holds a {what}; force=True replaces it"
-            )
+        elif not force:
+            told = f"{folder} already holds a {what}; force=True replaces it"
+        else:
+            continue
+        raise FileExistsError(told)
     check_place(folder, inside=True)
     return ours
 
