@@ -125,21 +125,6 @@ def test_numbers_get_a_scale_of_colors(model):
     assert len(ax.figure.axes) == 2  # the scale
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_three_dimensions(model, given):
-    if given:
-        own = plt.figure().add_subplot(projection="3d")
-        ax = plots.embedding(model, ax=own)
-        assert ax is own
-    else:
-        ax = plots.embedding(model, dimensions=3)
-    assert ax.name == "3d"
-    np.testing.assert_array_equal(
-        np.ma.getdata(ax.collections[0]._offsets3d), model.embedding_[:, :3].T
-    )
-    assert ax.get_zlabel() == "component 3"
-
-
 def test_one_component_is_drawn_on_a_line():
     ax = plots.embedding(np.array([[1.0], [2.0]]))
     np.testing.assert_array_equal(points(ax), [[1, 0], [2, 0]])
@@ -180,14 +165,6 @@ def test_the_graph_of_a_model_is_at_its_embedding(model):
     np.testing.assert_array_equal(
         np.vstack([cloud.get_offsets() for cloud in clouds]), model.embedding_[:, :2]
     )
-
-
-def test_degrees_are_counted():
-    A = np.zeros((4, 4))
-    A[0, 1] = A[1, 0] = A[1, 2] = A[2, 1] = 1.0
-    ax = plots.degrees(A, bins=2)
-    assert [bar.get_height() for bar in ax.patches] == [1, 3]  # 0 | 1, 1 and 2
-    assert ax.get_ylabel() == "samples (1 without neighbors)"
 
 
 # -- curves ----------------------------------------------------------------------------
@@ -262,7 +239,6 @@ def calls(model, search):
     return [
         (lambda ax: plots.embedding(model, ax=ax), 1),
         (lambda ax: plots.graph(model.adjacency_, at, ax=ax), 1),
-        (lambda ax: plots.degrees(model, ax=ax), 1),
         (lambda ax: plots.singular_values(model, ax=ax), 1),
         (lambda axes: plots.convergence(model, axes=axes), 2),
         (lambda axes: plots.gamma_path(search, axes=axes), 2),
@@ -326,16 +302,14 @@ WRONG = [
     (lambda: plots.embedding(np.ones(3)), ValueError, r"got shape \(3,\)"),
     (lambda: plots.embedding(np.eye(3), [1, 2]), ValueError, "labels must be one per"),
     (lambda: plots.embedding(np.eye(3), first=3), ValueError, "not one of the 3"),
-    (lambda: plots.embedding(np.eye(3), dimensions=4), ValueError, "2 or 3, got 4"),
-    (
-        lambda: plots.embedding(np.eye(3), dimensions=3, ax=plt.gca()),
-        ValueError,
-        'projection="3d"',
-    ),
-    (lambda: plots.embedding(np.eye(3), ax=3), TypeError, "ax must be matplotlib axes"),
+    (lambda: plots.embedding(np.eye(3), ax=3), ValueError, "1 x 1 matplotlib axes"),
     (lambda: plots.graph(np.eye(3)), ValueError, "positions are needed"),
     (lambda: plots.graph(np.eye(3), np.eye(2)), ValueError, "2 points for 3 vertices"),
-    (lambda: plots.degrees(-np.ones((2, 2))), ValueError, "source has negative"),
+    (
+        lambda: plots.graph(-np.ones((2, 2)), np.eye(2)),
+        ValueError,
+        "source has negative",
+    ),
     (lambda: plots.singular_values(RPCAG()), ValueError, "RPCAG has no singular"),
     (lambda: plots.singular_values(np.eye(2)), ValueError, "must be a list"),
     (lambda: plots.convergence(GLPCA()), ValueError, "source must be a fitted model"),

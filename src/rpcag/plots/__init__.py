@@ -14,13 +14,12 @@ except ImportError as error:
 from rpcag.plots.canvas import save
 from rpcag.plots.curves import convergence, gamma_path, singular_values
 from rpcag.plots.images import decomposition
-from rpcag.plots.points import degrees, embedding, graph
+from rpcag.plots.points import embedding, graph
 
 del mpl
 __all__ = [
     "convergence",
     "decomposition",
-    "degrees",
     "embedding",
     "gamma_path",
     "graph",

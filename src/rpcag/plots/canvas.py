@@ -17,33 +17,21 @@ BLUE, RED = "#1f5a99", "#c8553d"
 SMALL = 8
 
 
-def one_axes(ax: Axes | None, size=(5.0, 4.2), projection: str | None = None) -> Axes:
-    """The axes given, or those of a new pyplot figure."""
-    if ax is not None:
-        if not isinstance(ax, Axes):
-            raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}")
-        return ax
-    from matplotlib import pyplot as plt  # it chooses a backend when it is imported
-
-    figure = plt.figure(figsize=size, layout="constrained")
-    return figure.add_subplot(projection=projection)
-
-
-def many_axes(axes, shape: tuple[int, int], size, **options) -> np.ndarray:
+def axes_or_new(given, shape=(1, 1), size=(5.0, 4.2), **options: Any) -> np.ndarray:
     """The axes given, as an array of this shape, or those of a new pyplot figure."""
-    if axes is None:
-        from matplotlib import pyplot as plt
+    if given is None:
+        from matplotlib import pyplot as plt  # it chooses a backend when imported
 
+        options = {"layout": "constrained"} | options
         return plt.subplots(*shape, figsize=size, squeeze=False, **options)[1]
-    given = np.array(axes, dtype=object)
-    if given.size != shape[0] * shape[1] or not all(
-        isinstance(ax, Axes) for ax in given.flat
-    ):
+    axes = np.array(given, dtype=object)
+    is_axes = all(isinstance(ax, Axes) for ax in axes.flat)
+    if axes.size != shape[0] * shape[1] or not is_axes:
         raise ValueError(
             f"axes must hold {shape[0]} x {shape[1]} matplotlib axes, as "
-            f"plt.subplots{shape} makes them, got {given.shape}"
+            f"plt.subplots{shape} makes them, got {axes.shape}"
         )
-    return given.reshape(shape)
+    return axes.reshape(shape)
 
 
 def plain(ax: Axes) -> None:

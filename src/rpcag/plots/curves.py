@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from rpcag.plots.canvas import BLUE, RED, SMALL, many_axes, one_axes, plain
+from rpcag.plots.canvas import BLUE, RED, SMALL, axes_or_new, plain
 
 
 def singular_values(
@@ -32,7 +32,7 @@ def singular_values(
     values = np.asarray(getattr(source, "singular_values_", source), dtype=float)
     if values.ndim != 1:
         raise ValueError(f"singular values must be a list, got shape {values.shape}")
-    ax = one_axes(ax, (5.0, 3.2))
+    ax = axes_or_new(ax, size=(5.0, 3.2))[0, 0]
     ax.plot(range(1, len(values) + 1), values, "o-", markersize=4, label=label)
     if log:
         ax.set_yscale("log")
@@ -69,51 +69,44 @@ def convergence(source, *, axes=None) -> np.ndarray:
             "source must be a fitted model with history_, or such a dict, got "
             f"{type(source).__name__}"
         )
-    objective = np.asarray(history["objective"], dtype=float)
-    steps = np.asarray(history.get("n_iter", np.arange(1, len(objective) + 1)))
-    certified, given = "gap" in history, axes is not None
-    axes = many_axes(
-        axes,
-        (1 + certified, 1),
-        (5.5, 4.6 if certified else 3.2),
-        layout="constrained",
-        sharex=True,
-    )[:, 0]
-    above, below = axes[0], axes[-1]
+    history = {name: np.asarray(h, dtype=float) for name, h in history.items()}
+    objective = history["objective"]
+    steps = history.get("n_iter", np.arange(1, len(objective) + 1))
+    shape, size = ((2, 1), (5.5, 4.6)) if "gap" in history else ((1, 1), (5.5, 3.2))
+    drawn = axes_or_new(axes, shape, size, sharex=True)[:, 0]
+    above, below = drawn[0], drawn[-1]
     above.plot(steps, objective, "o-", color=BLUE, markersize=3, label="objective")
-    if certified:
-        bound = np.asarray(history["lower_bound"], dtype=float)
+    if "gap" in history:
+        bound = history["lower_bound"]
         above.plot(steps, bound, "o-", color=RED, markersize=3, label="lower bound")
         above.fill_between(steps, bound, objective, color=BLUE, alpha=0.12, linewidth=0)
-        _around_the_end(above, objective, bound)
+        above.set_ylim(*_limits(objective, bound))
         above.legend(fontsize=SMALL, frameon=False)
+        below.plot(steps, history["gap"], "o-", color=BLUE, markersize=3)
         # Zeros, which a logarithm cannot show, are below every axis.
-        gap = np.asarray(history["gap"], dtype=float)
-        below.plot(steps, gap, "o-", color=BLUE, markersize=3)
         below.set_yscale("log", nonpositive="clip")
         tol = getattr(source, "tol", None)
         if tol:
             below.axhline(tol, color="#777777", linewidth=0.9, linestyle="--")
-            below.annotate(
-                "tol", (1, tol), xycoords=("axes fraction", "data"), fontsize=SMALL
-            )
+            place = {"xycoords": ("axes fraction", "data"), "fontsize": SMALL}
+            below.annotate("tol", (1, tol), **place)
         below.set_ylabel("certified gap")
     above.set_ylabel("objective")
-    for ax in axes:
+    for ax in drawn:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if given or ax is below:  # else they share the axis of the lowest
+        if axes is not None or ax is below:  # else they share the axis of the lowest
             ax.set_xlabel("iteration")
         plain(ax)
-    return axes
+    return drawn
 
 
-def _around_the_end(ax: Axes, objective: np.ndarray, bound: np.ndarray) -> None:
+def _limits(objective: np.ndarray, bound: np.ndarray) -> tuple[float, float]:
     """Axis limits that show the last values, without the far start."""
     end = objective[-1]
     high = np.max(objective, initial=end, where=objective <= 2 * end)
     low = np.min(bound, initial=end, where=bound >= end / 2)
     room = 0.08 * (high - low) or 0.05 * abs(end) or 1.0
-    ax.set_ylim(low - room, high + room)
+    return low - room, high + room
 
 
 def gamma_path(source, *, axes=None) -> np.ndarray:
@@ -137,46 +130,32 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
             "source must be a fitted RPCAGCV, or its cv_results_, got "
             f"{type(source).__name__}"
         )
-    axes = many_axes(axes, (2, 1), (5.5, 4.8), layout="constrained", sharex=True)[:, 0]
-    gammas = np.unique(results["param_gamma"])
+    above, below = axes = axes_or_new(axes, (2, 1), (5.5, 4.8), sharex=True)[:, 0]
+    # Gammas are at even distances, since 0 has no place on a logarithm.
+    gammas, places = np.unique(results["param_gamma"], return_inverse=True)
     # Pairs that were dropped have the score of the first split.
-    scores = np.array(results["mean_test_score"])
-    dropped = np.isnan(scores)
-    scores[dropped] = np.asarray(results["split0_test_score"])[dropped]
-    errors = -scores
+    scores = np.asarray(results["mean_test_score"])
+    errors = -np.where(np.isnan(scores), results["split0_test_score"], scores)
     for lam in np.unique(results["param_lam"]):
-        _path(axes, results, errors, lam, gammas)
-    best = int(np.nanargmax(results["mean_test_score"]))
-    place = np.searchsorted(gammas, results["param_gamma"][best])
-    axes[0].plot(
-        place,
-        errors[best],
-        "o",
-        markersize=11,
-        markerfacecolor="none",
-        color=RED,
-        label="chosen",
-    )
-    axes[0].legend(fontsize=SMALL, frameon=False)
-    for ax, name in zip(axes, ("error of hidden entries", "rank"), strict=True):
-        ax.set_ylabel(name)
+        k = results["param_lam"] == lam
+        x, error, spread = (
+            places[k],
+            errors[k],
+            np.nan_to_num(results["std_test_score"][k]),
+        )
+        (line,) = above.plot(x, error, "o-", markersize=4, label=f"lam {lam:.3g}")
+        style = {"color": line.get_color(), "linewidth": 0, "alpha": 0.15}
+        above.fill_between(x, error - spread, error + spread, **style)
+        below.plot(x, results["mean_rank"][k], "o-", markersize=4, color=style["color"])
+    best = int(np.nanargmax(scores))
+    ring = {"markersize": 11, "markerfacecolor": "none", "color": RED}
+    above.plot(places[best], errors[best], "o", **ring, label="chosen")
+    above.legend(fontsize=SMALL, frameon=False)
+    above.set_ylabel("error of hidden entries")
+    below.set_ylabel("rank")
+    below.set_ylim(bottom=0)
+    below.set_xticks(range(len(gammas)), [f"{g:.2g}" for g in gammas])
+    below.set_xlabel("gamma (0: Robust PCA)" if gammas[0] == 0 else "gamma")
+    for ax in axes:
         plain(ax)
-    axes[1].set_ylim(bottom=0)
-    axes[1].set_xticks(range(len(gammas)), [f"{g:.2g}" for g in gammas])
-    axes[1].set_xlabel("gamma (0: Robust PCA)" if gammas[0] == 0 else "gamma")
     return axes
-
-
-def _path(axes: np.ndarray, results: dict, errors: np.ndarray, lam, gammas) -> None:
-    """One lam; candidates at even distances, since 0 has no place on a logarithm."""
-    chosen = results["param_lam"] == lam
-    places = np.searchsorted(gammas, results["param_gamma"][chosen])
-    error = errors[chosen]
-    spread = np.nan_to_num(results["std_test_score"][chosen])
-    (line,) = axes[0].plot(places, error, "o-", markersize=4, label=f"lam {lam:.3g}")
-    color = line.get_color()
-    axes[0].fill_between(
-        places, error - spread, error + spread, color=color, alpha=0.15, linewidth=0
-    )
-    ranks = results["mean_rank"][chosen]
-    axes[1].plot(places, ranks, "o-", markersize=4, color=color)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.graphs.inputs import with_nan
-from rpcag.plots.canvas import GRAYS, SIGNED, SMALL, many_axes
+from rpcag.plots.canvas import GRAYS, SIGNED, SMALL, axes_or_new
 
 
 def decomposition(
@@ -41,66 +41,57 @@ def decomposition(
     ndarray of axes
     """
     parts = _parts(source, X)
-    first = next(iter(parts.values()))
-    rows = _rows(samples, len(first), len(first) if image_shape is None else 10)
+    n = len(next(iter(parts.values())))
+    rows = _rows(samples, n, n if image_shape is None else 10)
     parts = {name: part[rows] for name, part in parts.items()}
     if image_shape is None:
-        axes = many_axes(
-            axes,
-            (1, len(parts)),
-            (3.0 * len(parts), 3.4),
-            layout="constrained",
-            sharey=True,
-        )
+        size = 3.0 * len(parts), 3.4
+        axes = axes_or_new(axes, (1, len(parts)), size, sharey=True)
         for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
             _draw(ax, part, name, parts, aspect="auto")
             ax.set(title=name, xlabel="features")
         axes[0, 0].set_ylabel("samples")
         return axes
-    image_shape = check_image_shape(image_shape, first.shape, channels=True)
-    given = axes is not None
-    height = image_shape[0] / image_shape[1]
-    size = 0.6 * len(rows) + 0.9, 0.62 * height * len(parts)
-    axes = many_axes(axes, (len(parts), len(rows)), size)
+    shape = check_image_shape(
+        image_shape, next(iter(parts.values())).shape, channels=True
+    )
+    size = 0.6 * len(rows) + 0.9, 0.62 * shape[0] / shape[1] * len(parts)
+    is_new = axes is None
+    axes = axes_or_new(axes, (len(parts), len(rows)), size, layout=None)
     for line, (name, part) in zip(axes, parts.items(), strict=True):
         for ax, image in zip(line, part, strict=True):
-            _draw(ax, image.reshape(image_shape), name, parts)
+            _draw(ax, image.reshape(shape), name, parts)
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
         line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
-    if not given:
-        left = 0.85 / size[0]  # the names
-        axes[0, 0].figure.subplots_adjust(
-            left, 0.01, 0.995, 0.99, wspace=0.06, hspace=0.06
-        )
+    if is_new:
+        place = {"left": 0.85 / size[0], "bottom": 0.01, "right": 0.995, "top": 0.99}
+        axes[0, 0].figure.subplots_adjust(**place, wspace=0.06, hspace=0.06)
     return axes
 
 
 def _parts(source, X) -> dict[str, np.ndarray]:
     if isinstance(source, dict):
-        parts = {name: np.asarray(part, dtype=float) for name, part in source.items()}
+        parts = source
         if not parts:
             raise ValueError("source must name at least one array, got an empty dict")
-    elif hasattr(source, "low_rank_"):
-        L = np.asarray(source.low_rank_)
-        if X is not None:
-            data = np.asarray(with_nan(X), dtype=float)
-            S = getattr(source, "sparse_", data - L)
-        elif hasattr(source, "sparse_"):
-            S = source.sparse_
-            data = L + np.asarray(S)
-        else:
-            raise ValueError(
-                f"{type(source).__name__} has no sparse part; pass its data as X="
-            )
-        parts = {"data": data, "low-rank": L, "sparse": np.asarray(S)}
-    else:
+    elif not hasattr(source, "low_rank_"):
         raise TypeError(
             "source must be a fitted model with a low-rank part, or a dict of arrays, "
             f"got {type(source).__name__}"
         )
+    elif X is None and not hasattr(source, "sparse_"):
+        raise ValueError(
+            f"{type(source).__name__} has no sparse part; pass its data as X="
+        )
+    else:
+        L = np.asarray(source.low_rank_)
+        data = None if X is None else np.asarray(with_nan(X), dtype=float)
+        S = np.asarray(source.sparse_) if hasattr(source, "sparse_") else data - L
+        parts = {"data": L + S if data is None else data, "low-rank": L, "sparse": S}
+    parts = {name: np.asarray(part, dtype=float) for name, part in parts.items()}
     shapes = {part.shape for part in parts.values()}
-    if len(shapes) > 1 or len(shapes.copy().pop()) != 2:
+    if len(shapes) > 1 or len(next(iter(shapes))) != 2:
         found = ", ".join(f"{name} {part.shape}" for name, part in parts.items())
         raise ValueError(f"parts must be matrices of one shape, got {found}")
     return parts
@@ -120,17 +111,15 @@ def _rows(samples, n: int, default: int) -> np.ndarray:
 
 def _draw(ax: Axes, picture, name: str, parts, **options) -> None:
     """In the common gray scale, or with signs if it is called sparse."""
+    shown = parts[name] if name == "sparse" else parts.get("low-rank")
+    if shown is None:
+        shown = next(iter(parts.values()))
+    known = shown[np.isfinite(shown)]
+    low, high, colors = known.min(initial=np.inf), known.max(initial=-np.inf), GRAYS
     if name == "sparse":
-        high = _largest(np.abs(parts[name])) or 1.0
+        high = max(-low, high) or 1.0
         low, colors = -high, SIGNED
-    else:
-        scale = parts.get("low-rank", next(iter(parts.values())))
-        low, high, colors = -_largest(-scale), _largest(scale), GRAYS
     ax.imshow(
         np.ma.masked_invalid(picture), cmap=colors, vmin=low, vmax=high, **options
     )
     ax.tick_params(labelsize=SMALL)
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(np.max(values, initial=-np.inf, where=np.isfinite(values)))
