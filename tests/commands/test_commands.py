@@ -363,8 +363,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder, monkeypatch):
 
 @pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize(
-    ("stage", "iteration", "files"),
-    [("graph", 5, ["state.graph.npz"]), ("fit", 40, ["state.graph.npz", "state.npz"])],
+    ("stage", "iteration", "files"), [("graph", 5, []), ("fit", 40, ["state.npz"])]
 )
 def test_a_run_with_a_checkpoint_goes_on_to_the_same_answer(
     folder, monkeypatch, stage, iteration, files
@@ -486,7 +485,7 @@ MISTAKES = [
         "--lam must be a number of at least 0, or auto",
     ),
     ("decompose sensors.csv -o r --lam -1", "lam must be a number of at least 0"),
-    ("decompose sensors.csv -o r --lam 0", "lam must be positive"),
+    ("decompose sensors.csv -o r --lam 0", "'lam' parameter of rpcag must be"),
     ("decompose sensors.csv -o r --gamma x", "or auto, clustering, got"),
     ("decompose sensors.csv -o r --tol -1", "invalid value for '--tol'"),
     ("decompose sensors.csv -o r --tol small", "invalid value for '--tol'"),

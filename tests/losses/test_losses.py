@@ -402,9 +402,9 @@ def test_a_part_of_a_loss_is_the_loss_of_a_part():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "l1"}, "loss must be 'entries', 'rows', 'both', got 'l1'"),
-        ({"noise": -1.0}, "noise must be finite and at least 0"),
-        ({"noise": np.inf}, "noise must be finite"),
+        ({"loss": "l1"}, "'loss' .* a str among .*. Got 'l1'"),
+        ({"noise": -1.0}, r"'noise' .* a float in the range \[0.0, inf\)"),
+        ({"noise": np.inf}, "'noise' .* a float"),
     ],
 )
 def test_bad_options_are_refused(options, message):
@@ -412,19 +412,19 @@ def test_bad_options_are_refused(options, message):
         RPCA(**options).fit(np.ones((5, 4)))
 
 
-@pytest.mark.parametrize("noise", ["yes", True, [1.0]])
+@pytest.mark.parametrize("noise", ["yes", [1.0]])
 def test_noise_of_the_wrong_kind_is_refused(noise):
-    with pytest.raises(TypeError, match="noise must be None, 'auto' or the standard"):
+    with pytest.raises(TypeError, match="'noise' parameter of RPCA"):
         RPCA(noise=noise).fit(np.ones((5, 4)))
 
 
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.ones(4), "one weight for each of the 5 samples"),
-        (-np.ones(5), "finite and at least 0"),
-        (np.zeros(5), "zero for every sample"),
-        (["a"] * 5, "must hold numbers"),
+        (np.ones(4), r"sample_weight.shape == \(4,\), expected \(5,\)"),
+        (-np.ones(5), "Negative values in data passed to `sample_weight`"),
+        (np.zeros(5), "non-zero|no observed entry"),
+        (["a"] * 5, "could not convert"),
     ],
 )
 def test_bad_weights_are_refused(weight, message):
@@ -460,8 +460,8 @@ def test_noise_and_weights_on_dask_are_those_in_memory(weighted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "rows"}, "loss='rows' needs whole samples in one place"),
-        ({"noise": "auto"}, "noise='auto' needs X in memory"),
+        ({"loss": "rows"}, "loss needs X in memory"),
+        ({"noise": "auto"}, "noise needs X in memory"),
     ],
 )
 def test_dask_says_what_it_cannot_do(options, message):

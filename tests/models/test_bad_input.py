@@ -1,5 +1,7 @@
 """Every bad input gives a right answer or an error that names it."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -216,39 +218,44 @@ def test_a_reason_is_words_not_a_tuple():
 )
 @pytest.mark.parametrize("seed", [-1, 2**32, 0.5, "a", np.random.default_rng(0)])
 def test_a_bad_seed_is_refused_by_name(model, seed):
-    said = "random_state must be None, an int from 0 to 4294967295 or a RandomState"
+    said = "'random_state' parameter of .* must be an int in the range"
     with pytest.raises(ValueError, match=said):
         clone(model).set_params(random_state=seed).fit(np.abs(X))
 
 
+NUMBER = r"a float in the range \[0.0, inf\)"
 OPTIONS = [
-    ({"lam": np.array(0.3)}, TypeError, r"lam must be .*; convert it with float\(\)"),
+    # Checked by scikit-learn: wrong kinds and values raise the same error.
+    ({"lam": np.array(0.3)}, TypeError, "'lam' parameter of RPCAG must be a str among"),
     (
-        {"max_iter": np.array(3)},
-        TypeError,
-        r"max_iter must .*; convert it with int\(\)",
-    ),
-    ({"lam": -1.0}, ValueError, "lam must be a number of at least 0, got -1.0"),
-    ({"lam": 0}, ValueError, "lam must be positive"),
-    ({"lam": np.nan}, ValueError, "lam must be a number"),
-    (
-        {"lam": "large"},
+        {"lam": -1.0},
         ValueError,
-        "lam must be 'auto', 'theory' or a number, got 'large'",
+        r"'lam' .* a float in .*\(0.0, inf\). Got -1.0",
     ),
-    ({"lam": None}, TypeError, "lam must be a number, got None"),
-    ({"gamma": np.nan}, ValueError, "gamma must be a number"),
-    ({"gamma": -0.1}, ValueError, "gamma must be a number of at least 0"),
-    ({"gamma": np.inf}, ValueError, "gamma must be a number"),
-    ({"gamma": "small"}, ValueError, "gamma must be 'auto', 'clustering' or a number"),
-    ({"max_iter": 0}, ValueError, "max_iter must be an int of at least 1, got 0"),
-    ({"max_iter": 2.5}, TypeError, "max_iter must be an int, got 2.5"),
-    ({"tol": -1e-3}, ValueError, "tol must be a number of at least 0"),
-    ({"tol": np.nan}, ValueError, "tol must be a number"),
-    ({"n_components": 0}, ValueError, "n_components must be an int of at least 1"),
-    ({"n_components": 1.5}, TypeError, "n_components must be an int"),
-    ({"laplacian": "random walk"}, ValueError, "laplacian must be one of"),
-    ({"callback": 3}, TypeError, "callback must be callable"),
+    ({"lam": 0}, ValueError, "'lam' parameter of RPCAG must be"),
+    ({"lam": np.nan}, ValueError, "'lam' parameter of RPCAG must be"),
+    ({"lam": "large"}, ValueError, "'lam' .*'theory'.* Got 'large'"),
+    ({"lam": None}, TypeError, "'lam' .* Got None"),
+    ({"gamma": np.nan}, ValueError, f"'gamma' .*{NUMBER}"),
+    ({"gamma": -0.1}, ValueError, f"'gamma' .*{NUMBER}"),
+    ({"gamma": np.inf}, ValueError, f"'gamma' .*{NUMBER}"),
+    ({"gamma": "small"}, ValueError, "'gamma' .*'clustering'.* Got 'small'"),
+    ({"max_iter": 0}, ValueError, r"'max_iter' .* an int in the range \[1, inf\)"),
+    ({"max_iter": 2.5}, TypeError, "'max_iter' .* an int .* Got 2.5"),
+    ({"tol": -1e-3}, ValueError, f"'tol' .*{NUMBER}"),
+    ({"tol": np.nan}, ValueError, f"'tol' .*{NUMBER}"),
+    ({"tol": Decimal("0.1")}, TypeError, f"'tol' .*{NUMBER}. Got Decimal"),
+    ({"n_components": 0}, ValueError, r"'n_components' .* an int in the range \[1"),
+    ({"n_components": 1.5}, TypeError, "'n_components' .* an int"),
+    ({"laplacian": "random walk"}, ValueError, "'laplacian' .* a str among"),
+    ({"laplacian": np.eye(12)}, ValueError, "'laplacian' .* a str among"),
+    ({"callback": 3}, TypeError, "'callback' .* a callable"),
+    ({"scale": "max"}, ValueError, "'scale' .* a str among .*'standard'"),
+    (
+        {"gamma_features": 1.0},
+        ValueError,
+        "gamma_features=1.0 needs a graph between features: pass feature_graph",
+    ),
     ({"graph": "nearest"}, ValueError, "graph must be one of .* got 'nearest'"),
     ({"graph": None}, ValueError, "graph must be"),
     ({"graph": 3.0}, ValueError, "graph must be a square matrix"),
@@ -282,10 +289,10 @@ CV_OPTIONS = [
     ({"gammas": [-1.0]}, "gammas must be finite numbers"),
     ({"gammas": "all"}, "gammas must be 'auto', 'clustering' or numbers"),
     ({"lams": [0.0]}, "lams must be positive"),
-    ({"holdout": 0.0}, "holdout must lie between 0 and 1"),
-    ({"holdout": 1.0}, "holdout must lie between 0 and 1"),
+    ({"holdout": 0.0}, r"'holdout' .* a float in the range \(0.0, 1.0\)"),
+    ({"holdout": 1.0}, r"'holdout' .* a float in the range \(0.0, 1.0\)"),
     ({"holdout": 1e-9}, "holdout=1e-09 of 108 observed entries hides 0"),
-    ({"n_splits": 0}, "n_splits must be an int of at least 1"),
+    ({"n_splits": 0}, "'n_splits' parameter of RPCAGCV must be an int"),
 ]
 
 
@@ -310,12 +317,6 @@ def test_rows_without_components_are_zero():
     Z = model.transform(np.ones((2, 3)))
     assert Z.shape == (2, 0)
     np.testing.assert_array_equal(model.inverse_transform(Z), np.zeros((2, 3)))
-
-
-@pytest.mark.parametrize("model", [RPCAG, FRPCAG])
-def test_a_laplacian_that_is_no_word_is_refused_by_name(model):
-    with pytest.raises(ValueError, match="laplacian must be one of"):
-        model(laplacian=np.eye(12)).fit(X)
 
 
 def test_new_rows_without_any_entry_are_zero_or_their_neighbors():
@@ -387,7 +388,7 @@ def test_odd_data_give_an_answer_or_an_error_that_names_them(model, case):
 @pytest.mark.parametrize("model", FACTORS, ids=repr)
 def test_more_components_than_the_matrix_has(model):
     data = np.abs(X)
-    message = r"n_components=10 must be at most min\(n_samples=12, n_features=9\)"
+    message = "n_components=10 must be at most 9 for n_samples=12 and n_features=9"
     with pytest.raises(ValueError, match=message):
         model.set_params(n_components=10).fit(data)
     model.set_params(n_components=9).fit(data)
@@ -395,30 +396,30 @@ def test_more_components_than_the_matrix_has(model):
 
 
 @pytest.mark.parametrize("model", [*FACTORS, *SPECTRAL], ids=repr)
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, None, True, "two"])
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, None, "two"])
 def test_components_must_be_a_positive_int(model, wrong):
-    with pytest.raises((TypeError, ValueError), match="n_components must be an int"):
+    with pytest.raises(ValueError, match=r"'n_components' .* must be an int"):
         model.set_params(n_components=wrong).fit(np.abs(X))
 
 
 A = np.ones((12, 12))
 A_COMPLEX = A + 1j
 MODEL_OPTIONS = [
-    (GLPCA(beta=1.0), ValueError, "beta must be a number of at least 0 and below 1"),
-    (GLPCA(beta=-0.1), ValueError, "beta must be a number of at least 0 and below 1"),
-    (RGLPCA(beta=1.5), ValueError, "beta must be a number of at least 0 and below 1"),
-    (GLPCA(beta=np.nan), ValueError, "beta must be a number"),
-    (GLPCA(beta="half"), TypeError, "beta must be a number, got 'half'"),
-    (GLPCA(gamma=-1), ValueError, "gamma must be a number of at least 0"),
+    (GLPCA(beta=1.0), ValueError, r"'beta' .* a float in the range \[0.0, 1.0\)"),
+    (GLPCA(beta=-0.1), ValueError, r"'beta' .* a float in the range \[0.0, 1.0\)"),
+    (RGLPCA(beta=1.5), ValueError, r"'beta' .* a float in the range \[0.0, 1.0\)"),
+    (GLPCA(beta=np.nan), ValueError, r"'beta' .* a float in the range \[0.0, 1.0\)"),
+    (GLPCA(beta="half"), TypeError, "'beta' .* Got 'half'"),
+    (GLPCA(gamma=-1), ValueError, f"'gamma' .*{NUMBER}"),
     (GLPCA(beta=0.5, gamma=1), ValueError, "give beta or gamma, not both"),
-    (RGLPCA(tol=-1), ValueError, "tol must be a number of at least 0"),
-    (RGLPCA(max_iter=0), ValueError, "max_iter must be an int of at least 1"),
-    (MMF(gamma=None), TypeError, "gamma must be a number, got None"),
+    (RGLPCA(tol=-1), ValueError, f"'tol' .*{NUMBER}"),
+    (RGLPCA(max_iter=0), ValueError, "'max_iter' .* an int"),
+    (MMF(gamma=None), TypeError, f"'gamma' .*{NUMBER}. Got None"),
     (MMF(gamma=1e20), ValueError, r"gamma=1e\+20 is out of range: times the size of"),
     (GNMF(gamma=1e30), ValueError, r"gamma=1e\+30 is out of range"),
-    (GNMF(random_state="x"), ValueError, "random_state must be None.*got 'x'"),
-    (GLPCA(drop_constant="no"), TypeError, "drop_constant must be True or False"),
-    (NCuts(drop_first="no"), TypeError, "drop_first must be True or False"),
+    (GNMF(random_state="x"), ValueError, "'random_state' .* Got 'x'"),
+    (GLPCA(drop_constant="no"), TypeError, "'drop_constant' .* 'bool'"),
+    (NCuts(drop_first="no"), TypeError, "'drop_first' .* 'bool'"),
     (MHMF(graphs=[None]), ValueError, r"graphs\[0\] must be a KNNHypergraph .*None"),
     (MHMF(graphs=[A_COMPLEX]), ValueError, r"graphs\[0\] must be a KNNHypergraph"),
     (MMF(graph="near"), ValueError, "graph must be one of"),
@@ -426,7 +427,7 @@ MODEL_OPTIONS = [
     (
         MMMF(weight_penalty=-1),
         ValueError,
-        "weight_penalty must be a number of",
+        f"'weight_penalty' .*{NUMBER}",
     ),
     (MMMF(graphs=[]), ValueError, "graphs must hold at least one graph, got an empty"),
     (MHMF(graphs=()), ValueError, "graphs must hold at least one graph, got an empty"),
@@ -447,24 +448,24 @@ MODEL_OPTIONS = [
     (MHMF(graphs=[KNNGraph()]), TypeError, r"graphs\[0\] must be a KNNHypergraph"),
     (MHMF(graphs=["knn"]), TypeError, r"graphs\[0\] must be a KNNHypergraph"),
     (MHMF(graphs=[["a"]]), ValueError, r"graphs\[0\] must be a KNNHypergraph .* list"),
-    (GNMF(gamma=np.inf), ValueError, "gamma must be a number"),
+    (GNMF(gamma=np.inf), ValueError, f"'gamma' .*{NUMBER}"),
     (NCuts(13), ValueError, "n_components=13 must be at most 12 for n_samples=12"),
     (NCuts(12, drop_first=True), ValueError, "must be at most 11 for n_samples=12"),
     (LaplacianEigenmaps(12), ValueError, "must be at most 11 for n_samples=12"),
     (NCuts(graph=np.ones((5, 5))), ValueError, "graph has 5 vertices but X has 12"),
-    (FRPCAG(gamma=-1), ValueError, "gamma must be a number of at"),
+    (FRPCAG(gamma=-1), ValueError, f"'gamma' .*{NUMBER}"),
     (
         FRPCAG(gamma_features="x"),
         ValueError,
-        "gamma_features must be 'auto', 'unit' or",
+        "'gamma_features' .*'unit'",
     ),
     (
         FRPCAG(feature_graph=np.ones((12, 12))),
         ValueError,
         "feature_graph has 12 vertices but X has 9 features",
     ),
-    (FRPCAG(callback=1), TypeError, "callback must be callable"),
-    (FRPCAG(0), ValueError, "n_components must be an int of at least 1"),
+    (FRPCAG(callback=1), TypeError, "'callback' .* a callable"),
+    (FRPCAG(0), ValueError, "'n_components' .* an int"),
 ]
 
 

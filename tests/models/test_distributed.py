@@ -206,8 +206,8 @@ def test_new_rows_are_transformed_as_after_numpy():
     ("change", "message"),
     [
         ({"graph": "knn"}, "would need all features of X in one place"),
-        ({"warm_start": True}, "warm_start is for arrays in memory"),
-        ({"checkpoint": "fit.npz"}, "checkpoint is for arrays in memory"),
+        ({"warm_start": True}, "warm_start needs X in memory"),
+        ({"checkpoint": "fit.npz"}, "checkpoint needs X in memory"),
     ],
 )
 def test_what_dask_cannot_do_is_refused(change, message):

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from problems import UNIT
-from rpcag import FRPCAG, GLPCA, MHMF, MMMF, RPCA, RPCAG, RPCAGCV
+from rpcag import FRPCAG, MHMF, MMMF, RPCA, RPCAG, RPCAGCV
 from rpcag.graphs import KNNGraph, check_graph
 from rpcag.models import MODELS
 
@@ -243,12 +243,6 @@ def test_refitting_on_an_array_forgets_the_names(X, A):
     model = RPCAG(gamma="clustering", graph=as_networkx(A, NAMES)).fit(named(X))
     with pytest.raises(ValueError, match="rows of X have no names"):
         model.fit(X)
-
-
-def test_annotated_data_are_refused_in_one_line(X):
-    ad = pytest.importorskip("anndata")
-    with pytest.raises(TypeError, match=r"X is an AnnData object; pass its values"):
-        GLPCA().fit(ad.AnnData(X))
 
 
 def test_models_are_shown_as_diagrams(X, A):

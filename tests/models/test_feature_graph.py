@@ -131,14 +131,14 @@ def test_the_unit_of_X_does_not_matter(unit):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"feature_graph": "chain"}, "feature_graph must be None, 'knn', 'grid'"),
+        ({"feature_graph": "pixels"}, "feature_graph must be one of .* got 'pixels'"),
         ({"feature_graph": "grid"}, "feature_graph='grid' needs image_shape"),
         (
             {"feature_graph": "grid", "image_shape": (3, 3)},
             r"image_shape \(3, 3\) has 9 pixels but X has 8 features",
         ),
         ({"feature_graph": np.eye(3)}, "feature_graph"),
-        ({"gamma_features": "much"}, "gamma_features must be 'auto' or a number"),
+        ({"gamma_features": "much"}, "'gamma_features' .* a float"),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -239,7 +239,7 @@ def test_the_search_on_a_grid_scales_too(X):
 @pytest.mark.parametrize("wrong", ["max", True, 2.0, ("robust",)])
 @by_name
 def test_other_scales_are_refused(model, wrong):
-    with pytest.raises(ValueError, match="scale must be None, 'robust', 'standard', "):
+    with pytest.raises(ValueError, match=r"'scale' .* must be a str among"):
         clone(model).set_params(scale=wrong).fit(np.eye(5))
 
 

@@ -12,7 +12,6 @@ from command_line import call
 from problems import UNIT
 from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV
 from rpcag.commands import progress as bars
-from rpcag.graphs import KNNGraph
 from rpcag.models import RobustGraph
 from rpcag.models.trials import FEWEST
 from rpcag.solvers import Progress
@@ -240,10 +239,9 @@ def test_a_killed_fit_repeats_the_choice_and_goes_on(tmp_path, model, fail):
     rest = model(**options, callback=again).fit(X)
     assert again.of("weights") == seen.of("weights")
     for stage in ("graph", "fit"):
-        # From the iteration at which it was killed; a finished stage is not repeated.
-        begun = fail[1] if fail[0] == stage else 1
-        finished = stage == "graph" and fail[0] == "fit"
-        assert again.of(stage) == ([] if finished else seen.of(stage)[begun - 1 :])
+        # The fit goes on from the iteration at which it was killed.
+        begun = fail[1] if fail[0] == stage == "fit" else 1
+        assert again.of(stage) == seen.of(stage)[begun - 1 :]
     assert (rest.lam_, rest.n_iter_) == (whole.lam_, whole.n_iter_)
     np.testing.assert_array_equal(rest.low_rank_, whole.low_rank_)
     np.testing.assert_array_equal(rest.transform(X[:5]), whole.transform(X[:5]))
@@ -274,35 +272,18 @@ def test_a_fit_whose_choice_was_stopped_is_not_saved(tmp_path, model):
 # -- the checkpoint --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("shape", "stage"),
-    [
-        (SHAPES[0], "in graph"),
-        (SHAPES[0], "end of graph"),
-        (SHAPES[0], "fit 1"),
-        (SHAPES[0], "fit 4"),
-        (SHAPES[1], "in graph"),
-        (SHAPES[1], "fit 4"),
-    ],
-)
-def test_a_killed_fit_does_not_repeat_its_graph(tmp_path, shape, stage):
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("fail", [("graph", 3), ("fit", 1), ("fit", 4)])
+def test_a_killed_fit_goes_on_with_the_same_graph(tmp_path, shape, fail):
     X, path = data(*shape), tmp_path / "fit.npz"
     whole, length = RPCAG(gamma="clustering").fit(X), last_of_graph(X)
-    fail = {
-        "in graph": ("graph", length // 2),
-        "end of graph": ("graph", length),
-        "fit 1": ("fit", 1),
-        "fit 4": ("fit", 4),
-    }[stage]
     options = {"checkpoint": path, "checkpoint_seconds": 0}
     with pytest.raises(Killed):
         RPCAG(gamma="clustering", **options, callback=Seen(fail=fail)).fit(X)
     seen = Seen()
     rest = RPCAG(gamma="clustering", **options, callback=seen).fit(X)
-    done = fail[1] - 1 if fail[0] == "graph" else length
-    assert seen.of("graph") == list(range(done + 1, length + 1))
-    begun = fail[1] if fail[0] == "fit" else 1
-    assert seen.of("fit")[0] == begun
+    assert seen.of("graph") == list(range(1, length + 1))
+    assert seen.of("fit")[0] == (fail[1] if fail[0] == "fit" else 1)
     assert rest.n_iter_ == whole.n_iter_
     np.testing.assert_array_equal(rest.adjacency_.toarray(), whole.adjacency_.toarray())
     np.testing.assert_array_equal(rest.low_rank_, whole.low_rank_)
@@ -310,34 +291,17 @@ def test_a_killed_fit_does_not_repeat_its_graph(tmp_path, shape, stage):
     assert not list(tmp_path.iterdir())  # done: nothing is left
 
 
-def test_a_fit_that_was_stopped_in_its_graph_goes_on_to_the_same_answer(tmp_path):
+def test_a_fit_that_was_stopped_in_its_graph_is_not_saved(tmp_path):
     X, path = data(), tmp_path / "fit.npz"
     options = {"checkpoint": path, "checkpoint_seconds": 0}
     true = Seen(stop=lambda progress: True)
     stopped = RPCAG(gamma="clustering", **options, callback=true)
     assert stopped.fit(X).status_ == "stopped"
-    assert [p.name for p in tmp_path.iterdir()] == ["fit.graph.npz"]
-    seen = Seen()
-    rest = RPCAG(gamma="clustering", **options, callback=seen).fit(X)
-    assert seen.of("graph")[0] == 2
+    assert not list(tmp_path.iterdir())
+    rest = RPCAG(gamma="clustering", **options).fit(X)
     np.testing.assert_array_equal(
         rest.low_rank_, RPCAG(gamma="clustering").fit(X).low_rank_
     )
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_graph_of_other_data_is_refused_and_other_files_stay(tmp_path):
-    X, path = data(), tmp_path / "fit.npz"
-    killed = Seen(fail=("fit", 2))
-    with pytest.raises(Killed):
-        RPCAG(gamma="clustering", checkpoint=path, callback=killed).fit(X)
-    with pytest.raises(ValueError, match=r"fit\.graph\.npz' belongs to other data"):
-        RPCAG(gamma="clustering", checkpoint=path).fit(X + 1)
-    # Without a robust graph there is no second file, and none is removed.
-    theirs = tmp_path / "mine.graph.npz"
-    theirs.write_text("a user's")
-    RPCAG(gamma="clustering", graph=KNNGraph(), checkpoint=tmp_path / "mine.npz").fit(X)
-    assert theirs.read_text() == "a user's"
 
 
 # -- the bar ---------------------------------------------------------------------------

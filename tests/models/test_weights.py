@@ -320,9 +320,9 @@ def test_a_callback_sees_the_choice_and_can_end_it(rng):
 
 
 def test_other_words_are_refused():
-    with pytest.raises(ValueError, match="lam must be 'auto', 'theory' or a number"):
+    with pytest.raises(ValueError, match=r"'lam' .*'theory'.* Got 'best'"):
         RPCA(lam="best").fit(np.eye(3))
-    with pytest.raises(ValueError, match="gamma must be 'auto', 'clustering' or a num"):
+    with pytest.raises(ValueError, match=r"'gamma' .*'clustering'.* Got"):
         RPCAG(gamma="theory").fit(np.eye(3))
 
 

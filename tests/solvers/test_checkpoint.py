@@ -147,7 +147,7 @@ def test_a_fit_out_of_iterations_can_be_given_more(tmp_path):
 @pytest.mark.parametrize(
     ("path", "error", "message"),
     [
-        (7, TypeError, "checkpoint must be a path or None, got 7"),
+        (7, TypeError, "'checkpoint' parameter of RPCA must be"),
         (".", ValueError, "is a directory"),
         ("no/such/place/fit.npz", ValueError, "there is no directory"),
     ],

@@ -13,10 +13,9 @@ from rpcag.graphs.builder import Estimator
 from rpcag.graphs.inputs import as_numbers, explained, is_dask, refuse_masked
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
-from rpcag.models.callers import warn_not_converged
-from rpcag.models.checks import check_components
+from rpcag.models.checks import OPTIONS, check_components
 from rpcag.models.graph import ModelGraph, check_edges
-from rpcag.models.progress import Monitor
+from rpcag.models.messages import Stage, warn
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -27,6 +26,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     laplacian_: Any
     _graph: Any = None
     _takes_missing = False
+    _parameter_constraints = OPTIONS
     _sample_names: Any = None  # of the rows of `fit`, to find them in a named graph
 
     def fit(self, X, y=None):
@@ -61,17 +61,15 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return self._transform(self._validate(X, reset=False), adjacency)
 
     def _validate(self, X, reset):
+        """X as an array; the options are checked first if it is that of `fit`."""
+        if reset:
+            self._validate_params()
         missing = self._takes_missing
-        if hasattr(X, "obs_names") and hasattr(X, "to_df"):
-            raise TypeError(
-                "X is an AnnData object; pass its values, X.to_df() or X.layers[...] "
-                "as a dense array"
-            )
         name = type(self).__name__
         if is_dask(X):
             raise TypeError(
                 f"X is a Dask array or data frame, but {name} needs it in memory; pass "
-                "X.compute(), or use RPCA or RPCAG, which support Dask"
+                "X.compute(). Only fit and transform of RPCA and RPCAG support Dask"
             )
         if not missing:
             refuse_masked(
@@ -140,11 +138,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         # Dense weights to all fitted rows take ten arrays, not forty: a quarter.
         return max(X.shape[1], len(self.embedding_) // 4 if dense else 0)
 
-    def _build_graph(self, X: np.ndarray, monitor: Monitor | None = None) -> ModelGraph:
+    def _build_graph(self, X: np.ndarray, stage: Stage | None = None) -> ModelGraph:
         """The graph of the rows of X; sets the fitted attributes of the graph."""
         kind = getattr(self, "laplacian", "normalized")
         labels = self._sample_names
-        graph = ModelGraph(self.graph, X, kind, labels=labels, monitor=monitor)
+        graph = ModelGraph(self.graph, X, kind, labels=labels, stage=stage)
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         return graph
@@ -241,7 +239,7 @@ class FactorModel(MatrixModel):
         return self._embed(X, X.astype(np.float64) / self._unit, *edges)
 
     def _check_options(self, X) -> None:
-        raise NotImplementedError
+        """Refuse options that do not suit each other or X."""
 
     def _fit(self, X, scaled, d: int, unit: float) -> None:
         """Set the fitted attributes from X and X / unit."""
@@ -281,7 +279,7 @@ class FactorModel(MatrixModel):
         self.n_components_ = Q.shape[1]
 
     def _warn_max_iter(self, change: float, what: str) -> None:
-        warn_not_converged(
+        warn(
             f"{type(self).__name__} stopped after {self.n_iter_} iterations with "
             f"{what} of {change:.1e} (tol {float(self.tol):.1e}). Increase max_iter or "
             "tol."

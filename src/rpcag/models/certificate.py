@@ -1,41 +1,43 @@
 """Bound how far any L, from any software, is from the optimum."""
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions, validate_params
+from sklearn.utils.validation import check_array
 
 from rpcag.graphs.check import check_graph
-from rpcag.graphs.inputs import as_numbers
-from rpcag.graphs.laplacian import check_kind
+from rpcag.graphs.inputs import as_numbers, check_rows
+from rpcag.graphs.laplacian import KINDS as LAPLACIANS
 from rpcag.graphs.laplacian import laplacian as laplacian_of
-from rpcag.linalg.blocks import row_blocks
-from rpcag.linalg.gram import spectral_norm
+from rpcag.linalg.gram import factorize, short_side, spectral_norm
+from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.threads import one_blas_thread_each, product
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import thinned, typical_size
-from rpcag.losses import DataTerm, nearest, rescaled
+from rpcag.losses import DataTerm, Loss, nearest
+from rpcag.models.checks import NUMBER, POSITIVE, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.certificates import dual_scale, dual_value
-from rpcag.solvers.executor import Local
-from rpcag.solvers.problem import FACTORED, Problem
-from rpcag.solvers.tangent_space import NEAR, TangentSpace, Vector, tangent_parts
+from rpcag.solvers.problem import Problem
 
-# Penalty of the iterations in units of `ratio`: a typical final value of the solvers.
-LOSS_PENALTY, GRAPH_PENALTY = 3.0, 0.7
 # Residuals below this share of a typical entry may be rounding errors, so they do not
 # count as gross errors.
 SMALL = 1e-3
-# Number of directions of L to add at a time, up to a share of the shorter side.
-FIRST_WIDTH, WIDEST = 32, 0.3
-# Entries outside the dual ball are put on its boundary; then the others are updated.
-ROUNDS = 4
-# Stop adding directions if the rest of L has at most this norm, relative to L.
-ENOUGH = 1e-9
+# Widths of the range finder for L, and what it may leave of L.
+WIDTHS, ENOUGH = (32, 96, 288), 1e-12
+# Share of the shorter side above which the rank of L leaves too few free entries: the
+# equations on the tangent space then have no solution in the dual ball.
+LOW = 0.3
+# Entries this near to the bound, as a share of it, stay there. Entries that leave the
+# ball are put on its boundary, and the others are computed again, up to ROUNDS times.
+NEAR, ROUNDS, STEPS = 0.02, 4, 10
+# Penalties of the iterations in units of lam / size: typical final ones of the solver.
+LOSS_PENALTY, GRAPH_PENALTY = 3.0, 0.7
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,10 @@ class Certificate:
     dual : DualPoint
         D and W, from which the bound follows.
     X, L : ndarray
+    loss : rpcag.losses.Loss
+    gamma : float
     Phi : ndarray, sparse array or None
         Laplacian of the graph.
-    lam, lam_rows, gamma, mu : float
-        Weights; `lam_rows` is 0 unless `loss` is "both", `mu` is 0 without noise.
-    loss : {"entries", "rows", "both"}
     """
 
     objective: float
@@ -66,35 +67,42 @@ class Certificate:
     dual: DualPoint
     X: np.ndarray
     L: np.ndarray
-    Phi: Any
-    lam: float
-    lam_rows: float
+    loss: Loss
     gamma: float
-    mu: float
-    loss: str
+    Phi: Any
 
     def check(self) -> float:
         """Recompute the gap with plain NumPy from `X`, `L` and `dual`.
 
         It uses no part of the solvers. docs/certificate.md derives every line.
         """
-        lam, gamma, mu = self.lam, self.gamma, self.mu
         seen = ~np.isnan(self.X)
         X, R = np.where(seen, self.X, 0), np.where(seen, self.X - self.L, 0)
-        D = _inside(np.where(seen, self.dual.D, 0), self.loss, lam, self.lam_rows)
-        Y, smooth, rough = D.copy(), 0.0, 0.0
-        if gamma > 0:
+        D = nearest(self.loss, np.where(seen, self.dual.D, 0.0))
+        Y, smooth, rough = D, 0.0, 0.0
+        if self.gamma > 0:
             W = self.dual.W
-            Y -= 2 * gamma * (self.Phi @ W)
-            smooth = np.sum(W * (self.Phi @ W))
-            rough = np.sum(self.L * (self.Phi @ self.L))
+            Y = D - 2 * self.gamma * (self.Phi @ W)
+            smooth = self.gamma * np.sum(W * (self.Phi @ W))
+            rough = self.gamma * np.sum(self.L * (self.Phi @ self.L))
         s = 1 / max(1.0, float(np.linalg.norm(Y, 2)))
-        bound = s * np.sum(D * X) - s**2 * (mu / 2 * np.sum(D * D) + gamma * smooth)
-        objective = np.linalg.norm(self.L, "nuc") + gamma * rough
-        objective += _distance(R, self.loss, lam, self.lam_rows, mu)
+        bound = s * np.sum(D * X) - s**2 * (self.loss.conjugate(D).sum() + smooth)
+        objective = np.linalg.norm(self.L, "nuc") + self.loss.value(R).sum() + rough
         return float((objective - bound) / objective) if objective else 0.0
 
 
+@validate_params(
+    {
+        "lam": [POSITIVE],
+        "gamma": [NUMBER],
+        "laplacian": [StrOptions(set(LAPLACIANS))],
+        "loss": [StrOptions(set(KINDS))],
+        "lam_rows": [NUMBER],
+        "mu": [NUMBER],
+        "dual": [DualPoint, None],
+    },
+    prefer_skip_nested_validation=True,
+)
 def certify(
     X,
     L,
@@ -162,65 +170,67 @@ def certify(
     >>> rpcag.certify(X, L, lam=0.3).gap <= 1e-3
     True
     """
-    X, L = _checked(X, L)
-    weights = {"lam": lam, "gamma": gamma, "lam_rows": lam_rows, "mu": mu}
-    for name, value in weights.items():
-        if not isinstance(value, Real) or isinstance(value, bool):
-            raise TypeError(f"{name} must be a number, got {value!r}")
-    _check_dual(dual, X.shape)
-    Phi = _laplacian(graph, laplacian, gamma, len(X))
-    stated = _stated(loss, lam, lam_rows, mu)
-    shifted = None if Phi is None else ShiftedLaplacian(Phi, X.shape[1])
+    X, L = _matrices(X, L, dual)
+    if loss == "both" and lam_rows == 0:
+        raise ValueError("loss='both' needs lam_rows, the weight of a sample, got 0")
+    if gamma > 0 and graph is None:
+        raise ValueError(
+            f"gamma={gamma:.3g} needs a graph: pass the adjacency, such as "
+            "adjacency_ of a fitted model"
+        )
+    Phi = laplacian_of(check_graph(graph, len(X)), laplacian) if gamma > 0 else None
+    stated = DataLoss(loss, float(lam), float(lam_rows), 0.0, float(mu))
     with one_blas_thread_each():
-        judge = _Judge(X, L, stated, float(gamma), shifted)
-        found = -math.inf, DualPoint(np.zeros_like(L), None if Phi is None else 0 * L)
-        if dual is not None:
-            found = judge.best(found, dual)
-        if not judge.suffices(found[0], tol):
-            found = judge.best(found, judge.direct(tol), tol)
-        if not judge.suffices(found[0], tol):
-            found = judge.best(found, judge.improved(tol, max_iter))
-    bound = min(max(found[0], 0.0), judge.objective)
-    gap = (judge.objective - bound) / judge.objective if judge.objective else 0.0
+        given = _Given(X, L, stated, float(gamma), Phi)
+        bound, best = 0.0, DualPoint(np.zeros_like(L), None if Phi is None else 0 * L)
+        for point in _dual_points(given, dual, tol, max_iter):
+            found, feasible = given.bound(point, tol)
+            if found > bound:
+                bound, best = min(found, given.objective), feasible
+            if bound >= (1 - tol) * given.objective:
+                break
+    objective = given.objective
     return Certificate(
-        objective=judge.objective,
+        objective=objective,
         lower_bound=bound,
-        gap=gap,
-        dual=found[1],
+        gap=(objective - bound) / objective if objective else 0.0,
+        dual=best,
         X=X,
         L=L,
+        loss=given.loss,
+        gamma=given.gamma,
         Phi=Phi,
-        lam=stated.lam,
-        lam_rows=stated.lam_rows,
-        gamma=float(gamma) if Phi is not None else 0.0,
-        mu=stated.mu,
-        loss=loss,
     )
 
 
-class _Judge:
-    """The problem, the objective at L, and lower bounds from dual points."""
+class _Given:
+    """The problem, L = U diag(s) V^T, and its objective."""
 
-    def __init__(self, X, L, stated: DataLoss, gamma: float, shifted) -> None:
-        self.X, self.L, self.gamma, self.shifted = X, L, gamma, shifted
-        self.stated, self.loss = stated, stated.build()
-        self.P, self.s, self.Vt, left = _factors(L)
-        self.size = typical_size(thinned(X))
+    def __init__(self, X, L, stated: DataLoss, gamma: float, Phi) -> None:
+        self.X, self.L, self.stated, self.gamma = X, L, stated, gamma
+        self.loss = stated.build()
+        self.U, self.s, self.Vt = _factors(L)
         self.data = DataTerm(X, self.loss)
-        self.smooth = None if shifted is None else GraphSmoothness(shifted, gamma)
-        # The nuclear norm of the remainder is at most sqrt(rank) its Frobenius norm.
-        nuclear = float(self.s.sum()) + left * math.sqrt(min(X.shape))
-        self.objective = nuclear + self.data.value(L)
-        if self.smooth is not None:
+        self.objective = float(self.s.sum()) + self.data.value(L)
+        self.graph = self.smooth = self.rough = None
+        if Phi is not None:
+            self.graph = ShiftedLaplacian(Phi, X.shape[1])
+            self.smooth = GraphSmoothness(self.graph, gamma)
             self.objective += self.smooth.value(L)
+            self.rough = 2 * gamma * np.asarray(Phi @ L)
 
-    def suffices(self, bound: float, tol: float) -> bool:
-        return bound >= (1 - tol) * self.objective
+    def subgradient(self) -> np.ndarray:
+        """D of the loss at X - L; of small residuals, a part of it.
 
-    def best(self, found, dual: DualPoint | None, tol: float = 1e-5):
-        """The better of a bound with its point and another point, made feasible."""
-        if dual is None:
-            return found
+        r project(R, r) tends to a subgradient at R as r grows.
+        """
+        n_features = self.X.shape[1]
+        size = SMALL * typical_size(thinned(self.X))
+        r = self.stated.multiplier(n_features) / size
+        return self.loss.project(np.nan_to_num(self.X - self.L), r) * r
+
+    def bound(self, dual: DualPoint, tol: float) -> tuple[float, DualPoint]:
+        """A lower bound of the optimum, rounded down, and the point made feasible."""
         total = np.zeros(self.X.shape)
         Y = -np.asarray(dual.D, dtype=np.float64)
         linear, quadratic, error = self.data.add_dual(self.L, Y, total)
@@ -232,200 +242,117 @@ class _Judge:
             _, more, off = self.smooth.add_dual(W, W, total)
             quadratic, error = quadratic + more, error + off
         norm = spectral_norm(total, tol / 50) + error
-        value = dual_value(linear, quadratic, norm)
-        if value <= found[0]:
-            return found
         scale = dual_scale(linear, quadratic, norm)
-        return value, DualPoint(scale * D, None if W is None else scale * W)
-
-    def direct(self, tol: float) -> DualPoint | None:
-        """The dual point that follows from L, if the loss is a sum over entries.
-
-        It is a subgradient where X - L is not small. The other entries follow from
-        the tangent space of L: see `rpcag.solvers.tangent_space`. W is L.
-        """
-        if not self.loss.entrywise or not len(self.s):
-            return None
-        X, single = self.X, np.float32
-        r = self._steepness(self.stated.multiplier(X.shape[1]), self.size)
-        D, mask = np.empty(X.shape, single), np.empty(X.shape, single)
-        for rows in row_blocks(X.shape):
-            R = np.nan_to_num(self.L[rows] - X[rows], nan=0.0)
-            piece = self.loss.project(R, r) * r
-            larger = piece * ((1 + NEAR) / r)
-            mask[rows] = self.loss.project(larger, r) == larger
-            if self.data.has_missing:
-                mask[rows][np.isnan(X[rows])] = 0
-            D[rows] = piece
-        left, right = self.P.astype(single), self.Vt.T.astype(single)
-        space = TangentSpace(Local(), left, [right], [mask])
-        asked = Vector([-right], np.zeros_like(left))
-        if self.smooth is not None:  # 2 gamma Phi L = (2 gamma Phi P s) V^T
-            rough = self._rough(self.P * self.s).astype(single)
-            inside = left.T @ rough
-            asked = Vector([-right - right @ inside.T], left @ inside - rough)
-        for _ in range(ROUNDS):
-            found = space.vector([tangent_parts(lambda rows: D[rows], left, right)])
-            wanted = Vector([asked.A[0] - found.A[0]], asked.B - found.B)
-            if math.hypot(*map(np.linalg.norm, (*wanted.A, wanted.B))) <= tol / 3:
-                break
-            (change,) = space.changes(space.solve(wanted, tol / 10, single))
-            for rows in row_blocks(X.shape):
-                step = change.left[rows] @ change.right.T
-                step *= mask[rows]
-                step += D[rows]
-                D[rows] = nearest(self.loss, step.astype(np.float64))
-                mask[rows] *= D[rows] == step  # clipped entries stay clipped
-        return DualPoint(-D, None if self.smooth is None else self.L)
-
-    def _steepness(self, typical: float, size: float) -> float:
-        """The r with which `project` gives subgradients of residuals of this size."""
-        return typical / (SMALL * size)
-
-    def improved(self, tol: float, max_iter: int) -> DualPoint | None:
-        """The dual point after a few iterations that start at L."""
-        typical = self.stated.multiplier(self.X.shape[1])
-        other = None if self.stated.is_plain else self.loss
-        problem = Problem(self.X, typical, self.gamma, self.shifted, loss=other)
-
-        def enough(progress: Progress) -> bool:
-            return self.suffices(progress.lower_bound, tol)
-
-        result = problem.solve(
-            tol=tol / 10,
-            max_iter=max_iter,
-            start=self._start(problem),
-            callback=enough,
-        )
-        return result.dual
-
-    def _start(self, problem: Problem) -> State:
-        """The state of a solver whose copies are L, with multipliers that match."""
-        L, unit = self.L / problem.unit, problem.unit
-        size = problem.scale / unit
-        ratio = problem.lam / size
-        penalties = (LOSS_PENALTY * ratio, GRAPH_PENALTY * ratio)[: self.n_copies]
-        # r project(R, r) tends to a subgradient at R as r grows; residuals that are
-        # small beside typical entries have a part of it only.
-        R = np.nan_to_num(L - problem.X, nan=0.0)
-        r = self._steepness(problem.lam, size)
-        U = rescaled(self.loss, unit).project(R, r) * (r / penalties[0])
-        H = self.P * (self.s / unit)
-        if problem.loss.entrywise and min(L.shape) >= FACTORED:
-            Q = np.ascontiguousarray(self.Vt.T)
-            arrays = {"V": L + U, "Q": Q, "F": H}
-            if self.smooth is not None:
-                G = H + self._rough(H) * (unit / penalties[1])
-                arrays |= {"G": G, "H": H, "R": Q}
-            return State(arrays, penalties, ratio, "factored", len(self.s))
-        copies, multipliers = [L], [U]
-        if self.smooth is not None:
-            copies.append(L)
-            multipliers.append(self._rough(L) * (unit / penalties[1]))
-        return State.of_copies(copies, multipliers, penalties, ratio)
-
-    @property
-    def n_copies(self) -> int:
-        return 1 if self.smooth is None else 2
-
-    def _rough(self, A: np.ndarray) -> np.ndarray:
-        """2 gamma Phi A."""
-        return 2 * self.gamma * np.asarray(self.shifted.laplacian @ A)
+        feasible = DualPoint(scale * D, None if W is None else scale * W)
+        return dual_value(linear, quadratic, norm), feasible
 
 
-def _factors(L: np.ndarray):
-    """Factors of L and the norm of the remainder; full factors unless L is low-rank."""
-    size = float(np.linalg.norm(L))
-    width, rng = FIRST_WIDTH, np.random.default_rng(0)
-    while width <= WIDEST * min(L.shape) and size > 0:
-        Q = np.linalg.qr(product(L, rng.standard_normal((L.shape[1], width))))[0]
-        B = product(Q.T, L)
-        left = math.sqrt(
-            sum(float(np.sum((L[r] - Q[r] @ B) ** 2)) for r in row_blocks(L.shape))
-        )
-        if left <= ENOUGH * size:
-            U, s, Vt = np.linalg.svd(B, full_matrices=False)
-            kept = s > ENOUGH * s[0]
-            return Q @ U[:, kept], s[kept], Vt[kept], left + float(s[~kept].sum())
-        width *= 3
-    P, s, Vt = np.linalg.svd(L, full_matrices=False)
-    kept = s > 1e-12 * max(float(s[0]), 1e-300)
-    return P[:, kept], s[kept], Vt[kept], float(s[~kept].sum())
+def _dual_points(given: _Given, dual, tol, max_iter) -> Iterator[DualPoint]:
+    """Dual points in the order of their cost."""
+    if dual is not None:
+        yield dual
+    D = given.subgradient()
+    if given.loss.entrywise and 0 < len(given.s) <= LOW * min(given.X.shape):
+        D = _on_tangent_space(given, D, tol)
+        yield DualPoint(D, None if given.smooth is None else given.L)
+    yield _by_solver(given, D, tol, max_iter)
 
 
-def _inside(D: np.ndarray, loss: str, lam: float, lam_rows: float) -> np.ndarray:
-    """D made feasible: entries within lam, rows within the weight of a sample."""
-    if loss != "rows":
-        D = np.clip(D, -lam, lam)
-    if loss != "entries":
-        lengths = np.linalg.norm(D, axis=1, keepdims=True)
-        limit = lam if loss == "rows" else lam_rows
-        D = D * np.minimum(1, limit / np.maximum(lengths, 1e-300))
+def _on_tangent_space(given: _Given, D: np.ndarray, tol: float) -> np.ndarray:
+    """The D that follows from L and the support of X - L.
+
+    D is a subgradient of the loss where X - L is not small. Where it is small, D is
+    free: the smallest change M Z, with Z in the tangent space T of L, gives
+
+        P_T D = U V^T + 2 gamma Phi L,
+
+    which is in T. Z solves P_T M Z = rest, by conjugate gradients.
+    """
+    single = np.float32
+    U, V, D = (A.astype(single) for A in (given.U, given.Vt.T, D))
+    wanted = U @ V.T
+    if given.rough is not None:
+        wanted += given.rough.astype(single)
+    beyond = (1 + NEAR) * D
+    free = (nearest(given.loss, beyond.copy()) == beyond) & ~np.isnan(given.X)
+
+    def tangent(Y: np.ndarray) -> np.ndarray:
+        """P_T Y."""
+        B = Y @ V
+        B -= U @ (U.T @ B)
+        return U @ (U.T @ Y) + B @ V.T
+
+    for _ in range(ROUNDS):
+        rest = wanted - tangent(D)
+        if np.linalg.norm(rest) <= tol / 2:
+            break
+        D = D + free * _conjugate_gradients(tangent, free, rest, tol / 4)
+        inside = nearest(given.loss, D.copy())
+        free &= D == inside  # clipped entries stay clipped
+        D = inside
     return D
 
 
-def _distance(R: np.ndarray, loss: str, lam: float, lam_rows: float, mu: float):
-    """A lower bound of the loss of the residual R."""
-    if loss == "entries" and mu == 0:
-        return lam * np.sum(np.abs(R))
-    if loss == "entries":
-        S = np.sign(R) * np.maximum(np.abs(R) - lam * mu, 0)
-        return lam * np.sum(np.abs(S)) + np.sum((R - S) ** 2) / (2 * mu)
-    return float(DataLoss(loss, lam, lam_rows, 0.0, mu).build().value(R).sum())
+def _conjugate_gradients(tangent, free, rest: np.ndarray, tol: float) -> np.ndarray:
+    """Z with P_T M Z = rest, up to a residual of norm tol or in STEPS steps."""
+    Z, direction = np.zeros_like(rest), rest
+    square = float(np.vdot(rest, rest))
+    for _ in range(STEPS):
+        image = tangent(free * direction)
+        curvature = float(np.vdot(direction, image))
+        if square <= tol**2 or not curvature > 0:
+            break
+        along = square / curvature
+        Z = Z + along * direction
+        rest = rest - along * image
+        before, square = square, float(np.vdot(rest, rest))
+        direction = rest + square / before * direction
+    return Z
 
 
-def _checked(X, L) -> tuple[np.ndarray, np.ndarray]:
-    X, L = (np.array(as_numbers(A), dtype=np.float64) for A in (X, L))
-    if X.ndim != 2 or X.shape != L.shape or not X.size:
-        raise ValueError(
-            "X and L must be matrices of the same shape, got shapes "
-            f"{X.shape} and {L.shape}"
-        )
-    if np.isinf(X).any() or np.isnan(X).all():
-        raise ValueError(
-            "X must hold finite numbers, with NaN for missing entries, and not only NaN"
-        )
-    if not np.isfinite(L).all():
-        raise ValueError("L must hold finite numbers")
-    return X, L
+def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualPoint:
+    """The dual point after a few iterations of the solver that start at L and D."""
+    stated, L = given.stated, given.L
+    typical = stated.multiplier(L.shape[1])
+    other = None if stated.is_plain else given.loss
+    problem = Problem(given.X, typical, given.gamma, given.graph, loss=other)
+    copy, ratio = L / problem.unit, typical * problem.unit / problem.scale
+    # The copies of the loss and of the graph are L; multipliers, -D and 2 gamma Phi L.
+    penalties = (LOSS_PENALTY * ratio, GRAPH_PENALTY * ratio)
+    parts = [-D] if given.rough is None else [-D, given.rough]
+    multipliers = [part / r for part, r in zip(parts, penalties, strict=False)]
+    start = State.of_copies(
+        [copy] * len(parts), multipliers, penalties[: len(parts)], ratio
+    )
+
+    def enough(progress: Progress) -> bool:
+        return progress.lower_bound >= (1 - tol) * given.objective
+
+    result = problem.solve(tol=tol / 3, max_iter=max_iter, start=start, callback=enough)
+    assert result.dual is not None
+    return result.dual
 
 
-def _check_dual(dual, shape: tuple[int, ...]) -> None:
-    if dual is None:
-        return
-    if not isinstance(dual, DualPoint):
-        raise TypeError(f"dual must be a DualPoint, such as dual_, got {dual!r}")
-    for name, A in (("D", dual.D), ("W", dual.W)):
-        if A is not None and np.shape(A) != shape:
+def _factors(L: np.ndarray):
+    """The SVD of L; by a random range finder if the rank is low."""
+    rng, short = np.random.default_rng(0), short_side(L)
+    for width in WIDTHS:
+        if width > LOW * len(short):
+            break
+        B, _ = orthonormal(short @ rng.standard_normal((short.shape[1], width)))
+        left = np.linalg.norm(short - B @ (B.T @ short))
+        if left <= ENOUGH * np.linalg.norm(L):
+            return factorize(L, B)
+    return factorize(L, None)
+
+
+def _matrices(X, L, dual: DualPoint | None) -> tuple[np.ndarray, np.ndarray]:
+    X = check_rows(X)
+    check_observed(X)
+    L = check_array(as_numbers(L, "L"), dtype=np.float64, input_name="L")
+    for name, A in (("L", L), *zip(("dual.D", "dual.W"), dual or (), strict=False)):
+        if A is not None and np.shape(A) != X.shape:
             raise ValueError(
-                f"dual.{name} must have the shape of X, {shape}, got {np.shape(A)}"
+                f"{name} must have the shape of X, {X.shape}, got {np.shape(A)}"
             )
-
-
-def _laplacian(graph, kind: str, gamma: float, n_samples: int):
-    check_kind(kind)
-    if not 0 <= gamma < math.inf:
-        raise ValueError(f"gamma must be a number of at least 0, got {gamma!r}")
-    if gamma == 0:
-        return None
-    if graph is None:
-        raise ValueError(
-            f"gamma={gamma:.3g} needs a graph: pass the adjacency, such as "
-            "adjacency_ of a fitted model"
-        )
-    return laplacian_of(check_graph(graph, n_samples), kind)
-
-
-def _stated(loss: str, lam: float, lam_rows: float, mu: float) -> DataLoss:
-    if loss not in KINDS:
-        known = ", ".join(map(repr, KINDS))
-        raise ValueError(f"loss must be {known}, got {loss!r}")
-    if not 0 < lam < math.inf:
-        raise ValueError(f"lam must be a positive number, got {lam!r}")
-    if loss == "both" and not 0 < lam_rows < math.inf:
-        raise ValueError(
-            f"loss='both' needs lam_rows, the weight of a sample, got {lam_rows!r}"
-        )
-    if not 0 <= mu < math.inf:
-        raise ValueError(f"mu must be a number of at least 0, got {mu!r}")
-    return DataLoss(loss, float(lam), float(lam_rows), 0.0, float(mu))
+    return X, L

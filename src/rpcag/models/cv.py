@@ -1,25 +1,31 @@
 """Choose lam and gamma without labels, by a grid search on hidden entries."""
 
+from collections.abc import Sequence
+from itertools import groupby, pairwise
 from numbers import Integral, Real
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import rankdata
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from rpcag.graphs.inputs import random_generator
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import typical_size
-from rpcag.models.checks import check_number, check_observed
+from rpcag.models.checks import COUNT, check_observed
 from rpcag.models.data_loss import check_sample_weight
-from rpcag.models.grid import search
-from rpcag.models.progress import Monitor, tell
+from rpcag.models.messages import Stage, tell
 from rpcag.models.rpcag import RPCAG
 from rpcag.models.rules import resolve_gamma, resolve_lam
-from rpcag.models.trials import Trials
+from rpcag.models.trials import PLAIN, Cell, Trials
 
 # The default grid, relative to the theory's lam and the gamma for clustering.
 LAMS = (1.0, 2.0, 4.0, 8.0)
 GAMMAS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
-RULES = ("best", "one_se")
+# After a split, a cell is dropped if its mean squared error is above that of the best
+# one by more than DEVIATIONS standard errors of their difference, plus a SHARE of the
+# error for what the short trials leave.
+DEVIATIONS, SHARE = 2.5, 0.02
 
 
 class RPCAGCV(RPCAG):
@@ -100,6 +106,13 @@ class RPCAGCV(RPCAG):
     {'lam': 0.4, 'gamma': 0.1}
     """
 
+    _parameter_constraints = RPCAG._parameter_constraints | {
+        "holdout": [Interval(Real, 0, 1, closed="neither")],
+        "n_splits": [COUNT],
+        "rule": [StrOptions({"best", "one_se"})],
+        "n_jobs": [Integral, None],
+    }
+
     def __init__(
         self,
         n_components=None,
@@ -149,7 +162,7 @@ class RPCAGCV(RPCAG):
         X = self._validate(X, reset=True)
         self._check_options()
         check_observed(X)
-        weight = check_sample_weight(sample_weight, len(X))
+        weight = check_sample_weight(sample_weight, X)
         X = self._learn_scale(X)
         units = resolve_lam("theory", X), resolve_gamma("clustering", X)
         lams = self._candidates("lams", "theory", units[0], LAMS)
@@ -174,49 +187,28 @@ class RPCAGCV(RPCAG):
 
     def _check_options(self) -> None:
         super()._check_options()
-        check_number(self, "n_splits", Integral, at_least=1)
-        check_number(self, "holdout", Real, at_least=0)
-        if not 0 < self.holdout < 1:
-            raise ValueError(f"holdout must lie between 0 and 1, got {self.holdout}")
-        if self.rule not in RULES:
-            raise ValueError(f"rule must be 'best' or 'one_se', got {self.rule!r}")
         if self.rule == "one_se" and self.n_splits < 2:
             raise ValueError(
                 "rule='one_se' needs n_splits of at least 2 for a standard error, got "
                 f"n_splits={self.n_splits}"
             )
-        n_jobs = self.n_jobs
-        if n_jobs is not None and (
-            not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
-        ):
-            raise ValueError(
-                "n_jobs must be None, a positive number of jobs, or -1 for all cores, "
-                f"got {n_jobs!r}"
-            )
 
     def _candidates(self, name: str, word: str, unit: float, factors) -> list[float]:
         """Sorted candidates: multiples of the unit for "auto", or just the unit."""
         values = getattr(self, name)
-        kinds = f"{name} must be 'auto', {word!r} or numbers"
-        if isinstance(values, str):
-            if values not in ("auto", word):
-                raise ValueError(f"{kinds}, got {values!r}")
-            return [factor * unit for factor in factors] if values == "auto" else [unit]
+        if isinstance(values, str) and values in ("auto", word):
+            return [factor * unit for factor in (factors if values == "auto" else (1,))]
         try:
-            with np.errstate(over="ignore"):
-                values = np.asarray(values, dtype=float).reshape(-1)
-        except OverflowError as error:
+            found = np.unique(np.asarray(values, dtype=float))
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
-                f"{name} must be finite numbers of at least 0, got one beyond the "
-                "range of float64"
+                f"{name} must be 'auto', {word!r} or numbers: {error}"
             ) from error
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{kinds}, got {values!r}") from error
-        if values.size == 0 or not np.isfinite(values).all() or values.min() < 0:
+        if found.size == 0 or not np.isfinite(found).all() or found[0] < 0:
             raise ValueError(
-                f"{name} must be finite numbers of at least 0, got {values.tolist()}"
+                f"{name} must be finite numbers of at least 0, got {found.tolist()}"
             )
-        return sorted(set(values.tolist()))
+        return found.tolist()
 
     def _hidden(self, X) -> list[np.ndarray]:
         """Places of the hidden entries in the flat X, for every split."""
@@ -227,14 +219,14 @@ class RPCAGCV(RPCAG):
                 f"holdout={self.holdout} of {len(observed)} observed entries hides "
                 f"{n_hidden}: some must be hidden and some must stay"
             )
-        rng = random_generator(self.random_state)
+        rng = check_random_state(self.random_state)
         return [
             rng.choice(observed, n_hidden, replace=False) for _ in range(self.n_splits)
         ]
 
     def _search(self, X, hidden, cells, units) -> tuple[np.ndarray, np.ndarray]:
         """Errors and ranks of all cells; `Trials` are in units of the rules."""
-        self._graph_without_values(X, Monitor.of(self, "graph"))
+        self._graph_without_values(X, Stage(self, "graph"))
         splits = []
         for places in hidden:
             mask = np.zeros(X.shape, bool)
@@ -259,6 +251,55 @@ class RPCAGCV(RPCAG):
                 f"pairs, smallest error {np.nanmin(tried):.4g}",
             )
         return errors, ranks
+
+
+def search(
+    splits: Sequence[Trials], cells: Sequence[Cell], n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of the cells, sorted, on every split, and the ranks of L.
+
+    Errors are root mean squares over the hidden entries, truncated. Both are NaN where
+    a cell was dropped.
+    """
+    errors, ranks = np.full((2, len(splits), len(cells)), np.nan)
+    alive = list(range(len(cells)))
+    for k, split in enumerate(splits):
+        split.error(PLAIN)  # fixes where errors are truncated, for all paths
+        if any(cells[i][1] > 0 for i in alive):
+            split.graph()
+        paths = groupby((cells[i] for i in alive), lambda cell: cell[0])
+        jobs = (delayed(_try)(split.fork(), list(path)) for _, path in paths)
+        for tried in Parallel(n_jobs=n_jobs, prefer="threads")(jobs):
+            split.squares.update(tried.squares)
+            split.ranks.update(tried.ranks)
+        split.keep()
+        for i in alive:
+            errors[k, i] = split.size * np.sqrt(split.squares[cells[i]].mean())
+            ranks[k, i] = split.ranks[cells[i]]
+        alive = _survivors(split, cells, alive)
+    return errors, ranks
+
+
+def _try(trials: Trials, path: Sequence[Cell]) -> Trials:
+    """Try one lam with increasing gammas, each from the result of the previous one."""
+    for near, cell in pairwise((None, *path)):
+        assert cell is not None
+        trials.error(cell, near)
+        trials.keep(cell)
+    return trials
+
+
+def _survivors(split: Trials, cells: Sequence[Cell], alive: list[int]) -> list[int]:
+    """Indices of the cells that may still be the best."""
+    best = min((split.squares[cells[i]] for i in alive), key=np.mean)
+    slack = SHARE * float(best.mean())
+
+    def may_win(i: int) -> bool:
+        worse = split.squares[cells[i]] - best
+        noise = float(worse.std()) / max(len(worse), 1) ** 0.5
+        return float(worse.mean()) <= DEVIATIONS * noise + slack
+
+    return [i for i in alive if may_win(i)]
 
 
 def _results(cells, errors: np.ndarray, ranks: np.ndarray) -> dict:

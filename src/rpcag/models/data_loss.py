@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
-from rpcag.graphs.inputs import as_float
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share
 from rpcag.losses import L1, Both, Huber, Loss, Rows
@@ -138,40 +137,8 @@ def row_weight(shape: tuple[int, int], observed: float) -> float:
     return min(max(weight, LEVERAGE / math.sqrt(n)), MOST)
 
 
-def check_loss(model) -> None:
-    """Refuse `loss` and `noise` that are not options."""
-    if not isinstance(model.loss, str) or model.loss not in KINDS:
-        known = ", ".join(map(repr, KINDS))
-        raise ValueError(f"loss must be {known}, got {model.loss!r}")
-    noise = model.noise
-    if noise is None or (isinstance(noise, str) and noise == "auto"):
-        return
-    if not isinstance(noise, Real) or isinstance(noise, bool):
-        raise TypeError(
-            "noise must be None, 'auto' or the standard deviation of the noise, got "
-            f"{noise!r}"
-        )
-    if not 0 <= as_float(noise) < math.inf:
-        raise ValueError(f"noise must be finite and at least 0, got {noise!r}")
-
-
-def check_sample_weight(weight: Any, n_samples: int) -> np.ndarray | None:
+def check_sample_weight(weight: Any, X: Any) -> np.ndarray | None:
     """Weights of the samples as numbers; None if there are none."""
     if weight is None:
         return None
-    try:
-        weight = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must hold numbers: {error}") from error
-    if weight.ndim == 0:
-        weight = np.full(n_samples, float(weight))
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have one weight for each of the {n_samples} samples, "
-            f"got shape {weight.shape}"
-        )
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("sample_weight must be finite and at least 0")
-    if not weight.any():
-        raise ValueError("sample_weight is zero for every sample")
-    return weight
+    return _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -2,31 +2,34 @@
 
 import math
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.inputs import is_dask, percent
+from rpcag.graphs.inputs import percent
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.gram import factorize
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.models.base import MatrixModel, largest_entry, power_of_two
-from rpcag.models.callers import warn_not_converged
-from rpcag.models.checks import (
-    check_callback,
-    check_iterations,
-    check_number,
-    check_scale,
-)
+from rpcag.models.checks import COUNT, OPTIONS
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.hidden_entries import Spread, hide, spread_of
-from rpcag.models.progress import tell, tells
+from rpcag.models.messages import tell, tells, warn
 from rpcag.models.scaling import center_and_scale, restore, standardize
 from rpcag.models.two_graph_weights import GammaChoice
 from rpcag.models.weights import Choice
 from rpcag.solvers import Progress, Result
+
+# What to do about a fit that did not converge, by its status.
+REMEDIES = {
+    "max_iter": "Increase max_iter or tol.",
+    "stalled": "The precision of {0.x.dtype} allows no smaller one; use float64 or a "
+    "larger tol.",
+    "numerical_error": "Rounding errors put a lower bound above the objective, so "
+    "nothing is proven. Use float64, subtract the mean of every feature, or choose "
+    "weights nearer to 'auto'.",
+}
 
 
 class DecompositionModel(MatrixModel):
@@ -37,6 +40,7 @@ class DecompositionModel(MatrixModel):
     """
 
     _takes_missing = True
+    _parameter_constraints = OPTIONS | {"n_components": [COUNT, None]}
     center_: np.ndarray | None = None
     scale_: np.ndarray | None = None
     _spread_of_features: Spread  # of the scaled X
@@ -77,11 +81,6 @@ class DecompositionModel(MatrixModel):
             feature, negative for a worse one.
         """
         check_is_fitted(self, "components_")
-        if is_dask(X):
-            raise TypeError(
-                "X is a Dask array or data frame, but score needs it in memory; pass "
-                "some rows, such as X[:1000].compute()"
-            )
         X = self._validate(X, reset=False)
         hidden = hide(X, axes=(1,))
         if not hidden.any():
@@ -94,14 +93,6 @@ class DecompositionModel(MatrixModel):
         truth = self._scaled(X)[hidden].astype(np.float64)
         predicted = (Z @ self.components_)[hidden]
         return self._spread_of_features.explained(truth, predicted, columns)[0]
-
-    def _check_options(self) -> None:
-        """Refuse options of the wrong kind or range, by name."""
-        if self.n_components is not None:
-            check_number(self, "n_components", Integral, at_least=1)
-        check_scale(self)
-        check_iterations(self)
-        check_callback(self)
 
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
         """Set `center_` and `scale_`; returns the centered and scaled X."""
@@ -153,36 +144,21 @@ class DecompositionModel(MatrixModel):
         return watch
 
     def _warn(self, result: Result) -> None:
-        if self._part_of is not None:
+        if self._part_of is not None or result.status not in REMEDIES:
             return
-        name, accept = type(self).__name__, "."
-        proven = f"a certified gap of {result.gap:.1e} (tol {float(self.tol):.1e})"
+        message = (
+            f"{type(self).__name__} stopped after {result.n_iter} iterations with a "
+            f"certified gap of {result.gap:.1e} (tol {float(self.tol):.1e}). "
+            f"{REMEDIES[result.status].format(result)}"
+        )
         if result.gap < 0.5:  # gap = 1 - bound / objective
             above = percent(result.gap / (1 - result.gap))
-            accept = f", or accept the result: its objective is at most {above} above "
-            accept += "the best."
-        if result.status == "numerical_error":
-            warn_not_converged(
-                f"{name} stopped after {result.n_iter} iterations: rounding errors "
-                f"put a lower bound above the objective, {result.objective:.6g}. "
-                "There is no bound on the optimum (lower_bound_ is 0, gap_ is 1). "
-                "Use float64, subtract the mean of every feature, or choose weights "
-                "nearer to 'auto'."
-            )
-        elif result.status == "max_iter":
-            warn_not_converged(
-                f"{name} stopped after {result.n_iter} iterations with {proven}. "
-                f"Increase max_iter{accept}"
-            )
-        elif result.status == "stalled":
-            warn_not_converged(
-                f"{name} stopped at the precision of {result.x.dtype} with {proven}. "
-                f"Use float64 or a larger tol{accept}"
-            )
+            message += f" Its objective is at most {above} above the best."
+        warn(message)
 
     def _warn_unfinished(self, n_rows: int) -> None:
         if n_rows:
-            warn_not_converged(
+            warn(
                 f"{type(self).__name__}.transform ran out of iterations for {n_rows} "
                 "rows of X; their embedding is approximate. Check whether they are in "
                 "the unit of the rows of fit."

@@ -1,7 +1,5 @@
 """Find out why a model predicts hidden entries no better than constants do."""
 
-import warnings
-
 import numpy as np
 
 from rpcag.graphs.inputs import percent
@@ -10,7 +8,7 @@ from rpcag.linalg.typical import (
     some_rows,
     typical_center,
 )
-from rpcag.models.callers import user_stacklevel
+from rpcag.models.messages import warn
 from rpcag.models.rules import theory_lam
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
 from rpcag.models.two_graph_weights import GammaChoice
@@ -79,13 +77,12 @@ def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
     names = ("lam", "gamma", "gamma_features")
     weights = (getattr(model, name, 0) for name in names)
     if all(weight in ("auto", 0) for weight in weights) and is_poor(choice):
-        warnings.warn(
+        warn(
             f"{type(model).__name__} predicts {choice.explained:.0%} (standard error "
             f"{choice.explained_error:.0%}) of the spread of hidden entries, which is "
             "not clearly better than the median of each feature or its mean. Likely "
             f"cause: {why_poor(X, choice)}.",
             PoorFitWarning,
-            stacklevel=user_stacklevel(),
         )
 
 
@@ -112,12 +109,11 @@ def warn_if_tied(model, X: np.ndarray) -> None:
         in_s = min(float(np.abs(in_x[differs]).sum() / distances[differs].sum()), 1.0)
     if in_s > IN_S:
         better = theory_lam(X.shape, observed_share(X) * share)
-        warnings.warn(
+        warn(
             f"{percent(1 - share)} of X equals the median of its feature, as the zeros "
             f"of counts do. With lam={model.lam_:.3g}, {type(model).__name__} treats "
             f"the other entries as errors: L holds {percent(1 - in_s)} of them. If "
             f"they are data, use {'gamma' if by_rule else 'lam'}='auto' or "
             f"lam={better:.3g}.",
             PoorFitWarning,
-            stacklevel=user_stacklevel(),
         )

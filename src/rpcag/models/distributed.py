@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_n_features
 
 from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.shifted import ShiftedLaplacian
@@ -37,7 +38,7 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
     X = _learn_scale(model, by_features(X))
     graph = _graph(model, X.shape[0])
     size, spread, observed = measure(X)
-    weight = check_sample_weight(sample_weight, X.shape[0])
+    weight = check_sample_weight(sample_weight, X)
     if weight is not None and not weight.all():
         raise ValueError(
             "sample_weight must be positive for a Dask array; drop the samples of "
@@ -77,27 +78,19 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
 
 
 def _check_options(model: Any) -> None:
-    """Refuse options that need X in memory."""
-    if model.loss != "entries":
-        raise ValueError(
-            f"loss={model.loss!r} needs whole samples in one place, got a Dask "
-            "array; use loss='entries', or pass X.compute()"
-        )
-    if model.feature_graph is not None:
-        raise ValueError(
-            "feature_graph needs X in memory, got a Dask array; use "
-            "feature_graph=None, or pass X.compute()"
-        )
-    if model.noise == "auto":
-        raise ValueError(
-            "noise='auto' needs X in memory, got a Dask array; pass a number, such "
-            "as noise_ of a fit to some rows: X[:1000].compute()"
-        )
-    for name in ("warm_start", "checkpoint"):
-        if getattr(model, name):
+    """Refuse options that need X, or whole samples, in one place."""
+    wanted = {
+        "loss": model.loss != "entries",
+        "noise": model.noise == "auto",
+        "feature_graph": model.feature_graph is not None,
+        "warm_start": model.warm_start,
+        "checkpoint": model.checkpoint is not None,
+    }
+    for name, is_wanted in wanted.items():
+        if is_wanted:
             raise ValueError(
-                f"{name} is for arrays in memory, got "
-                f"{getattr(model, name)!r} and a Dask array"
+                f"{name} needs X in memory, got a Dask array; leave {name} at its "
+                "default, or pass X.compute()"
             )
 
 
@@ -176,34 +169,24 @@ def by_features(X: Any) -> Any:
 
 def by_feature(measure: Callable, X: Any, *options, rows: int) -> np.ndarray:
     """Some numbers per feature, measured where all its rows are."""
-    return X.map_blocks(
-        _measured,
-        measure,
-        options,
-        chunks=((rows,), X.chunks[1]),
-        dtype=np.float64,
-        meta=np.empty((0, 0)),
-    ).compute()
 
+    def measured(block: np.ndarray) -> np.ndarray:
+        if np.isinf(block).any():
+            raise ValueError("X contains infinity; mark missing entries by NaN")
+        return np.stack(list(measure(block, *options)))
 
-def _measured(X: np.ndarray, measure: Callable, options: tuple) -> np.ndarray:
-    if np.isinf(X).any():
-        raise ValueError("X contains infinity; mark missing entries by NaN")
-    return np.stack(list(measure(X, *options)))
+    chunks, none = ((rows,), X.chunks[1]), np.empty((0, 0))
+    return X.map_blocks(measured, chunks=chunks, dtype=float, meta=none).compute()
 
 
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
     """Embed new rows chunk by chunk: they do not depend on each other."""
-    if adjacency is not None:
-        raise ValueError(
-            "adjacency needs rows in memory, got a Dask array; transform some rows at "
-            "a time: X[:1000].compute() with the adjacency of these rows"
-        )
     graph = getattr(model, "_graph", None)
-    if graph is not None and graph.by_order:
+    if adjacency is not None or (graph is not None and graph.by_order):
+        name = "graph='chain'" if adjacency is None else "adjacency"
         raise ValueError(
-            f"graph={model.graph!r} needs all new rows in memory, got a Dask array; "
-            "pass X.compute()"
+            f"{name} needs rows in memory, got a Dask array; pass X.compute(), or some "
+            "rows at a time"
         )
     model = copy(model)  # without arrays as large as the data, and without names
     for name in ("low_rank_", "sparse_", "dual_", "_state", "callback"):
@@ -216,27 +199,17 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
                 f"order, got {list(X.columns)[:5]} ..."
             )
         X = _of_frame(X)
-    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
-        raise ValueError(
-            f"X has shape {X.shape}, but {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input"
-        )
+    _check_n_features(model, X, reset=False)
     model._scores = np.asarray(model._scores)
     X = X.rechunk({1: -1})
-    single = X.dtype == np.float32
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
     return X.map_blocks(
-        _transformed,
+        lambda rows, model: model.transform(rows) if len(rows) else rows[:, :0],
         model=delayed(model),
         chunks=(X.chunks[0], (model.n_components_,)),
-        dtype=np.float32 if single else np.float64,
-        meta=np.empty((0, 0), np.float32 if single else np.float64),
+        dtype=dtype,
+        meta=np.empty((0, 0), dtype),
     )
-
-
-def _transformed(rows: np.ndarray, model: Any) -> np.ndarray:
-    if not len(rows):
-        return np.empty((0, model.n_components_), rows.dtype)
-    return model.transform(rows)
 
 
 def _of_frame(X: Any, **options) -> Any:
@@ -263,9 +236,11 @@ def measure(X: Any) -> tuple[float, float, float]:
     """
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
-    rows = X[:: max(1, X.shape[0] // 64)]
     wrong, missing, sample, few = dask.compute(
-        da.isinf(X).any(), da.isnan(X).sum(), columns, rows
+        da.isinf(X).any(),
+        da.isnan(X).sum(),
+        columns,
+        X[:: max(1, X.shape[0] // 64)],
     )
     if wrong:
         raise ValueError("X contains infinity; mark missing entries by NaN")

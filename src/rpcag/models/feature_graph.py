@@ -7,7 +7,6 @@ from sklearn.feature_extraction.image import grid_to_graph
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share, typical_size
-from rpcag.models.checks import check_auto_or_number
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import hide, spread_of
 from rpcag.models.parts import ENTRIES, random_rows
@@ -23,28 +22,18 @@ LARGEST = 8.0
 GAIN = 0.01
 
 
-def check_feature_graph(model) -> None:
-    """Refuse `feature_graph` and `gamma_features` by name."""
-    check_auto_or_number(model, "gamma_features")
-    graph = model.feature_graph
-    if isinstance(graph, str) and graph not in ("knn", "grid"):
-        raise ValueError(
-            "feature_graph must be None, 'knn', 'grid', a builder of rpcag.graphs or "
-            f"an adjacency between features, got {graph!r}"
-        )
-    if isinstance(graph, str) and graph == "grid" and model.image_shape is None:
-        raise ValueError(
-            "feature_graph='grid' needs image_shape, such as (32, 32) or (32, 32, 3), "
-            "got None"
-        )
-
-
 def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
     """Build the graph between the columns of X from the options."""
     graph = model.feature_graph
-    if hasattr(model, "image_shape") and isinstance(graph, str) and graph == "grid":
-        sides = check_image_shape(model.image_shape, X.shape, channels=True)
-        graph = pixel_graph(*sides)
+    if isinstance(graph, str) and graph == "grid" and hasattr(model, "image_shape"):
+        if model.image_shape is None:
+            raise ValueError(
+                "feature_graph='grid' needs image_shape, such as (32, 32) or "
+                "(32, 32, 3), got None"
+            )
+        graph = pixel_graph(
+            *check_image_shape(model.image_shape, X.shape, channels=True)
+        )
     return ModelGraph(
         graph,
         np.ascontiguousarray(X.T),

@@ -9,15 +9,12 @@ from rpcag.linalg.rounding import from_unit, in_unit, row_sizes
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import too_far_apart, typical_size
 from rpcag.models.base import largest_entry, power_of_two
-from rpcag.models.checks import (
-    check_auto_or_number,
-    check_observed,
-)
+from rpcag.models.checks import auto_or, check_observed
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.feature_graph import build_feature_graph
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import spread_of
-from rpcag.models.progress import Callback, Monitor, Stage
+from rpcag.models.messages import Callback, Stage
 from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.penalties import TwoGraphSmoothness
@@ -109,6 +106,10 @@ class FRPCAG(DecompositionModel):
     """
 
     _about = About(convex=True, factors=False, solution="FISTA, certified gap")
+    _parameter_constraints = DecompositionModel._parameter_constraints | {
+        "gamma": auto_or("unit"),
+        "gamma_features": auto_or("unit"),
+    }
 
     n_components: int | None = None
     _: KW_ONLY
@@ -133,13 +134,12 @@ class FRPCAG(DecompositionModel):
         y : ignored
         """
         X = self._validate(X, reset=True)
-        self._check_options()
         check_observed(X)
         X = self._learn_scale(X)
         with np.errstate(**QUIET):
-            graph = self._build_graph(X, Monitor.of(self, "graph"))
-            monitor = Monitor.of(self, "feature_graph")
-            features = build_feature_graph(self, X, monitor=monitor)
+            graph = self._build_graph(X, Stage(self, "graph"))
+            stage = Stage(self, "feature_graph")
+            features = build_feature_graph(self, X, stage=stage)
         with one_blas_thread_each():
             gammas = self._gammas(X, graph, features)
             options = {"tol": float(self.tol), "max_iter": self.max_iter}
@@ -153,11 +153,6 @@ class FRPCAG(DecompositionModel):
             S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
         self._name_parts(result, S, self._factors(X, result))
         return self
-
-    def _check_options(self) -> None:
-        super()._check_options()
-        check_auto_or_number(self, "gamma", "unit")
-        check_auto_or_number(self, "gamma_features", "unit")
 
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
         """Center the features if a weight is automatic: X + 1 m^T gives L + 1 m^T.
@@ -183,7 +178,7 @@ class FRPCAG(DecompositionModel):
         self._forget_choice()
         if first is not None and second is not None:
             return [first, second]
-        stage = Stage(Monitor.of(self, "weights"))
+        stage = Stage(self, "weights")
         rows = graph.some(X.shape)
         columns = features.some((X.shape[1], len(rows)))
         part = np.ascontiguousarray(X[np.ix_(rows, columns)])

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from sklearn.utils._param_validation import Interval
 
 from rpcag.linalg.eigen import column_signs, largest_eigenvalue
 from rpcag.linalg.gram import spectral_norm
 from rpcag.models.base import FactorModel
-from rpcag.models.checks import check_flag, check_iterations, check_number
+from rpcag.models.checks import NUMBER, OPTIONS
 from rpcag.models.table import About
 from rpcag.solvers.glpca import glpca, rglpca
 
@@ -78,6 +79,11 @@ class GLPCA(FactorModel):
     """
 
     _about = About(convex=False, factors=True, solution="closed form")
+    _parameter_constraints = OPTIONS | {
+        "beta": [Interval(Real, 0, 1, closed="left"), None],
+        "gamma": [NUMBER, None],
+        "drop_constant": ["boolean"],
+    }
 
     n_components: int = 2
     _: KW_ONLY
@@ -88,16 +94,11 @@ class GLPCA(FactorModel):
     drop_constant: bool = False
 
     def _check_options(self, X):
-        check_flag(self, "drop_constant")
         if self.beta is not None and self.gamma is not None:
             raise ValueError(
                 f"give beta or gamma, not both: got beta={self.beta!r} and "
                 f"gamma={self.gamma!r}"
             )
-        if self.beta is not None:
-            check_number(self, "beta", Real, at_least=0, below=1)
-        if self.gamma is not None:
-            check_number(self, "gamma", Real, at_least=0)
 
     def _fit(self, X, scaled, d, unit):
         Phi = self._build_graph(X).laplacian
@@ -245,10 +246,6 @@ class RGLPCA(GLPCA):
 
     tol: float = 1e-4
     max_iter: int = 1000
-
-    def _check_options(self, X):
-        super()._check_options(X)
-        check_iterations(self)
 
     def _degree_correction(self, scaled):
         norms = np.linalg.norm(scaled, axis=1)

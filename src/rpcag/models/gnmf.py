@@ -1,15 +1,13 @@
 """Graph-regularized non-negative matrix factorization."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.decomposition import NMF
 
-from rpcag.graphs.inputs import random_generator
 from rpcag.models.base import FactorModel
-from rpcag.models.checks import check_iterations, check_number, check_stiffness
+from rpcag.models.checks import check_stiffness
 from rpcag.models.table import About
 from rpcag.solvers.gnmf import gnmf, nonnegative_rows
 
@@ -82,9 +80,6 @@ class GNMF(FactorModel):
     random_state: Any = 0
 
     def _check_options(self, X):
-        check_number(self, "gamma", Real, at_least=0)
-        check_iterations(self)
-        random_generator(self.random_state)
         self._refuse_negative(X)
 
     def _refuse_negative(self, X):

@@ -26,8 +26,8 @@ from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.sparse_structure import check_structure
+from rpcag.models.messages import Stage
 from rpcag.models.parts import connected_rows, random_rows
-from rpcag.models.progress import Monitor
 
 BUILDERS = ("robust", "knn", "complete", "chain")
 # The degree of a new row is limited to between half and twice that of its neighbors
@@ -95,8 +95,6 @@ class ModelGraph:
     adjacency, laplacian : csr_array or ndarray
     by_order : bool
         Whether the edges of new rows depend on all of them.
-    is_watched, stopped : bool
-        Whether building the graph runs a solver, and whether the callback stopped it.
     """
 
     def __init__(
@@ -108,12 +106,10 @@ class ModelGraph:
         name: str = "graph",
         vertices: str = "samples",
         labels: Sequence[Hashable] | None = None,
-        monitor: Monitor | None = None,
+        stage: Stage | None = None,
     ) -> None:
-        self.builder, self.adjacency = _build(graph, X, name, vertices, labels, monitor)
+        self.builder, self.adjacency = _build(graph, X, name, vertices, labels, stage)
         self.by_order = self.builder is not None and self.builder.by_order
-        self.is_watched = hasattr(self.builder, "_fit_watched")
-        self.stopped = getattr(self.builder, "_stopped", False)
         self.laplacian = laplacian(self.adjacency, kind, name=name)
         self.normalized = kind == "normalized"
 
@@ -278,15 +274,14 @@ def _keys(A: sparse.csr_array) -> Iterator[bytes]:
         yield digest(indices[i:j].tobytes() + A.data[i:j].tobytes())
 
 
-def _build(graph, X, name: str, vertices: str, labels, monitor: Monitor | None):
+def _build(graph, X, name: str, vertices: str, labels, stage: Stage | None):
     if isinstance(graph, str):
         graph = builder_of(graph, name)
     if isinstance(graph, GraphBuilder):
         builder = clone(graph)
-        if monitor is not None and hasattr(builder, "_fit_watched"):
-            builder._fit_watched(X, monitor)
-        else:
-            builder.fit(X)
+        if stage is not None and hasattr(builder, "_stage"):
+            builder._stage = stage
+        builder.fit(X)
         return builder, builder.adjacency_
     if isinstance(graph, KNNHypergraph):
         raise TypeError(f"{name} is a hypergraph, which only MHMF takes: {graph!r}")

@@ -1,7 +1,6 @@
 """Manifold matrix factorization, on one graph, several graphs or hypergraphs."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,12 +9,7 @@ from rpcag.graphs.hypergraph import KNNHypergraph
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.eigen import column_signs
 from rpcag.models.base import FactorModel
-from rpcag.models.checks import (
-    check_auto_or_number,
-    check_iterations,
-    check_number,
-    check_stiffness,
-)
+from rpcag.models.checks import OPTIONS, auto_or, check_stiffness
 from rpcag.models.graph import ModelGraph, ModelHypergraph
 from rpcag.models.table import About
 from rpcag.solvers.mmf import mmf, mmmf
@@ -25,9 +19,6 @@ class _Manifold(FactorModel):
     """Base class of the factorizations on one graph and on mixtures of graphs."""
 
     gamma: float
-
-    def _check_options(self, X):
-        check_number(self, "gamma", Real, at_least=0)
 
     def _embed(self, X, scaled, *edges):
         """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
@@ -125,6 +116,7 @@ class _Mixture(_Manifold):
     _about = About(
         convex=False, factors=True, solution="closed form and projection in turn"
     )
+    _parameter_constraints = OPTIONS | {"weight_penalty": auto_or()}
 
     n_components: int = 2
     _: KW_ONLY
@@ -139,11 +131,6 @@ class _Mixture(_Manifold):
     def _build(self, graph, X, name: str) -> Any:
         """The graph of the rows of X."""
         raise NotImplementedError
-
-    def _check_options(self, X):
-        super()._check_options(X)
-        check_auto_or_number(self, "weight_penalty")
-        check_iterations(self)
 
     def _listed(self) -> list:
         """The graphs given, or the ensemble of "auto"."""

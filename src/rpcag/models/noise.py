@@ -77,7 +77,7 @@ def estimate_noise(X: np.ndarray) -> Noise:
     shape, observed = X.shape, observed_share(X)
     seen = ~np.isnan(X)
     n, p = shape
-    spread = residual_scale((X - _medians(X))[seen])
+    spread = residual_scale((X - np.nanmedian(X, axis=0))[seen])
     if not spread > 0:
         return Noise(0.0, 1.0)
     lam, sigma, mu, excess, free = theory_lam(shape, observed), 0.0, 0.0, 1.0, 1.0
@@ -148,7 +148,3 @@ def _part(X: np.ndarray) -> np.ndarray:
         X = np.take(X, kept, axis=axis)
     X = X if len(X) >= X.shape[1] else X.T
     return np.ascontiguousarray(X, dtype=np.float64)
-
-
-def _medians(X: np.ndarray) -> np.ndarray:
-    return np.nanmedian(X, axis=0)

@@ -1,6 +1,7 @@
 """A nearest neighbor graph that is robust to gross errors."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,20 +9,11 @@ from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.gram import factorize
-from rpcag.models.data_loss import DataLoss
-from rpcag.models.progress import Monitor
+from rpcag.models.messages import Stage
 from rpcag.models.rpca import RPCA
-from rpcag.models.rules import resolve_lam
-from rpcag.solvers.checkpoint import Checkpoint, Saved, array, number
-from rpcag.solvers.problem import Problem
 
 # Certified gap of Robust PCA. A smaller gap takes longer and hardly changes neighbors.
 GRAPH_TOL, GRAPH_MAX_ITER = 1e-2, 1000
-# Stands in for the solver's name in the checkpoint of a finished solve.
-FINISHED = "finished"
-# Its content: L = scores @ directions with its singular values, and positive numbers.
-ARRAYS = ("_scores", "_spectrum", "_directions")
-NUMBERS = ("lam_", "_size", "_spread")
 # Rows shorter than this share of the longest count as zero: their distances are equal.
 SHORT = 1e-3
 
@@ -55,29 +47,25 @@ class RobustGraph(GraphBuilder):
     """
 
     image_shape = None
-    _monitor = Monitor("RobustGraph")
+    _stage: ClassVar[Stage | None] = None  # of a model's fit, until the graph is built
 
     n_neighbors: int = 7
-
-    def _fit_watched(self, X, monitor: Monitor):
-        """`fit` as a stage of a model's fit: with its log, callback and checkpoint.
-
-        If the callback stops it, the graph is built from the current state of Robust
-        PCA.
-        """
-        self._monitor = monitor
-        try:
-            return self.fit(X)
-        finally:
-            del self._monitor
 
     def _check(self, X) -> None:
         super()._check(X)
         KNNGraph(self.n_neighbors)._check(X)
 
     def _build(self, rows):
-        self._model = _robust_pca(_with_nan(rows), self._monitor)
-        self._stopped = self._model.status_ == "stopped"
+        """The graph of the rows; if a callback stops Robust PCA, of its current L."""
+        self._model = RPCA(lam="theory", tol=GRAPH_TOL, max_iter=GRAPH_MAX_ITER)
+        self._model._part_of = "RobustGraph"
+        stage = self.__dict__.pop("_stage", None)
+        if stage is not None:
+            self._model.set_params(verbose=stage.verbose, callback=stage.watch)
+            self._model._part_of = stage.title
+        self._model.fit(_with_nan(rows)).set_params(verbose=0, callback=None)
+        # Each is as large as X, and none is needed for new rows.
+        del self._model.low_rank_, self._model.sparse_, self._model.dual_
         values = self._represent(rows, self._halfway(self._model.embedding_))
         self._graph = KNNGraph(self.n_neighbors).fit(values)
         return self._graph.adjacency_
@@ -106,63 +94,6 @@ class RobustGraph(GraphBuilder):
         sizes = np.maximum(np.linalg.norm(h, axis=1, keepdims=True), self._short)
         sizes[sizes == 0] = 1.0  # all rows are zero
         return np.hstack([h / sizes, np.log(sizes)])
-
-
-def _robust_pca(X: np.ndarray, monitor: Monitor) -> RPCA:
-    """Robust PCA fitted to X, or restored from the checkpoint of a finished fit."""
-    model = RPCA(
-        lam="theory",
-        tol=GRAPH_TOL,
-        max_iter=GRAPH_MAX_ITER,
-        verbose=monitor.verbose,
-        callback=monitor.callback,
-        checkpoint=monitor.checkpoint,
-        checkpoint_seconds=monitor.checkpoint_seconds,
-    )
-    model._part_of = monitor.title
-    saves = saved = None
-    if monitor.checkpoint is not None:
-        identity = Problem(X, resolve_lam(model.lam, X)).identity()
-        saves = Checkpoint(monitor.checkpoint, identity, monitor.checkpoint_seconds)
-        saved = saves.load()
-    if saves is not None and saved is not None and saved[0]["solver"] == FINISHED:
-        with saves.reading():
-            _restore(model, X, *saved)
-    else:
-        model.fit(X)
-        # Each is as large as X, and neither is needed for new rows.
-        del model.low_rank_, model.sparse_, model.dual_
-        if saves is not None and model.status_ != "stopped":
-            saves.offer(lambda: _finished(model), now=True)
-    return model.set_params(callback=None, checkpoint=None, verbose=0)
-
-
-def _finished(model: RPCA) -> Saved:
-    """The parts of Robust PCA that the graph and new rows need."""
-    numbers = {name: getattr(model, name) for name in NUMBERS}
-    numbers |= {"solver": FINISHED, "status": model.status_}
-    return numbers, {name: getattr(model, name) for name in ARRAYS}
-
-
-def _restore(model: RPCA, X: np.ndarray, numbers: dict, arrays: dict) -> None:
-    """Check what `_finished` saved and restore the model from it."""
-    rank = len(array(arrays, "_spectrum", (None,)))
-    shapes = (len(X), rank), (rank,), (rank, X.shape[1])
-    for name, shape in zip(ARRAYS, shapes, strict=True):
-        setattr(model, name, array(arrays, name, shape))
-    if not (model._spectrum > 0).all():
-        raise ValueError("a singular value is not positive")
-    for name in NUMBERS:
-        setattr(model, name, number(numbers[name], above=0))
-    if numbers["status"] not in ("converged", "max_iter", "stalled"):
-        raise ValueError(f"{numbers['status']!r} is not a valid status")
-    model.status_, model._loss = numbers["status"], DataLoss(lam=model.lam_)
-    # Same memory order as after a fit, so that sums round the same way.
-    model.embedding_ = model._scores.copy()
-    model.components_ = model._directions.copy()
-    model.singular_values_ = model._spectrum
-    model.rank_ = model.n_components_ = model._n_features_out = rank
-    model.n_features_in_ = X.shape[1]
 
 
 def _with_nan(rows) -> np.ndarray:

@@ -5,25 +5,22 @@ import os
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.inputs import is_dask
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import rescaled
-from rpcag.models.checks import (
-    check_auto_or_number,
-    check_checkpoint,
-    check_observed,
-)
+from rpcag.models.checks import NUMBER, POSITIVE, check_checkpoint, check_observed
 from rpcag.models.data_loss import (
+    KINDS,
     DataLoss,
-    check_loss,
     check_sample_weight,
     resolve_loss,
 )
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_tied
-from rpcag.models.progress import Callback, Monitor, Stage
+from rpcag.models.messages import Callback, Stage
 from rpcag.models.rules import resolve_weights
 from rpcag.models.table import About
 from rpcag.models.weights import Choice, choose
@@ -158,6 +155,17 @@ class RPCA(DecompositionModel):
     """
 
     _about = About(convex=True, factors=False, solution="ADMM, certified gap")
+    _parameter_constraints = DecompositionModel._parameter_constraints | {
+        "lam": [
+            StrOptions({"auto", "theory"}),
+            POSITIVE,
+        ],
+        "loss": [StrOptions(set(KINDS))],
+        "noise": [StrOptions({"auto"}), NUMBER, None],
+        "warm_start": ["boolean"],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_seconds": [NUMBER],
+    }
     # Options of `RPCAG`.
     gamma = 0.0
     graph = None
@@ -192,13 +200,15 @@ class RPCA(DecompositionModel):
             for lam nor the graph take them into account.
         """
         if is_dask(X):
-            self._check_options()
-            _distributed().fit(self, X, sample_weight)
+            self._validate_params()
+            from rpcag.models import distributed
+
+            distributed.fit(self, X, sample_weight)
             return self
         X = self._validate(X, reset=True)
         self._check_options()
         check_observed(X)
-        weight = check_sample_weight(sample_weight, len(X))
+        weight = check_sample_weight(sample_weight, X)
         with one_blas_thread_each():
             X = self._learn_scale(X)
             self._fit(X, weight)
@@ -224,19 +234,16 @@ class RPCA(DecompositionModel):
         return resolve_weights(self.lam if loss is None else loss.lam, self.gamma, X)
 
     def _check_options(self) -> None:
-        super()._check_options()
-        check_auto_or_number(self, "lam", "theory")
-        if self.lam == 0:
-            raise ValueError("lam must be positive, got 0: the best L would be zero")
-        check_loss(self)
-        check_checkpoint(self)
+        """Refuse options that do not suit each other."""
+        if self.checkpoint is not None:
+            check_checkpoint(self.checkpoint)
 
     def _choose(self, X, lam, gamma, **graph) -> tuple[Choice, bool]:
         """Choose the weights that are None; also returns whether the callback stopped.
 
         If it did, the fit is not saved, because a later fit will have other weights.
         """
-        stage = Stage(Monitor.of(self, "weights"))
+        stage = Stage(self, "weights")
         choice = choose(X, lam=lam, gamma=gamma, callback=stage.watch, **graph)
         weights = f"lam {choice.lam:.3g}, gamma {choice.gamma:.3g}"
         self._name_choice(X, choice, weights)
@@ -253,7 +260,6 @@ class RPCA(DecompositionModel):
             callback=self._watch(),
             checkpoint=self.checkpoint if save else None,
             checkpoint_seconds=self.checkpoint_seconds,
-            keep_checkpoint=self._part_of is not None,
         )
         self._state = result.state if self.warm_start else None
         self._size, self._spread = problem.scale, problem.spread
@@ -302,7 +308,9 @@ class RPCA(DecompositionModel):
         """
         check_is_fitted(self, "components_")
         if is_dask(X):
-            return _distributed().transform(self, X, adjacency)
+            from rpcag.models import distributed
+
+            return distributed.transform(self, X, adjacency)
         X = self._validate(X, reset=False)
         return self._transform(X, adjacency)
 
@@ -351,14 +359,3 @@ class RPCA(DecompositionModel):
                 f"adjacency is for models with a graph; {type(self).__name__} has none"
             )
         return super()._edges(X, adjacency)
-
-
-def _distributed():
-    try:
-        from rpcag.models import distributed
-    except ImportError as error:
-        raise ImportError(
-            "a Dask array needs Dask's array and distributed parts: "
-            "pip install 'rpcag[dask]'"
-        ) from error
-    return distributed

@@ -5,18 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.graphs.laplacian import check_kind, laplacian
+from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.models.checks import check_auto_or_number
+from rpcag.models.checks import auto_or
 from rpcag.models.data_loss import DataLoss, resolve_loss
 from rpcag.models.feature_graph import (
     build_feature_graph,
-    check_feature_graph,
     choose_gamma_features,
 )
 from rpcag.models.graph import ModelGraph, as_builder, compares_rows, trial_adjacency
+from rpcag.models.messages import Stage
 from rpcag.models.parts import connected_rows
-from rpcag.models.progress import Monitor
 from rpcag.models.rpca import RPCA
 from rpcag.models.trials import Build
 from rpcag.solvers.problem import Problem
@@ -60,7 +59,7 @@ class RPCAG(RPCA):
         or sparse adjacency, or a graph of NetworkX, igraph or PyGSP.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
-    feature_graph : None, "knn", "grid", builder or adjacency, default=None
+    feature_graph : None, "knn", "chain", "grid", builder or adjacency, default=None
         A second graph, between features: L is also smooth between features that are
         joined. "grid" joins each pixel to the four next to it; pass `image_shape`.
         "knn" joins features that are alike in X. The solver then uses
@@ -84,9 +83,7 @@ class RPCAG(RPCA):
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
         continues from it to the same result. A fit that converges removes it. The
-        choice of weights is not saved but repeated. The Robust PCA of a robust graph is
-        saved next to it, in ``fit.graph.npz`` for ``fit.npz``, and is not repeated once
-        it has finished.
+        choice of weights and the graph are not saved but repeated.
     checkpoint_seconds
         As in `RPCA`.
 
@@ -117,6 +114,11 @@ class RPCAG(RPCA):
     (True, (40, 2))
     """
 
+    _parameter_constraints = RPCA._parameter_constraints | {
+        "gamma": auto_or("clustering"),
+        "gamma_features": auto_or(),
+    }
+
     gamma: Any = "auto"
     graph: Any = "robust"
     laplacian: str = "normalized"
@@ -128,31 +130,29 @@ class RPCAG(RPCA):
         loss = resolve_loss(self, X)
         lam, gamma = self._parameters(X, loss)
         self._forget_choice()
-        monitor, stopped = Monitor.of(self, "graph"), False
-        graph = self._graph_without_values(X, monitor)
+        stage, stopped = Stage(self, "graph"), False
+        graph = self._graph_without_values(X, stage)
         features = self._build_features(X)
         if lam is None or gamma is None:
             options = self._trial_graph(X.shape, graph)
             choice, stopped = self._choose(X, lam, gamma, **options)
             lam, gamma = choice.lam, choice.gamma
         if graph is None and gamma > 0:
-            graph = self._build_graph(X, monitor)
+            graph = self._build_graph(X, stage)
         self.gamma_, shifted = gamma, None
         if graph is not None:
             shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
             # Not saved if the graph was stopped: a later fit will have another graph.
-            stopped = stopped or graph.stopped
+            stopped = stopped or stage.is_stopped
         loss = loss or DataLoss(lam=lam)
         if features is not None:
             loss = self._weigh_features(X, loss, gamma, shifted, features)
         loss = replace(loss, weight=weight)
         problem = loss.problem(X, gamma, shifted, self.gamma_features_, features)
         result = self._solve(problem, save=not stopped)
-        if graph is not None and graph.is_watched and result.status == "converged":
-            monitor.forget()
         self._name(X, result, loss)
 
-    def _graph_without_values(self, X, monitor: Monitor | None = None):
+    def _graph_without_values(self, X, stage: Stage):
         """The graph, if it does not depend on the values of X; None otherwise.
 
         Only a builder that compares rows can make a graph of some of them. It waits:
@@ -162,7 +162,7 @@ class RPCAG(RPCA):
         builder = as_builder(self.graph)
         if builder is not None:
             builder._check(X)  # even if no graph will be built
-        return None if compares_rows(builder) else self._build_graph(X, monitor)
+        return None if compares_rows(builder) else self._build_graph(X, stage)
 
     def _build_features(self, X) -> ShiftedLaplacian | None:
         """The Laplacian between features, if there is a graph."""
@@ -221,9 +221,11 @@ class RPCAG(RPCA):
 
     def _check_options(self) -> None:
         super()._check_options()
-        check_auto_or_number(self, "gamma", "clustering")
-        check_kind(self.laplacian)  # also where no graph will be built
-        check_feature_graph(self)
+        if self.feature_graph is None and self.gamma_features not in ("auto", 0):
+            raise ValueError(
+                f"gamma_features={self.gamma_features!r} needs a graph between "
+                "features: pass feature_graph, such as 'knn' or 'grid'"
+            )
 
     def _ties(self, X, adjacency):
         ties = None

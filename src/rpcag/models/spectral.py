@@ -8,7 +8,7 @@ import numpy as np
 from rpcag.graphs.laplacian import degree_roots, inverse
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
-from rpcag.models.checks import check_components, check_flag, check_observed
+from rpcag.models.checks import OPTIONS, check_components, check_observed
 from rpcag.models.graph import mean_of_neighbors
 from rpcag.models.table import About
 from rpcag.solvers.spectral import smoothest
@@ -65,6 +65,7 @@ class NCuts(Embedding):
 
     _about = About(convex=False, factors=False, solution="eigenvectors")
     _takes_missing = True
+    _parameter_constraints = OPTIONS | {"drop_first": ["boolean"]}
 
     n_components: int = 2
     _: KW_ONLY
@@ -82,7 +83,6 @@ class NCuts(Embedding):
         """
         X = self._validate(X, reset=True)
         check_observed(X)
-        check_flag(self, "drop_first")
         first = int(self.drop_first)
         check_components(self, X, most=max(len(X) - first, 0))
         graph = self._build_graph(X)

@@ -55,18 +55,14 @@ def describe(model: type) -> ModelRow:
     minimized, _, rest = " ".join(paragraph.split("\n")).partition(" over ")
     variables, *constraints = (part.strip(" ,") for part in rest.split(",   "))
     # The graph between features of RPCAG is an extra that is not in the problem.
-    has_both = "gamma_features" in minimized
-    extra = () if has_both else ("gamma_features", "feature_graph")
-    graphs = " and ".join(
-        GRAPHS[name] for name in GRAPHS if name in options and name not in extra
-    )
+    extra = () if "gamma_features" in minimized else ("gamma_features", "feature_graph")
+    used = [name for name in options if name not in extra]
+    graphs = " and ".join(GRAPHS[name] for name in GRAPHS if name in used)
     return ModelRow(
         model=model.__name__,
         problem=f"{minimized.removeprefix('minimize ')} over {variables}",
         constraints=", ".join(constraints),
-        parameters=", ".join(
-            name for name in PARAMETERS if name in options and name not in extra
-        ),
+        parameters=", ".join(name for name in PARAMETERS if name in used),
         graph=about.graph or graphs or "no",
         factors=about.factors,
         convex=about.convex,

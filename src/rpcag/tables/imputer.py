@@ -1,6 +1,5 @@
 """Fill the gaps of a table and find its wrong cells."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.utils.validation import (
 from rpcag.graphs.inputs import as_numbers, explained
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models import RPCAG
-from rpcag.models.callers import user_stacklevel
+from rpcag.models.messages import warn
 from rpcag.tables.cell_model import CellModel, PredictedCells
 from rpcag.tables.features import Features, ranges_and_integers
 from rpcag.tables.prediction_error import truncated_squares
@@ -304,11 +303,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         if self.keep_empty_features:
             self.statistics_[empty] = 0.0
         elif empty.any():
-            warnings.warn(
+            warn(
                 f"{int(empty.sum())} features have no observed value and are dropped; "
                 "keep_empty_features=True fills them with 0",
                 UserWarning,
-                stacklevel=user_stacklevel(),
             )
         self.indicator_ = None
         if self.add_indicator:
