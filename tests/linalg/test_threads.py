@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
 from contextlib import contextmanager
 
 import numpy as np
@@ -44,22 +43,6 @@ def test_every_piece_is_in_one_share(crew):
         shares = in_shares(list, range(count), 1)
         assert [i for share in shares for i in share] == list(range(count))
         assert len(shares) == max(min(crew, count), 1)
-
-
-@pytest.mark.parametrize("n", [20, 80])
-def test_a_product_may_be_written_over_a_factor(rng, crew, n):
-    A, B = rng.standard_normal((50, 50)), rng.standard_normal((50, n))
-    wanted = A @ B
-    product(A, B, out=B)
-    np.testing.assert_allclose(B, wanted, atol=1e-12)
-
-
-def test_a_product_takes_what_matmul_takes(rng, crew):
-    A, b = rng.standard_normal((6, 300)), rng.standard_normal(300)
-    np.testing.assert_allclose(product(A, b), A @ b, atol=1e-12)
-    for B, out in ((np.ones((400, 2)), None), (np.ones((300, 2)), np.ones((7, 2)))):
-        with pytest.raises(ValueError, match="mismatch"):
-            product(A, B, out)
 
 
 @pytest.mark.parametrize("m", [1, 7, 60])
@@ -200,7 +183,6 @@ def test_limits_of_every_threads_own_are_lifted_by_each(monkeypatch):
     monkeypatch.setattr(threads, "_blas", lambda: [library])
     monkeypatch.setattr(threads, "_cores", lambda: 3)
     monkeypatch.setattr(threads, "LARGE", 1)
-    threads._pool.cache_clear()  # workers that have not met this library
     after = []
 
     def fit(inside, may_leave):
@@ -219,7 +201,6 @@ def test_limits_of_every_threads_own_are_lifted_by_each(monkeypatch):
     for thread, (_, may_leave) in zip(pair, (first, second), strict=True):
         may_leave.set()
         thread.join()
-    threads._pool.cache_clear()
     assert after == [[1, 1, 1], [1, 1, 1], 4, 4]
     assert library.num_threads == 4
 
@@ -339,26 +320,11 @@ def refuse(thread):
 
 
 def test_a_share_is_done_once_where_no_thread_can_be_started(crew, monkeypatch):
-    threads._pool.cache_clear()
     count = Counter(6)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         in_shares(count, range(6), 1)
     assert count.done == [1] * 6
-    # Threads that come later find the old work in the queue.
-    in_shares(lambda share: time.sleep(0.05), range(6), 1)
-    assert count.done == [1] * 6
-
-
-def test_work_in_the_queue_keeps_nothing_alive(crew, monkeypatch):
-    threads._pool.cache_clear()
-    count = Counter(6)
-    alive = weakref.ref(count)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refuse)
-        in_shares(count, range(6), 1)
-    del count
-    assert alive() is None
 
 
 def test_a_fit_goes_on_while_the_interpreter_ends(tmp_path):

@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.spatial import KDTree
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
 from rpcag.graphs.distances import center_and_scale, distance_blocks
 from rpcag.graphs.inputs import check_rows, random_generator
+from rpcag.graphs.nearest import nearest_rows, smallest, without_self
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
-# Up to this many features, neighbors are searched by a tree. With more, the tree visits
-# most rows, and it is faster to compute all distances by matrix products.
-TREE = 15
+# Up to this many features a tree is faster than matrix products. With more, it visits
+# most rows.
+TREE = 6
 INCOMPLETE = (
     "approximate=True needs complete rows, but X has missing entries; "
     "use approximate=False, or image_shape to inpaint them"
@@ -89,7 +89,7 @@ class KNNGraph(GraphBuilder):
         nothing = sparse.csr_array((0, len(self._rows[0])))
         nearest, reached = [nothing], [nothing]
         for block in distance_blocks(take_rows(rows, doubles < 0), self._rows):
-            neighbors, distances = _nearest(block, k)
+            neighbors, distances = smallest(block, k)
             near = np.isfinite(distances)
             nearest.append(_ones(np.nonzero(near)[0], neighbors[near], block.shape))
             reached.append(sparse.csr_array(self._reached(block).astype(np.float64)))
@@ -142,31 +142,19 @@ class KNNGraph(GraphBuilder):
     def _search(self, rows, k):
         """Indices and RMS distances of k neighbors of every row, nearest first."""
         X, M = rows
-        if M is None:
-            # RMS distances are Euclidean ones in another unit.
-            center, size = center_and_scale(X, None)
-            scaled = X / size
-            scaled -= center
-            if self.approximate:
-                distances, neighbors = self._descend(scaled, k)
-            elif X.shape[1] <= TREE:
-                found = KDTree(scaled).query(scaled, k + 1)
-                distances, neighbors = _without_self(*found)
-            else:
-                search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(scaled)
-                distances, neighbors = search.kneighbors()
-            return neighbors, distances * (size / np.sqrt(X.shape[1]))
-        if self.approximate:
+        if self.approximate and M is not None:
             raise ValueError(INCOMPLETE)
-        found = []
-        first = 0
-        for block in distance_blocks(rows, rows):
-            here = np.arange(len(block))
-            block[here, first + here] = np.inf
-            found.append(_nearest(block, k))
-            first += len(block)
-        neighbors, distances = map(np.vstack, zip(*found, strict=True))
-        return neighbors, distances
+        if not self.approximate and (M is not None or X.shape[1] > TREE):
+            return nearest_rows(rows, k)
+        # RMS distances are Euclidean ones in another unit.
+        center, size = center_and_scale(X, None)
+        scaled = X / size - center
+        if self.approximate:
+            neighbors, distances = self._descend(scaled, k + 1)
+        else:
+            distances, neighbors = KDTree(scaled).query(scaled, k + 1)
+        neighbors, distances = without_self(neighbors, distances)
+        return neighbors, distances * (size / np.sqrt(X.shape[1]))
 
     def _descend(self, X, k):
         try:
@@ -175,13 +163,10 @@ class KNNGraph(GraphBuilder):
             raise ImportError(
                 "approximate=True needs pynndescent: pip install 'rpcag[ann]'"
             ) from error
-        search = NNDescent(
-            X,
-            n_neighbors=k + 1,
-            random_state=random_generator(self.random_state),
-        )
+        seed = random_generator(self.random_state)
+        search = NNDescent(X, n_neighbors=k, random_state=seed)
         neighbors, distances = search.neighbor_graph
-        return _without_self(distances.astype(np.float64), neighbors)
+        return neighbors, distances.astype(np.float64)
 
     def _widths(self, distances):
         if self.width == "local":
@@ -211,7 +196,7 @@ class KNNGraph(GraphBuilder):
         k = min(self.n_neighbors, len(self._rows[0]))
         parts, first = [], 0
         for block in distance_blocks(rows, self._rows):
-            neighbors, distances = _nearest(block, k)
+            neighbors, distances = smallest(block, k)
             linked = self._reached(block)  # both directions, as within the graph
             np.put_along_axis(linked, neighbors, True, axis=1)
             i, j = np.nonzero(linked)
@@ -234,24 +219,6 @@ class KNNGraph(GraphBuilder):
 
 def _ones(i, j, shape):
     return sparse.csr_array((np.ones(len(i)), (i, j)), shape=shape)
-
-
-def _without_self(distances, neighbors):
-    """Drop every row from its own neighbors, or the last if it is not among them."""
-    rows = np.arange(len(neighbors))[:, None]
-    others = np.argsort(neighbors == rows, axis=1, kind="stable")[:, :-1]
-    return tuple(np.take_along_axis(a, others, 1) for a in (distances, neighbors))
-
-
-def _nearest(distances, k):
-    """Indices and values of the k smallest distances of every row, in order."""
-    if k < distances.shape[1]:
-        neighbors = np.argpartition(distances, k - 1, axis=1)[:, :k]
-    else:
-        neighbors = np.broadcast_to(np.arange(k), (len(distances), k)).copy()
-    order = np.argsort(np.take_along_axis(distances, neighbors, 1), axis=1)
-    neighbors = np.take_along_axis(neighbors, order, 1)
-    return neighbors, np.take_along_axis(distances, neighbors, 1)
 
 
 def _correlations(rows, others, i, j, chunk=4096):

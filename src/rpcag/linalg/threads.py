@@ -5,13 +5,10 @@ cores, or two copies of the library (NumPy's and SciPy's) alternate, two threads
 many times slower than one: docs/design_solver.md. Python's threads sleep while waiting.
 """
 
-import contextlib
 import itertools
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -25,11 +22,11 @@ LARGE = 1e8
 
 
 class _Here(threading.local):
-    """Number of threads that may share the work of this one, itself included."""
+    """What holds for one thread."""
 
-    crew = 1
-    is_open = False
-    had: Sequence[int] = ()  # BLAS threads, where this one has a limit of its own
+    crew = 1  # threads that may share its work, itself included
+    is_open = False  # whether it is within `one_blas_thread_each`
+    had: Sequence[int] = ()  # BLAS threads before, if it has a limit of its own
 
 
 class _Limit:
@@ -56,7 +53,7 @@ class _Limit:
                     self.had = found
                 self.inside.add(threading.get_ident())
             had = max(_here.had or self.had, default=1)
-            _one_blas_thread()
+            _set_blas_threads([1] * len(found))
             # Limits that a thread of the user's holds stay as they are.
             return had if max(_blas_threads(), default=1) == 1 else 1
 
@@ -64,32 +61,25 @@ class _Limit:
         me = threading.get_ident()
         with self.lock:
             if _here.had:
-                _lift(_here.had)
+                _restore(_here.had)
                 _here.had = ()
             if self.inside == {me}:
-                _lift(self.had)
+                _restore(self.had)
             self.inside.discard(me)
-            _let_go()
-
-    def enter_worker(self) -> None:
-        """Set a limit for this thread, if it needs one, while the pool exists."""
-        with self.lock:
-            if self.inside:
-                _one_blas_thread()
-                _let_go()
 
     def after_fork(self) -> None:
         """Reset after a fork: other threads do not exist in the child process."""
         self.lock = threading.Lock()
         here = self.inside & {threading.get_ident()}
         if self.inside and not here:
-            _lift(self.had)
-            _let_go()
+            _restore(self.had)
         self.inside = here
 
 
 _here = _Here()
 _limit = _Limit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_limit.after_fork)
 
 
 @contextmanager
@@ -104,6 +94,35 @@ def one_blas_thread_each() -> Iterator[None]:
     finally:
         _here.crew, _here.is_open = 1, False
         _limit.leave()
+
+
+class _Share(threading.Thread):
+    """A thread that calls a function on a share of the pieces.
+
+    Starting it takes far less time than LARGE multiplications. Unlike a pool's threads
+    it does not outlive a fork or the interpreter, and no share waits for another.
+    """
+
+    def __init__(self, function: Callable[[Sequence], Any], pieces: Sequence) -> None:
+        super().__init__(name="rpcag")
+        self.function, self.pieces = function, pieces
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        _here.is_open = True  # the share is not split again
+        _set_blas_threads([1] * len(_blas()))  # with OpenMP, a limit of its own
+        try:
+            self.found = self.function(self.pieces)
+        except BaseException as error:
+            self.error = error
+
+    def result(self) -> Any:
+        if self.ident is None:  # no thread could be started
+            return self.function(self.pieces)
+        self.join()
+        if self.error is not None:
+            raise self.error
+        return self.found
 
 
 def in_shares(
@@ -122,57 +141,29 @@ def in_shares(
     if count < 2 or work < LARGE:
         return [function(pieces)]
     edges = [len(pieces) * i // count for i in range(count + 1)]
-    found: list[Future] = [Future() for _ in range(count)]
-    # A thread removes a share before it works on it, so late threads find none.
-    todo = deque(
-        (function, pieces[a:b], future)
-        for (a, b), future in zip(itertools.pairwise(edges), found, strict=True)
-    )
+    first, *rest = [pieces[a:b] for a, b in itertools.pairwise(edges)]
+    shares = [_Share(function, share) for share in rest]
+    _here.crew = 1  # nor is the share of this thread split again
     try:
-        _here.crew = 1  # nor is a share cut again
-        mine = _next(todo)
-        # Where no thread can be started, or the interpreter ends, all is done here.
-        with contextlib.suppress(RuntimeError):
-            for _ in range(count - 1):
-                _pool(crew - 1).submit(_help, todo)
-        while mine is not None:
-            _, share, future = mine
-            future.set_result(function(share))
-            mine = _next(todo)
-        return [future.result() for future in found]
-    except BaseException:  # also after Ctrl-C, no thread continues to write
-        todo.clear()
-        wait([future for future in found if not future.cancel()])
-        raise
-    finally:
+        for share in shares:
+            try:
+                share.start()
+            except RuntimeError:  # too many threads, or the interpreter ends
+                break
+        return [function(first), *(share.result() for share in shares)]
+    finally:  # also after Ctrl-C, no thread continues to write
+        for share in shares:
+            if share.ident is not None:
+                share.join()
         _here.crew = crew
 
 
-def _next(todo: deque) -> tuple[Callable, Sequence, Future] | None:
-    try:
-        return todo.popleft()
-    except IndexError:
-        return None
-
-
-def _help(todo: deque) -> None:
-    """Work on a share that is neither taken nor canceled."""
-    taken = _next(todo)
-    if taken is None or not taken[2].set_running_or_notify_cancel():
-        return
-    function, share, future = taken
-    try:
-        future.set_result(function(share))
-    except BaseException as error:
-        future.set_exception(error)
-
-
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """A @ B, split along its longest side."""
-    if _here.crew < 2 or not _can_be_cut(A, B, out):
-        return np.matmul(A, B, out=out)
+    """A @ B for matrices, split along the longest side; `out` may not overlap them."""
     (m, k), n = A.shape, B.shape[1]
     work = m * k * n
+    if _here.crew < 2 or work < LARGE:
+        return np.matmul(A, B, out=out)
     if k > 2 * max(m, n) and out is None:
         return sum(in_shares(lambda s: A[:, _span(s)] @ B[_span(s)], range(k), work))
     if out is None:
@@ -186,19 +177,6 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.n
 
     in_shares(rows if m >= n else columns, range(max(m, n)), work)
     return out
-
-
-def _can_be_cut(A: np.ndarray, B: np.ndarray, out: np.ndarray | None) -> bool:
-    """Whether the product can be split: large matrices, and no overlap with `out`."""
-    if A.ndim != 2 or B.ndim != 2 or A.shape[1] != len(B):
-        return False
-    if out is not None and (
-        out.shape != (len(A), B.shape[1])
-        or np.may_share_memory(A, out)
-        or np.may_share_memory(B, out)
-    ):
-        return False
-    return A.size * B.shape[1] >= LARGE
 
 
 def gram(Y: np.ndarray) -> np.ndarray:
@@ -215,40 +193,6 @@ def _span(indices: Sequence[int]) -> slice:
     return slice(indices[0], indices[-1] + 1) if indices else slice(0)
 
 
-def _blas() -> list:
-    return _controller().select(user_api="blas").lib_controllers
-
-
-def _blas_threads() -> list[int]:
-    """Number of threads of every BLAS: NumPy and SciPy may each have their own."""
-    return [library.num_threads or 1 for library in _blas()]
-
-
-def _one_blas_thread() -> None:
-    for library in _blas():
-        if library.num_threads != 1:
-            library.set_num_threads(1)
-
-
-def _lift(had: Sequence[int]) -> None:
-    """Restore the threads of every BLAS, unless other code has changed them."""
-    for library, count in zip(_blas(), had, strict=True):
-        if library.num_threads == 1:
-            library.set_num_threads(count)
-
-
-def _let_go() -> None:
-    """Let other threads set limits: threadpoolctl 3.8 keeps them to the first."""
-    for library in _blas():
-        getattr(library, "clear_controlling_thread", lambda: None)()
-
-
-def _start_worker() -> None:
-    # Workers never share their work: waiting for other workers could deadlock.
-    _here.is_open = True
-    _limit.enter_worker()
-
-
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
@@ -259,11 +203,25 @@ def _cores() -> int:
     return joblib.cpu_count()
 
 
-@cache
-def _pool(size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, "rpcag", initializer=_start_worker)
+def _blas() -> list:
+    return _controller().select(user_api="blas").lib_controllers
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-    os.register_at_fork(after_in_child=_limit.after_fork)
+def _blas_threads() -> list[int]:
+    """Number of threads of every BLAS: NumPy and SciPy may each have their own."""
+    return [library.num_threads or 1 for library in _blas()]
+
+
+def _set_blas_threads(counts: Sequence[int]) -> None:
+    for library, count in zip(_blas(), counts, strict=True):
+        if library.num_threads != count:
+            library.set_num_threads(count)
+        # Let other threads set limits: threadpoolctl 3.8 keeps them to the first.
+        getattr(library, "clear_controlling_thread", lambda: None)()
+
+
+def _restore(had: Sequence[int]) -> None:
+    """The threads that every BLAS had, unless other code has changed them."""
+    now = _blas_threads()
+    changed = [before if n == 1 else n for n, before in zip(now, had, strict=True)]
+    _set_blas_threads(changed)
