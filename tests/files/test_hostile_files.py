@@ -62,7 +62,7 @@ def save_csr(path, indices, *, shape=(30, 12), indptr=None, data=None):
 def test_an_index_outside_a_sparse_matrix_is_no_entry_of_another_row(index, tmp_path):
     path = tmp_path / "bad.npz"
     save_csr(path, [0, 1, index, 3, 4])
-    message = rf"bad.npz .* indices has {index}, which is not between 0 and 11"
+    message = "bad.npz .* malformed sparse matrix"
     with pytest.raises(ValueError, match=message):
         read(path)
     with pytest.raises(ValueError, match=message):
@@ -138,7 +138,7 @@ def test_a_sparse_matlab_matrix_with_a_wrong_row_is_refused(tmp_path):
     path = tmp_path / "s.mat"
     parts = (whole_numbers(0, 10**6), whole_numbers(0, 1, 2), doubles(1.0, 2.0))
     save_matlab(path, matlab(5, (4, 2), b"S", *parts))
-    with pytest.raises(ValueError, match="indices has 1000000, which is not between"):
+    with pytest.raises(ValueError, match="S is a malformed sparse matrix"):
         read(path)
     parts = (whole_numbers(0, 3), whole_numbers(0, 1, 2), doubles(1.0, 2.0))
     save_matlab(path, matlab(5, (4, 2), b"S", *parts))

@@ -115,6 +115,8 @@ class _Search:
         for limit in (np.partition(far, first)[first], np.inf):
             limit = min(limit, self._reach(best[:, -1].max()))
             others = np.flatnonzero((far <= limit) & (far < np.inf))
+            if not len(others):
+                break
             far[others] = np.inf
             i, j = self._within(leaf, others, best[:, -1])
             i, j = np.concatenate([rows, i]), np.concatenate([near.ravel(), j])
@@ -160,8 +162,7 @@ class _Search:
                 found.append((i, near.ravel()))
             else:
                 found.append((hits // len(j), j[hits % len(j)]))
-        none = np.empty(0, dtype=np.intp)
-        i, j = zip((none, none), *found, strict=True)
+        i, j = zip(*found, strict=True)
         return np.concatenate(i), np.concatenate(j)
 
     def _shifted(self, rows: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, Any]:

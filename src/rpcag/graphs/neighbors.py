@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.spatial import KDTree
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
@@ -19,6 +20,8 @@ WIDTHS = ("local", "mean")
 # Up to this many features a tree is faster than matrix products. With more, it visits
 # most rows.
 TREE = 6
+# Up to this many complete rows, scikit-learn's comparison of all pairs is as fast.
+BRUTE = 16_000
 INCOMPLETE = (
     "approximate=True needs complete rows, but X has missing entries; "
     "use approximate=False, or image_shape to inpaint them"
@@ -144,13 +147,17 @@ class KNNGraph(GraphBuilder):
         X, M = rows
         if self.approximate and M is not None:
             raise ValueError(INCOMPLETE)
-        if not self.approximate and (M is not None or X.shape[1] > TREE):
+        is_large = X.shape[1] > TREE and len(X) > BRUTE
+        if (is_large or M is not None) and not self.approximate:
             return nearest_rows(rows, k)
         # RMS distances are Euclidean ones in another unit.
         center, size = center_and_scale(X, None)
         scaled = X / size - center
         if self.approximate:
             neighbors, distances = self._descend(scaled, k + 1)
+        elif X.shape[1] > TREE:
+            search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(scaled)
+            distances, neighbors = search.kneighbors(scaled)
         else:
             distances, neighbors = KDTree(scaled).query(scaled, k + 1)
         neighbors, distances = without_self(neighbors, distances)

@@ -107,6 +107,8 @@ class _Share(threading.Thread):
         super().__init__(name="rpcag")
         self.function, self.pieces = function, pieces
         self.error: BaseException | None = None
+        # To wait for. Before Python 3.13, Ctrl-C in `join` marks a thread as ended.
+        self.done = threading.Event()
 
     def run(self) -> None:
         _here.is_open = True  # the share is not split again
@@ -115,11 +117,13 @@ class _Share(threading.Thread):
             self.found = self.function(self.pieces)
         except BaseException as error:
             self.error = error
+        finally:
+            self.done.set()
 
     def result(self) -> Any:
         if self.ident is None:  # no thread could be started
             return self.function(self.pieces)
-        self.join()
+        self.done.wait()
         if self.error is not None:
             raise self.error
         return self.found
@@ -154,7 +158,7 @@ def in_shares(
     finally:  # also after Ctrl-C, no thread continues to write
         for share in shares:
             if share.ident is not None:
-                share.join()
+                share.done.wait()
         _here.crew = crew
 
 
