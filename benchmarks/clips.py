@@ -1,19 +1,16 @@
-"""Made-up videos with known moving objects, to choose a mask rule without real masks.
+"""Synthetic videos with known moving objects, to measure mask rules.
 
-Every clip is drawn from a seed. The scene is what a camera of the study's clips sees
-most of the time, a crop of a photograph that comes with scikit-learn, or a room: a wall
-and a floor in uneven light, of little texture, with pictures and furniture. People, who
-stride and swing their arms, and cars pass through it, a few or a crowd, anywhere or all
-in the same lanes; some stand still, mostly for less than half of the time, and sway.
-Their shadows, hard or soft, and on floors that shine their reflections, which take the
-place of those of lamps, are not foreground. Light is steady, drifts or is switched, in
-some scenes also in a part of them, and never quite the same; leaves wave in a part of
-some; a lens, some shaking, noise, eight bits, and mostly JPEG. Through every fourth
-scene nobody walks.
+Every clip is drawn from a seed. The scene is the median of one of the study's clips, a
+crop of a photograph that comes with scikit-learn, or a drawn room: a wall and a floor
+of little texture in uneven light, with pictures and furniture. People, who swing their
+arms and legs, and cars pass through it: a few or a crowd, anywhere or in the same
+lanes. Some stand still for a while. Their shadows, hard or soft, and their reflections
+on shiny floors are not foreground. Light is steady, drifts or is switched, sometimes
+only in a part of the scene. Leaves wave in some scenes. The camera adds blur, shaking,
+noise, rounding to eight bits, and mostly JPEG. In every fourth clip nothing moves.
 
-Who stands before a place for more than half of the time is background there, whatever
-the truth says: no rule can tell, and one that fills outlines would seem to. Such places
-are not decided.
+Where an object stands for more than half of the time, it is background, whatever the
+truth says. Such places are not scored.
 """
 
 import io
@@ -29,8 +26,8 @@ from rpcag_study.datasets import load_video
 from rpcag_study.experiments.video import CLIPS
 
 HEIGHT, WIDTH, FRAMES = 120, 160, 200
-SCORED = 20  # every so many-th frame
-# How many stand for how many frames: shares of all who walk, added up.
+SCORED = 20  # step between scored frames
+# Cumulated shares of objects that stand still, and the range of their frames.
 PAUSES = ((0.35, 20, 60), (0.5, 60, 100), (0.6, 100, 170))
 
 

@@ -55,10 +55,10 @@ def opened(path: Path, kind: str) -> Iterator[Any]:
 
 def refused(path: Path, kind: str, error: Exception) -> ValueError:
     """FFmpeg does not distinguish damaged frames from large ones."""
-    said = getattr(error, "strerror", None) or error
+    said = getattr(error, "strerror", None) or str(error) or "no frame"
     return ValueError(
-        f"{path.name} cannot be read as {kind}: it is damaged, cut off, something "
-        f"else, or has frames of more than {MOST_PIXELS} pixels ({said})"
+        f"{path.name} cannot be read as {kind} ({said}): it is damaged, cut off, of "
+        f"another kind, or has frames of more than {MOST_PIXELS} pixels"
     )
 
 

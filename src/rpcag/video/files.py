@@ -18,7 +18,7 @@ from rpcag.video.ffmpeg import pyav
 from rpcag.video.pixels import Size, as_gray, check_size, in_unit_of
 from rpcag.video.separation import separated
 from rpcag.video.sources import Source
-from rpcag.video.writers import FORMATS, Writer
+from rpcag.video.writers import FORMATS, LONGEST, Writer
 
 PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
@@ -98,7 +98,13 @@ def separate_file(
     replaceable(force=force)
     start, stop = frames
     source = Source(video, gray=gray, start=start, stop=stop, every=every)
-    most = frames_that_fit(memory, math.prod(_fit_size(source, size)))
+    shape = _fit_size(source, size)
+    if format != "png" and max(shape[0], 3 * shape[1]) > LONGEST:
+        raise ValueError(
+            f"the sides of videos are at most {LONGEST} pixels, but side by side there "
+            f"are {3 * shape[1]}x{shape[0]}; give a smaller size, or format png"
+        )
+    most = frames_that_fit(memory, math.prod(shape))
     times = [time.perf_counter()]
     with replace_files(folder, FACTS, partial(replaceable, force=True)) as new:
         chosen, step, length = spread(source, most, watch)

@@ -21,6 +21,7 @@ CODECS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     ),
 }
 FORMATS = (*CODECS, "png")
+LONGEST = 16384  # side that H.264 takes
 
 
 class Writer:
