@@ -1,6 +1,6 @@
 """How good the mask rule is on synthetic clips, and what other constants would change.
 
-    python benchmarks/mask_rule.py             # ten minutes; keeps its fits
+    python benchmarks/mask_rule.py             # five minutes; keeps its fits
 
 The score of a rule is its mean over the clips of `clips.py`: F where something moves,
 else one minus twenty times the share that is marked. For every constant of
@@ -22,7 +22,7 @@ from rpcag.video import BackgroundModel, fit_mask_rule, masks, scaled
 from rpcag_study.datasets.files import cache_folder
 
 FILE = Path(__file__).with_suffix(".json")
-COMPARED_ON, CONFIRMED_ON = range(32), range(32, 48)
+COMPARED_ON, CONFIRMED_ON = range(16), range(16, 24)
 MODELS = ("rpcag", "rpca")
 # The first value mostly leaves a step out.
 CANDIDATES = {
