@@ -48,9 +48,9 @@ class OneLineGroup(TyperGroup):
             sys.stdout.flush()
         except _ClickException as error:  # type: ignore[misc]
             code = self._usage(error)
-        except BrokenPipeError:  # rpcag models | head
+        except BrokenPipeError:  # rpcag --help | head
             code = _unheard()
-        except OSError as error:  # rpcag models > /dev/full
+        except OSError as error:  # rpcag --help > /dev/full
             if error.filename is not None:
                 raise
             fail(f"standard output could not be written: {error.strerror or error}")

@@ -1,13 +1,10 @@
 """``rpcag repair``."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.markup import escape
-from rich.table import Table as RichTable
 
 from rpcag.commands import options as o
 from rpcag.commands.output import mistakes, report, shortened, summary
@@ -17,8 +14,7 @@ from rpcag.graphs.inputs import percent
 from rpcag.page.words import count
 from rpcag.stopping import go_on
 
-SHOWN = 12  # columns in the summary
-NAMED = 8  # columns in a list
+NAMED, WORST = 8, 3  # columns in a list, and of those that are predicted worst
 
 
 @dataclass(frozen=True)
@@ -38,6 +34,8 @@ class RepairOptions:
         "correct.",
         "NUMBER",
         default=0.02,
+        min=0,
+        max=1,
     )
     graph: str = o.model_option(
         "Graph between rows: robust, knn, complete, chain, or a FILE with an adjacency "
@@ -131,7 +129,6 @@ def repair(
     report(
         facts,
         summary(f"Repair of {found.name}", _rows(facts)),
-        *_predictions(facts),
         notes=found.notes,
         quiet=quiet,
         json=json,
@@ -144,8 +141,6 @@ def _check_options(options: RepairOptions, reading: SheetOptions) -> None:
         raise ValueError("--only-gaps and --only-errors exclude each other; give one")
     if reading.time is not None and reading.no_time:
         raise ValueError("--time and --no-time exclude each other; give one")
-    if not 0 < options.alpha < 1:
-        raise ValueError(f"--alpha must lie between 0 and 1, got {options.alpha:g}")
 
 
 def _targets(
@@ -282,33 +277,22 @@ def _rows(facts: dict[str, Any]) -> dict[str, str | None]:
         "no better than median": names(
             "no_better_than_median", ": gaps get the median"
         ),
+        "prediction": _prediction(columns),
         "written to": facts["output"].removeprefix("-"),
         "cells": facts.get("cells"),
         "report": facts.get("report"),
     }
 
 
-def _predictions(facts: dict[str, Any]) -> Iterator[RichTable]:
-    """The columns that are predicted worst first."""
-    columns = [c for c in facts["features"] if c["explained"] is not None]
-    if not columns:
-        return
-    table = RichTable(title="Prediction of hidden cells, worst columns first")
-    table.add_column("column")
-    heads = ("explained", "error", "error of median", "filled", "replaced")
-    for head in heads:
-        table.add_column(head, justify="right")
-    for c in sorted(columns, key=lambda c: c["explained"])[:SHOWN]:
-        table.add_row(
-            escape(c["name"]),
-            f"{100 * c['explained']:.0f} %",
-            *(_number(c[name]) for name in ("error", "median_error")),
-            *(f"{c[name]:,}" for name in ("filled", "replaced")),
-        )
-    if len(columns) > SHOWN:
-        table.add_row(f"... and {len(columns) - SHOWN} more", *[""] * len(heads))
-    yield table
-
-
-def _number(x: float | None) -> str:
-    return "-" if x is None else f"{x:.3g}"
+def _prediction(columns: list[dict[str, Any]]) -> str | None:
+    """How well hidden cells were predicted, in the median and in the worst columns."""
+    known = [c for c in columns if c["explained"] is not None]
+    if not known:
+        return None
+    known.sort(key=lambda c: c["explained"])
+    middle = known[len(known) // 2]["explained"]
+    worst = [f"{c['name']} {100 * c['explained']:.0f} %" for c in known[:WORST]]
+    return (
+        f"{100 * middle:.0f} % of the spread of hidden cells, in the median column\n"
+        f"lowest: {', '.join(worst)}"
+    )
