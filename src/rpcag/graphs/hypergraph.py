@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import Estimator, put_together
+from rpcag.graphs.builder import Estimator
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
@@ -98,29 +98,18 @@ class KNNHypergraph(Estimator):
         check_is_fitted(self, "incidence_")
         H = self.incidence_
         reach = self._graph.reach(X, mask=mask)
-        shares = 1 / degree(H.T)
-        scaled = sparse.csr_array(sparse.diags_array(shares) @ H.T)
-        own = 1 / (1 + degree(reach.nearest))
-        weights = sparse.diags_array(own) @ reach.nearest + reach.reached @ scaled
-        degrees = 1 + degree(reach.reached)
-        loops = own + reach.reached @ shares
-        new, twins = reach.doubles < 0, reach.doubles[reach.doubles >= 0]
-        if new.all():
-            return NewVertices(sparse.csr_array(weights), degrees, loops, reach.doubles)
-        # Rows of the hypergraph itself, without their loops.
-        known = H[twins] @ scaled
-        own_loops = H[twins] @ shares
-        known = known - _at(twins, own_loops, known.shape)
+        shares = 1 / degree(H.T)  # We / De of every edge
+        is_new = (reach.doubles < 0).astype(np.float64)
+        own = is_new / (1 + degree(reach.nearest))  # the same of a new row's own edge
+        equal = reach.equal
+        joined = sparse.csr_array(reach.reached + equal @ H)
+        weights = sparse.diags_array(own) @ reach.nearest
+        weights = weights + joined @ sparse.diags_array(shares) @ H.T
+        weights = sparse.csr_array(weights - weights * equal)  # without loops
+        weights.eliminate_zeros()
         return NewVertices(
-            put_together(new, weights, sparse.csr_array(known)),
-            put_together(new, degrees, degree(H)[twins]),
-            put_together(new, loops, own_loops),
-            reach.doubles,
+            weights, is_new + degree(joined), own + joined @ shares, reach.doubles
         )
-
-
-def _at(columns, values, shape):
-    return sparse.csr_array((values, (np.arange(len(columns)), columns)), shape=shape)
 
 
 def hypergraph_laplacian(

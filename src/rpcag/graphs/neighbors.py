@@ -32,8 +32,9 @@ class Reach(NamedTuple):
     """Neighbors of new rows in a graph."""
 
     doubles: np.ndarray  # the row of the graph that a row equals, or -1
-    nearest: sparse.csr_array  # nearest neighbors of the others, as ones
-    reached: sparse.csr_array  # whose neighbors these others are, as ones
+    equal: sparse.csr_array  # that row, as a one
+    nearest: sparse.csr_array  # nearest neighbors of the other rows, as ones
+    reached: sparse.csr_array  # whose neighbors the other rows are, as ones
 
 
 @dataclass(eq=False, repr=False)
@@ -88,18 +89,19 @@ class KNNGraph(GraphBuilder):
         X = check_rows(X)
         rows = self._prepare(X, mask)
         doubles = self._doubles(rows)
-        k = min(self.n_neighbors, len(self._rows[0]))
-        nothing = sparse.csr_array((0, len(self._rows[0])))
-        nearest, reached = [nothing], [nothing]
-        for block in distance_blocks(take_rows(rows, doubles < 0), self._rows):
-            neighbors, distances = smallest(block, k)
+        known, new = np.flatnonzero(doubles >= 0), np.flatnonzero(doubles < 0)
+        n = len(self._rows[0])
+        nearest, reached = [sparse.csr_array((0, n))], [sparse.csr_array((0, n))]
+        for block, neighbors, distances, linked in self._links(take_rows(rows, new)):
             near = np.isfinite(distances)
             nearest.append(_ones(np.nonzero(near)[0], neighbors[near], block.shape))
-            reached.append(sparse.csr_array(self._reached(block).astype(np.float64)))
+            reached.append(_ones(*np.nonzero(linked), block.shape))
+        place = _ones(new, np.arange(len(new)), (len(X), len(new)))
         return Reach(
             doubles,
-            sparse.csr_array(sparse.vstack(nearest)),
-            sparse.csr_array(sparse.vstack(reached)),
+            _ones(known, doubles[known], (len(X), n)),
+            sparse.csr_array(place @ sparse.vstack(nearest)),
+            sparse.csr_array(place @ sparse.vstack(reached)),
         )
 
     def _build(self, rows):
@@ -200,11 +202,9 @@ class KNNGraph(GraphBuilder):
         return W
 
     def _connect(self, rows):
-        k = min(self.n_neighbors, len(self._rows[0]))
         parts, first = [], 0
-        for block in distance_blocks(rows, self._rows):
-            neighbors, distances = smallest(block, k)
-            linked = self._reached(block)  # both directions, as within the graph
+        for block, neighbors, distances, linked in self._links(rows):
+            # Both directions, as within the graph.
             np.put_along_axis(linked, neighbors, True, axis=1)
             i, j = np.nonzero(linked)
             width = np.full(len(block), self._mean_width)
@@ -216,12 +216,15 @@ class KNNGraph(GraphBuilder):
             first += len(block)
         return sparse.csr_array(sparse.vstack(parts))
 
-    def _reached(self, distances):
-        """Which rows of the graph would have a new row as a neighbor.
+    def _links(self, rows):
+        """Distances of new rows to the graph, neighbors, and whose neighbors they are.
 
-        A row would if the new row is no farther than its last neighbor.
+        A row of the graph would have a new row as a neighbor if that is no farther than
+        its last neighbor. Some rows at a time.
         """
-        return distances <= self._radius * (1 + 1e-12)
+        k = min(self.n_neighbors, len(self._rows[0]))
+        for block in distance_blocks(rows, self._rows):
+            yield block, *smallest(block, k), block <= self._radius * (1 + 1e-12)
 
 
 def _ones(i, j, shape):

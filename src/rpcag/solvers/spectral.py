@@ -61,23 +61,29 @@ def _above_zero(Phi: Laplacian, root: np.ndarray, wanted: int):
 
 
 def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
-    """The whole graph, then every component against all larger ones."""
-    Q = np.zeros((len(root), k))
+    """The whole graph, then every component against all larger ones.
+
+    On component i, with the mass m_i = ||root_i||, vector j is c_ij root_i / m_i. With
+    b_j = ||(m_0, ..., m_j)||, the columns of
+
+        c_i0 = m_i / b_last,   c_ij = m_i m_j / (b_j-1 b_j) for i < j,
+        c_jj = -b_j-1 / b_j,   c_ij = 0 for i > j
+
+    are orthonormal.
+    """
     masses = np.array([np.linalg.norm(root[part]) for part in parts])
     if masses[0] == 0:  # no edge at all
         masses[:] = 1.0
-    units = []
-    for part in parts:
+    b = np.sqrt(np.cumsum(masses**2))
+    C = np.zeros((len(parts), k))
+    C[:, 0] = masses / b[-1]
+    for j in range(1, k):
+        C[:j, j] = masses[:j] * masses[j] / (b[j - 1] * b[j])
+        C[j, j] = -b[j - 1] / b[j]
+    Q = np.zeros((len(root), k))
+    for part, row in zip(parts, C, strict=True):
         norm = np.linalg.norm(root[part])
         # A vertex without neighbors is a component of its own.
-        units.append(root[part] / norm if norm > 0 else np.ones(1))
-    total = np.linalg.norm(masses)
-    for part, unit, mass in zip(parts, units, masses, strict=True):
-        Q[part, 0] = unit * mass / total
-    for j in range(1, k):
-        before = np.linalg.norm(masses[:j])
-        both = np.hypot(before, masses[j])
-        for i in range(j):
-            Q[parts[i], j] = units[i] * masses[i] * masses[j] / (before * both)
-        Q[parts[j], j] = -units[j] * before / both
+        unit = root[part] / norm if norm > 0 else np.ones(1)
+        Q[part] = unit[:, None] * row
     return Q * column_signs(Q)
