@@ -5,6 +5,7 @@ without NetworkX.
 """
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,19 +20,18 @@ def as_matrix(graph, labels: Sequence[Hashable] | None, n: int | None, name: str
     library = _library(graph)
     if library == "pygsp":
         return graph.W
-    if library not in ("networkx", "igraph", "pandas"):
+    if library not in _READERS:
         return graph
-    nodes, ordered = _nodes(graph, library)
-    if n is None or len(nodes) == n:
-        places = _places(nodes, labels, ordered, name)
-    else:
-        places = list(range(len(nodes)))
     try:
-        return _matrix(graph, library, nodes, places)
+        nodes, ordered, A = _READERS[library](graph)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} has edges whose weight is not a number: {error}"
         ) from error
+    if n is not None and len(nodes) != n:
+        return A
+    places = _places(nodes, labels, ordered, name)
+    return A if places == list(range(len(nodes))) else A[places][:, places]
 
 
 def _library(graph) -> str:
@@ -39,19 +39,6 @@ def _library(graph) -> str:
     known = ("networkx", "igraph", "pygsp", "pandas")
     roots = (kind.__module__.partition(".")[0] for kind in type(graph).__mro__)
     return next((root for root in roots if root in known), "")
-
-
-def _nodes(graph, library: str) -> tuple[list, bool]:
-    """Names of the vertices, and whether their order is part of the graph."""
-    if library == "networkx":
-        return list(graph.nodes), False
-    if library == "igraph":
-        named = "name" in graph.vs.attributes()
-        return (graph.vs["name"] if named else list(range(graph.vcount()))), True
-    index = list(graph.index)
-    if graph.ndim == 2 and set(index) == set(graph.columns):
-        return index, True
-    return list(range(len(index))), True
 
 
 def _places(nodes: list, labels, ordered: bool, name: str) -> list[int]:
@@ -91,20 +78,34 @@ def _places(nodes: list, labels, ordered: bool, name: str) -> list[int]:
     )
 
 
-def _matrix(graph, library: str, nodes: list, places: list[int]):
-    if library == "networkx":
-        import networkx
+# Of every library: names of the vertices, whether their order is part of the graph, and
+# the weights in this order.
 
-        if not nodes:
-            return np.zeros((0, 0))
-        return networkx.to_scipy_sparse_array(
-            graph, [nodes[i] for i in places], dtype=np.float64, weight="weight"
-        )
-    if library == "igraph":
-        weighted = "weight" in graph.es.attributes()
-        A = graph.get_adjacency_sparse("weight" if weighted else None)
-        return A[places][:, places]
-    if graph.ndim == 2 and set(graph.index) == set(graph.columns):
-        names = [nodes[i] for i in places]
-        return graph.loc[names, names].to_numpy(dtype=np.float64)
-    return graph.to_numpy(dtype=np.float64)
+
+def _networkx(graph) -> tuple[list, bool, Any]:
+    import networkx
+
+    nodes = list(graph.nodes)
+    if not nodes:
+        return nodes, False, np.zeros((0, 0))
+    A = networkx.to_scipy_sparse_array(graph, dtype=np.float64, weight="weight")
+    return nodes, False, A
+
+
+def _igraph(graph) -> tuple[list, bool, Any]:
+    named = "name" in graph.vs.attributes()
+    nodes = graph.vs["name"] if named else list(range(graph.vcount()))
+    weighted = "weight" in graph.es.attributes()
+    return nodes, True, graph.get_adjacency_sparse("weight" if weighted else None)
+
+
+def _pandas(graph) -> tuple[list, bool, Any]:
+    names = list(graph.index)
+    if graph.ndim == 2 and set(names) == set(graph.columns):
+        graph = graph.loc[names, names]
+    else:
+        names = list(range(len(names)))
+    return names, True, graph.to_numpy(dtype=np.float64)
+
+
+_READERS = {"networkx": _networkx, "igraph": _igraph, "pandas": _pandas}

@@ -26,8 +26,8 @@ FIRST = 8
 DIRECTIONS = 12
 # Share of pairs within the radii from which selecting from all distances is faster.
 MANY = 1 / 16
-# Pairs whose distances are computed in double precision at a time.
-PAIRS = 2**15
+# Entries of pairs of rows that are compared in double precision at a time.
+ENTRIES = 2**20
 # In units of a typical entry: entries are limited to FAR before they are squared in
 # single precision, and mean squares of at most TINY count as within every radius.
 FAR, TINY = 1e14, 1e-30
@@ -202,8 +202,9 @@ class _Search:
     def _mean_squares(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Of the differences of pairs of rows."""
         squares = np.empty(len(i))
-        for start in range(0, len(i), PAIRS):
-            pairs = slice(start, start + PAIRS)
+        step = max(1, ENTRIES // self.X.shape[1])
+        for start in range(0, len(i), step):
+            pairs = slice(start, start + step)
             a, b = i[pairs], j[pairs]
             difference = self.X[a] - self.X[b]
             count: Any = float(self.X.shape[1])

@@ -95,7 +95,7 @@ class KNNGraph(GraphBuilder):
         for block, neighbors, distances, linked in self._links(take_rows(rows, new)):
             near = np.isfinite(distances)
             nearest.append(_ones(np.nonzero(near)[0], neighbors[near], block.shape))
-            reached.append(_ones(*np.nonzero(linked), block.shape))
+            reached.append(sparse.csr_array(linked.astype(np.float64)))
         place = _ones(new, np.arange(len(new)), (len(X), len(new)))
         return Reach(
             doubles,

@@ -88,10 +88,9 @@ def excess(A: np.ndarray) -> np.ndarray | None:
     B = B[:, squares > 1]
     if not B.shape[1]:
         return None
-    over = B * (1 - 1 / np.sqrt(squares[squares > 1]))
-    many = 2 * B.shape[1] > len(B)
-    Z = (over @ B.T) @ short if many else over @ (B.T @ short)
-    return Z if short is A else Z.T
+    Z = A.copy()
+    multiply_left(B * (1 - 1 / np.sqrt(squares[squares > 1])), B, short_side(Z))
+    return Z
 
 
 def singular_values(A: np.ndarray, accuracy: float = 1e-10) -> np.ndarray:

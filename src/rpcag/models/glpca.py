@@ -188,9 +188,10 @@ class RGLPCA(GLPCA):
     minimize ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
 
     The l2,1 norm adds the Euclidean norms of the rows, so the error of a corrupted
-    sample is not squared. The problem is not convex. An augmented Lagrangian method
-    starts from the solution of `GLPCA` and never returns a larger objective. X is not
-    centered.
+    sample is not squared. The problem is not convex. An augmented Lagrangian method has
+    a copy P of Q U^T with a scaled multiplier C. In turn, Q and U are `GLPCA` of P - C,
+    and the rows of X - P are the shrunk rows of X - Q U^T - C. It starts from the
+    solution of `GLPCA` and never returns a larger objective. X is not centered.
 
     Parameters
     ----------

@@ -20,9 +20,15 @@ class GNMF(FactorModel):
     ||u_k|| = 1
 
     Without the unit norms, the problem has no solution: shrinking Q and stretching U
-    would lower the smoothness term at no cost. The problem is not convex. The solver
-    is coordinate descent, which never increases the objective. It starts from
-    scikit-learn's initialization of `NMF`, or from its solution if gamma is 0.
+    would lower the smoothness term at no cost. The problem is not convex. Columns are
+    updated in turn, with R_k the residual without component k, and never increase the
+    objective (``rpcag.solvers.gnmf`` derives them):
+
+    u_k = max(0, R_k^T q_k), scaled to norm 1; q_k = max(0, q_k + (R_k u_k - q_k -
+    gamma Phi q_k) / (1 + 2 gamma diag(Phi)))
+
+    The solver starts from scikit-learn's initialization of `NMF`, or from its solution
+    if gamma is 0.
 
     Parameters
     ----------
