@@ -646,3 +646,23 @@ def test_videos_are_held_as_they_were_taken(degrees, tmp_path):
 def test_a_model_without_frames_says_so():
     with pytest.raises(NotFittedError, match="call fit"):
         BackgroundModel().background(np.zeros((2, 4, 4), np.uint8))
+
+
+def test_sound_may_outlast_the_video(tmp_path):
+    av = pytest.importorskip("av")
+    path = tmp_path / "clip.mkv"
+    with av.open(path, "w") as container:
+        video = container.add_stream("libx264", rate=10)
+        video.width = video.height = 32
+        video.pix_fmt = "yuv420p"
+        sound = container.add_stream("pcm_s16le", rate=8000, layout="mono")
+        for _ in range(10):  # one second
+            frame = av.VideoFrame.from_ndarray(np.full((32, 32), 90, np.uint8), "gray")
+            container.mux(video.encode(frame))
+        container.mux(video.encode(None))
+        samples = av.AudioFrame.from_ndarray(
+            np.zeros((1, 32_000), np.int16), "s16", "mono"
+        )
+        samples.sample_rate = 8000  # four seconds
+        container.mux(sound.encode(samples))
+    assert len(list(Source(path))) == 10

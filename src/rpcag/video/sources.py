@@ -159,8 +159,10 @@ class Source:
                     f"{self.name} is broken after frame {read - 1} "
                     f"({error.strerror}); frames=0:{read} uses the readable part"
                 ) from error
-            # Headers count frames that are never shown, or have only a duration.
-            seconds = (container.duration or 0) / 1e6
+            # Headers count frames that are never shown, or have only a duration, which
+            # is that of the longest stream: sound may outlast the video.
+            alone = len(container.streams) == 1
+            seconds = (container.duration or 0) / 1e6 if alone else 0
         measures = [(read + 2, self._length), (end + 3 / self._rate, seconds)]
         reached = [done >= 0.95 * whole for done, whole in measures if whole]
         if is_cut or (reached and not any(reached)):
