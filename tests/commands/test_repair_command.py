@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -267,21 +266,19 @@ def test_a_table_without_gaps_and_errors_is_copied(empty):
 
 
 def test_the_report_is_written_with_the_table(folder, monkeypatch):
-    def write_report(path, sheet, repaired):
-        path.write_text(f"{sheet.name} {repaired.filled.sum()} {len(sheet.samples)}")
+    def page(sheet, repaired):
+        return f"{sheet.name} {repaired.filled.sum()} {len(sheet.samples)}"
 
-    page = types.ModuleType("rpcag.page.repair")
-    page.write_report = write_report
-    monkeypatch.setitem(sys.modules, "rpcag.page.repair", page)
+    monkeypatch.setattr("rpcag.page.repair.report", page)
     words = ("repair", "sensors.csv", "-o", "new.csv", "--report", "page.html")
     assert call(*words, "-q").exit_code == 0
     assert (folder / "page.html").read_text() == "sensors.csv 114 60"
     before = {name: (folder / name).read_bytes() for name in ("new.csv", "page.html")}
 
-    def broken(path, sheet, repaired):
+    def broken(sheet, repaired):
         raise ValueError("no page")
 
-    page.write_report = broken
+    monkeypatch.setattr("rpcag.page.repair.report", broken)
     files = listing()
     assert refused(call(*words, "--only-gaps", "-f"), "no page")
     assert listing() == files

@@ -13,8 +13,8 @@ import pytest
 from browser import drawn, launch, reached_by_tab, visitor
 from repairs import Repaired, Sheet, repaired_sensors
 from rpcag.page import repair
-from rpcag.page.document import is_page
-from rpcag.page.repair import report, write_report
+from rpcag.page.document import is_page, write_page
+from rpcag.page.repair import report
 from test_page import EVIL, Reader
 
 
@@ -182,7 +182,7 @@ def test_of_many_columns_those_with_the_most_changes_are_shown(monkeypatch):
 
 def test_a_page_refers_to_nothing_outside_and_is_ours(tmp_path):
     path = tmp_path / "report.html"
-    write_report(path, *repaired_sensors())
+    write_page(path, report(*repaired_sensors()))
     assert is_page(path)
     text = path.read_text(encoding="utf-8")
     assert set(re.findall(r"https?://[^\s\"'<>)]+", text)) == {
@@ -265,7 +265,7 @@ def visit(tab, tmp_path):
     with visitor(tab) as go:
 
         def write_and_go(sheet, repaired, **options):
-            write_report(tmp_path / "page.html", sheet, repaired)
+            write_page(tmp_path / "page.html", report(sheet, repaired))
             return go(tmp_path / "page.html", **options)
 
         yield write_and_go

@@ -193,6 +193,8 @@ def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> N
     """Write all files, or none."""
     from rpcag.atomic import explained, write_together
     from rpcag.files import repaired as files
+    from rpcag.page.document import write_page
+    from rpcag.page.repair import report as page_of
 
     paths = {what: path for what, path in targets.items() if path != o.STREAM}
     with write_together(paths.values()) as parts:
@@ -204,9 +206,7 @@ def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> N
                 elif what == "cells":
                     files.write_cells(part, found, edits, repaired)
                 else:
-                    from rpcag.page.repair import write_report
-
-                    write_report(part, found, repaired)
+                    write_page(part, page_of(found, repaired))
         go_on()
         if "output" not in paths:
             files.write_stream(found, edits)

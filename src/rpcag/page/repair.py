@@ -1,7 +1,8 @@
 """The page of a repaired table: changed cells, and how well cells are predicted."""
 
 import math
-from pathlib import Path, PurePath
+from dataclasses import dataclass
+from pathlib import PurePath
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from rpcag.page.document import (
     scrolled,
     section,
     verdict,
-    write_page,
 )
 from rpcag.page.extract import spread
 from rpcag.page.words import count
@@ -32,25 +32,19 @@ NAMES = 100_000  # names of rows; more rows are numbered
 BINS = 100  # of the rows, in the strip of a column
 LONGEST = 80  # signs of a name
 LARGEST = 1e300  # differences of values must be finite
+NOTHING = "–"  # in place of a number
 
 
-def write_report(path: Path | str, sheet: Sheet, repaired: Repaired) -> None:
-    """Write a page that shows the changes: one self-contained HTML file.
+def report(sheet: Sheet, repaired: Repaired) -> str:
+    """HTML page that shows the changes, and how well cells are predicted.
 
     Parameters
     ----------
-    path : Path or str
-        Replaced if it exists.
     sheet : Sheet
         The table before the repair.
     repaired : Repaired
         The result.
     """
-    write_page(Path(path), report(sheet, repaired))
-
-
-def report(sheet: Sheet, repaired: Repaired) -> str:
-    """Return the HTML of `write_report`."""
     n, p = sheet.X.shape
     name = PurePath(sheet.name).name or "table"
     lead = f"{count(n, 'row')} · {count(p, 'column')} · repaired"
@@ -61,14 +55,49 @@ def report(sheet: Sheet, repaired: Repaired) -> str:
         page.add(empty("This table is empty."))
         return page.html()
     changes = (repaired.filled | repaired.replaced).sum(axis=0)
-    most = np.argsort(-changes, kind="stable")[:COLUMNS]
-    shown = np.sort(most)
+    shown = np.sort(np.argsort(-changes, kind="stable")[:COLUMNS])
     listed = _listed(repaired, shown)
-    page.add(section("columns", "Columns", *_columns(sheet, repaired, shown)))
-    chart = _chart(page, sheet, repaired, shown, listed)
+    columns = [_column(sheet, repaired, j) for j in shown]
+    chart = _chart(page, sheet, repaired, columns, listed)
+    cells = _cells(sheet, repaired, columns, listed)
+    page.add(section("columns", "Columns", _overview(repaired, columns, p)))
     page.add(section("column", "Column by column", *chart))
-    page.add(section("cells", "Changed cells", *_cells(sheet, repaired, shown, listed)))
+    page.add(section("cells", "Changed cells", cells))
     return page.html()
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the page, as text."""
+
+    j: int  # in the matrices
+    name: str
+    digits: int  # decimals that show two digits of the prediction error
+    counts: tuple[str, str]  # of gaps and of wrong cells
+    scores: tuple[str, str, str]  # share predicted, error, error of the median
+    note: str
+
+
+def _column(sheet: Sheet, repaired: Repaired, j: int) -> _Column:
+    size, explained = repaired.error[j], repaired.explained[j]
+    if not (np.isfinite(size) and size > 0):
+        size = float(np.nanmax(np.abs(sheet.X[:, j]), initial=0)) / 100 or 1.0
+    digits = max(0, 1 - math.floor(math.log10(size)))
+    # Explained is NaN if there were too few values to tell.
+    note = "no better than the median" if explained <= 0 else ""
+    if repaired.dead[j]:
+        is_empty = np.isnan(sheet.X[:, j]).all()
+        note = "empty, left alone" if is_empty else "constant, left alone"
+    filled, replaced = repaired.filled[:, j], repaired.replaced[:, j]
+    errors = [_number(e[j], digits) for e in (repaired.error, repaired.median_error)]
+    return _Column(
+        j=int(j),
+        name=_short(sheet.features[j]),
+        digits=digits,
+        counts=(f"{filled.sum():,}", f"{replaced.sum():,}"),
+        scores=(_percent(explained), errors[0], errors[1]),
+        note=note,
+    )
 
 
 # -- headlines -------------------------------------------------------------------------
@@ -118,25 +147,18 @@ def _score(repaired: Repaired) -> str:
 # -- columns ---------------------------------------------------------------------------
 
 
-def _columns(sheet: Sheet, repaired: Repaired, shown: np.ndarray) -> list[str]:
+def _overview(repaired: Repaired, columns: list[_Column], total: int) -> str:
     """A table that needs no script to be read."""
     rows = []
-    for k, j in enumerate(shown):
-        digits = _digits(sheet, repaired, j)
-        filled, replaced = repaired.filled[:, j], repaired.replaced[:, j]
-        cells = [
-            f'<td data-value="{filled.sum() + replaced.sum()}">'
-            f"{_strip(filled, replaced)}</td>",
-            f"<td>{filled.sum():,}</td><td>{replaced.sum():,}</td>",
-            f"<td>{_percent(repaired.explained[j])}</td>",
-            f"<td>{_number(repaired.error[j], digits)}</td>",
-            f"<td>{_number(repaired.median_error[j], digits)}</td>",
-            f'<td class="words">{_note(sheet, repaired, j)}</td>',
-        ]
-        name = escape(_short(sheet.features[j]))
-        link = f'<a href="#column" data-column="{k}">{name}</a>'
-        head = f'<th scope="row"><div class="name">{link}</div></th>'
-        rows.append(f"<tr>{head}{''.join(cells)}</tr>")
+    for k, column in enumerate(columns):
+        which = repaired.filled[:, column.j], repaired.replaced[:, column.j]
+        texts = "".join(f"<td>{x}</td>" for x in (*column.counts, *column.scores))
+        rows.append(
+            f'<tr><th scope="row"><div class="name"><a href="#column" '
+            f'data-column="{k}">{escape(column.name)}</a></div></th>'
+            f'<td data-value="{sum(A.sum() for A in which)}">{_strip(*which)}</td>'
+            f'{texts}<td class="words">{column.note}</td></tr>'
+        )
     header = [
         *("column", "changes over the rows", "gaps filled", "cells replaced"),
         *("spread predicted", "typical error", "error of the median", "note"),
@@ -146,12 +168,12 @@ def _columns(sheet: Sheet, repaired: Repaired, shown: np.ndarray) -> list[str]:
         "last. Errors are typical distances from hidden cells. Click a name to see "
         "the column."
     )
-    total = sheet.X.shape[1]
-    if len(shown) < total:
+    if len(columns) < total:
         caption += (
-            f" The {len(shown):,} of {total:,} columns with the most changes are shown."
+            f" The {len(columns):,} of {total:,} columns with the most changes are "
+            "shown."
         )
-    return [scrolled(caption, header, rows)]
+    return scrolled(caption, header, rows)
 
 
 def _strip(filled: np.ndarray, replaced: np.ndarray) -> str:
@@ -182,9 +204,10 @@ def _chart(
     page: Page,
     sheet: Sheet,
     repaired: Repaired,
-    shown: np.ndarray,
+    columns: list[_Column],
     listed: np.ndarray,
 ) -> list[str]:
+    shown = np.array([column.j for column in columns])
     center, unit = _scales(sheet, repaired, shown)
     n, p = len(sheet.X), len(shown)
     step = max(math.ceil(n * p / VALUES), math.ceil(n / ROWS))
@@ -201,13 +224,13 @@ def _chart(
         "column",
         columns=[
             {
-                "name": _short(sheet.features[j]),
+                "name": column.name,
                 "center": center[k],
                 "unit": unit[k],
-                "digits": _digits(sheet, repaired, j),
-                "facts": _facts(sheet, repaired, j),
+                "digits": column.digits,
+                "facts": _facts(column),
             }
-            for k, j in enumerate(shown)
+            for k, column in enumerate(columns)
         ],
         first=int(which[:, shown].sum(axis=0).argmax()),
         rows=n,
@@ -253,16 +276,12 @@ def _scales(
     return center, np.where(unit > 0, unit, 1.0)
 
 
-def _facts(sheet: Sheet, repaired: Repaired, j: int) -> str:
-    filled, replaced = (A[:, j].sum() for A in (repaired.filled, repaired.replaced))
-    told = [f"{filled:,} filled", f"{replaced:,} replaced"]
-    if np.isfinite(repaired.explained[j]):
-        digits = _digits(sheet, repaired, j)
-        told += [
-            f"{_percent(repaired.explained[j])} of the spread predicted",
-            f"typical error {_number(repaired.error[j], digits)}",
-        ]
-    return " · ".join([*told, *filter(None, [_note(sheet, repaired, j)])])
+def _facts(column: _Column) -> str:
+    told = [f"{column.counts[0]} filled", f"{column.counts[1]} replaced"]
+    predicted, error, _ = column.scores
+    if predicted != NOTHING:
+        told += [f"{predicted} of the spread predicted", f"typical error {error}"]
+    return " · ".join([*told, *filter(None, [column.note])])
 
 
 # -- cells -----------------------------------------------------------------------------
@@ -279,25 +298,24 @@ def _listed(repaired: Repaired, shown: np.ndarray) -> np.ndarray:
 
 
 def _cells(
-    sheet: Sheet, repaired: Repaired, shown: np.ndarray, listed: np.ndarray
-) -> list[str]:
+    sheet: Sheet, repaired: Repaired, columns: list[_Column], listed: np.ndarray
+) -> str:
     if not len(listed):
-        return [empty("Nothing was changed.")]
-    digits = [_digits(sheet, repaired, j) for j in shown]
+        return empty("Nothing was changed.")
     rows = []
-    for i, k in zip(*np.divmod(listed, len(shown)), strict=True):
-        j = shown[k]
+    for i, k in zip(*np.divmod(listed, len(columns)), strict=True):
+        j = columns[k].j
         old, new, low, high = (
-            _number(A[i, j], digits[k])
+            _number(A[i, j], columns[k].digits)
             for A in (sheet.X, repaired.values, repaired.lower, repaired.upper)
         )
         kind = "gap" if repaired.filled[i, j] else "error"
         why = "too high" if sheet.X[i, j] > repaired.values[i, j] else "too low"
-        score = "–" if kind == "gap" else f"{abs(repaired.scores[i, j]):.4g}"
+        score = NOTHING if kind == "gap" else f"{abs(repaired.scores[i, j]):.4g}"
         link = f'<a href="#column" data-column="{k}" data-row="{i}">'
         rows.append(
             f'<tr><th scope="row">{link}{escape(_short(sheet.samples[i]))}</a></th>'
-            f'<td class="words">{escape(_short(sheet.features[j]))}</td><td>{old}</td>'
+            f'<td class="words">{escape(columns[k].name)}</td><td>{old}</td>'
             f"<td>{new}</td><td>{low} to {high}</td><td>{score}</td>"
             f'<td class="words"><i class="key {kind}"></i>'
             f"{'missing' if kind == 'gap' else why}</td></tr>"
@@ -311,37 +329,21 @@ def _cells(
             f"{len(listed):,} of {count(total, 'changed cell')}, wrong cells with the "
             f"largest scores first. The file of cells lists all. {caption}"
         )
-    return [scrolled(caption, header, rows)]
+    return scrolled(caption, header, rows)
 
 
 # -- words -----------------------------------------------------------------------------
 
 
-def _note(sheet: Sheet, repaired: Repaired, j: int) -> str:
-    if repaired.dead[j]:
-        is_empty = np.isnan(sheet.X[:, j]).all()
-        return "empty, left alone" if is_empty else "constant, left alone"
-    # NaN if there were too few values to tell.
-    return "no better than the median" if repaired.explained[j] <= 0 else ""
-
-
 def _percent(part: float) -> str:
-    return "–" if np.isnan(part) else f"{100 * part:.0f} %".replace("-", "−")
+    return NOTHING if np.isnan(part) else f"{100 * part:.0f} %".replace("-", "−")
 
 
 def _number(value: float, digits: int) -> str:
     if np.isnan(value):
-        return "–"
+        return NOTHING
     text = f"{value:.{digits}f}" if digits <= 6 and abs(value) < 1e9 else f"{value:.4g}"
     return text.replace("-", "−")
-
-
-def _digits(sheet: Sheet, repaired: Repaired, j: int) -> int:
-    """Return the number of decimals that shows two digits of the prediction error."""
-    size = repaired.error[j]
-    if not (np.isfinite(size) and size > 0):
-        size = float(np.nanmax(np.abs(sheet.X[:, j]), initial=0)) / 100 or 1.0
-    return max(0, 1 - math.floor(math.log10(size)))
 
 
 def _short(name: str) -> str:
