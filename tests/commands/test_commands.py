@@ -557,6 +557,7 @@ MISTAKES = [
     ("cluster done", "give the number of clusters with -k"),
     ("cluster sensors.csv -k 3 --seed -1", "invalid value for '--seed'"),
     ("decompose sensors.csv -o -", "only rpcag repair can write to standard output"),
+    ("demo --files -", "only rpcag repair can write to standard output"),
     ("explore done -o -", "only rpcag repair can write to standard output"),
     ("background hall.npz -o -", "only rpcag repair can write to standard output"),
     ("demo -o sensors.csv/x", "sensors.csv (Not a directory)"),

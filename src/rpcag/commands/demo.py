@@ -4,10 +4,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
-from rpcag.commands.options import OutputFolder, Quiet
+from rpcag.commands.options import OutputFolder, Quiet, output_option
 from rpcag.commands.output import errors, mistakes, note, report
 
 
@@ -15,9 +14,10 @@ def demo(
     output: OutputFolder = Path("demo"),
     files: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write sensors.csv and street.mp4 instead, to try the other commands.",
+        output_option(
+            "FOLDER",
+            "Write sensors.csv and street.mp4 instead, to try the other commands.",
+            "--files",
         ),
     ] = None,
     quiet: Quiet = False,

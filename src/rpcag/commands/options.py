@@ -19,8 +19,8 @@ from rpcag.files.table import Reading
 STREAM = Path("-")
 
 
-def output_option(metavar: str, help: str) -> Any:
-    """The option -o of commands that cannot write to standard output."""
+def output_option(metavar: str, help: str, *names: str) -> Any:
+    """The option -o, or another, of commands that cannot write to standard output."""
 
     def check(path: Path | None) -> Path | None:
         if path == STREAM:
@@ -29,7 +29,7 @@ def output_option(metavar: str, help: str) -> Any:
             )
         return path
 
-    names = ("--output", "-o")
+    names = names or ("--output", "-o")
     return typer.Option(*names, metavar=metavar, help=help, callback=check)
 
 

@@ -81,7 +81,8 @@ class _Column:
 def _column(sheet: Sheet, repaired: Repaired, j: int) -> _Column:
     size, explained = repaired.error[j], repaired.explained[j]
     if not (np.isfinite(size) and size > 0):
-        size = float(np.nanmax(np.abs(sheet.X[:, j]), initial=0)) / 100 or 1.0
+        known = sheet.X[np.isfinite(sheet.X[:, j]), j]
+        size = float(np.abs(known).max(initial=0)) / 100 or 1.0
     digits = max(0, 1 - math.floor(math.log10(size)))
     # Explained is NaN if there were too few values to tell.
     note = "no better than the median" if explained <= 0 else ""
