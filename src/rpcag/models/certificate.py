@@ -32,7 +32,7 @@ SMALL = 1e-3
 WIDTHS, ENOUGH = (32, 96, 288), 1e-12
 # Share of the shorter side above which the rank of L leaves too few free entries: the
 # equations on the tangent space then have no solution in the dual ball.
-LOW = 0.3
+LOW = 0.2
 # Entries this near to the bound, as a share of it, stay there. Entries that leave the
 # ball are put on its boundary, and the others are computed again, up to ROUNDS times.
 NEAR, ROUNDS, STEPS = 0.02, 4, 10
@@ -278,9 +278,8 @@ def _on_tangent_space(given: _Given, D: np.ndarray, tol: float) -> np.ndarray:
 
     def tangent(Y: np.ndarray) -> np.ndarray:
         """P_T Y."""
-        B = Y @ V
-        B -= U @ (U.T @ B)
-        return U @ (U.T @ Y) + B @ V.T
+        A, B = U.T @ Y, Y @ V
+        return np.hstack([U, B - U @ (A @ V)]) @ np.vstack([A, V.T])
 
     for _ in range(ROUNDS):
         rest = wanted - tangent(D)

@@ -83,7 +83,7 @@ class RPCA(DecompositionModel):
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
         continues from it to the same result. A fit that converges removes it. The
-        choice of weights is not saved but repeated.
+        choice of weights and the graph, if any, are not saved but repeated.
     checkpoint_seconds : float, default=60
         Seconds between two saves.
 

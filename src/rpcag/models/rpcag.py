@@ -80,11 +80,7 @@ class RPCAG(RPCA):
         that stage only: the best weights so far are used, and the graph is built from
         the current state. The fit then starts; it stops after one iteration if the
         callback again returns true.
-    checkpoint : path, optional
-        A file to which the state is saved at regular intervals. A fit that was killed
-        continues from it to the same result. A fit that converges removes it. The
-        choice of weights and the graph are not saved but repeated.
-    checkpoint_seconds
+    checkpoint, checkpoint_seconds
         As in `RPCA`.
 
     Attributes
