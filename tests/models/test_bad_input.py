@@ -423,7 +423,7 @@ MODEL_OPTIONS = [
     (MHMF(graphs=[None]), ValueError, r"graphs\[0\] must be a KNNHypergraph .*None"),
     (MHMF(graphs=[A_COMPLEX]), ValueError, r"graphs\[0\] must be a KNNHypergraph"),
     (MMF(graph="near"), ValueError, "graph must be one of"),
-    (MMF(graph=KNNHypergraph()), TypeError, "graph is a hypergraph, which only MHMF"),
+    (MMF(graph=KNNHypergraph()), TypeError, "graph must be a graph between samples or"),
     (
         MMMF(weight_penalty=-1),
         ValueError,

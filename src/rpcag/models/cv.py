@@ -170,10 +170,10 @@ class RPCAGCV(RPCAG):
             raise ValueError("lams must be positive, got 0")
         gammas = self._candidates("gammas", "clustering", units[1], GAMMAS)
         cells = [(lam, gamma) for lam in lams for gamma in gammas]
-        hidden = self._hidden(X)
+        masks = self._masks(X)
         with one_blas_thread_each():
-            self.cv_results_ = _results(cells, *self._search(X, hidden, cells, units))
-            share = len(hidden[0]) / np.count_nonzero(~np.isnan(X))
+            self.cv_results_ = _results(cells, *self._search(X, masks, cells, units))
+            share = np.count_nonzero(masks[0]) / np.count_nonzero(~np.isnan(X))
             self.best_index_ = _chosen(self.cv_results_, self.rule, share)
             self.best_params_ = self.cv_results_["params"][self.best_index_]
             scores = self.cv_results_["mean_test_score"]
@@ -210,8 +210,8 @@ class RPCAGCV(RPCAG):
             )
         return found.tolist()
 
-    def _hidden(self, X) -> list[np.ndarray]:
-        """Places of the hidden entries in the flat X, for every split."""
+    def _masks(self, X) -> list[np.ndarray]:
+        """The hidden entries of every split."""
         observed = np.flatnonzero(~np.isnan(X))
         n_hidden = round(self.holdout * len(observed))
         if n_hidden == 0 or n_hidden == len(observed):
@@ -220,18 +220,15 @@ class RPCAGCV(RPCAG):
                 f"{n_hidden}: some must be hidden and some must stay"
             )
         rng = check_random_state(self.random_state)
-        return [
-            rng.choice(observed, n_hidden, replace=False) for _ in range(self.n_splits)
-        ]
+        masks = np.zeros((self.n_splits, X.size), bool)
+        for mask in masks:
+            mask[rng.choice(observed, n_hidden, replace=False)] = True
+        return list(masks.reshape(-1, *X.shape))
 
-    def _search(self, X, hidden, cells, units) -> tuple[np.ndarray, np.ndarray]:
+    def _search(self, X, masks, cells, units) -> tuple[np.ndarray, np.ndarray]:
         """Errors and ranks of all cells; `Trials` are in units of the rules."""
         self._graph_without_values(X, Stage(self, "graph"))
-        splits = []
-        for places in hidden:
-            mask = np.zeros(X.shape, bool)
-            mask.flat[places] = True
-            splits.append(Trials(X, self.trial_graph(), masks=[mask]))
+        splits = [Trials(X, self.trial_graph(), masks=[mask]) for mask in masks]
         stiffness = 1.0
         if any(gamma > 0 for _, gamma in cells):
             stiffness = splits[0].graph_stiffness()

@@ -93,20 +93,18 @@ def warn_if_tied(model, X: np.ndarray) -> None:
     """
     by_rule = getattr(model, "gamma", None) == "clustering"
     lam = getattr(model, "lam", "auto")  # RPCAGCV has candidates
-    if model._part_of is not None or not model._warns_of_ties:
-        return
-    if lam == "auto" and not by_rule:
+    is_given = lam != "auto" or by_rule
+    if not is_given or model._part_of is not None or not model._warns_of_ties:
         return
     with np.errstate(over="ignore", invalid="ignore"):
         distances = np.abs(some_rows(X) - typical_center(X))
-        n_observed = int(np.count_nonzero(~np.isnan(distances)))
         differs = distances > 0
-        share = int(np.count_nonzero(differs)) / max(n_observed, 1)
+        share = float(differs.sum() / max((~np.isnan(distances)).sum(), 1))
         if not FEW <= share < TIED:
             return
-        in_x = some_rows(model.sparse_)
-        in_x = in_x if model.scale_ is None else in_x / model.scale_
-        in_s = min(float(np.abs(in_x[differs]).sum() / distances[differs].sum()), 1.0)
+        S = some_rows(model.sparse_)
+        S = S if model.scale_ is None else S / model.scale_
+        in_s = min(float(np.abs(S[differs]).sum() / distances[differs].sum()), 1.0)
     if in_s > IN_S:
         better = theory_lam(X.shape, observed_share(X) * share)
         warn(

@@ -36,26 +36,21 @@ BUILDERS = ("robust", "knn", "complete", "chain")
 SPAN = math.sqrt(2)
 
 
-def builder_of(name: str, argument: str = "graph") -> GraphBuilder:
-    """The builder with this name in `BUILDERS`."""
-    if name not in BUILDERS:
+def as_builder(graph, argument: str = "graph") -> GraphBuilder | None:
+    """The builder given or named by a `graph` argument; None for other arguments."""
+    if not isinstance(graph, str):
+        return graph if isinstance(graph, GraphBuilder) else None
+    if graph not in BUILDERS:
         raise ValueError(
             f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
-            f"or an adjacency, got {name!r}"
+            f"or an adjacency, got {graph!r}"
         )
-    if name == "robust":
+    if graph == "robust":
         # Imported late, because RobustGraph imports the models.
         from rpcag.models.robust_graph import RobustGraph
 
         return RobustGraph()
-    return {"knn": KNNGraph, "complete": CompleteGraph, "chain": Chain}[name]()
-
-
-def as_builder(graph) -> GraphBuilder | None:
-    """The builder given or named by a `graph` argument; None for other arguments."""
-    if isinstance(graph, str):
-        return builder_of(graph)
-    return graph if isinstance(graph, GraphBuilder) else None
+    return {"knn": KNNGraph, "complete": CompleteGraph, "chain": Chain}[graph]()
 
 
 def compares_rows(builder: GraphBuilder | None) -> bool:
@@ -108,8 +103,24 @@ class ModelGraph:
         labels: Sequence[Hashable] | None = None,
         stage: Stage | None = None,
     ) -> None:
-        self.builder, self.adjacency = _build(graph, X, name, vertices, labels, stage)
-        self.by_order = self.builder is not None and self.builder.by_order
+        builder = as_builder(graph, name)
+        if builder is not None:
+            builder = clone(builder)
+            if stage is not None and hasattr(builder, "_stage"):
+                builder._stage = stage
+            self.adjacency = builder.fit(X).adjacency_
+        elif isinstance(graph, (type, KNNHypergraph)):
+            raise TypeError(
+                f"{name} must be a graph between {vertices} or an instance of its "
+                f"builder, got {graph!r}"
+            )
+        else:
+            given = graph(X) if callable(graph) else graph
+            self.adjacency = check_graph(
+                given, len(X), name=name, vertices=vertices, labels=labels
+            )
+        self.builder: Any = builder
+        self.by_order = builder is not None and builder.by_order
         self.laplacian = laplacian(self.adjacency, kind, name=name)
         self.normalized = kind == "normalized"
 
@@ -272,24 +283,6 @@ def _keys(A: sparse.csr_array) -> Iterator[bytes]:
     indices = A.indices.astype(np.int64)
     for i, j in pairwise(A.indptr):
         yield digest(indices[i:j].tobytes() + A.data[i:j].tobytes())
-
-
-def _build(graph, X, name: str, vertices: str, labels, stage: Stage | None):
-    if isinstance(graph, str):
-        graph = builder_of(graph, name)
-    if isinstance(graph, GraphBuilder):
-        builder = clone(graph)
-        if stage is not None and hasattr(builder, "_stage"):
-            builder._stage = stage
-        builder.fit(X)
-        return builder, builder.adjacency_
-    if isinstance(graph, KNNHypergraph):
-        raise TypeError(f"{name} is a hypergraph, which only MHMF takes: {graph!r}")
-    if isinstance(graph, type):
-        raise TypeError(f"{name} must be an instance, got the class {graph.__name__}")
-    if callable(graph):
-        graph = graph(X)
-    return None, check_graph(graph, len(X), name=name, vertices=vertices, labels=labels)
 
 
 def check_edges(adjacency, n_new: int, n_samples: int):

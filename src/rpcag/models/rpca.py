@@ -200,9 +200,10 @@ class RPCA(DecompositionModel):
             for lam nor the graph take them into account.
         """
         if is_dask(X):
-            self._validate_params()
             from rpcag.models import distributed
 
+            self._validate_params()
+            self._check_options()
             distributed.fit(self, X, sample_weight)
             return self
         X = self._validate(X, reset=True)
