@@ -15,7 +15,6 @@ from rpcag.models.feature_graph import build_feature_graph
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import spread_of
 from rpcag.models.messages import Callback, Stage
-from rpcag.models.table import About
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.penalties import TwoGraphSmoothness
 from rpcag.solvers.fista import Centered, fista, fista_rows
@@ -105,7 +104,6 @@ class FRPCAG(DecompositionModel):
     (True, True)
     """
 
-    _about = About(convex=True, factors=False, solution="FISTA, certified gap")
     _parameter_constraints = DecompositionModel._parameter_constraints | {
         "gamma": auto_or("unit"),
         "gamma_features": auto_or("unit"),

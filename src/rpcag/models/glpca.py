@@ -12,7 +12,6 @@ from rpcag.linalg.eigen import column_signs, largest_eigenvalue
 from rpcag.linalg.gram import spectral_norm
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import NUMBER, OPTIONS
-from rpcag.models.table import About
 from rpcag.solvers.glpca import glpca, rglpca
 
 
@@ -78,7 +77,6 @@ class GLPCA(FactorModel):
     True
     """
 
-    _about = About(convex=False, factors=True, solution="closed form")
     _parameter_constraints = OPTIONS | {
         "beta": [Interval(Real, 0, 1, closed="left"), None],
         "gamma": [NUMBER, None],
@@ -240,9 +238,6 @@ class RGLPCA(GLPCA):
     array([0.333, 0.667, 0.667])
     """
 
-    _about = About(
-        convex=False, factors=True, solution="augmented Lagrangian, from GLPCA"
-    )
     _degree = 1
 
     tol: float = 1e-4

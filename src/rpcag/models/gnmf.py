@@ -8,7 +8,6 @@ from sklearn.decomposition import NMF
 
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import check_stiffness
-from rpcag.models.table import About
 from rpcag.solvers.gnmf import gnmf, nonnegative_rows
 
 
@@ -73,8 +72,6 @@ class GNMF(FactorModel):
     >>> (model.low_rank_[[0, 12]].round(1) + 0.0).tolist()
     [[0.0, 1.0, 2.0], [2.0, 0.0, 0.0]]
     """
-
-    _about = About(convex=False, factors=True, solution="coordinate descent")
 
     n_components: int = 2
     _: KW_ONLY

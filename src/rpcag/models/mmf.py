@@ -1,6 +1,6 @@
 """Manifold matrix factorization, on one graph, several graphs or hypergraphs."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,6 @@ from rpcag.linalg.eigen import column_signs
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import OPTIONS, auto_or, check_stiffness
 from rpcag.models.graph import ModelGraph, ModelHypergraph
-from rpcag.models.table import About
 from rpcag.solvers.mmf import mmf, mmmf
 
 
@@ -85,8 +84,6 @@ class MMF(_Manifold):
     True
     """
 
-    _about = About(convex=False, factors=True, solution="closed form")
-
     n_components: int = 2
     _: KW_ONLY
     gamma: float = 1.0
@@ -113,9 +110,6 @@ class MMF(_Manifold):
 class _Mixture(_Manifold):
     """Several graphs, or hypergraphs, with weights alpha on the simplex."""
 
-    _about = About(
-        convex=False, factors=True, solution="closed form and projection in turn"
-    )
     _parameter_constraints = OPTIONS | {"weight_penalty": auto_or()}
 
     n_components: int = 2
@@ -310,8 +304,6 @@ class MHMF(_Mixture):
     >>> round(float(model.graph_weights_.sum()), 6)
     1.0
     """
-
-    _about = replace(_Mixture._about, graph="samples, several hypergraphs")
 
     _ensemble = (KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20))
 

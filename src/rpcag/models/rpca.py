@@ -22,7 +22,6 @@ from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_tied
 from rpcag.models.messages import Callback, Stage
 from rpcag.models.rules import resolve_weights
-from rpcag.models.table import About
 from rpcag.models.weights import Choice, choose
 from rpcag.solvers import Result
 from rpcag.solvers.penalties import ExactPenalties
@@ -154,7 +153,6 @@ class RPCA(DecompositionModel):
     (1, 45.0)
     """
 
-    _about = About(convex=True, factors=False, solution="ADMM, certified gap")
     _parameter_constraints = DecompositionModel._parameter_constraints | {
         "lam": [
             StrOptions({"auto", "theory"}),

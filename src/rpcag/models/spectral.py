@@ -10,7 +10,6 @@ from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
 from rpcag.models.checks import OPTIONS, check_components, check_observed
 from rpcag.models.graph import mean_of_neighbors
-from rpcag.models.table import About
 from rpcag.solvers.spectral import smoothest
 
 
@@ -63,7 +62,6 @@ class NCuts(Embedding):
            [ 0.41, -0.41]])
     """
 
-    _about = About(convex=False, factors=False, solution="eigenvectors")
     _takes_missing = True
     _parameter_constraints = OPTIONS | {"drop_first": ["boolean"]}
 

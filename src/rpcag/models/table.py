@@ -3,6 +3,9 @@
 import inspect
 from dataclasses import dataclass
 
+from rpcag.models.base import FactorModel
+from rpcag.models.decomposition import DecompositionModel
+
 # Options that are numbers of the model itself, as in the first table of the paper.
 PARAMETERS = (
     "n_components",
@@ -17,16 +20,19 @@ GRAPHS = {
     "graphs": "samples, several",
     "feature_graph": "features",
 }
-
-
-@dataclass(frozen=True)
-class About:
-    """Facts about a model that its docstring and options do not contain."""
-
-    convex: bool
-    factors: bool
-    solution: str
-    graph: str | None = None  # None: from the options
+SOLUTIONS = {
+    "RPCA": "ADMM, certified gap",
+    "RPCAG": "ADMM, certified gap",
+    "FRPCAG": "FISTA, certified gap",
+    "GLPCA": "closed form",
+    "RGLPCA": "augmented Lagrangian, from GLPCA",
+    "MMF": "closed form",
+    "MMMF": "closed form and projection in turn",
+    "MHMF": "closed form and projection in turn",
+    "GNMF": "coordinate descent",
+    "NCuts": "eigenvectors",
+    "LaplacianEigenmaps": "eigenvectors",
+}
 
 
 @dataclass(frozen=True)
@@ -44,12 +50,12 @@ class ModelRow:
 
 
 def describe(model: type) -> ModelRow:
-    """The model's row, from its docstring, its options and `About`.
+    """The model's row, from its docstring, its options and its base class.
 
     A docstring starts with a summary line and then the problem: "minimize" objective
     "over" variables, and the constraints.
     """
-    about: About = model._about  # type: ignore[attr-defined]
+    name = model.__name__
     options = inspect.signature(model).parameters
     paragraph = (inspect.getdoc(model) or "").split("\n\n")[1]
     minimized, _, rest = " ".join(paragraph.split("\n")).partition(" over ")
@@ -58,15 +64,17 @@ def describe(model: type) -> ModelRow:
     extra = () if "gamma_features" in minimized else ("gamma_features", "feature_graph")
     used = [name for name in options if name not in extra]
     graphs = " and ".join(GRAPHS[name] for name in GRAPHS if name in used)
+    if name == "MHMF":
+        graphs += " hypergraphs"
     return ModelRow(
-        model=model.__name__,
+        model=name,
         problem=f"{minimized.removeprefix('minimize ')} over {variables}",
         constraints=", ".join(constraints),
         parameters=", ".join(name for name in PARAMETERS if name in used),
-        graph=about.graph or graphs or "no",
-        factors=about.factors,
-        convex=about.convex,
-        solution=about.solution,
+        graph=graphs or "no",
+        factors=issubclass(model, FactorModel),
+        convex=issubclass(model, DecompositionModel),
+        solution=SOLUTIONS[name],
     )
 
 
