@@ -45,7 +45,7 @@ class Demo:
     embedding: np.ndarray  # of the RPCAG that is clustered
 
 
-def run(share: float = 0.25, random_state: int = 0) -> Demo:
+def run() -> Demo:
     """Restore occluded digits, and cluster them four ways.
 
     The blocks are marked as missing (NaN), which RPCA and RPCAG support. For k-means
@@ -55,9 +55,7 @@ def run(share: float = 0.25, random_state: int = 0) -> Demo:
     over three random states.
     """
     images, labels = load_digits(return_X_y=True)
-    occluded, mask = occlude_blocks(
-        images, SHAPE, share, value=np.nan, random_state=random_state
-    )
+    occluded, mask = occlude_blocks(images, SHAPE, value=np.nan, random_state=0)
     scaler = StandardScaler().fit(occluded)
     X = scaler.transform(occluded)
     filled = np.nan_to_num(X)  # the mean of a standardized pixel
@@ -73,7 +71,7 @@ def run(share: float = 0.25, random_state: int = 0) -> Demo:
     ):
         start = time.perf_counter()
         Z = data if model is None else model.fit_transform(data)
-        error = _error(Z, model, labels, random_state)
+        error = _error(Z, model, labels)
         seconds = time.perf_counter() - start
         rows.append(Row(name, error, seconds, getattr(model, "gap_", None)))
     restored = RPCAG(graph=graph).fit(X)
@@ -81,10 +79,10 @@ def run(share: float = 0.25, random_state: int = 0) -> Demo:
     return Demo(tuple(rows), images, mask, labels, low_rank, rpcag.embedding_)
 
 
-def _error(Z, model, labels, random_state) -> float:
+def _error(Z, model, labels) -> float:
     """Mean clustering error over three random states."""
     errors = []
-    for state in range(random_state, random_state + 3):
+    for state in range(3):
         if model is None:
             found = KMeans(N_CLASSES, n_init=10, random_state=state).fit_predict(Z)
         else:
@@ -113,10 +111,7 @@ def save_pictures(demo: Demo, folder: Path) -> list[Path]:
     from rpcag.plots.canvas import figure_of
 
     # Two of every digit, in order.
-    shown = np.sort(
-        np.concatenate([np.flatnonzero(demo.labels == d)[5:7] for d in range(10)])
-    )
-    shown = shown[np.argsort(demo.labels[shown], kind="stable")]
+    shown = [i for d in range(10) for i in np.flatnonzero(demo.labels == d)[5:7]]
     low_rank = demo.low_rank[shown]
     original = demo.images[shown]
     occluded = np.where(demo.mask[shown], original, np.nan)
