@@ -47,7 +47,6 @@ def write_whole(folder: Path) -> dict:
     words = np.array(["a", "bb", "c", "d", "e", "f"], dtype=object)
     io.savemat(folder / "t.mat", {"X": A, "y": np.arange(6.0), "c": words})
     io.savemat(folder / "z.mat", {"X": A}, do_compression=True)
-    io.savemat(folder / "v4.mat", {"X": A}, format="4")
     io.savemat(folder / "s.mat", {"S": S})
     for format in ("csr", "csc", "coo", "bsr", "dia"):
         sparse.save_npz(folder / f"{format}.npz", S.asformat(format), compressed=False)

@@ -20,6 +20,7 @@ HEAD = 1000  # rows that determine which columns are text; fewer if they are lon
 HEAD_CELLS, FEWEST = 200_000, 50
 CELLS = 500_000  # that are held as words at a time
 Row = Sequence[str]
+Place = Callable[[int, int], str]  # of a row and a column, in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +47,11 @@ class Edits:
 class Format(Protocol):
     """Writes a file again with some cells changed."""
 
-    def formatted(
-        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], list[str]]:
-        """Cells as they are in the file, and as they will be."""
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        """Cells as they are in the file."""
+
+    def style(self, column: int) -> Callable[[float], str]:
+        """A function that writes numbers like those of a column."""
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         """Write the file with new cells."""
@@ -133,7 +135,7 @@ def columns_of_words(
     source: str,
     rows: Iterable[Row],
     reading: Reading,
-    place: Callable[[int, int], str],
+    place: Place,
     *,
     decimal: str | None = None,
     guess: str = "",
@@ -145,84 +147,54 @@ def columns_of_words(
     comma if a number has one.
     """
     remaining = iter(rows)
-    first = next(remaining, None)
-    if first is None:
-        raise ValueError(f"{source} is empty")
-    most = min(HEAD, max(FEWEST, HEAD_CELLS // len(first)))
-    head = [first, *islice(remaining, most)]
-    decimal = decimal or _decimal(head[1:] or head)
-    numbers = Numbers(decimal, reading.missing)
-    notes: list[str] = []
-    names, index = header_of(source, head, reading.header, numbers, notes), None
-    above = 0 if names is None else 1
-    head = head[above:]
+    head = list(islice(remaining, 1))
     if not head:
-        raise ValueError(f"{source} has a header but no rows")
-    if names is None:
-        names = [str(j) for j in range(len(first))]
-    else:
-        names = _complete([original(name) for name in names], head)
-        if names[0] in CORNER:
-            names[0] = index = "row names"
-    unnamed = {j for j, name in enumerate(names) if not name}
-    names = [name or f"column {j + 1}" for j, name in enumerate(names)]
-    found = columns_of(source, names, reading, notes)
-    found.index, found.decimal, found.guess = index, decimal, guess
+        raise ValueError(f"{source} is empty")
+    head += islice(remaining, min(HEAD, max(FEWEST, HEAD_CELLS // len(head[0]))))
+    numbers = Numbers(decimal or _decimal(head[1:] or head), reading.missing)
+    notes: list[str] = []
+    header = header_of(source, head, reading.header, numbers, notes)
+    names = [str(j) for j in range(len(head[0]))]
+    if header is not None:
+        head = head[1:]
+        if not head:
+            raise ValueError(f"{source} has a header but no rows")
+        names = _complete([original(name) for name in header], head)
+    index = "row names" if names[0] in CORNER else None
+    shown = [name or f"column {j + 1}" for j, name in enumerate(names)]
+    found = columns_of(source, [index or shown[0], *shown[1:]], reading, notes)
+    found.index, found.decimal, found.guess = index, numbers.decimal, guess
+    place = place if header is None else _below(place)
 
-    def check_widths(block: Sequence[Row]) -> None:
-        for i, row in enumerate(block, above + found.n):
-            if len(row) != len(names):
-                fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
-                raise ValueError(
-                    f"{source}, {place(i, 0)} has {fields} but the first line has "
-                    f"{len(names)}{guess}"
-                )
-
-    def values_of(j: int, words: Sequence[str], rule: Numbers) -> list[float]:
-        try:
-            return rule.many(words)
-        except ValueError:
-            i = next(i for i, word in enumerate(words) if not rule.is_number(word))
-            where, name = place(above + found.n + i, j), found.names[j]
-            raise ValueError(
-                f"{source}, {where}, column {name!r}: {words[i]!r} is not a number; "
-                f"{rule.remedy(words[i], name)}"
-            ) from None
-
-    check_widths(head)
-    text: dict[int, list[str]] = {}
-    rules: dict[int, Numbers] = {}  # how to read each column of numbers
+    _check_widths(found, head, place)
+    text: dict[str, list[str]] = {}
+    rules: dict[str, Numbers] = {}  # how to read each column of numbers
     for j, words in enumerate(zip(*head, strict=True)):
         name, rule = found.names[j], numbers.for_column(words)
         if name in (reading.labels, reading.names, index):
-            text[j] = []
+            text[name] = []
         elif name in found.roles:
             continue
-        elif j in unnamed and not any(words):
+        elif not names[j] and not any(words):
             found.roles[name] = "text"
         elif rule.are_words(words):
-            text[j] = []
+            text[name] = []
         else:
-            rules[j] = rule
-    parts: dict[int, list[np.ndarray]] = {j: [] for j in rules}
+            rules[name] = rule
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in rules}
     size = max(1, CELLS // len(names))
     for block in chain([head], iter(lambda: list(islice(remaining, size)), [])):
-        check_widths(block)
-        columns = list(zip(*block, strict=True))
-        for j, column in text.items():
-            column += [original(word.strip()) for word in columns[j]]
-        for j, rule in rules.items():
-            parts[j].append(np.array(values_of(j, columns[j], rule)))
+        _check_widths(found, block, place)
+        for j, words in enumerate(zip(*block, strict=True)):
+            name = found.names[j]
+            if name in text:
+                text[name] += [original(word.strip()) for word in words]
+            elif name in rules:
+                parts[name].append(_values(found, words, j, rules[name], place))
         found.n += len(block)
-    found.texts = {found.names[j]: column for j, column in text.items()}
-    for j, rule in rules.items():
-        x = found.numbers[found.names[j]] = np.concatenate(parts[j])
-        if rule.truth:
-            found.roles[found.names[j]] = "boolean"
-            if not np.isin(x[np.isfinite(x)], (0, 1)).all():  # numbers below true
-                found.n = 0
-                plain = Numbers(decimal, reading.missing, truth=False)
-                values_of(j, [row[j] for row in head], plain)
+    found.texts = text
+    found.numbers = {name: np.concatenate(values) for name, values in parts.items()}
+    found.roles |= {name: "boolean" for name, rule in rules.items() if rule.truth}
     return found
 
 
@@ -237,3 +209,32 @@ def _complete(names: list[str], head: Sequence[Row]) -> list[str]:
         at_end = all(not row[-1] for row in head)
         return [*names, ""] if at_end else ["", *names]
     return names
+
+
+def _below(place: Place) -> Place:
+    """Places of rows that are counted without the header."""
+    return lambda i, j: place(i + 1, j)
+
+
+def _check_widths(found: Columns, rows: Sequence[Row], place: Place) -> None:
+    for i, row in enumerate(rows, found.n):
+        if len(row) != len(found.names):
+            fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
+            raise ValueError(
+                f"{found.source}, {place(i, 0)} has {fields} but the first line has "
+                f"{len(found.names)}{found.guess}"
+            )
+
+
+def _values(
+    found: Columns, words: Sequence[str], j: int, rule: Numbers, place: Place
+) -> np.ndarray:
+    try:
+        return np.array(rule.many(words))
+    except ValueError:
+        i = next(i for i, word in enumerate(words) if not rule.is_number(word))
+        name, wanted = found.names[j], "true or false" if rule.truth else "a number"
+        raise ValueError(
+            f"{found.source}, {place(found.n + i, j)}, column {name!r}: {words[i]!r} "
+            f"is not {wanted}; {rule.remedy(words[i], name)}"
+        ) from None

@@ -2,7 +2,7 @@
 
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy as np
 from rpcag.files.columns import Columns, Edits, columns_of_words
 from rpcag.files.memory import check_fits
 from rpcag.files.names import listed
-from rpcag.files.number_style import NumberStyle
+from rpcag.files.number_style import number_style
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
@@ -109,17 +109,13 @@ class ExcelFormat:
     rows: list[list[str]]
     top: int  # number of the first row
 
-    def formatted(
-        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], list[str]]:
-        styles = {}
-        for j in np.unique(columns).tolist():
-            step = max(1, len(self.rows) // STYLED)
-            known = [row[j] for row in self.rows[::step]]
-            styles[j] = NumberStyle.learn(known)
-        cells = list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
-        before = [self.rows[i][j] for i, j, _ in cells]
-        return before, [styles[j].write(x) for _, j, x in cells]
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        places = zip(rows.tolist(), columns.tolist(), strict=True)
+        return [self.rows[i][j] for i, j in places]
+
+    def style(self, column: int) -> Callable[[float], str]:
+        step = max(1, len(self.rows) // STYLED)
+        return number_style(row[column] for row in self.rows[::step])
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         with readable(self.path, "Excel"), warnings.catch_warnings():

@@ -7,10 +7,11 @@ from scipy import sparse
 
 from rpcag.files.arrays import SPARSE, choose, read_dense, variables
 from rpcag.files.arrays import SUFFIXES as ARRAYS
+from rpcag.files.encoding import decode
 from rpcag.files.numbers import Numbers
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
-from rpcag.files.text import SUFFIXES, TextRows, decode
+from rpcag.files.text import SUFFIXES, TextRows
 
 Line = tuple[int, list[str]]  # its number in the file, its cells
 

@@ -3,7 +3,7 @@
 A file is a sequence of elements. A tag before each element has its type and length. An
 array is an element that contains others: flags with its class, dimensions, name and
 values. It may be compressed as a whole. SciPy's compiled reader does not check types
-and sizes: a damaged file can end the process. It reads only files of version 4 here.
+and sizes, so a damaged file can end the process.
 """
 
 import struct
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpcag.files.arrays import NUMBERS, OTHER, SPARSE, STRUCT, Variable, dense_kind
+from rpcag.files.arrays import NUMBERS, OTHER, SPARSE, STRUCT, Variable
 from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
 from rpcag.linalg.sparse_structure import check_structure
@@ -36,7 +36,7 @@ def matlab_variables(path: Path) -> dict[str, Variable]:
     with readable(path, "MATLAB"), path.open("rb") as file:
         start = file.read(128)
         if 0 in start[:4]:
-            return _version_4(path)
+            raise ValueError("it is of version 4; save it again with -v7")
         found: dict[str, Variable] = {}
         order = "<" if start[126:] == b"IM" else ">"
         check_fits(path.stat().st_size, str(path))
@@ -52,17 +52,6 @@ def matlab_variables(path: Path) -> dict[str, Variable]:
             read = partial(_read, path, data, type_, order)
             found.setdefault(bytes(name).decode(), Variable(shape, kind, read))
         return {name: variable for name, variable in found.items() if name}
-
-
-def _version_4(path: Path) -> dict[str, Variable]:
-    from scipy.io import loadmat
-
-    found = {}
-    for name, A in loadmat(path).items():
-        if not name.startswith("__"):
-            kind = SPARSE if sparse.issparse(A) else dense_kind(A.dtype)
-            found[name] = Variable(A.shape, kind, A.copy)
-    return found
 
 
 def _read(path: Path, data: bytes, type_: int, order: str) -> Any:

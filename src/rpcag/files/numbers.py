@@ -32,11 +32,11 @@ class Numbers:
     """Reads numbers from text; missing values are NaN.
 
     With a decimal comma, a point is refused, because 1.234 may mean 1234. With `truth`,
-    true and false are 1 and 0.
+    only true and false are read, as 1 and 0.
     """
 
     def __init__(
-        self, decimal: str = ".", missing: Iterable[str] = (), *, truth: bool = True
+        self, decimal: str = ".", missing: Iterable[str] = (), *, truth: bool = False
     ) -> None:
         self.decimal, self.truth = decimal, truth
         self.missing = MISSING | {normal(word) for word in missing}
@@ -55,7 +55,9 @@ class Numbers:
         word = normal(word)
         if word in self.missing:
             return math.nan
-        if word in TRUTH and self.truth:
+        if self.truth:
+            if word not in TRUTH:
+                raise ValueError(word)
             return TRUTH[word]
         if "_" in word or (self.decimal == "," and "." in word):
             raise ValueError(word)  # Python would read 1_000
@@ -71,10 +73,11 @@ class Numbers:
     def many(self, words: Sequence[str]) -> list[float]:
         """Apply `one` to every word, but faster."""
         together = "".join(words)
-        if "_" in together or (self.decimal == "," and "." in together):
+        is_odd = "_" in together or (self.decimal == "," and "." in together)
+        if is_odd or self.truth:
             return list(map(self.one, words))
         if self.decimal == ",":
-            points = Numbers(".", self.missing, truth=self.truth)
+            points = Numbers(".", self.missing)
             return points.many([word.replace(",", ".") for word in words])
         with suppress(ValueError):
             return [float(word or "nan") for word in words]

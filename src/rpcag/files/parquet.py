@@ -1,6 +1,7 @@
 """Parquet tables, read by pyarrow and written again with the same schema."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of
 from rpcag.files.memory import NAME, check_fits
-from rpcag.files.number_style import NumberStyle
+from rpcag.files.number_style import number_style
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
@@ -79,16 +80,27 @@ class ParquetFormat:
     def __init__(self, path: Path, table: Any) -> None:
         self.path, self.table = path, table
 
-    def formatted(
-        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], list[str]]:
-        before, after = np.empty((2, len(rows)), dtype=object)
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        found = np.empty(len(rows), dtype=object)
         for j in np.unique(columns).tolist():
             here = columns == j
-            column = self.table.column(j)
-            before[here] = _words(column.take(rows[here]))
-            after[here] = _formatted(column, values[here])
-        return before.tolist(), after.tolist()
+            found[here] = _words(self.table.column(j).take(rows[here]))
+        return found.tolist()
+
+    def style(self, column: int) -> Callable[[float], str]:
+        """As many decimals as the type and the numbers of the column have."""
+        arrow, entries = need("pyarrow"), self.table.column(column)
+        kind = entries.type
+        if arrow.types.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            return lambda x: str(min(max(round(x), limits.min), limits.max))
+        if arrow.types.is_decimal(kind):
+            return lambda x: f"{x:.{max(kind.scale, 0)}f}"
+        places = np.arange(0, len(entries), max(1, len(entries) // STYLED))
+        known = entries.take(places).drop_null().to_numpy()
+        known = known[np.isfinite(known)]
+        write = number_style(map(np.format_float_positional, known))
+        return lambda x: str(float(write(x)))
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
@@ -108,24 +120,6 @@ class ParquetFormat:
             new[j] = replace(whole, arrow.array(mask), entries.cast(kind))
         table = arrow.table(new, schema=self.table.schema)
         parquet.write_table(table, file, **_options(self.path))
-
-
-def _formatted(column: Any, values: np.ndarray) -> list[str]:
-    """Numbers that the type of the column holds, with as many decimals as it has."""
-    types, kind = need("pyarrow").types, column.type
-    if types.is_integer(kind):
-        limits = np.iinfo(kind.to_pandas_dtype())
-        return [
-            str(min(max(round(x), limits.min), limits.max)) for x in values.tolist()
-        ]
-    if types.is_decimal(kind):
-        return [f"{x:.{max(kind.scale, 0)}f}" for x in values.tolist()]
-    known = column.take(np.arange(0, len(column), max(1, len(column) // STYLED)))
-    some = known.drop_null().to_numpy()
-    style = NumberStyle.learn(
-        np.format_float_positional(x) for x in some[np.isfinite(some)]
-    )
-    return [str(float(style.write(x))) for x in values.tolist()]
 
 
 def _options(path: Path) -> dict[str, Any]:

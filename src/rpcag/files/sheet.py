@@ -82,8 +82,10 @@ class Sheet:
         place = {name: j for j, name in enumerate(self.columns)}
         positions = np.array([place[name] for name in self.features], dtype=np.intp)
         columns = positions[features]
-        new = self.format.formatted(rows, columns, values[rows, features])
-        return Edits(rows, features, columns, *new)
+        styles = {j: self.format.style(j) for j in set(columns.tolist())}
+        new = zip(columns.tolist(), values[rows, features].tolist(), strict=True)
+        before = self.format.words(rows, columns)
+        return Edits(rows, features, columns, before, [styles[j](x) for j, x in new])
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         """Write the file again; only the cells of `edits` change."""

@@ -5,24 +5,21 @@ lines are kept, so that unchanged cells are written back byte for byte.
 """
 
 import csv
-import gzip
 import io
 import itertools
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
-from rpcag.files.memory import check_fits
-from rpcag.files.number_style import NumberStyle
+from rpcag.files.encoding import decode, unpacked
+from rpcag.files.number_style import number_style
 from rpcag.files.numbers import DECIMAL_COMMA, Numbers
-from rpcag.files.readable import readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
@@ -33,22 +30,7 @@ DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": SPACE}
 SAMPLE = 65536  # characters from which the delimiter is guessed
 SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?\s*', re.IGNORECASE)  # of Excel
 BINARY = {b"PAR1": "Parquet", b"PK\x03\x04": "Excel"}
-GZIP = b"\x1f\x8b"
-BLOCK = 1 << 22  # bytes that are unpacked at a time
 LINES = 1 << 15  # lines that are written at a time
-# Byte order marks. Longer ones come first: that of UTF-32 starts with that of UTF-16.
-MARKS = {
-    b"\xff\xfe\0\0": "utf-32-le",
-    b"\0\0\xfe\xff": "utf-32-be",
-    b"\xff\xfe": "utf-16-le",
-    b"\xfe\xff": "utf-16-be",
-    b"\xef\xbb\xbf": "utf-8",
-}
-# A UTF-8 character beyond ASCII, or a byte that Windows-1252 does not define.
-NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
-# Bytes of memory for a byte of text and for a line: the text as a whole, its lines, and
-# its numbers.
-EXPANSION, LINE = 8, 70
 STYLED = 500  # numbers that determine the format of a column
 SMALL = re.compile(r"[+\u2212-]?\d{1,3}")
 GROUPED = re.compile(r"[+\u2212-]?[1-9]\d{0,2}[.,]\d{3}")
@@ -56,7 +38,7 @@ GROUPED = re.compile(r"[+\u2212-]?[1-9]\d{0,2}[.,]\d{3}")
 
 def read_text(source: str, data: bytes, reading: Reading) -> Columns:
     """The columns of a text file, perhaps compressed by gzip."""
-    data = _unpacked(source, data)
+    data = unpacked(source, data)
     for mark, kind in BINARY.items():
         if data.startswith(mark):
             raise ValueError(f"{source} is not text but {kind}; name it as a file")
@@ -73,60 +55,12 @@ def read_text(source: str, data: bytes, reading: Reading) -> Columns:
         guess=rows.guess,
     )
     found.notes[:0] = notes
+    rows.begins, rows.ends = rows.begins[-found.n :], rows.ends[-found.n :]
     numbers = Numbers(found.decimal, reading.missing)
     if reading.decimal is None:
         _check_thousands(found, rows, numbers)
-    found.format = TextFormat(rows, found.n, numbers, mark, codec)
+    found.format = TextFormat(rows, numbers, mark, codec)
     return found
-
-
-def _unpacked(source: str, data: bytes) -> bytes:
-    if not data.startswith(GZIP):
-        return data
-    parts, size = [], 0
-    with readable(Path(source), "gzip"), gzip.open(io.BytesIO(data)) as file:
-        while part := file.read(BLOCK):
-            parts.append(part)
-            size += len(part)
-            check_fits(len(part) + size, source)
-    return b"".join(parts)
-
-
-def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
-    """The text of a file, its byte order mark, its encoding, and notes.
-
-    Text is UTF-8, or the encoding of the mark. Other text is read as Windows-1252,
-    which spreadsheets write and which includes the letters of Latin-1. Almost any bytes
-    are valid in it, so a wrong byte in a file with UTF-8 characters is an error.
-    """
-    check_fits(EXPANSION * len(data) + LINE * data.count(b"\n"), str(name))
-    mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
-    codec = MARKS.get(mark, "utf-8")
-    if codec == "utf-8" and b"\0" in data[:4096]:
-        raise ValueError(
-            f"{name} is not a text file, or is UTF-16 without a byte order mark; save "
-            "it as UTF-8"
-        )
-    try:
-        return data[len(mark) :].decode(codec), mark, codec, []
-    except UnicodeDecodeError as error:
-        if codec != "utf-8":
-            raise ValueError(
-                f"{name} is marked as {codec[:6].upper()} but damaged ({error.reason});"
-                " save it as UTF-8"
-            ) from error
-        place = len(mark) + error.start
-    line, byte = data.count(b"\n", 0, place) + 1, data[place]
-    if NOT_WESTERN.search(data):
-        raise ValueError(
-            f"{name}, line {line}: the byte 0x{byte:02x} is not UTF-8; correct it, or "
-            "save the file as UTF-8"
-        )
-    note = (
-        f"line {line} has the byte 0x{byte:02x}, which is not UTF-8: the file was read "
-        "as Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
-    )
-    return data.decode("cp1252"), b"", "cp1252", [note]
 
 
 class TextRows:
@@ -274,8 +208,7 @@ def _check_thousands(found: Columns, rows: TextRows, numbers: Numbers) -> None:
             suspects.append(place[name])
     grouped: dict[int, tuple[int, str]] = {}
     small: dict[int, str] = {}
-    above = len(rows.ends) - found.n
-    for i in range(above, len(rows.ends)) if suspects else ():
+    for i in range(found.n) if suspects else ():
         raws, _ = rows.split(i)
         for j in suspects:
             word = unquoted(raws[j])
@@ -299,57 +232,51 @@ class TextFormat:
     """Changes cells of a text; all other bytes stay the same."""
 
     def __init__(
-        self, rows: TextRows, n: int, numbers: Numbers, mark: bytes, codec: str
+        self, rows: TextRows, numbers: Numbers, mark: bytes, codec: str
     ) -> None:
         self.rows, self.numbers, self.mark, self.codec = rows, numbers, mark, codec
-        self.n, self.above = n, len(rows.ends) - n
-        self._styles: dict[int, tuple[NumberStyle, bool]] = {}
 
-    def formatted(
-        self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> tuple[list[str], list[str]]:
-        before = []
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        found = []
         for i, cells in itertools.groupby(zip(rows, columns, strict=True), _row):
-            raws, _ = self.rows.split(self.above + i)
-            before += [unquoted(raws[j]) for _, j in cells]
-        pairs = zip(columns.tolist(), values.tolist(), strict=True)
-        return before, [self._style(j)[0].write(x) for j, x in pairs]
+            raws, _ = self.rows.split(i)
+            found += [unquoted(raws[j]) for _, j in cells]
+        return found
+
+    def style(self, column: int) -> Callable[[float], str]:
+        return number_style(map(unquoted, self._known(column)), self.numbers.decimal)
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
+        quoted = {}  # columns whose numbers are mostly quoted
+        for j in set(edits.columns.tolist()):
+            known = self._known(j)
+            quoted[j] = 2 * sum('"' in raw for raw in known) > len(known)
         lines = self.rows.lines.copy()
         cells = zip(edits.rows, edits.columns, edits.after, strict=True)
         for i, changed in itertools.groupby(cells, _row):
-            raws, behind = self.rows.split(self.above + i)
+            raws, behind = self.rows.split(i)
             for _, j, word in changed:
-                raws[j] = self._field(raws[j], word, self._style(j)[1])
+                raws[j] = self._field(raws[j], word, quoted[j])
             row = "".join(a + b for a, b in zip(raws, behind, strict=True))
-            begin = self.rows.begins[self.above + i]
-            end = self.rows.ends[self.above + i]
+            begin, end = self.rows.begins[i], self.rows.ends[i]
             lines[begin:end] = [row, *[""] * (end - begin - 1)]
         file.write(self.mark)
         for k in range(0, len(lines), LINES):
             file.write("".join(lines[k : k + LINES]).encode(self.codec))
 
-    def _style(self, column: int) -> tuple[NumberStyle, bool]:
-        """Format of the numbers of the column, and whether most are quoted."""
-        if column not in self._styles:
-            raws = [raws[column] for raws in self._sample]
-            words = [(raw, unquoted(raw)) for raw in raws]
-            known = [
-                (raw, word)
-                for raw, word in words
-                if self.numbers.is_number(word) and not self.numbers.is_missing(word)
-            ]
-            style = NumberStyle.learn((word for _, word in known), self.numbers.decimal)
-            quoted = sum(raw.lstrip().startswith('"') for raw, _ in known)
-            self._styles[column] = style, 2 * quoted > len(known)
-        return self._styles[column]
-
     @cached_property
     def _sample(self) -> list[list[str]]:
         """Cells of some rows."""
-        step = max(1, self.n // (2 * STYLED))
-        return [self.rows.split(self.above + i)[0] for i in range(0, self.n, step)]
+        n = len(self.rows.ends)
+        places = range(0, n, max(1, n // (2 * STYLED)))
+        return [self.rows.split(i)[0] for i in places]
+
+    def _known(self, column: int) -> list[str]:
+        """Some numbers of a column, as they are in the file."""
+        raws = [row[column] for row in self._sample]
+        pairs = [(raw, unquoted(raw)) for raw in raws]
+        is_number, is_missing = self.numbers.is_number, self.numbers.is_missing
+        return [raw for raw, word in pairs if is_number(word) and not is_missing(word)]
 
     def _field(self, raw: str, word: str, is_quoted: bool) -> str:
         """A word in the place of a cell, with its quotes and blanks."""

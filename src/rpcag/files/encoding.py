@@ -1,0 +1,75 @@
+"""From the bytes of a file to text."""
+
+import gzip
+import io
+import re
+from pathlib import Path
+
+from rpcag.files.memory import check_fits
+from rpcag.files.readable import readable
+
+GZIP = b"\x1f\x8b"
+BLOCK = 1 << 22  # bytes that are unpacked at a time
+# Byte order marks. Longer ones come first: that of UTF-32 starts with that of UTF-16.
+MARKS = {
+    b"\xff\xfe\0\0": "utf-32-le",
+    b"\0\0\xfe\xff": "utf-32-be",
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+    b"\xef\xbb\xbf": "utf-8",
+}
+# A UTF-8 character beyond ASCII, or a byte that Windows-1252 does not define.
+NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
+# Bytes of memory for a byte of text and for a line: the text as a whole, its lines, and
+# its numbers.
+EXPANSION, LINE = 8, 70
+
+
+def unpacked(source: str, data: bytes) -> bytes:
+    """The content of a file that may be compressed by gzip."""
+    if not data.startswith(GZIP):
+        return data
+    parts, size = [], 0
+    with readable(Path(source), "gzip"), gzip.open(io.BytesIO(data)) as file:
+        while part := file.read(BLOCK):
+            parts.append(part)
+            size += len(part)
+            check_fits(len(part) + size, source)
+    return b"".join(parts)
+
+
+def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
+    """The text of a file, its byte order mark, its encoding, and notes.
+
+    Text is UTF-8, or the encoding of the mark. Other text is read as Windows-1252,
+    which spreadsheets write and which includes the letters of Latin-1. Almost any bytes
+    are valid in it, so a wrong byte in a file with UTF-8 characters is an error.
+    """
+    check_fits(EXPANSION * len(data) + LINE * data.count(b"\n"), str(name))
+    mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
+    codec = MARKS.get(mark, "utf-8")
+    if codec == "utf-8" and b"\0" in data[:4096]:
+        raise ValueError(
+            f"{name} is not a text file, or is UTF-16 without a byte order mark; save "
+            "it as UTF-8"
+        )
+    try:
+        return data[len(mark) :].decode(codec), mark, codec, []
+    except UnicodeDecodeError as error:
+        if codec != "utf-8":
+            raise ValueError(
+                f"{name} is marked as {codec[:6].upper()} but damaged ({error.reason});"
+                " save it as UTF-8"
+            ) from error
+        place = len(mark) + error.start
+    line, byte = data.count(b"\n", 0, place) + 1, data[place]
+    if NOT_WESTERN.search(data):
+        raise ValueError(
+            f"{name}, line {line}: the byte 0x{byte:02x} is not UTF-8; correct it, or "
+            "save the file as UTF-8"
+        )
+    note = (
+        f"line {line} has the byte 0x{byte:02x}, which is not UTF-8: the file was read "
+        "as Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
+    )
+    return data.decode("cp1252"), b"", "cp1252", [note]
