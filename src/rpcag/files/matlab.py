@@ -86,7 +86,8 @@ def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
 
 def _array(data: memoryview, order: str, *, in_cell: bool = False) -> Any:
     """Numbers, rows of text, or a cell array of these."""
-    (_, flags), (_, sides), (_, name), *values = _elements(data, order)
+    (_, flags), (_, sides), (_, named), *values = _elements(data, order)
+    name = bytes(named).decode() or "a cell"
     flag = struct.unpack(f"{order}II", flags)[0]
     kind, shape = flag & 0xFF, tuple(np.frombuffer(sides, f"{order}i4").tolist())
     if kind == CELL and not in_cell:
@@ -99,13 +100,12 @@ def _array(data: memoryview, order: str, *, in_cell: bool = False) -> Any:
         rows = np.array(list(text), dtype=str).reshape(shape, order="F")
         return np.array(["".join(row) for row in rows])
     if kind not in KINDS or flag & COMPLEX:
-        what = bytes(name).decode() or "a cell"
-        raise ValueError(f"{what} holds neither real numbers nor text")
+        raise ValueError(f"{name} holds neither real numbers nor text")
     for type_, _ in values:
         if type_ not in TYPES:
-            raise ValueError(f"it has values of the unknown type {type_}")
+            raise ValueError(f"{name} has values of the unknown type {type_}")
     parts = [np.frombuffer(content, order + TYPES[type_]) for type_, content in values]
     if KINDS[kind] == SPARSE:
         rows, starts, entries = parts
-        return check_structure(sparse.csc_array((entries, rows, starts), shape), "it")
+        return check_structure(sparse.csc_array((entries, rows, starts), shape), name)
     return parts[0].reshape(shape, order="F")

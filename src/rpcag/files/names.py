@@ -1,6 +1,7 @@
 """Names of rows and columns."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,16 +53,14 @@ def unique(names: Sequence[str]) -> list[str]:
     >>> unique(["x", "y", "x", "x"])
     ['x', 'y', 'x (2)', 'x (3)']
     """
-    taken = set(names)
-    seen: dict[str, int] = {}
-    found = []
+    taken, found = set(names), []
+    counts: Counter[str] = Counter()
     for name in names:
-        number = seen[name] = seen.get(name, 0) + 1
-        if number > 1:
-            while f"{name} ({number})" in taken:
-                number += 1
-            seen[name] = number
-            name = f"{name} ({number})"
-            taken.add(name)
-        found.append(name)
+        counts[name] += 1
+        other = name
+        while counts[name] > 1 and other in taken:
+            other = f"{name} ({counts[name]})"
+            counts[name] += other in taken
+        taken.add(other)
+        found.append(other)
     return found

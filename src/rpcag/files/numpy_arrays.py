@@ -7,8 +7,9 @@ archive may decompress to any amount of zeros.
 import math
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -56,16 +57,8 @@ def read_header(stream: IO[bytes], size: int) -> Header:
 
 def npy_variable(path: Path) -> Variable:
     """The array of a .npy."""
-    with readable(path, "NumPy"), path.open("rb") as file:
-        header = read_header(file, path.stat().st_size)
-
-    def read() -> np.ndarray:
-        with readable(path, "NumPy"):
-            if not math.prod(header.shape):  # nothing to map
-                return np.empty(header.shape, header.dtype)
-            return np.load(path, allow_pickle=False, mmap_mode="r")
-
-    return _variable(header, read)
+    with readable(path, "NumPy"):
+        return _variable(path, partial(path.open, "rb"), path.stat().st_size)
 
 
 @contextmanager
@@ -76,7 +69,9 @@ def npz_variables(path: Path) -> Iterator[dict[str, Variable]]:
     with archive:
         with readable(path, "NumPy"):
             found = {
-                info.filename.removesuffix(".npy"): _member(path, archive, info)
+                info.filename.removesuffix(".npy"): _variable(
+                    path, partial(archive.open, info), info.file_size
+                )
                 for info in archive.infolist()
                 if info.filename.endswith(".npy")
             }
@@ -92,26 +87,16 @@ def read_npz(path: Path, names: tuple[str, ...] | None = None) -> dict[str, np.n
         return {name: found[name].read() for name in wanted}
 
 
-@contextmanager
-def open_member(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo
-) -> Iterator[tuple[IO[bytes], Header]]:
-    """An array of an archive as a stream that starts after the header."""
-    with archive.open(info) as stream:
-        yield stream, read_header(stream, info.file_size)
+def _variable(path: Path, opened: Callable[[], Any], size: int) -> Variable:
+    """An array of so many bytes, in a file or in an archive."""
+    with opened() as stream:
+        header = read_header(stream, size)
 
-
-def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Variable:
     def read() -> np.ndarray:
-        with readable(path, "NumPy"), archive.open(info) as stream:
-            check_fits(info.file_size, info.filename)
+        with readable(path, "NumPy"), opened() as stream:
+            check_fits(size, "an array")
             return npy.read_array(stream, allow_pickle=False)
 
-    with open_member(archive, info) as (_, header):
-        return _variable(header, read)
-
-
-def _variable(header: Header, read: Any) -> Variable:
     is_object = header.dtype.hasobject
     kind = "Python objects" if is_object else dense_kind(header.dtype)
     return Variable(header.shape, kind, read)
@@ -121,7 +106,7 @@ def _sparse(path: Path, stored: dict[str, Variable]) -> Variable:
     """A sparse matrix as `scipy.sparse.save_npz` writes it."""
     shape = tuple(int(side) for side in stored["shape"].read())
     if len(shape) != 2 or min(shape) < 0:
-        raise ValueError(f"{path} cannot be read: it has the shape {shape}")
+        raise ValueError(f"it has the shape {shape}")
 
     def read() -> Any:
         with readable(path, "a sparse matrix"):

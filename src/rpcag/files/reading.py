@@ -46,9 +46,9 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
         )
     if path.is_dir():
         return _finish(_read_folder(path, reading), reading, path)
+    _check_input(path)
     reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
-        _check_input(path)
         return _finish(arrays.read_arrays(path, reading), reading, path)
     reading.refuse(("variable",), f"files of arrays, not for {path}")
     if reading.transpose and reading.labels is not None:
@@ -77,14 +77,13 @@ def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Colu
 
     `sheet` is the sheet of an Excel workbook; by default, the first.
     """
-    if path != STREAM and not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
+    if path != STREAM:
+        _check_input(path)
     kind = kind_of(path)
     if sheet is not None and kind != "excel":
         raise ValueError(f"sheet= is for Excel workbooks, not for {path}")
     if path == STREAM:
         return text.read_text("standard input", sys.stdin.buffer.read(), reading)
-    _check_input(path)
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
     reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")

@@ -147,12 +147,8 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
         for column, words in found.texts.items()
         if column not in found.roles and (word := rule.measure(words)) is not None
     ]
-    others = [c for c in numbers if c not in features]
-    taken = ""
-    if others:
-        role = roles[others[0]]
-        a = "an" if role[0] in "aeiou" else "a"
-        taken = f" ({others[0]!r} was taken for {a} {role})"
+    others = [(c, roles[c]) for c in numbers if c not in features]
+    taken = "".join(f" ({c!r} was taken for {_a(role)})" for c, role in others[:1])
     if not features:
         cause = taken or found.guess
         kept = [c for c, role in found.roles.items() if role == "kept"]
@@ -187,6 +183,10 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
             *(*measures, *found.losses),
         ],
     )
+
+
+def _a(role: Role) -> str:
+    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"
 
 
 def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:

@@ -257,9 +257,10 @@ class TextFormat:
             raws, behind = self.rows.split(i)
             for _, j, word in changed:
                 raws[j] = self._field(raws[j], word, quoted[j])
-            row = "".join(a + b for a, b in zip(raws, behind, strict=True))
+            parts = [*raws, *behind]
+            parts[::2], parts[1::2] = raws, behind
             begin, end = self.rows.begins[i], self.rows.ends[i]
-            lines[begin:end] = [row, *[""] * (end - begin - 1)]
+            lines[begin:end] = ["".join(parts), *[""] * (end - begin - 1)]
         file.write(self.mark)
         for k in range(0, len(lines), LINES):
             file.write("".join(lines[k : k + LINES]).encode(self.codec))
