@@ -140,9 +140,10 @@ def test_cells_of_matlab_7_3(tmp_path):
     assert read(tmp_path / "t.mat", names="c").samples == ["one", "two"]
 
 
-def test_hdf5_strings_and_groups(tmp_path):
+def test_hdf5_strings_groups_and_fill_values(tmp_path):
     with hdf5().File(tmp_path / "t.h5", "w") as file:
-        file["group/X"] = A
+        file["group/X"] = np.array([[1, -1, 3], [4, 5, 6]])
+        file["group/X"].attrs["_FillValue"] = -1
         file["who"] = ["Zoë", "b"]
     table = read(tmp_path / "t.h5", names="who", variable="group/X")
     np.testing.assert_array_equal(table.X, A)

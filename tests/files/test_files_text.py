@@ -7,6 +7,7 @@ import pytest
 
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
+from rpcag.files.text import TextRows, unquoted
 
 PLAIN = "id,x,y\na,1,2\nb,,4\nc,5,NA\n"
 
@@ -211,7 +212,10 @@ def test_numbers_are_read_to_the_last_bit(dress, tmp_path, rng):
         ("x,1,2,1_000,4", "'1_000' is not a number"),
         ("x,1,2,3", "line 1502 has 4 fields but the first line has 5"),
         ("x,1,2,3,4,5", "line 1502 has 6 fields"),
-        ('x,1,"2"3,3,4', "row in line 1502 .* does not end with one; is a quote not"),
+        (
+            'x,1,"2"3,3,4',
+            "line 1502: the row cannot be split into cells .*; is a quote not",
+        ),
         ('x,1,"2,3,4', "is a quote not closed"),
         ("x,1,2," + "9" * 400 + ",4", "infinite values, the first in sample 'x'"),
         ("t,TRUE,2,3,4", "line 1502, column 'a': 'TRUE' is not a number"),
@@ -244,6 +248,44 @@ def test_rare_words_far_down_are_read(late, sample, value, tmp_path, rng):
         assert table.samples[-1] == sample
         np.testing.assert_array_equal(table.X[-1], [value, 2, 3, 4])
         np.testing.assert_array_equal(table.X[:-1], A)
+
+
+def random_text(rng, delimiter):
+    """Rows of random cells, quoted or not, and blank lines."""
+    pieces = ["a", "1.5", "é", "∑", " ", "", "x#", '""', "x", "\u2212"]
+    lines = []
+    for _ in range(rng.integers(1, 8)):
+        cells = []
+        for _ in range(rng.integers(1, 5)):
+            words = [pieces[k] for k in rng.integers(0, len(pieces), rng.integers(3))]
+            if rng.random() < 0.4:
+                inside = [*words, delimiter, "\n", "\r\n", "\r"][: rng.integers(1, 6)]
+                cells.append(" " * rng.integers(2) + '"' + "".join(inside) + '"')
+            else:
+                cells.append("".join(words).replace('"', "") + 'y"' * rng.integers(2))
+        lines.append(delimiter.join(cells) + " " * rng.integers(2) * (cells[-1] == "a"))
+        lines += [""] * (rng.random() < 0.2)
+    end = ["\n", "\r\n", "\r"][rng.integers(3)]
+    return end.join(lines) + end * rng.integers(2)
+
+
+@pytest.mark.parametrize("delimiter", ["comma", "semicolon", "tab", "bar", "space"])
+def test_cells_in_the_file_are_those_that_were_read(delimiter, rng):
+    mark = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "space": " "}
+    seen = 0
+    for _ in range(500):
+        text = random_text(rng, mark[delimiter])
+        rows = TextRows("t.csv", text, mark[delimiter])
+        for i, words in enumerate(rows):
+            raws, behind = rows.split(i)
+            parts = [a + b for a, b in zip(raws, behind, strict=True)]
+            assert "".join(parts) == "".join(rows.lines[rows.begins[i] : rows.ends[i]])
+            if delimiter == "space":
+                assert [raw.strip() for raw in raws][: len(words)] == words
+            else:
+                assert list(map(unquoted, raws)) == [word.strip() for word in words]
+            seen += len(words)
+    assert seen > 2000
 
 
 def test_many_columns_are_no_slower_than_many_rows(tmp_path):

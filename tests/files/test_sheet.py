@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from rpcag.files import encoding
 from rpcag.files.number_style import number_style
 from rpcag.files.reading import kind_of
-from rpcag.files.repaired import cells_path
+from rpcag.files.repaired import cells_path, check_format
 from rpcag.files.sheet import make_sheet, read_sheet
 from rpcag.files.table import Reading
 from rpcag.files.text import read_text
@@ -504,6 +505,27 @@ def test_a_workbook_keeps_formats_formulas_and_charts(tmp_path):
         assert all(a[k].font.b == b[k].font.b for k in a)
         found = {k: b[k].value for k in a if a[k].value != b[k].value}
         assert found == ({"B5": 3.46, "C6": 3, "D9": 3.5} if name == "Data" else {})
+
+
+def test_formulas_and_charts_are_noted(tmp_path):
+    workbook(tmp_path / "t.xlsx")
+    formulas, charts = read_sheet(tmp_path / "t.xlsx").notes[-2:]
+    assert "formulas but not their results; open it in a spreadsheet" in formulas
+    assert "charts, pictures and drawings may change" in charts
+
+
+def test_a_workbook_with_macros_stays_one(tmp_path):
+    openpyxl = workbook(tmp_path / "t.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx", keep_vba=True)
+    book.save(tmp_path / "t.xlsm")
+    sheet = read_sheet(tmp_path / "t.xlsm")
+    gaps = np.isnan(sheet.X)
+    with (tmp_path / "u.xlsm").open("wb") as file:
+        sheet.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
+    with zipfile.ZipFile(tmp_path / "u.xlsm") as archive:
+        assert b"macroEnabled" in archive.read("[Content_Types].xml")
+    with pytest.raises(ValueError, match=r"choose an output such as repaired\.xlsm"):
+        check_format(tmp_path / "t.xlsm", tmp_path / "u.xlsx")
 
 
 def test_sheets_are_chosen_by_name(tmp_path):

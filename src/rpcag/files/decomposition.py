@@ -223,16 +223,17 @@ def _read_index(folder: Path) -> dict[str, Any]:
             f"{path} was written by a newer rpcag (layout {layout}, this one reads "
             f"{LAYOUT}); update rpcag"
         )
-    kinds = {"files": dict, "facts": dict, "samples": list, "features": list}
-    is_whole = all(isinstance(index.get(name), kind) for name, kind in kinds.items())
-    is_whole = is_whole and set(ENTRIES) <= set(index)
-    is_whole = is_whole and set(MATRICES) <= set(index["files"])
-    if is_whole:
-        names = [*index["samples"], *index["features"], *index["files"].values()]
-        labels = index["labels"] or []
-        is_whole = isinstance(labels, list) and all(
-            isinstance(name, str) for name in (*names, *labels)
+    try:
+        files, labels = index["files"], index["labels"] or []
+        lists = [index["samples"], index["features"], labels, list(files.values())]
+        is_whole = all(
+            isinstance(names, list) and all(isinstance(name, str) for name in names)
+            for names in lists
         )
+        is_whole = is_whole and isinstance(index["facts"], dict)
+        is_whole = is_whole and {*ENTRIES} <= {*index} and {*MATRICES} <= {*files}
+    except (LookupError, TypeError, AttributeError):
+        is_whole = False
     if not is_whole:
         raise ValueError(
             f"{path} is damaged: its names, files or facts are not what rpcag writes; "

@@ -18,7 +18,7 @@ from rpcag.files.number_style import number_style
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
-SUFFIXES = (".xlsx",)
+SUFFIXES = (".xlsx", ".xlsm")
 STYLED = 500  # numbers that determine the decimals of a column
 EXPANSION = 20  # bytes of memory for a byte of XML, about
 # Parts of a workbook that openpyxl drops or changes.
@@ -120,7 +120,8 @@ class ExcelFormat:
     def write(self, file: IO[bytes], edits: Edits) -> None:
         with readable(self.path, "Excel"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            book = need("openpyxl").load_workbook(self.path)
+            has_macros = self.path.suffix.lower() == ".xlsm"
+            book = need("openpyxl").load_workbook(self.path, keep_vba=has_macros)
         page = book[self.title]
         cells = zip(
             edits.rows.tolist(), edits.columns.tolist(), edits.after, strict=True

@@ -45,7 +45,7 @@ def _variable(path: Path, item: Any, is_matlab: bool) -> Variable:
             if is_elsewhere:
                 raise ValueError(f"{item.name} is {kind}")
             check_fits(item.nbytes, item.name)
-            A = item[()].T if is_matlab else item[()]
+            A = item[()].T if is_matlab else _filled(item)
             if is_matlab and A.dtype.kind == "O":  # a cell array: references to text
                 cells = [item.file[cell][()].ravel() for cell in A.ravel()]
                 return np.array(["".join(map(chr, cell)) for cell in cells])
@@ -54,3 +54,12 @@ def _variable(path: Path, item: Any, is_matlab: bool) -> Variable:
     return Variable(
         shape[::-1] if is_matlab else shape, OTHER if is_text else kind, read
     )
+
+
+def _filled(item: Any) -> np.ndarray:
+    """The values; NaN where netCDF marks missing ones."""
+    A = item[()]
+    for mark in ("_FillValue", "missing_value"):
+        if mark in item.attrs and A.dtype.kind in "fiu":
+            A = np.where(np.isin(A, item.attrs[mark]), np.nan, A)
+    return A

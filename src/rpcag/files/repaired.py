@@ -36,7 +36,8 @@ def check_output(
 def check_format(source: Path, output: Path) -> None:
     """Refuse an output with another format than the input."""
     wanted = kind_of(source)
-    if kind_of(output) == wanted:
+    is_other = wanted == "excel" and _suffix(output) != _suffix(source)  # macros or not
+    if kind_of(output) == wanted and not is_other:
         return
     kept = {"text": "text", "parquet": "Parquet", "excel": "Excel"}[wanted]
     example = ".csv" if wanted == "text" else source.suffix

@@ -120,9 +120,8 @@ class TextRows:
                 begin = end
         except csv.Error as error:
             raise ValueError(
-                f"{self.source} is not a table of text: a cell of the row in line "
-                f"{begin + 1} begins with a quote but does not end with one; is a "
-                "quote not closed?"
+                f"{self.source}, line {begin + 1}: the row cannot be split into cells "
+                f"({error}); is a quote not closed?"
             ) from error
 
     def split(self, i: int) -> tuple[list[str], list[str]]:
