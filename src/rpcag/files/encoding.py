@@ -22,7 +22,7 @@ MARKS = {
 NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
 # Bytes of memory for a byte of text and for a line: the text as a whole, its lines, and
 # its numbers.
-EXPANSION, LINE = 8, 70
+EXPANSION, LINE = 12, 70
 
 
 def unpacked(source: str, data: bytes) -> bytes:
