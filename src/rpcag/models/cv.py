@@ -199,7 +199,8 @@ class RPCAGCV(RPCAG):
         if isinstance(values, str) and values in ("auto", word):
             return [factor * unit for factor in (factors if values == "auto" else (1,))]
         try:
-            found = np.unique(np.asarray(values, dtype=float))
+            with np.errstate(over="ignore"):
+                found = np.unique(np.asarray(values, dtype=float))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"{name} must be 'auto', {word!r} or numbers: {error}"

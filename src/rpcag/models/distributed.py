@@ -19,7 +19,7 @@ from rpcag.linalg.typical import typical_center, typical_size, typical_spread
 from rpcag.models.data_loss import DataLoss, check_sample_weight, loss_of
 from rpcag.models.graph import ModelGraph, as_builder, compares_rows
 from rpcag.models.hidden_entries import Spread, measure_spread
-from rpcag.models.parts import random_rows
+from rpcag.models.parts import connected_rows, random_rows
 from rpcag.models.rules import CLUSTERING_LAM, clustering_gamma, theory_lam
 from rpcag.models.scaling import center_and_scale
 from rpcag.solvers.dask_executor import solve_on_dask
@@ -37,6 +37,9 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
     _check_options(model)
     X = _learn_scale(model, by_features(X))
     graph = _graph(model, X.shape[0])
+    if graph is not None:
+        model._graph = graph
+        model.adjacency_, model.laplacian_ = graph.adjacency, graph.laplacian
     size, spread, observed = measure(X)
     weight = check_sample_weight(sample_weight, X)
     if weight is not None and not weight.all():
@@ -70,8 +73,7 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
     model.n_features_in_ = X.shape[1]
     model._size, model._spread = size, spread
     if graph is not None:
-        model.gamma_, model._graph = gamma, graph
-        model.adjacency_, model.laplacian_ = graph.adjacency, graph.laplacian
+        model.gamma_ = gamma
         model._build_features(X)  # there are none
     model._name_loss(loss)
     model._name_parts(result, S.persist(), factors)
@@ -134,11 +136,12 @@ def _weights(
     if "auto" not in (lam, gamma):
         return float(lam), float(gamma)
     given = [None if weight == "auto" else float(weight) for weight in (lam, gamma)]
-    options: dict = {"rows": random_rows(X.shape)}
+    rows, build = random_rows(X.shape), None
     if graph is not None:
-        options = model._trial_graph(X.shape, graph)
-    some = np.ascontiguousarray(X[options.pop("rows")].compute())
-    choice, _ = model._choose(some, *given, shape=X.shape, **options)
+        rows = connected_rows(graph.adjacency, X.shape)
+        build = model.trial_graph(rows)
+    some = np.ascontiguousarray(X[rows].compute())
+    choice, _ = model._choose(some, *given, shape=X.shape, build=build)
     found = (factor * rule for factor, rule in zip(choice.factors, rules, strict=True))
     lam, gamma = (b if a is None else a for a, b in zip(given, found, strict=True))
     return lam, gamma

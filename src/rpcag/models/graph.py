@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -53,7 +53,7 @@ def as_builder(graph, argument: str = "graph") -> GraphBuilder | None:
     return {"knn": KNNGraph, "complete": CompleteGraph, "chain": Chain}[graph]()
 
 
-def compares_rows(builder: GraphBuilder | None) -> bool:
+def compares_rows(builder: GraphBuilder | None) -> TypeGuard[GraphBuilder]:
     """Whether the graph depends on the values of X, so that some rows have one too."""
     return builder is not None and not builder.by_order
 

@@ -13,7 +13,7 @@ from rpcag.models.feature_graph import (
     build_feature_graph,
     choose_gamma_features,
 )
-from rpcag.models.graph import ModelGraph, as_builder, compares_rows, trial_adjacency
+from rpcag.models.graph import as_builder, compares_rows, trial_adjacency
 from rpcag.models.messages import Stage
 from rpcag.models.parts import connected_rows
 from rpcag.models.rpca import RPCA
@@ -130,8 +130,9 @@ class RPCAG(RPCA):
         graph = self._graph_without_values(X, stage)
         features = self._build_features(X)
         if lam is None or gamma is None:
-            options = self._trial_graph(X.shape, graph)
-            choice, stopped = self._choose(X, lam, gamma, **options)
+            rows = None if graph is None else connected_rows(graph.adjacency, X.shape)
+            build = self.trial_graph(rows)
+            choice, stopped = self._choose(X, lam, gamma, rows=rows, build=build)
             lam, gamma = choice.lam, choice.gamma
         if graph is None and gamma > 0:
             graph = self._build_graph(X, stage)
@@ -194,23 +195,16 @@ class RPCAG(RPCA):
         self.gamma_features_, c = choose_gamma_features(X, features, state, is_free)
         return replace(loss, lam=c * loss.lam)
 
-    def _trial_graph(self, shape, graph: ModelGraph | None) -> dict:
-        """Function with which `choose` builds the graph of its rows."""
-        if graph is None:
-            return {"build": self.trial_graph()}
-        rows = connected_rows(graph.adjacency, shape)
-        A = graph.adjacency[rows][:, rows]
-        return {"rows": rows, "build": lambda Y, L: self._shifted(A, Y)}
+    def trial_graph(self, rows: np.ndarray | None = None) -> Build:
+        """Function that builds the Laplacian of X, or of some rows, for the weights.
 
-    def trial_graph(self) -> Build:
-        """Function that builds the Laplacian of X with hidden entries.
-
-        A graph that does not depend on the entries is the graph of the model.
+        Only a builder that compares rows looks at the entries, some of them hidden.
         """
         builder = as_builder(self.graph)
-        if builder is None or builder.by_order:
-            return lambda Y, L: self._shifted(self.adjacency_, Y)
-        return lambda Y, L: self._shifted(trial_adjacency(builder, Y, L), Y)
+        if compares_rows(builder):
+            return lambda Y, L: self._shifted(trial_adjacency(builder, Y, L), Y)
+        A = self.adjacency_ if rows is None else self.adjacency_[rows][:, rows]
+        return lambda Y, L: self._shifted(A, Y)
 
     def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
         return ShiftedLaplacian(laplacian(adjacency, self.laplacian), Y.shape[1])
