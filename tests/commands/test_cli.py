@@ -28,6 +28,14 @@ def test_version():
     assert result.stdout == f"rpcag {rpcag.__version__}\n"
 
 
+def test_commands_of_the_study_say_how_to_install_it():
+    result = CliRunner().invoke(app, ["reproduce", "--quick"])
+    assert result.exit_code == 2
+    assert "rpcag reproduce needs another package: pip install rpcag-study" in (
+        result.output.replace("\n", " ")
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [e for e in examples() if "rpcag demo -o" in e])
 def test_demo_prints_a_table_and_writes_pictures(line, tmp_path, monkeypatch):

@@ -22,6 +22,8 @@ EPILOG = "Exit codes: " + "; ".join(
     f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
 )
 
+STUDY = ("datasets", "report", "reproduce")  # commands of the package rpcag-study
+
 
 def _unheard() -> int:
     """Write no more to standard output: who reads a pipe may close it, no error."""
@@ -31,6 +33,14 @@ def _unheard() -> int:
 
 class OneLineGroup(TyperGroup):
     """Print usage errors and interrupts as one line."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in STUDY and args[0] not in self.commands:
+            raise fail(
+                f"rpcag {args[0]} needs another package: pip install rpcag-study, or "
+                "pip install ./study in a checkout"
+            )
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
