@@ -75,6 +75,18 @@ def test_the_truth_is_certified_where_theory_says_it_is_optimal(n):
     assert found.check() <= 1e-3
 
 
+@pytest.mark.parametrize("gamma", [0.0, 0.02])
+def test_a_matrix_of_high_rank_is_certified(gamma):
+    """As of real data: L has more than half of the largest rank."""
+    X, _ = spoiled(150, 120, noise=0.5)
+    lam = 2 / np.sqrt(150)
+    model = RPCAG(lam=lam, gamma=gamma, graph="knn", tol=1e-5, max_iter=5000).fit(X)
+    assert model.rank_ > 60
+    found = certify(X, model.low_rank_, lam=lam, gamma=gamma, graph=model.adjacency_)
+    assert found.gap <= 1e-3
+    assert found.check() == pytest.approx(found.gap, abs=1e-9)
+
+
 @pytest.mark.parametrize("shape", [(60, 40), (120, 150)])
 @pytest.mark.parametrize("gamma", [0.0, 0.02])
 def test_the_dual_point_of_a_model_proves_its_gap(shape, gamma):
