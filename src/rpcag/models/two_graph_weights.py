@@ -83,20 +83,14 @@ def choose_gammas(
             errors[place] = float(np.mean(distances**2)) if len(truth) else 0.0
         return errors[place]
 
-    def neighbors(place: Place) -> list[Place]:
-        found: list[Place] = []
-        for axis in (0, 1):
-            for step in (-1, 1):
-                moved = list(place)
-                moved[axis] += step
-                if given[axis] is None and 0 <= moved[axis] < len(LADDER):
-                    found.append((moved[0], moved[1]))
-        return found
-
+    steps = [(s, 0) for s in (-1, 1) if given[0] is None]
+    steps += [(0, s) for s in (-1, 1) if given[1] is None]
+    rungs = range(len(LADDER))
     best = (FIRST, FIRST)
     error(best)
     while len(truth):
-        around = neighbors(best)
+        moved = ((best[0] + a, best[1] + b) for a, b in steps)
+        around = [place for place in moved if place[0] in rungs and place[1] in rungs]
         found = min(around, key=lambda place: (error(place), place), default=best)
         if error(found) >= error(best):
             break
