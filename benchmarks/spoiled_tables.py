@@ -43,6 +43,7 @@ class Block:
     gaps: float
     draw: int = 0
     kinds: tuple[str, ...] = tuple(ERRORS)
+    has_sets: bool = True
 
     @property
     def name(self) -> str:
@@ -56,6 +57,10 @@ BLOCKS = (
     Block("standardized", 0.2, draw=1),
     Block("standardized", 0.1),
     Block("raw", 0.2, kinds=("none", "5 % large")),
+    Block("standardized", 0.2, draw=2, has_sets=False),
+    Block("standardized", 0.1, draw=2, has_sets=False),
+    Block("standardized", 0.2, draw=3, has_sets=False),
+    Block("standardized", 0.1, draw=3, has_sets=False),
 )
 
 
@@ -122,6 +127,7 @@ def cases() -> list[Case]:
         Case(name, is_set, block, kind)
         for block in BLOCKS
         for kind, (name, is_set) in product(block.kinds, names)
+        if block.has_sets or not is_set
     ]
 
 

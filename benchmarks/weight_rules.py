@@ -2,12 +2,14 @@
 
     python benchmarks/weight_rules.py            # what is missing in the store, report
     python benchmarks/weight_rules.py --report
+    python benchmarks/weight_rules.py --report --fresh
 
 Every value of CLEARLY (rpcag.models.weights) chooses the weights of all standardized
-tables of spoiled_tables.py. The true error of the chosen weights is looked
-up in the grid of weights.json, which must be there: see weights.py. Then every table is
-left out once, the value that is best on all others is taken, and its errors on the
-table that was left out are reported. Results are in weight_rules.json.
+tables of spoiled_tables.py. Their true error is looked up in the grid of weights.json,
+which must be there: see weights.py. Then every table is left out once, the value that
+is best on all others is taken, and its errors on the table that was left out are
+reported. The draw FRESH has no part in this; it is reported with --fresh only. Results
+are in weight_rules.json.
 """
 
 import argparse
@@ -23,11 +25,13 @@ from spoiled_tables import Case, cases
 from rpcag import RPCAG
 from rpcag.atomic import write_text
 from rpcag.models import weights
-from rpcag.models.trials import Trials, Watch
+from rpcag.models.trials import Trials
 
 FILE = Path(__file__).with_suffix(".json")
 GRIDS = FILE.with_name("weights.json")
 VALUES = (0.0, 0.5, 1.0, 1.5, 2.0)
+OURS = weights.CLEARLY
+FRESH = 3
 
 
 def true_error(grid: np.ndarray, c: float, g: float) -> float:
@@ -50,40 +54,17 @@ def true_error(grid: np.ndarray, c: float, g: float) -> float:
 def ratios(case: Case, grid: np.ndarray) -> list[list[float]]:
     """For every value, the error relative to the best cell and to no graph."""
     X = case.make().data
-    build = RPCAG().trial_graph()
-    begin, known = weights._begin, {}
-    trials, is_exact = begin(X, X, True, build, Watch(None))
+    trials = Trials(X, RPCAG().trial_graph(), masks=weights._masks(X))
+    weights._search_gamma(trials, weights._search_lam(trials, 1.0, 0.0, True), True)
 
-    def begin_again(*_):
-        return remembering(trials.fork(), known), is_exact
+    def error(clearly: float) -> float:
+        weights.CLEARLY = clearly
+        c, g = weights._surest(trials)
+        return true_error(grid, c, g / trials.stiffness)
 
-    found = []
-    weights._begin = begin_again
-    alone = true_error(grid, *weights.choose(X).factors)
-    for weights.CLEARLY in VALUES:
-        choice = weights.choose(X, gamma=None, build=build)
-        error = true_error(grid, *choice.factors)
-        found.append([round(error / grid.min(), 4), round(error / alone, 4)])
-    weights._begin = begin
-    return found
-
-
-def remembering(trials: Trials, known: dict) -> Trials:
-    """Trials that take what is known of a cell instead of solving again."""
-    run = trials._run
-    names = ("squares", "predictions", "ends", "ranks")
-
-    def look_up(cell, *options):
-        if cell not in known:
-            run(cell, *options)
-            known[cell] = [getattr(trials, name)[cell] for name in names]
-        for name, value in zip(names, known[cell], strict=True):
-            getattr(trials, name)[cell] = value
-
-    trials._run = look_up
-    if trials.build is not None:
-        trials.graph()
-    return trials
+    alone = error(math.inf)
+    errors = [error(clearly) for clearly in VALUES]
+    return [[round(e / grid.min(), 4), round(e / alone, 4)] for e in errors]
 
 
 def run() -> None:
@@ -102,7 +83,6 @@ def run() -> None:
             for k, v in sorted(store.items())
         ]
         write_text(FILE, "{\n" + ",\n".join(lines) + "\n}\n")
-        print(case.key, flush=True)
 
 
 def loss(found: np.ndarray) -> np.ndarray:
@@ -114,13 +94,14 @@ def loss(found: np.ndarray) -> np.ndarray:
     return np.sqrt((excess**2).mean(axis=0)).sum(axis=1)
 
 
-def report() -> None:
+def report(with_fresh: bool) -> None:
     store = json.loads(FILE.read_text())
-    tables = np.array([key.split(": ")[1] for key in store])
-    found = np.array(list(store.values()))
-    order = np.argsort(loss(found))
+    fresh = [key for key in store if f"draw {FRESH}," in key]
+    keys = [key for key in store if key not in fresh]
+    tables = np.array([key.split(": ")[1] for key in keys])
+    found = np.array([store[key] for key in keys])
     print(f"{len(found)} cases of {len(set(tables))} tables")
-    for k in order:
+    for k in np.argsort(loss(found)):
         _print(f"CLEARLY {VALUES[k]:g}", found[:, k])
     left_out = np.empty_like(found[:, 0])
     picks: dict[float, int] = {}
@@ -131,15 +112,19 @@ def report() -> None:
         left_out[~others] = found[~others, k]
     _print("tables left out", left_out)
     print("values that were taken, and how often:", picks)
-    _print("cell that is best on the other draw", other_draw())
+    rule = VALUES.index(OURS)
+    for gaps in ("20 %", "10 %") if with_fresh else ():
+        of_gaps = [store[key][rule] for key in fresh if f"{gaps} gaps" in key]
+        _print(f"fresh draw, {gaps} gaps", np.array(of_gaps))
+    _print("cell that is best on the other draw", other_draw(keys))
 
 
-def other_draw() -> np.ndarray:
+def other_draw(keys) -> np.ndarray:
     """Ratios of the weights that the truth of the other draw would choose."""
     records = json.loads(GRIDS.read_text()).items()
     grids = {key: np.array(record.get("grid", [])) for key, record in records}
     found = []
-    for key in json.loads(FILE.read_text()):
+    for key in keys:
         if "draw 1, " in key:
             pair = grids[key], grids[key.replace("draw 1, ", "")]
             for here, there in (pair, pair[::-1]):
@@ -161,6 +146,8 @@ def _print(name: str, found: np.ndarray) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Cross-validate the rule of weights.")
     parser.add_argument("--report", action="store_true", help="run nothing")
-    if not parser.parse_args().report:
+    parser.add_argument("--fresh", action="store_true", help="report the last draw too")
+    options = parser.parse_args()
+    if not options.report:
         run()
-    report()
+    report(options.fresh)

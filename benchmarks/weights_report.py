@@ -36,6 +36,12 @@ def report(store: dict) -> None:
         print(f"\n{block}, {WHERE[is_set]}, errors: {kind}")
         _print_methods(rows)
     _print_ratios(groups)
+    for (block, _, kind), rows in groups.items():
+        rivals = ("KNN", "Iterative", "SoftImpute", "missForest", "best cell")
+        full = {table: row for table, row in rows.items() if set(rivals) <= set(row)}
+        if kind == "none" and full:
+            rank = mean_ranks(full, rivals)["best cell"][0]
+            print(f"{block}, no errors: mean rank of the best cell {rank:.2f}")
     for block in BLOCKS:
         for is_set in WHERE:
             if any((block.name, is_set, kind) in groups for kind in block.kinds):

@@ -95,15 +95,15 @@ class _Search:
 
     def __init__(self, X: np.ndarray, M: np.ndarray | None, k: int) -> None:
         self.X, self.M, self.k = X, M, k
-        # A sum of w products of rounded factors is off by at most (w + 8) u times the
-        # sum of their sizes (Higham, chapter 3), here at most 2 (x^2 + y^2) + t.
-        width = X.shape[1] + 2 if M is None else 3 * X.shape[1]
-        self.error = 2 * (width + 8) * 2.0**-24
         self.Z = _principal(X)
         size = float(np.abs(self.Z).max())
         self.rounding = 8 * np.finfo(float).eps * X.shape[1] * size  # of distances in Z
         # Limits bring rows nearer to each other, so no neighbor is missed.
         self.limited = np.clip(X, -FAR, FAR) if np.abs(X).max() > FAR else X
+        # A sum of w products of rounded factors is off by at most (w + 8) u times the
+        # sum of their sizes (Higham, chapter 3), here at most 2 (x^2 + y^2) + t.
+        width = X.shape[1] + 2 if M is None else 3 * X.shape[1]
+        self.error = 2 * (width + 8) * 2.0**-24
 
     def __call__(self, leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Neighbors and mean squares of the differences, smallest first."""
@@ -139,22 +139,22 @@ class _Search:
         self, leaf: np.ndarray, others: np.ndarray, squares: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of a row of the leaf and another within its radius, and a few more."""
+        p, share = self.X.shape[1], 1 - self.error
         center = self.limited[leaf].mean(axis=0)
         x, m = self._shifted(leaf, center)
-        # No row is nearer than one at distance zero.
-        t = np.where(squares > 0, np.minimum(squares, 1e4 * FAR**2) + TINY, -1.0)
-        t = t[:, None] * (self.X.shape[1] if self.M is None else 1)
-        error = self.error
-        x2 = (1 - error) * self._sums(x) - (1 + error) * t * m
-        A = np.hstack([-2 * x, x2, m]).astype(np.float32)
+        t = np.minimum(squares, 1e4 * FAR**2)[:, None] * (1 + self.error)
+        if self.M is None:
+            t *= p
+        x2 = self._sums(x) * share
+        A = np.hstack([-2 * x, x2 - (t + TINY) * m, m]).astype(np.float32)
         B = np.empty((LEAF, A.shape[1]), np.float32)
         found: list[tuple[np.ndarray, np.ndarray]] = []
         for start in range(0, len(others), LEAF):
             j = others[start : start + LEAF]
             y, n = self._shifted(j, center)
             B = B[: len(j)]
-            B[:, : y.shape[1]], B[:, y.shape[1] : -n.shape[1]] = y, n
-            B[:, -n.shape[1] :] = (1 - error) * self._sums(y)
+            B[:, :p], B[:, p : -m.shape[1]] = y, n
+            B[:, -m.shape[1] :] = self._sums(y) * share
             hits = np.flatnonzero(A @ B.T < 0)
             if len(hits) > MANY * len(leaf) * len(j):
                 near = self._select(leaf, j)

@@ -26,24 +26,25 @@ from rpcag.models.trials import (
 from rpcag.solvers import Progress
 from rpcag.solvers.problem import FACTORED
 
+# Neighboring candidates for lam differ by this factor. The error as a function of lam
+# often has a sharp minimum, which larger steps miss.
+STEP = math.sqrt(2)
 # Candidates for lam, relative to the theory's. Larger ones act like the last.
-STEPS = (1.0, 2.0, 4.0, 8.0, 16.0)
+LAMS = tuple(STEP**k for k in range(9))
 # Without a graph, only candidates below LARGEST are tried after the theory's. Entries
 # of a subgradient of the nuclear norm are at most one, so with a larger lam S = 0, and
 # L contains all gross errors.
 LARGEST = 1.0
 # Candidates for gamma, relative to that for clustering, each with a factor of lam: the
 # more the graph smooths L, the less a small lam is needed for it.
-GAMMAS = tuple((4.0**k, math.sqrt(2) ** (k + 2)) for k in range(-2, 4))
-# A larger lam, or a graph, has to reduce the squared error by the share GAIN. Without
-# it, data without gross errors would get an ever larger lam for no benefit. CLEARLY
-# standard errors are subtracted from the gain of a graph. With fewer, some small tables
-# get a graph by chance; with more, some tables lose a graph that helps. Cross-validated
+GAMMAS = tuple((4.0**k, STEP ** (k + 2)) for k in range(-2, 4))
+# A larger weight has to reduce the squared error by this share. Without it, data
+# without gross errors would get an ever larger lam for no benefit.
+GAIN = 2.5e-3
+# CLEARLY standard errors are subtracted from the gain of a graph. With fewer, some
+# tables get a graph by chance; with more, some lose a graph that helps. Cross-validated
 # over tables (benchmarks/weight_rules.py).
-GAIN, CLEARLY = 2.5e-3, 1.5
-# A gamma above the one for clustering has to reduce it by this share: such a gamma is
-# for graphs with information that is not in X, such as an order in time.
-MORE = 2e-2
+CLEARLY = 1.0
 # With fewer than ENOUGH hidden entries, up to MOST_DRAWS draws are used, because a
 # choice from few entries is random.
 ENOUGH, MOST_DRAWS = 1000, 6
@@ -96,14 +97,13 @@ def choose(
     A share of the observed entries is hidden and predicted by L. For small data this is
     done with several draws. The search is greedy:
 
-    1. lam without the graph: the theory's, doubled while the error falls, then
-       multiplied and divided by sqrt(2);
+    1. lam without the graph: the theory's, multiplied by sqrt(2) while the error falls;
     2. a gamma with its lam; larger ones while the error falls, or a smaller one if it
        does not; then the lam of the best pair, multiplied and divided by sqrt(2).
 
-    gamma is 0 unless another value predicts better. Data that the theory's lam predicts
-    exactly keep it. A candidate takes a few iterations from the result of another one,
-    so the whole choice costs about as much as a fit.
+    gamma is 0 unless another value predicts clearly better. Data that the theory's lam
+    predicts exactly keep it. A candidate takes a few iterations from the result of
+    another one, so the whole choice costs about as much as a fit.
 
     `rows` are the rows to use, by default random ones. `build` computes their
     Laplacian, from these rows and L at the theory's lam. If X is only some rows of the
@@ -121,15 +121,15 @@ def choose(
     if is_exact or len(trials.truth) == 0:  # too few entries to hide one
         units = replace(units, transfer=1.0)  # exact data have no noise
         return _choice(trials, (first, 0.0), units, lam, gamma)
-    if gamma is not None:
-        g = gamma and gamma / units.gamma * trials.graph_stiffness()
-        if g > 0:
-            trials.squares.pop(PLAIN, None)  # not a candidate: it has another gamma
-        best = _search_lam(trials, first, g, lam is None)
-        return _choice(trials, best, units, lam, gamma)
-    best = _search_lam(trials, first, 0.0, lam is None)
-    _search_gamma(trials, best, lam is None)
-    return _choice(trials, _surest(trials), units, lam, gamma)
+    if gamma is None:
+        best = _search_lam(trials, first, 0.0, lam is None)
+        _search_gamma(trials, best, lam is None)
+        return _choice(trials, _surest(trials), units, lam, gamma)
+    g = gamma and gamma / units.gamma * trials.graph_stiffness()
+    if g > 0:
+        trials.squares.pop(PLAIN, None)  # not a candidate: it has another gamma
+    best = _search_lam(trials, first, g, lam is None)
+    return _choice(trials, best, units, lam, gamma)
 
 
 @dataclass(frozen=True)
@@ -187,92 +187,55 @@ def _masks(X: np.ndarray) -> list[np.ndarray]:
 
 
 def _doubled_is_better(trials: Trials) -> bool:
-    doubled = STEPS[1], 0.0
+    doubled = 2.0, 0.0
     trials.error(PLAIN)
     trials.error(doubled, PLAIN)
-    return is_better(trials, doubled, PLAIN)
+    return _is_better(trials, doubled, PLAIN)
 
 
 def _search_lam(trials: Trials, first: float, gamma: float, free: bool) -> Cell:
-    best = (first, gamma)
+    best = start = (first, gamma)
     trials.error(best)
-    if not free:
-        return best
-    for c in _steps(trials):
+    for c in _larger_lams(trials) if free else ():
         if not _is_open(trials, c, gamma):
             break
         trials.error((c, gamma), best)
-        if not is_better(trials, (c, gamma), best):
+        if not _is_better(trials, (c, gamma), best):
             break
         best = (c, gamma)
         trials.keep(best)
-    for factor in (1 / math.sqrt(2), math.sqrt(2)):
-        if _is_open(trials, best[0] * factor, gamma):
-            trials.error((best[0] * factor, gamma), best)
-            trials.keep(best, smallest(trials))
-    return smallest(trials)
+    if free and best == start:
+        trials.error((first / STEP, gamma), best)
+    return _smallest(trials)
 
 
 def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
     """Try gammas, starting from the best lam without a graph, each with its own lam."""
     trials.keep(best)
-    weak, middle, strong, *strongest = (
+    weak, middle, *strong = (
         (best[0] * factor if free else best[0], share) for share, factor in GAMMAS
     )
     if trials.error(middle, best) >= trials.error(best):
         trials.error(weak, best)
-    elif trials.error(strong, middle) < trials.error(middle):
-        for before, cell in pairwise((strong, *strongest)):
+    else:
+        for before, cell in pairwise((middle, *strong)):
             trials.error(cell, before)
-            if not is_better(trials, cell, before, MORE):
-                trials.squares.pop(cell, None)
+            if not _is_better(trials, cell, before):
                 break
             trials.keep(cell)
-    found = smallest(trials)
+    found = _smallest(trials)
     if found[1] > 0 and free:
-        for c in (found[0] / math.sqrt(2), found[0] * math.sqrt(2)):
+        for c in (found[0] / STEP, found[0] * STEP):
             trials.keep(found)
             trials.error((c, found[1]), found)
-
-
-def _steps(trials: Trials) -> tuple[float, ...]:
-    """Candidates for lam after the theory's.
-
-    In mostly tied data, only a share of the entries differ from the medians. As with
-    missing entries, their lam is the theory's over the square root of the share. Far
-    below that, L is zero and doubling lam changes nothing.
-    """
-    share = float(np.mean(trials.trivial > 0))
-    if share == 0 or not trials.is_tied:
-        return STEPS[1:]
-    return tuple(step / math.sqrt(share) for step in STEPS)
-
-
-def _is_open(trials: Trials, c: float, gamma: float) -> bool:
-    """Whether this factor of lam leaves room for errors in S."""
-    return gamma > 0 or c * trials.lam_unit < LARGEST
-
-
-def smallest(trials: Trials, with_graph: bool = True) -> Cell:
-    """The cell with the smallest error so far."""
-    cells = [cell for cell in trials.squares if with_graph or cell[1] == 0]
-    return min(cells, key=lambda cell: (trials.error(cell), *cell))
-
-
-def is_better(trials: Trials, cell: Cell, than: Cell, gain: float = GAIN) -> bool:
-    """Whether the error falls by more than this share of what could be gained."""
-    if cell not in trials.squares:
-        return False
-    gained = trials.squares[than].sum() - trials.squares[cell].sum()
-    return gained > gain * trials.reducible(than)
 
 
 def _surest(trials: Trials) -> Cell:
     """The cell with the largest confident gain over the best one without a graph.
 
-    The confident gain is the gain minus CLEARLY standard errors, entry by entry.
+    The confident gain is the gain minus CLEARLY standard errors of it, entry by entry.
     """
-    without = smallest(trials, with_graph=False)
+    without = _smallest(trials, with_graph=False)
     gains = {without: GAIN * trials.reducible(without)}
     for cell, squares in trials.squares.items():
         if cell[1] > 0:
@@ -280,6 +243,38 @@ def _surest(trials: Trials) -> Cell:
             chance = math.sqrt(len(gained)) * float(gained.std())
             gains[cell] = float(gained.sum()) - CLEARLY * chance
     return max(gains, key=lambda cell: (gains[cell], cell == without))
+
+
+def _larger_lams(trials: Trials) -> tuple[float, ...]:
+    """Candidates for lam after the theory's.
+
+    In mostly tied data, only a share of the entries differ from the medians. As with
+    missing entries, their lam is the theory's over the square root of the share. Far
+    below that, L is zero and a larger lam changes nothing.
+    """
+    share = float(np.mean(trials.trivial > 0))
+    if share == 0 or not trials.is_tied:
+        return LAMS[1:]
+    return tuple(c / math.sqrt(share) for c in LAMS)
+
+
+def _is_open(trials: Trials, c: float, gamma: float) -> bool:
+    """Whether this factor of lam leaves room for errors in S."""
+    return gamma > 0 or c * trials.lam_unit < LARGEST
+
+
+def _smallest(trials: Trials, with_graph: bool = True) -> Cell:
+    """The cell with the smallest error so far."""
+    cells = [cell for cell in trials.squares if with_graph or cell[1] == 0]
+    return min(cells, key=lambda cell: (trials.error(cell), *cell))
+
+
+def _is_better(trials: Trials, cell: Cell, than: Cell) -> bool:
+    """Whether the error falls by more than the share GAIN of what could be gained."""
+    if cell not in trials.squares:  # the callback has stopped the trials
+        return False
+    gained = trials.squares[than].sum() - trials.squares[cell].sum()
+    return gained > GAIN * trials.reducible(than)
 
 
 def _choice(trials: Trials, cell: Cell, units: _Units, lam, gamma) -> Choice:
