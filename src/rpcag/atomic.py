@@ -72,9 +72,9 @@ def write_together(paths: Iterable[Path]) -> Iterator[list[Path]]:
         yield parts
         for path, part in zip(targets, parts, strict=True):
             with explained(path):
+                _sync(part)
                 if path.exists():
                     part.chmod(path.stat().st_mode & 0o777)
-                _sync(part)
         for path, part in zip(targets, parts, strict=True):
             with explained(path):
                 os.replace(part, path)

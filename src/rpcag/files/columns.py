@@ -18,7 +18,9 @@ Role = Literal[
 ]
 HEAD = 1000  # rows that determine which columns are text; fewer if they are long
 HEAD_CELLS, FEWEST = 200_000, 50
-CELLS = 500_000  # that are held as words at a time
+# Words and rows that are held at a time. More than 700 rows start Python's garbage
+# collector again and again, which doubles the time for narrow tables.
+CELLS, ROWS = 500_000, 500
 Row = Sequence[str]
 Place = Callable[[int, int], str]  # of a row and a column, in words
 
@@ -182,7 +184,7 @@ def columns_of_words(
         else:
             rules[name] = rule
     parts: dict[str, list[np.ndarray]] = {name: [] for name in rules}
-    size = max(1, CELLS // len(names))
+    size = max(1, min(ROWS, CELLS // len(names)))
     for block in chain([head], iter(lambda: list(islice(remaining, size)), [])):
         _check_widths(found, block, place)
         for j, words in enumerate(zip(*block, strict=True)):
@@ -217,6 +219,8 @@ def _below(place: Place) -> Place:
 
 
 def _check_widths(found: Columns, rows: Sequence[Row], place: Place) -> None:
+    if set(map(len, rows)) == {len(found.names)}:
+        return
     for i, row in enumerate(rows, found.n):
         if len(row) != len(found.names):
             fields = "1 field" if len(row) == 1 else f"{len(row)} fields"

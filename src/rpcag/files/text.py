@@ -10,9 +10,9 @@ import itertools
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -73,7 +73,9 @@ class TextRows:
     def __init__(self, source: object, text: str, delimiter: str | None = None) -> None:
         self.source = source
         self.lines = io.StringIO(text, newline="").readlines()
-        self.begins, self.ends = array("q"), array("q")
+        self.has_quotes = '"' in text
+        self.begins: Sequence[int] = range(0)
+        self.ends: Sequence[int] = range(0)
         self.guess = ""  # what errors say about a delimiter that was guessed
         if delimiter is None:
             self.delimiter = _guess_delimiter(self.lines)
@@ -98,24 +100,30 @@ class TextRows:
             if line.strip() and not is_comment and not is_separator:
                 break
             top = k + 1
-        lines = itertools.islice(self.lines, top, None)
-        if self.delimiter == SPACE:
-            for k, line in enumerate(lines, top):
-                if words := line.split():
-                    self.begins.append(k)
-                    self.ends.append(k + 1)
-                    yield words
-            return
-        reader = csv.reader(
-            lines, delimiter=self.delimiter, skipinitialspace=True, strict=True
-        )
-        begin = top
+        lines = self.lines[top:]
+        rows: Any = map(str.split, lines)
+        if self.delimiter != SPACE:
+            rows = csv.reader(
+                lines, delimiter=self.delimiter, skipinitialspace=True, strict=True
+            )
+        longest = max(map(len, lines), default=0)
+        is_plain = not self.has_quotes and longest < csv.field_size_limit()
+        if is_plain and all(map(str.strip, lines)):  # a row per line
+            self.begins = range(top, len(self.lines))
+            self.ends = range(top + 1, len(self.lines) + 1)
+            return rows
+        return self._tracked(rows, top)
+
+    def _tracked(self, rows: Any, top: int) -> Iterator[list[str]]:
+        """Rows that may be blank or have several lines."""
+        begin, end = top, top
+        self.begins, self.ends = begins, ends = array("q"), array("q")
         try:
-            for row in reader:
-                end = top + reader.line_num
+            for row in rows:
+                end = top + rows.line_num if self.delimiter != SPACE else end + 1
                 if len(row) > 1 or (row and row[0].strip()):
-                    self.begins.append(begin)
-                    self.ends.append(end)
+                    begins.append(begin)
+                    ends.append(end)
                     yield row
                 begin = end
         except csv.Error as error:
