@@ -33,7 +33,7 @@ Samples are rows. Pass `--transpose` if they are columns.
 | `.parquet` | null, NaN | as above; also the index of a pandas frame | `rpcag[files]` |
 | `.xlsx`, `.xlsm` | empty, and as in text | as above; the first sheet | `rpcag[excel]` |
 | `.npy`, `.npz` | NaN | `--variable`, `--labels`, `--names` choose arrays; three axes are images; `image_shape` is used; also `scipy.sparse.save_npz` | |
-| `.mat` | NaN | as above; cell arrays of strings are names | `rpcag[files]` for version 7.3 |
+| `.mat` from version 5 | NaN | as above; cell arrays of strings are names | `rpcag[files]` for version 7.3 |
 | `.h5`, `.hdf5` | NaN, `_FillValue`, `missing_value` | as above, by path | `rpcag[files]` |
 | a folder of images | | subfolders are the labels; `--shape`, `--color` | `rpcag[plots]` |
 
@@ -82,8 +82,9 @@ The first four are `.npy`, or have the `--format` that you pass: `csv`, `tsv` an
 | `REPAIRED.cells.csv` | every changed cell: row (from 1, below the header), column, old value, new value, lower and upper bound, score, and the reason, `gap` or `error`. For `-o clean.csv` it is `clean.cells.csv` |
 | `--report PAGE` | an HTML page |
 
-New values have as many decimals as their column. Excel workbooks keep formats, formulas and charts;
-columns with formulas are left alone. `.xlsx` needs `rpcag[excel]`, `.parquet` needs `rpcag[files]`.
+New values have as many decimals as their column. Excel workbooks keep formats and formulas; columns with
+formulas are left alone. Charts and pictures may be lost, and a note says so. `.xlsx` needs `rpcag[excel]`,
+`.parquet` needs `rpcag[files]`.
 
 **Formulas in text.** In `.csv` and `.tsv` files, text that begins with `=`, `+`, `-`, `@`, a tab or a line
 break gets a leading single quote. So spreadsheets do not run it. Numbers are never changed. rpcag
@@ -94,9 +95,9 @@ removes the quote when it reads such a file.
 its input. Other files in the folder stay. If the list is damaged, or a file is not in it, the command
 stops and changes nothing.
 
-**Killed runs.** If a run is killed while it replaces a result, the folder holds either the old result or
-the new one. A hidden folder named `.rpcag-` and 16 hexadecimal digits may remain. The next run that
-writes there removes it, except on Windows.
+**Interrupted runs.** After an error or Ctrl-C, the folder holds what it held before. If a run is killed
+with SIGKILL while it moves its files in place, the folder has no `result.json`, and no command takes it
+for a result. A hidden folder named `.rpcag-` and 16 hexadecimal digits may remain. You can delete it.
 """
 
 
