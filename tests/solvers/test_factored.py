@@ -267,7 +267,7 @@ def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
     from_zero = started()
     assert ours.gap <= 1e-3
     assert ours.objective == pytest.approx(from_zero.objective, rel=2e-3)
-    assert ours.n_iter < 0.9 * from_zero.n_iter
+    assert ours.n_iter < from_zero.n_iter
 
 
 def test_a_doubled_penalty_saves_iterations(rng, monkeypatch):

@@ -449,9 +449,9 @@ def test_completion_changes_the_dual_point_as_it_says(rng):
     D_1 = np.clip(rng.standard_normal((n, p)), -lam, lam)
     W = rng.standard_normal((n, p))
     completion = DualCompletion(X.shape, gamma, shifted)
-    columns = DualColumns(X, L1(lam), lambda at: D_1[:, at], lambda at: W[:, at])
+    columns = DualColumns(X, L1(lam), D_1, W)
     square = columns.square(shifted, gamma, completion.null, None)
-    linear, quadratic, norm = completion.relieved(square, 1e-9)
+    (linear, quadratic, norm), _ = completion.relieved(square, 1e-9)
     value = certificates.dual_value(linear, quadratic, norm)
     # Any matrix is above the bound: here the best multiple of X.
     for c in np.linspace(-1, 1, 41):

@@ -102,7 +102,7 @@ def test_running_out_of_iterations_warns_with_the_gap(X):
 
 @pytest.mark.slow
 def test_precision_that_is_not_there_is_said(X):
-    with pytest.warns(ConvergenceWarning, match="precision of float32.*Use float64"):
+    with pytest.warns(ConvergenceWarning, match="precision of float32.*use float64"):
         model = RPCA(lam="theory", tol=0, max_iter=20_000).fit(X.astype(np.float32))
     assert model.gap_ < 1e-4
 

@@ -13,12 +13,13 @@ from rpcag.solvers.result import DualPoint, Progress
 
 # A certificate costs as much as two iterations. If every iteration measures the
 # residuals, they determine when the next one is due, because the gap falls as they do.
-# The first is due when the dual residual is below EARLY times the wanted gap. With a
-# larger value some certificates are wasted; with a smaller one they come late.
+# The first is due when the dual residual is below EARLY times the wanted gap, in units
+# of lam. With a larger value some certificates are wasted; with a smaller one they come
+# late.
 EARLY = 3.0
-# Maximum number of iterations between certificates: LATEST, or this share of those done
-# if that is more.
-LATEST, LATE = 30, 0.5
+# Maximum number of iterations before the first certificate, and between two: LATEST, or
+# the share LATE of those done if that is more.
+FIRST, LATEST, LATE = 30, 15, 0.25
 # Below this multiple of the wanted gap a few iterations may be enough, even after a
 # bound that was no better than the last.
 NEAR = 5.0
@@ -26,15 +27,22 @@ NEAR = 5.0
 # iterations. In n iterations, waits of w waste w / 2 iterations, and certificates cost
 # n COST / w: the longest wait is the w that minimizes the sum.
 SHORTEST, COST = 3, 4
+# The decay per iteration that is expected after the first certificate.
+DECAY = 0.15
 
 
 class Asked(NamedTuple):
     """Purpose of a certificate."""
 
     tol: float  # the wanted gap
+    objective: float
     n_iter: int
     is_near: bool  # whether a better multiplier is worth its price
     is_warm: bool  # whether the solve started where another ended
+
+    def is_within(self, bound: float, factor: float) -> bool:
+        """Whether the gap is at most this multiple of the wanted one."""
+        return self.objective - bound <= factor * self.tol * self.objective
 
 
 class Bound(NamedTuple):
@@ -43,7 +51,7 @@ class Bound(NamedTuple):
     linear: float  # <D_1, X>
     quadratic: float  # l*(D_1) and the smoothness of W on the graphs
     norm: float  # proven to be at least ||D||_2
-    point: Callable[[float, bool], DualPoint]  # makes a multiple; whether it is the end
+    point: Callable[[float], DualPoint]  # makes a multiple
 
     @property
     def value(self) -> float:
@@ -74,10 +82,11 @@ class Certificates:
         self.tol = tol
         self.is_warm = False  # whether the solve started where another ended
         self.bound = self.claim = 0.0  # every term is non-negative
+        self.share = 1.0  # typical size of an entry of the dual point, over lam
         self.is_contradicted = False  # whether a bound was above an objective
         self.history: list[Progress] = []
         self.pace: list[Gap] = []
-        self.next_check = LATEST
+        self.next_check = FIRST
         self.seen: tuple[float, ...] = ()  # the residuals at the last certificate
 
     def record(
@@ -148,7 +157,7 @@ class Certificates:
         if n_iter >= self.next_check or residuals is None:
             return n_iter >= self.next_check
         if not (self.seen and self.pace):
-            return residuals[1] <= EARLY * goal
+            return residuals[1] * self.share <= EARLY * goal
         last = self.pace[-1]
         if n_iter < last.n_iter + 2:
             return False
@@ -159,16 +168,17 @@ class Certificates:
     def measured(self, n_iter: int, residuals: tuple[float, ...] = ()) -> None:
         """From now on, residuals determine when the next certificate is due."""
         self.seen = residuals
-        self.next_check = n_iter + max(LATEST, int(LATE * n_iter))
+        latest = LATEST if residuals else FIRST
+        self.next_check = n_iter + max(latest, int(LATE * n_iter))
 
     def patience(self) -> int:
         """Iterations to wait, extrapolated from the decay of the gap."""
         longest = max(SHORTEST, int(math.sqrt(2 * COST * self.pace[-1].n_iter)))
-        if len(self.pace) < 2:
-            return longest
-        before, now = self.pace[-2:]
-        steps = now.n_iter - before.n_iter
-        decay = math.log(max(before.gap, 1e-300) / max(now.gap, 1e-300)) / steps
+        now, decay = self.pace[-1], DECAY
+        if len(self.pace) > 1:
+            before = self.pace[-2]
+            steps = now.n_iter - before.n_iter
+            decay = math.log(max(before.gap, 1e-300) / max(now.gap, 1e-300)) / steps
         if decay <= 0:
             near = now.gap <= NEAR * self.tol
             return max(SHORTEST, longest // 3) if near else longest

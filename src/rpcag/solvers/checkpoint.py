@@ -16,7 +16,7 @@ from rpcag.atomic import write_atomically
 
 Saved = tuple[dict, dict[str, np.ndarray]]
 # Version of the content; other versions are refused. Version 1 was not recorded.
-FORMAT = 3
+FORMAT = 4
 ELSE = "delete it to start over, or choose another file"
 
 

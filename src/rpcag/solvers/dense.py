@@ -71,7 +71,6 @@ class DenseIterates:
         self.multipliers: list[np.ndarray] = []
         self._answer: np.ndarray | None = None  # in the precision of the data
         self._spectrum: np.ndarray | None = None  # of P, if it is the answer
-        self._objective = 0.0  # at the answer
 
     @property
     def rank(self) -> int:
@@ -91,14 +90,21 @@ class DenseIterates:
             self.copies = [self.first.copy() for _ in self.terms]
 
     def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
-        """Continue from a solve of the same X; the U_i are kept.
+        """Continue from a solve of the same X, perhaps with other lam and gamma.
 
-        The unit of the penalties is lam, so they are rescaled with it. So are the
-        multipliers r_i U_i, most of which are -lam or lam.
+        The unit of the penalties is lam, so they are rescaled with it. The U_i are
+        kept, so the multipliers r_i U_i are rescaled, too: most of those of the loss
+        are -lam or lam. For the graphs V_i = P_i + U_i is kept, because it changes less
+        with gamma than the two.
         """
         self.copies, self.multipliers = (
             [np.array(A, self.dtype) for A in arrays] for arrays in start.copies()
         )
+        for i in range(1, self.n_copies):
+            P, U = self.copies[i], self.multipliers[i]
+            U += P
+            self.terms[i].prox(U, 1 / penalties[i], P)
+            U -= P
 
     # -- one iteration -----------------------------------------------------------------
 
@@ -162,7 +168,7 @@ class DenseIterates:
         orders of magnitude. The loss is not smooth at zero: X - P is exactly zero in
         most entries, but X - L is not. The nuclear norm is smooth at a full rank.
         """
-        at_L = self._objective = self.norm.value_at_prox(self.L) + self._value(self.L)
+        at_L = self.norm.value_at_prox(self.L) + self._value(self.L)
         if 2 * self.norm.rank < min(self.shape):
             return at_L
         P = self._copy_of_loss(penalties[0])
@@ -172,7 +178,7 @@ class DenseIterates:
         at_P = float(values.sum()) + self._value(P)
         if self.norm.rank < HIGH * len(kept) or not at_P < at_L:
             return at_L
-        self._answer, self._spectrum, self._objective = P, kept, at_P
+        self._answer, self._spectrum = P, kept
         return at_P
 
     def _value(self, L: np.ndarray) -> float:
@@ -188,51 +194,57 @@ class DenseIterates:
         return P
 
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
-        """Dual points: the repaired multipliers, then the completed ones."""
+        """Dual points of the repaired multiplier, then of the completed one.
+
+        L = A - G / R solves its subproblem, with R = sum_i r_i and A the weighted mean
+        of the P_i - U_i. So G is a subgradient of the nuclear norm: ||G||_2 <= 1. With
+        the dual points D_i of the other terms, Y = -G - sum_i D_i would be a dual point
+        of the loss, but it may be outside of the dual ball.
+        """
         accuracy = max(asked.tol, 1e-12) / 50
+        rest = np.zeros(self.shape, self.final_dtype)  # sum_i D_i of the other terms
+        others = list(zip(self.exact_terms, self.copies, self.multipliers, strict=True))
+        sums = [term.add_dual(P, U, rest) for term, P, U in others[1:]]
+        _average(self.copies, self.multipliers, penalties, self.work)
+        first = np.subtract(self.L, self.work, dtype=self.final_dtype)
+        first *= sum(penalties)
+        first -= rest
         norm = 1.0
-        for Y, sums in self._repaired(penalties, accuracy):
-            bound, norm = Bound(*sums, partial(self._dual_point, Y)), sums[2]
+        graphs = [P.copy() for P in self.copies[1:]]
+        for Y, numbers in self._repaired(first, rest, sums, accuracy):
+            bound = Bound(*numbers, partial(self._dual_point, Y, graphs))
+            norm = bound.norm
             yield bound
-            if self._objective - bound.value > AGAIN * asked.tol * self._objective:
+            if not asked.is_within(bound.value, AGAIN):
                 break
-        if self.completion is None or not self.completion.is_due(asked, norm):
-            return
-        (_, W), (U, _) = self.copies, self.multipliers
-        loss = self.exact_terms[0]
-        columns = DualColumns(
-            loss.X,
-            loss.loss,
-            lambda at: np.multiply(U[:, at], penalties[0], dtype=np.float64),
-            lambda at: W[:, at],
-        )
         completion = self.completion
-        sums = completion(Local(), [columns], completion.laplacian, accuracy)
-        yield Bound(*sums, partial(self._completed_point, columns))
+        if completion is None or not (completion.is_due(asked) and norm > 1):
+            return
+        loss = self.exact_terms[0]
+        columns = DualColumns(loss.X, loss.loss, first, graphs[0])
+        completed = completion(Local(), [columns], completion.laplacian, accuracy)
+        if completed is not None:
+            yield completed
 
     def _repaired(
-        self, penalties: Sequence[float], accuracy: float
+        self, Y: np.ndarray, rest: np.ndarray, sums: list, accuracy: float
     ) -> Iterator[tuple[np.ndarray, tuple[float, float, float]]]:
         """Multipliers of the loss, with linear, quadratic and norm of the dual point.
 
-        The excess of the spectral norm is subtracted from the multiplier of the loss,
-        which is then made feasible again. One such round of alternating projections
-        reduces the loss by scaling more than several iterations.
+        Y is made feasible for the loss. Then the excess of the spectral norm is
+        subtracted, and the rest is made feasible again: alternating projections.
         """
-        rest = np.zeros(self.shape, self.final_dtype)  # of the other terms
-        sums = [self._add_dual(i, penalties[i], rest) for i in range(1, self.n_copies)]
-        total = rest.copy() if sums else rest
+        total = np.empty_like(rest)
 
         def with_loss(Y: np.ndarray) -> Any:
+            np.copyto(total, rest)
             parts = [*sums, self.exact_terms[0].add_dual(self.copies[0], Y, total)]
             return (sum(each) for each in zip(*parts, strict=True))
 
-        Y = penalties[0] * self.multipliers[0]
         linear, quadratic, error = with_loss(Y)
         for _ in range(ROUNDS):
             over = excess(total.astype(self.dtype, copy=False))
             if over is not None:
-                np.copyto(total, rest if sums else 0)
                 Y = np.subtract(Y, over, out=over)
                 linear, quadratic, error = with_loss(Y)
             norm = spectral_norm(total, accuracy)
@@ -240,27 +252,13 @@ class DenseIterates:
             if over is None:
                 return
 
-    def _add_dual(self, i: int, penalty: float, total: np.ndarray):
-        U = self.multipliers[i]
-        U *= penalty  # the multiplier itself, for the time of the call
-        parts = self.exact_terms[i].add_dual(self.copies[i], U, total)
-        U /= penalty
-        return parts
-
-    def _dual_point(self, Y: np.ndarray, scale: float, at_the_end: bool) -> DualPoint:
+    def _dual_point(self, Y: np.ndarray, graphs: list, scale: float) -> DualPoint:
         D = np.zeros(self.shape, self.final_dtype)
-        self.exact_terms[0].add_dual(self.copies[0], Y, D)
+        self.exact_terms[0].add_dual(Y, Y, D)
         D *= -scale
-        others = zip(self.exact_terms[1:], self.copies[1:], strict=True)
-        graphs = {term.axis: copy * scale for term, copy in others}
-        return DualPoint(D, graphs.get(0), graphs.get(1))
-
-    def _completed_point(self, columns, scale: float, at_the_end: bool) -> DualPoint:
-        completion = self.completion
-        assert completion is not None
-        given = Local(), [columns], completion.laplacian, scale
-        ((D, W),) = completion.point(*given)
-        return DualPoint(D, W)
+        pairs = zip(self.exact_terms[1:], graphs, strict=True)
+        by_axis = {term.axis: copy * scale for term, copy in pairs}
+        return DualPoint(D, by_axis.get(0), by_axis.get(1))
 
     # -- other precisions, the end -----------------------------------------------------
 

@@ -22,8 +22,8 @@ multiply the rounding errors of that part.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -37,16 +37,18 @@ from rpcag.linalg.rounding import PAIRWISE, UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import in_shares
 from rpcag.losses import Loss, nearest, part
-from rpcag.solvers.certificates import Asked
-from rpcag.solvers.executor import Executor
+from rpcag.solvers.certificates import Asked, Bound
+from rpcag.solvers.executor import Executor, Local
 from rpcag.solvers.executor import total as sum_of
+from rpcag.solvers.result import DualPoint
 
 # Samples up to which the eigenvalues of their square are cheap.
 LARGEST = 500
 # Iterations before it is worthwhile; multiplied by the ratio of height and width if the
 # data are tall. A warm start is near the optimum from the first iteration.
 AFTER = 40
-# A point with a larger norm is too far: its square would lose too many digits.
+# A point whose singular values are larger in the mean is too far: its square would lose
+# too many digits.
 LIMIT = 1e3
 # Eigenvalues of Phi below this share of the largest count as zero. D does not change
 # along their vectors, which is always allowed.
@@ -54,7 +56,7 @@ NULL = 1e-7
 # ||C|| is kept below one by this much, so that (I - C^T C)^-1 keeps its digits.
 MARGIN = 1e-4
 # Entries of a piece of D, and the size of X over that of all squares, one per thread.
-PIECE, WIDE = 2**17, 4
+PIECE, WIDE = 2**15, 4
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,16 @@ class DualColumns:
 
     X: np.ndarray  # NaN where missing
     loss: Loss  # a sum over entries
-    D_1: Callable[[slice], np.ndarray]  # gives some of them
-    W: Callable[[slice], np.ndarray]
+    D_1: np.ndarray
+    H: np.ndarray  # W = H R^T
+    R: np.ndarray | None = None  # orthonormal; None for the identity
 
     @classmethod
     def of_tile(
         cls, tile: Any, D_1: np.ndarray, copy: Any, R: np.ndarray
     ) -> "DualColumns":
         H, R = copy.H.astype(np.float64), R.astype(np.float64)
-        return cls(tile.X, tile.loss, lambda at: D_1[:, at], lambda at: H @ R[at].T)
+        return cls(tile.X, tile.loss, D_1, H, R)
 
     def pieces(self) -> list[slice]:
         return column_blocks(self.X.shape, PIECE, most=self.X.shape[1])
@@ -99,14 +102,14 @@ class DualColumns:
         """
         missing = np.isnan(self.X[:, at])
         loss = part(self.loss, (slice(None), at))
-        D = self.D_1(at).astype(np.float64)
-        D[missing] = 0
+        D = self.D_1[:, at].astype(np.float64)
+        np.copyto(D, 0, where=missing)
         D = nearest(loss, D)
         if excess is None:
             return D
         excess = excess[:, at]
         step = N @ excess
-        step[missing] = 0
+        np.copyto(step, 0, where=missing)
         moved = nearest(loss, D - step) - D
         wanted = np.einsum("ij,ij->j", excess, excess)
         got = -np.einsum("ij,ij->j", moved, step)
@@ -116,7 +119,10 @@ class DualColumns:
 
     def copy(self, at: slice, N: np.ndarray) -> np.ndarray:
         """Some of W, without its part in N."""
-        w = self.W(at).astype(np.float64)
+        if self.R is None:
+            w = self.H[:, at].astype(np.float64)
+        else:
+            w = self.H @ self.R[at].T
         w -= N @ (N.T @ w)
         return w
 
@@ -132,11 +138,12 @@ class DualColumns:
 
         def square(share: Sequence[slice]) -> Square:
             """Of some columns."""
-            K, along = np.zeros((n, n)), np.zeros((n, n))
+            width = n if self.R is None else self.R.shape[1]
+            K, along = np.zeros((n, n)), np.zeros((n, width))
             linear, quadratic, size = np.zeros(2), np.zeros(2), 0.0
             for at in share:
-                D = self.inside(at, N, excess)
-                linear += total(D * np.nan_to_num(self.X[:, at]))
+                D, x = self.inside(at, N, excess), self.X[:, at]
+                linear += total(D * np.where(np.isnan(x), 0, x))
                 quadratic += total(part(self.loss, (slice(None), at)).conjugate(D))
                 w = self.copy(at, N)
                 graph = np.asarray(Phi @ w)
@@ -145,11 +152,15 @@ class DualColumns:
                 size += float(np.vdot(w, w))
                 D += graph
                 K += D @ D.T
-                along += D @ w.T
+                along += D @ (w.T if self.R is None else self.R[at])
             return Square(K, along, linear, quadratic, size)
 
         most = max(1, p // (WIDE * n))
-        return reduce(add, in_shares(square, self.pieces(), 3 * n * n * p, most))
+        found = reduce(add, in_shares(square, self.pieces(), 3 * n * n * p, most))
+        if self.R is None:
+            return found
+        H = self.H - N @ (N.T @ self.H)
+        return replace(found, along=found.along @ H.T)
 
     def point(self, laplacian, gamma, N, excess, step, scale: float):
         """-scale D_1 and scale W of the completed point."""
@@ -178,17 +189,15 @@ class DualCompletion:
         self, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
     ) -> None:
         self.shape, self.gamma, self.laplacian = shape, gamma, laplacian
-        self.excess: list[Any] = []  # of the last call, for `point`
-        self.step: tuple = ()
 
     @staticmethod
     def suits(laplacian: ShiftedLaplacian) -> bool:
         return laplacian.method == "inverse" and laplacian.size <= LARGEST
 
-    def is_due(self, asked: Asked, norm: float) -> bool:
+    def is_due(self, asked: Asked) -> bool:
+        """Whether completion is worth its cost."""
         n, p = self.shape
-        near = asked.is_warm or asked.n_iter > AFTER * max(1, n / p)
-        return near and 1 < norm <= LIMIT
+        return asked.is_warm or asked.n_iter > AFTER * max(1, n / p)
 
     @cached_property
     def null(self) -> np.ndarray:
@@ -205,30 +214,32 @@ class DualCompletion:
 
     def __call__(
         self, run: Executor, columns: Sequence[Any], laplacian: Any, accuracy: float
-    ) -> tuple[float, float, float]:
-        """Linear, quadratic and norm of a better point, from any `DualColumns`."""
+    ) -> Bound | None:
+        """A better point, from any `DualColumns`; None if they are too large."""
         C = run.get(*[run.call(DualColumns.null_sums, c, self.null) for c in columns])
-        self.excess = _excess(C)
         given = laplacian, self.gamma, self.null
+        pairs = list(zip(columns, _excess(C), strict=True))
         squares = [
-            run.call(DualColumns.square, c, *given, excess)
-            for c, excess in zip(columns, self.excess, strict=True)
+            run.call(DualColumns.square, c, *given, excess) for c, excess in pairs
         ]
         (square,) = run.get(sum_of(run, squares))
-        return self.relieved(square, accuracy)
+        if not np.trace(square.K) <= LIMIT**2 * len(square.K):
+            return None
+        numbers, step = self.relieved(square, accuracy)
 
-    def point(
-        self, run: Executor, columns: Sequence[Any], laplacian: Any, scale: float
-    ) -> list[tuple[Any, Any]]:
-        """-scale D_1 and scale W of the point of the last call, given its columns."""
-        given = laplacian, self.gamma, self.null
-        return [
-            run.call(DualColumns.point, c, *given, excess, self.step, scale, n=2)
-            for c, excess in zip(columns, self.excess, strict=True)
-        ]
+        def point(scale: float) -> DualPoint:
+            parts = [
+                run.call(DualColumns.point, c, *given, excess, step, scale, n=2)
+                for c, excess in pairs
+            ]
+            return joined(run, [D for D, _ in parts], [W for _, W in parts])
 
-    def relieved(self, square: Square, accuracy: float) -> tuple[float, float, float]:
-        """Linear, quadratic and norm of the completed point, rounded up.
+        return Bound(*numbers, point)
+
+    def relieved(
+        self, square: Square, accuracy: float
+    ) -> tuple[tuple[float, float, float], tuple]:
+        """Linear, quadratic and norm of the completed point, rounded up; its change.
 
         If C is still too large, the whole point is scaled down first. The change of W
         is V diag(c) U^T D / (2 gamma) with V = Phi^+ U. Then D changes by Phi V diag(c)
@@ -262,7 +273,6 @@ class DualCompletion:
         U -= N @ (N.T @ U)
         c = 1 - 1 / np.sqrt(g)  # J = U diag(c) U^T
         V = self.inverse @ U
-        self.step = scale, U, c, V
         Z = np.asarray(self.laplacian.laplacian @ V)  # J = Z diag(c) U^T; Z is near U
         KU = K @ U
         inner = c[:, None] * (U.T @ KU) * c
@@ -282,7 +292,8 @@ class DualCompletion:
         error = 2 * self.gamma * c_Phi * math.sqrt(square.size)
         error += c_Phi * size_V * math.sqrt(part) + 4 * UNIT * math.sqrt(trace)
         lost = u * max(trace, 1.0) * (1 + size_Z) ** 2
-        return linear, max(value, 0.0), _norm(K, max(accuracy, lost)) + error
+        norm = _norm(K, max(accuracy, lost)) + error
+        return (linear, max(value, 0.0), norm), (scale, U, c, V)
 
 
 def _norm(square: np.ndarray, accuracy: float) -> float:
@@ -307,3 +318,11 @@ def _excess(C: Sequence[np.ndarray]) -> list[np.ndarray | None]:
         return none
     ends = np.cumsum([part.shape[1] for part in C])[:-1]
     return list(np.split((left * above) @ right, ends, axis=1))
+
+
+def joined(run: Executor, D: Sequence, W: Sequence | None) -> DualPoint:
+    """A dual point from its tiles; on other machines, lists of them."""
+    if isinstance(run, Local):
+        return DualPoint(D[0], None if W is None else W[0])
+    kept = [None if A is None else list(run.keep(*A)) for A in (D, W)]
+    return DualPoint(*kept)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram, product
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.checkpoint import array
-from rpcag.solvers.dual_completion import DualColumns, DualCompletion
+from rpcag.solvers.dual_completion import DualColumns, DualCompletion, joined
 from rpcag.solvers.executor import Executor, Local, total
 from rpcag.solvers.graph_copy import GraphCopy, compression
 from rpcag.solvers.result import Distances, DualPoint, State
@@ -28,6 +28,9 @@ from rpcag.solvers.tile import Tile
 # a round subtracts: above one, because entries at a bound of the loss do not move. More
 # rounds gain less than iterations of the same cost.
 ROUNDS, OVER = 3, 1.5
+# Multiple of the wanted gap beyond which completion has failed: other dual points are
+# tried.
+FAR = 10.0
 # Number of further singular vectors to track, next to those above the threshold. More
 # take time; with fewer, growth of the rank is missed. If the rank is constant, fewer
 # are enough.
@@ -70,7 +73,7 @@ class FactoredIterates:
         self.rank = 0
         self.shrunk = np.empty(0)  # the singular values of L
         self.F: Any = np.empty((shape[0], 0), self.dtype)
-        self.Q: list[Any] = []
+        self.Q: Sequence[Any] = []  # the first columns belong to L
         self.graph: Any = None
         self.laplacian: Any = None
         self.completion: DualCompletion | None = None
@@ -133,7 +136,8 @@ class FactoredIterates:
             pairs = zip(E, Q, strict=True)
             Y = total(run, [run.call(product, e, q) for e, q in pairs])
             Q = self._orthonormal([run.call(_inner, e, Y) for e in E])
-        self._change(Tile.set_basis, [(q,) for q in Q])
+        self.Q = run.keep(*Q)
+        self._change(Tile.multiply, [(q,) for q in self.Q])
 
     def _center_graph(self, center: np.ndarray, penalty: float) -> None:
         size = np.linalg.norm(center)
@@ -157,9 +161,9 @@ class FactoredIterates:
         self.Y, self.graph, self.F = run.keep(Y, self.graph, self.F)
         return [value for _, value in found]
 
-    def _basis(self) -> list:
-        """Q, of which the first columns belong to L."""
-        return [self.run.call(getattr, tile, "Q") for tile in self.tiles]
+    def _right(self) -> list:
+        """The columns of Q that belong to L."""
+        return [self.run.call(_first, q, self.rank) for q in self.Q]
 
     # -- the singular value step -------------------------------------------------------
 
@@ -171,9 +175,7 @@ class FactoredIterates:
         if self.graph is not None:
             A2 = run.call(GraphCopy.reflected, self.graph, weights[1])
         E = [run.call(getattr, tile, "E") for tile in self.tiles]
-        U, B, sigma, rotation = self._power_step(
-            E, -2 * weights[0], A2, self._basis(), self.Y
-        )
+        U, B, sigma, rotation = self._power_step(E, -2 * weights[0], A2, self.Q, self.Y)
         self.rank = rank = int(np.count_nonzero(sigma > threshold))
         self.shrunk = sigma[:rank] - threshold
         guards = max(GUARDS_STILL, rank // 6) if is_still else max(GUARDS, rank // 4)
@@ -203,7 +205,7 @@ class FactoredIterates:
         self.F, *self.Q = run.keep(run.call(product, U, left), *Q)
 
     def _power_step(
-        self, A: list, weight: float, left: Any, Q: list, Y: Any
+        self, A: list, weight: float, left: Any, Q: Sequence, Y: Any
     ) -> tuple[Any, list, np.ndarray, np.ndarray]:
         """Leading singular values of weight A + left R^T, from a basis Q; Y is A Q.
 
@@ -269,19 +271,18 @@ class FactoredIterates:
         """
         options = penalties[0], relaxation, growth, measure
         found: list = []
-        Q, self.Q = self.Q, []
         if self.graph is not None:
-            found = [self._advance_graph(Q, penalties[1], relaxation)]
-        sums = self._change(Tile.advance, [(q, self.F, *options) for q in Q])
+            found = [self._advance_graph(penalties[1], relaxation)]
+        sums = self._change(Tile.advance, [(q, self.F, *options) for q in self.Q])
         if not measure:
             return []
         found = [total(self.run, sums), *found]
         return [Distances(*each.tolist()) for each in self.run.get(*found)]
 
-    def _advance_graph(self, Q: list, penalty: float, relaxation: float):
+    def _advance_graph(self, penalty: float, relaxation: float):
         """Update the copy of the graph; returns the parts of its `Distances`."""
-        run, rank = self.run, self.rank
-        pairs = list(zip(self.R, [run.call(_first, q, rank) for q in Q], strict=True))
+        run = self.run
+        pairs = list(zip(self.R, self._right(), strict=True))
         # L in the basis R and what of Q is orthogonal to it: once is not enough.
         inside = total(run, [run.call(_inner, *pair) for pair in pairs])
         outside = [run.call(_minus, q, r, inside) for r, q in pairs]
@@ -319,16 +320,16 @@ class FactoredIterates:
         """Multiply penalties by factors; the multipliers r U stay."""
         if self.graph is not None:
             self.graph = self.run.call(GraphCopy.rescaled, self.graph, factors[1])
-        self._change(Tile.rescale, [(penalties[0], factors[0])] * len(self.tiles))
+        self._change(Tile.rescale, [(q, penalties[0], factors[0]) for q in self.Q])
 
     # -- the certificate ---------------------------------------------------------------
 
     def objective(self, penalties: Sequence[float]) -> float:
         """The objective at L = F Q^T, from sums over columns."""
         run = self.run
-        loss = total(run, [run.call(Tile.distance, t, self.F) for t in self.tiles])
-        Q = [run.call(_first, q, self.rank) for q in self._basis()]
-        right = total(run, [run.call(gram, q) for q in Q])
+        pairs = zip(self.tiles, self.Q, strict=True)
+        loss = total(run, [run.call(Tile.distance, t, self.F, q) for t, q in pairs])
+        right = total(run, [run.call(gram, q) for q in self._right()])
         rough = None
         if self.graph is not None:
             rough = run.call(GraphCopy.roughness, self.graph, self.laplacian, self.F)
@@ -339,11 +340,23 @@ class FactoredIterates:
         return float(objective)
 
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
-        """Dual points: the multiplier, polished on the tangent space if the answer is
-        near and there is no graph; the completed one, if there is a graph.
+        """Dual points: the multiplier that the graph completes, if the answer is near,
+        else the multiplier itself, without a graph polished on the tangent space.
         """
         accuracy = max(asked.tol, 1e-12) / 20
         changes: list[list] = [[] for _ in self.tiles]
+        completion = self.completion
+        if completion is not None and completion.is_due(asked):
+            D = self._multipliers(penalties[0], changes)  # W absorbs the excess
+            columns = [
+                self.run.call(DualColumns.of_tile, tile, d, self.graph, R)
+                for tile, d, R in zip(self.tiles, D, self.R, strict=True)
+            ]
+            completed = completion(self.run, columns, self.laplacian, accuracy)
+            if completed is not None:
+                yield completed
+                if asked.is_within(completed.value, FAR):
+                    return
         if asked.is_near and self.graph is None and self.rank:
             changes = [[c] for c in self.polish(penalties[0], asked.tol / 10)]
         left = rough = None
@@ -351,17 +364,7 @@ class FactoredIterates:
             found = self.run.call(GraphCopy.dual, self.graph, self.laplacian, n=2)
             left, rough = self.run.keep(*found)
         D = self.within_norm(penalties[0], changes, left, asked.tol / 20)
-        first = Bound(*self.dual(D, left, rough, accuracy), partial(self._point, D))
-        yield first
-        completion = self.completion
-        if completion is not None and completion.is_due(asked, first.norm):
-            D = self._multipliers(penalties[0], changes)  # W absorbs the excess
-            columns = [
-                self.run.call(DualColumns.of_tile, tile, d, self.graph, R)
-                for tile, d, R in zip(self.tiles, D, self.R, strict=True)
-            ]
-            sums = completion(self.run, columns, self.laplacian, accuracy)
-            yield Bound(*sums, partial(self._completed_point, columns))
+        yield Bound(*self.dual(D, left, rough, accuracy), self._point(D))
 
     def within_norm(
         self, penalty: float, changes: list[list], left: Any, enough: float
@@ -374,7 +377,7 @@ class FactoredIterates:
         values are one. Z is the sum of the excesses of D, found by a power step each
         (Uzawa's method).
         """
-        run, Q = self.run, self._basis()
+        run, Q = self.run, self.Q
         if left is not None:
             (left,) = run.keep(run.call(np.asarray, left, self.dtype))
         for _ in range(ROUNDS):
@@ -446,48 +449,43 @@ class FactoredIterates:
         """Change of the multiplier that makes it U V^T on the tangent space at L."""
         run = self.run
         U = run.call(_unit_columns, self.F)
-        V = [run.call(_first, q, self.rank) for q in self._basis()]
+        V = self._right()
         found = [
-            run.call(Tile.free_entries, tile, penalty, U, n=3) for tile in self.tiles
+            run.call(Tile.free_entries, tile, penalty, U, v, n=3)
+            for tile, v in zip(self.tiles, V, strict=True)
         ]
         masks = run.keep(*[mask for mask, _, _ in found])
         space = TangentSpace(run, U, V, masks)
         missing = space.wanted([(A, B) for _, A, B in found])
         return space.changes(space.solve(missing, wanted, self.dtype))
 
-    def _point(self, D: list, scale: float, at_the_end: bool) -> DualPoint:
-        run, W = self.run, None
-        if self.graph is not None:
-            H = run.call(_times_number, self.graph, scale)
-            W = [run.call(_outer, H, R) for R in self.R]
-        number = self.dtype.type(-scale)
-        return self._joined([run.call(np.multiply, d, number) for d in D], W)
+    def _point(self, D: list) -> Callable[[float], DualPoint]:
+        """Makes a multiple of the dual point with this D_1, also after iterations."""
+        run, graph, R = self.run, self.graph, self.R if self.graph is not None else []
 
-    def _completed_point(self, columns, scale: float, at_the_end: bool) -> DualPoint:
-        assert self.completion is not None
-        parts = self.completion.point(self.run, columns, self.laplacian, scale)
-        return self._joined([D for D, _ in parts], [W for _, W in parts])
+        def point(scale: float) -> DualPoint:
+            W = None
+            if graph is not None:
+                H = run.call(_times_number, graph, scale)
+                W = [run.call(_outer, H, r) for r in R]
+            number = self.dtype.type(-scale)
+            return joined(run, [run.call(np.multiply, d, number) for d in D], W)
 
-    def _joined(self, D: list, W: list | None) -> DualPoint:
-        if isinstance(self.run, Local):
-            return DualPoint(D[0], None if W is None else W[0])
-        D = list(self.run.keep(*D))
-        W = None if W is None else list(self.run.keep(*W))
-        return DualPoint(D, W)  # type: ignore[arg-type]
+        return point
 
     # -- other precisions, other solves, the end ---------------------------------------
 
     def precise(self, penalties: Sequence[float]) -> None:
         """Continue in the precision of X, in memory."""
-        (tile,) = self.tiles
         self.dtype = self.final_dtype
         # Q orthonormal to the digits that it has now, and the same F Q^T.
-        Q, triangle = np.linalg.qr(tile.Q.astype(self.dtype))
+        Q, triangle = np.linalg.qr(self.Q[0].astype(self.dtype))
         self.F = self.F.astype(self.dtype) @ triangle[: self.rank, : self.rank].T
         if self.graph is not None:
             G, H = (A.astype(self.dtype) for A in (self.graph.G, self.graph.H))
             self.graph = GraphCopy(self.gamma, G, H)
             self.R = [self.R[0].astype(self.dtype)]
+        self.Q = [Q]
         self._change(Tile.precise, [(penalties[0], Q)])
 
     def settle(self) -> float | None:
@@ -518,7 +516,7 @@ class FactoredIterates:
         if not isinstance(self.run, Local):
             return {}
         (tile,) = self.tiles
-        arrays = {"V": tile.V, "Q": tile.Q, "F": self.F}
+        arrays = {"V": tile.V, "Q": self.Q[0], "F": self.F}
         if self.graph is not None:
             arrays |= {"G": self.graph.G, "H": self.graph.H, "R": self.R[0]}
         return arrays
@@ -545,8 +543,9 @@ class FactoredIterates:
         (tile,) = self.tiles
         self.dtype, self.rank = dtype, rank
         tile = Tile(tile.X, tile.loss, dtype, tile.center)
-        tile.V, tile.E, tile.Q = (np.array(arrays[name]) for name in "VEQ")
-        self.tiles, self.Y, self.F = [tile], arrays["Y"], arrays["F"]
+        tile.V, tile.E = (np.array(arrays[name]) for name in "VE")
+        self.tiles, self.Q = [tile], [arrays["Q"]]
+        self.Y, self.F = arrays["Y"], arrays["F"]
         if self.graph is not None:
             self.graph = GraphCopy(self.gamma, arrays["G"], arrays["H"])
             self.R = [arrays["R"]]
@@ -563,6 +562,7 @@ class FactoredIterates:
         if start.arrays["Q"].dtype != self.dtype:
             Q, triangle = np.linalg.qr(Q)
             self.F = self.F @ triangle[:rank, :rank].T
+        self.Q = [Q]
         before = start.penalties[0] / start.ratio * ratio
         growth = penalties[0] / before
         self._change(Tile.set_arrays, [(arrays["V"], Q, before, growth)])
@@ -582,23 +582,30 @@ class FactoredIterates:
 
     def answer(self) -> tuple[Any, np.ndarray | None]:
         """L, and an orthonormal basis of its shorter side; tiles of L, and none."""
-        tiles = [self.run.call(Tile.low_rank, tile, self.F) for tile in self.tiles]
-        if not isinstance(self.run, Local):
-            return list(self.run.keep(*tiles)), None
-        thin = (
-            self.tiles[0].Q[:, : self.rank] if self.shape[1] < self.shape[0] else self.F
-        )
-        basis, _ = orthonormal(np.asarray(thin, dtype=self.final_dtype))
-        return tiles[0], basis
+        run, Q = self.run, self._right()
+        tiles = [run.call(low_rank, self.F, q, self.final_dtype) for q in Q]
+        if not isinstance(run, Local):
+            return list(run.keep(*tiles)), None
+        return tiles[0], thin_basis(self.F, Q[0], self.final_dtype)
 
     def factors(self) -> tuple[Any, np.ndarray, np.ndarray]:
         """Scores (perhaps a promise), singular values and directions of L."""
         run = self.run
-        *Q, square = run.get(*self._basis(), run.call(gram, self.F))
+        *Q, square = run.get(*self.Q, run.call(gram, self.F))
         Vt = np.vstack(Q)[:, : self.rank].T
         signs = column_signs(Vt.T)
         scores = run.call(np.multiply, self.F, signs)
         return scores, np.sqrt(np.diag(square)).astype(self.dtype), Vt * signs[:, None]
+
+
+def low_rank(F: np.ndarray, Q: np.ndarray, dtype: Any) -> np.ndarray:
+    """F Q^T in the precision of X."""
+    return product(F.astype(dtype, copy=False), Q.T.astype(dtype, copy=False))
+
+
+def thin_basis(F: np.ndarray, Q: np.ndarray, dtype: Any) -> np.ndarray:
+    """An orthonormal basis of the shorter side of F Q^T."""
+    return orthonormal((Q if len(Q) < len(F) else F).astype(dtype))[0]
 
 
 def orthonormalizer(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:

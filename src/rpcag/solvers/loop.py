@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rpcag.solvers.certificates import Asked, Bound, Certificates, objective_rounding
-from rpcag.solvers.checkpoint import Checkpoint, Saved, entries, whole
+from rpcag.solvers.checkpoint import Checkpoint, Saved, entries, number, whole
 from rpcag.solvers.penalties import (
     ExactPenalties,
     FactoredPenalties,
@@ -19,8 +19,8 @@ from rpcag.solvers.penalties import (
 )
 from rpcag.solvers.result import (
     Distances,
-    DualPoint,
     Progress,
+    Proof,
     Result,
     State,
     Status,
@@ -47,6 +47,9 @@ CLOSE = 15.0
 # norm is together below this multiple of the wanted gap: they are leftovers of the
 # iteration. A larger value gives the rank of a simpler answer, not of the optimum.
 INVISIBLE = 0.01
+# A warm start whose gap is known to be above this multiple of the wanted one is not
+# certified for so many iterations.
+HOPELESS, SKIPPED = 4.0, 10
 # The last dual point may not be the best. The best is kept if X has at most this many
 # entries, because it is as large as X.
 SMALL = 2**20
@@ -108,6 +111,7 @@ def solve(
     tol: float,
     max_iter: int,
     start: State | None = None,
+    known: Proof | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
@@ -138,6 +142,8 @@ def solve(
     max_iter : int
     start : State, optional
         Final state of an earlier solve, perhaps with other lam and gamma.
+    known : Proof, optional
+        Proof of a lower bound, for `start`.
     callback : callable, optional
         Called with a `Progress` after every iteration; a true value stops the solver.
     checkpoint : Checkpoint, optional
@@ -150,7 +156,7 @@ def solve(
     with np.errstate(over="ignore", invalid="ignore"):  # checked with the certificates
         loop = _Loop(make, ratio, tol, callback, checkpoint)
         with loop.timed("setup"):
-            loop.begin(start)
+            loop.begin(start, known)
         return loop.run(max_iter)
 
 
@@ -169,8 +175,7 @@ class _Loop:
         self.n_iter = 0
         self.ranks: deque[int] = deque(maxlen=STILL)
         self.residuals = (1.0, 1.0)
-        self.found: Bound | None = None  # of the last certificate, its best
-        self.best: tuple[float, DualPoint | None] = -math.inf, None
+        self.best: Bound | None = None  # of all certificates, or of the last
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -178,7 +183,7 @@ class _Loop:
         yield
         self.seconds[phase] += time.perf_counter() - began
 
-    def begin(self, start: State | None) -> None:
+    def begin(self, start: State | None, known: Proof | None) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is not None:
             assert self.checkpoint is not None
@@ -193,9 +198,14 @@ class _Loop:
             self.certificates.next_check = 1
             self.penalties.resume(start.penalties, start.ratio)
             self.iterates.resume(start, self.penalties.now, self.ratio)
+        if known is not None:
+            self.certificates.bound = known.lower_bound
+            self.best = Bound(-known.lower_bound, 0.0, 1.0, lambda scale: known.dual)
+            if known.gap > HOPELESS * self.tol:
+                self.certificates.next_check = SKIPPED
 
-    def use(self, kind: str, dtype: np.dtype | None = None) -> None:
-        """Make iterates, and penalties for them."""
+    def use(self, kind: str, dtype: np.dtype | None = None, done: int = 0) -> None:
+        """Make iterates, and penalties for them, after so many iterations."""
         self.iterates = self.make[kind](dtype)
         self.kinds.append(kind)
         count = self.iterates.n_copies
@@ -203,18 +213,18 @@ class _Loop:
             self.penalties = FactoredPenalties(self.ratio, count)
             # A smaller gap takes longer.
             longer = 5 * math.log10(1e-3 / min(max(self.tol, 1e-9), 0.1))
-            self.certificates.next_check = 15 + round(longer)
+            self.certificates.next_check = 16 + round(longer)
         else:
-            share = self.iterates.share
-            self.penalties = ExactPenalties(self.ratio, count, self.n_iter, share)
-            self.certificates.measured(self.n_iter)
+            share = self.certificates.share = self.iterates.share
+            self.penalties = ExactPenalties(self.ratio, count, done, share)
+            self.certificates.measured(done)
 
-    def change_to_exact(self) -> None:
-        """Continue without factors."""
+    def change_to_exact(self, done: int) -> None:
+        """Continue without factors after so many iterations."""
         copies, multipliers = self.iterates.copies()
         now, dtype = self.penalties.now, self.iterates.dtype
         self.iterates = None  # as large as several copies of X
-        self.use("exact", dtype)
+        self.use("exact", dtype, done)
         self.penalties.now = now
         state = State.of_copies(copies, multipliers, now, self.ratio)
         self.iterates.resume(state, now, self.ratio)
@@ -225,8 +235,9 @@ class _Loop:
         while status == "max_iter" and self.n_iter < max_iter:
             self.n_iter += 1
             is_last = self.n_iter == max_iter
-            distances = self.iterate(is_last)
-            if self.is_due() or is_last:
+            self.update_L()
+            is_due = self.is_due() or is_last
+            if is_due:
                 progress = self.certify()
                 status = self.judge(progress)
             else:
@@ -236,43 +247,52 @@ class _Loop:
             stops = self.callback is not None and self.callback(progress)
             if status != "max_iter":
                 break
-            status = "stopped" if stops else status
-            if distances and not stops:
-                self.rescale(self.penalties.look(self.n_iter, self.iterates, distances))
+            if stops:
+                status = "stopped"
+                if not is_due:
+                    self.certify()
+            self.update_copies(is_last, fixed=bool(stops))
+            if is_due and not (stops or is_last):
+                self.adapt()
             if self.checkpoint is not None:
                 self.checkpoint.offer(self.save, now=bool(stops) or is_last)
         return self.result(status)
 
-    def iterate(self, is_last: bool) -> list[Distances]:
-        """One iteration; the distances of the copies, if they were measured."""
-        certificates = self.certificates
-        self.found = None  # may be as large as X
+    def update_L(self) -> None:
+        """The first half of an iteration. L and the multipliers can be certified."""
+        if math.prod(self.iterates.shape) > SMALL:
+            self.best = None
         if self.iterates.is_rounded and self.penalties.is_far(GROWN):
             self.iterates.precise(self.penalties.now)
-        self.rescale(self.penalties.before(self.n_iter, certificates.is_warm))
-        with self.timed("singular values"):
-            self.iterates.threshold(self.penalties.now, self.is_still(), self.n_iter)
+        self.rescale(self.penalties.before(self.n_iter, self.certificates.is_warm))
+        self.threshold()
         self.ranks.append(self.iterates.rank)
         if (self.iterates.is_high or self.is_rising()) and self.can_be_exact():
-            self.n_iter -= 1
-            self.change_to_exact()
-            self.n_iter += 1
-            with self.timed("singular values"):
-                self.iterates.threshold(self.penalties.now, False, self.n_iter)
+            self.change_to_exact(self.n_iter - 1)
+            self.threshold()
             self.ranks[-1] = self.iterates.rank
+
+    def threshold(self) -> None:
+        with self.timed("singular values"):
+            self.iterates.threshold(self.penalties.now, self.is_still(), self.n_iter)
+
+    def update_copies(self, is_last: bool, fixed: bool) -> None:
+        """The second half: copies, multipliers and, unless `fixed`, penalties."""
         relaxation, growth = self.penalties.step(self.iterates, self.is_still())
         measure = self.penalties.looks_at(self.n_iter) or is_last
-        measure = measure or self.n_iter >= certificates.next_check
+        measure = measure or self.n_iter + 1 >= self.certificates.next_check
         with self.timed("copies"):
             distances = self.iterates.advance(
                 self.penalties.now, relaxation, growth, measure
             )
         self.penalties.grow(growth)
-        if distances:
-            self.residuals = relative_residuals(distances, self.iterates.size)
-            if not math.isfinite(sum(self.residuals)):
-                raise out_of_range(self.iterates.dtype, self.n_iter)
-        return distances
+        if not distances:
+            return
+        self.residuals = relative_residuals(distances, self.iterates.size)
+        if not math.isfinite(sum(self.residuals)):
+            raise out_of_range(self.iterates.dtype, self.n_iter)
+        if not fixed:
+            self.rescale(self.penalties.look(self.n_iter, self.iterates, distances))
 
     def can_be_exact(self) -> bool:
         return self.iterates.kind == "factored" and "exact" in self.make
@@ -302,12 +322,14 @@ class _Loop:
             objective = iterates.objective(self.penalties.now)
             if not math.isfinite(objective):
                 raise out_of_range(iterates.dtype, self.n_iter)
-            asked = Asked(self.tol, self.n_iter, self.is_near(), certificates.is_warm)
+            asked = Asked(
+                self.tol, objective, self.n_iter, self.is_near(), certificates.is_warm
+            )
             progress = None
             for bound in iterates.bounds(self.penalties.now, asked):
                 progress = self.enter(objective, bound.value)
-                if self.found is None or bound.value > self.found.value:
-                    self.found = bound
+                if self.best is None or bound.value > self.best.value:
+                    self.best = bound
                 if progress.gap <= self.tol:
                     break
             assert progress is not None
@@ -331,32 +353,40 @@ class _Loop:
         return close or getattr(self.penalties, "grown", 0) > 0
 
     def judge(self, progress: Progress) -> Status:
-        """Update status, precision and penalties after a certificate."""
+        """The status after a certificate, and when the next is due."""
         certificates, iterates = self.certificates, self.iterates
         if iterates.kind == "exact":
-            certificates.measured(self.n_iter, self.residuals)
+            certificates.measured(
+                self.n_iter, self.residuals if self.n_iter > 1 else ()
+            )
         else:
             certificates.next_check = self.n_iter + certificates.patience()
         if certificates.is_contradicted:
             return "numerical_error"
         if progress.gap <= self.tol:
             return "converged"
-        if math.prod(iterates.shape) <= SMALL:
-            self.dual_point(at_the_end=False)
+        is_exact = not (iterates.is_rounded or self.can_be_exact())
+        if is_exact and certificates.is_stuck() and self.is_at_rest():
+            return "stalled"
+        return "max_iter"
+
+    def is_at_rest(self) -> bool:
+        """Whether the residuals may be rounding errors."""
+        rounding = ROUNDING * float(np.finfo(self.iterates.dtype).eps)
+        return max(self.residuals) <= rounding
+
+    def adapt(self) -> None:
+        """Update precision, iterates and penalties after a gap that is too large."""
+        certificates, iterates = self.certificates, self.iterates
         is_stuck = certificates.is_stuck()
-        rounding = ROUNDING * float(np.finfo(iterates.dtype).eps)
-        is_still = max(self.residuals) <= rounding
         if iterates.is_rounded:
-            still = is_still and iterates.kind == "exact"
-            if is_stuck or still or certificates.pace[-1].gap <= PRECISE:
+            ends = self.is_at_rest() and iterates.kind == "exact"
+            if is_stuck or ends or certificates.pace[-1].gap <= PRECISE:
                 iterates.precise(self.penalties.now)
         elif is_stuck and self.can_be_exact():
-            self.change_to_exact()
-            return "max_iter"
-        elif is_stuck and is_still:
-            return "stalled"
+            self.change_to_exact(self.n_iter)
+            return
         self.rescale(self.penalties.judge(certificates))
-        return "max_iter"
 
     def rescale(self, factors: list[float]) -> None:
         if any(factor != 1 for factor in factors):
@@ -364,17 +394,7 @@ class _Loop:
             pairs = zip(self.penalties.now, factors, strict=True)
             self.penalties.now = tuple(r * factor for r, factor in pairs)
 
-    def dual_point(self, at_the_end: bool) -> DualPoint | None:
-        """The best dual point that is known."""
-        if self.found is not None and self.found.value > self.best[0]:
-            point = self.found.point(self.found.scale, at_the_end)
-            self.best = self.found.value, point
-        return self.best[1]
-
     def result(self, status: Status) -> Result:
-        history = self.certificates.history
-        if not history or history[-1].n_iter != self.n_iter:
-            self.certify()
         iterates = self.iterates
         if iterates.is_rounded:
             settled = iterates.settle()
@@ -386,7 +406,7 @@ class _Loop:
             status = "numerical_error"
         last = self.certificates.history[-1]
         with self.timed("answer"):
-            dual = self.dual_point(at_the_end=True)
+            dual = None if self.best is None else self.best.point(self.best.scale)
             x, basis = iterates.answer()
         state = State(
             iterates.arrays(), self.penalties.now, self.ratio, iterates.kind, last.rank
@@ -425,6 +445,7 @@ class _Loop:
         numbers, arrays = self.iterates.save()
         numbers |= {"solver": self.iterates.kind, "n_iter": self.n_iter}
         numbers |= {"ranks": list(self.ranks), "penalties": self.penalties.numbers()}
+        numbers |= {"residuals": self.residuals}
         return numbers | self.certificates.numbers(), arrays
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -437,6 +458,8 @@ class _Loop:
         ranks = (whole(rank, at_most=most) for rank in entries(numbers["ranks"]))
         self.ranks.extend(ranks)
         self.iterates.recall(numbers, arrays)
+        primal, dual = (number(r) for r in entries(numbers["residuals"]))
+        self.residuals = primal, dual
         self.certificates.recall(numbers)
 
 

@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -14,7 +16,7 @@ from scipy import linalg, sparse
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.threads import gram, one_blas_thread_each
 from rpcag.linalg.typical import (
     thinned,
     too_far_apart,
@@ -27,9 +29,10 @@ from rpcag.penalties import FeatureSmoothness, GraphSmoothness
 from rpcag.solvers.checkpoint import Checkpoint
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.dual_completion import DualCompletion
-from rpcag.solvers.factored import FactoredIterates
-from rpcag.solvers.loop import PRECISE, Make, solve
-from rpcag.solvers.result import DualPoint, Progress, Result, State
+from rpcag.solvers.factored import FactoredIterates, low_rank, thin_basis
+from rpcag.solvers.graph_copy import GraphCopy
+from rpcag.solvers.loop import PRECISE, SMALL, Make, solve
+from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
@@ -147,6 +150,11 @@ class Problem:
         share = HALF if center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
         start = self._usable(start, size)
+        known = None
+        if checkpoint is None and start is not None:
+            known = self._inherited(start)
+            if known is not None and known.gap <= tol:
+                return self._unchanged(start, known)
         relay = callback and (lambda progress: callback(self._in_units(progress)))
         try:
             with one_blas_thread_each():
@@ -156,6 +164,7 @@ class Problem:
                     tol=tol,
                     max_iter=max_iter,
                     start=start,
+                    known=known,
                     callback=relay,
                     checkpoint=saves,
                 )
@@ -170,7 +179,7 @@ class Problem:
         if saves is not None and result.status == "converged" and not keep_checkpoint:
             saves.forget()
         if self.unit == 1.0:
-            return result
+            return self._with_proof(result)
         with np.errstate(over="ignore"):
             x = from_unit(result.x, self.unit)
             objective = result.objective * self.unit
@@ -187,6 +196,56 @@ class Problem:
             dual=self._dual_in_units(result.dual),
             history=tuple(self._in_units(p) for p in result.history),
         )
+
+    def _inherited(self, start: State) -> Proof | None:
+        """What the proof of another gamma proves here for the same L and dual point.
+
+        The objective at L = F Q^T changes by (gamma - gamma_before) tr(L^T Phi L). If
+        gamma is larger, so is the optimum, and the lower bound remains valid. The dual
+        point that proves it has the same gamma W.
+        """
+        before = start.proof
+        if before is None or self.graph is None or not before.gamma <= self.gamma:
+            return None
+        if self.at(self.lam, before.gamma).identity() != before.identity:
+            return None
+        F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
+        rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.graph, F)
+        objective = before.objective + float(np.sum(rough * gram(Q)))
+        D, W, _ = before.dual
+        assert W is not None
+        dual = DualPoint(D, W * (before.gamma / self.gamma))
+        return Proof(self.identity(), self.gamma, objective, before.lower_bound, dual)
+
+    def _unchanged(self, start: State, known: Proof) -> Result:
+        """The result of the solve that ended with `start`."""
+        F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
+        numbers = known.objective, known.lower_bound, known.gap
+        return Result(
+            low_rank(F, Q, self.X.dtype),
+            *numbers,
+            primal_residual=0.0,
+            dual_residual=0.0,
+            n_iter=0,
+            rank=start.rank,
+            status="converged",
+            basis=thin_basis(F, Q, self.X.dtype),
+            history=(Progress(0, *numbers, 0.0, 0.0, start.rank),),
+            state=replace(start, proof=known),
+            dual=known.dual,
+            solver=start.kind,
+        )
+
+    def _with_proof(self, result: Result) -> Result:
+        """With a proof for `_inherited`, for small data: it is twice as large as X."""
+        state, dual = result.state, result.dual
+        suits = self.laplacian is not None and self.features is None
+        suits = suits and result.status == "converged" and self.X.size <= SMALL
+        if not suits or state is None or state.kind != "factored" or dual is None:
+            return result
+        numbers = self.gamma, result.objective, result.lower_bound
+        proof = Proof(self.identity(), *numbers, dual)
+        return replace(result, state=replace(state, proof=proof))
 
     def _makers(
         self, center: np.ndarray | None, start: State | None, tol: float
@@ -288,23 +347,17 @@ class Problem:
         digest.update(repr(numbers).encode())
         if self.has_other_loss:
             digest.update(pickle.dumps(self.loss))
-        for row in self.X:
-            digest.update(np.ascontiguousarray(row).data)
-        graphs = [self.laplacian]
+        digest.update(self._data_digest)
+        if self.laplacian is not None:
+            digest.update(_digest(self.laplacian.laplacian))
         if self.features is not None:
             digest.update(repr(self.gamma_features).encode())
-            graphs.append(self.features)
-        for shifted in graphs:
-            if shifted is None:
-                continue
-            Phi = shifted.laplacian
-            parts: tuple = (Phi,)
-            if sparse.issparse(Phi):
-                Phi = sparse.csr_array(Phi)
-                parts = (Phi.data, Phi.indices, Phi.indptr)
-            for part in parts:
-                digest.update(np.ascontiguousarray(part).data)
+            digest.update(_digest(self.features.laplacian))
         return digest.hexdigest()
+
+    @cached_property
+    def _data_digest(self) -> bytes:
+        return _digest(self.X)
 
     def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
         if dual is None:
@@ -317,3 +370,14 @@ class Problem:
             objective=progress.objective * self.unit,
             lower_bound=progress.lower_bound * self.unit,
         )
+
+
+def _digest(A: Any) -> bytes:
+    """A fingerprint of an array."""
+    if sparse.issparse(A):
+        A = sparse.csr_array(A)
+        return b"".join(_digest(part) for part in (A.data, A.indices, A.indptr))
+    digest = hashlib.blake2b(digest_size=16)
+    for row in A:
+        digest.update(np.ascontiguousarray(row).data)
+    return digest.digest()

@@ -55,6 +55,21 @@ class DualPoint(NamedTuple):
     F: np.ndarray | None = None  # None without a graph between features
 
 
+class Proof(NamedTuple):
+    """What a solve proved, for the next one with a larger gamma."""
+
+    identity: str  # of the problem
+    gamma: float
+    objective: float
+    lower_bound: float
+    dual: DualPoint
+
+    @property
+    def gap(self) -> float:
+        excess = max(self.objective - self.lower_bound, 0.0)
+        return excess / self.objective if self.objective else 0.0
+
+
 @dataclass(frozen=True)
 class State:
     """The state from which a solver can continue."""
@@ -64,6 +79,7 @@ class State:
     ratio: float  # the unit of the penalties
     kind: str  # of iterates: "factored" or "exact"
     rank: int | None = None  # of L
+    proof: Proof | None = None
 
     @classmethod
     def of_copies(

@@ -8,7 +8,7 @@ import numpy as np
 from rpcag.linalg.blocks import column_blocks, row_blocks
 from rpcag.linalg.gram import add_square, fill_upper
 from rpcag.linalg.rounding import total
-from rpcag.linalg.threads import in_shares, product
+from rpcag.linalg.threads import in_shares
 from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.tangent_space import NEAR, Change, tangent_parts
 
@@ -24,11 +24,11 @@ class Tile:
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for a copy P of L
     with the scaled multiplier U = project(V - X, r). The singular value step needs
     P - U. The tile stores E = (U - P) / 2 = U - V / 2, which takes the fewest passes
-    over memory. L = F Q^T, and the tile has its rows of Q.
+    over memory. L = F Q^T, where Q, of which it is given its rows, is orthonormal in
+    all tiles together and has more columns than F.
     """
 
-    Q: np.ndarray  # orthonormal in all tiles together; has more columns than F
-    Y: np.ndarray  # E Q
+    Y: np.ndarray  # E Q, of the Q of the last change
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class Tile:
         self.reflect(penalty)
         return self.E
 
-    def set_basis(self, Q: np.ndarray) -> None:
-        self.Q, self.Y = Q, self.E @ Q
+    def multiply(self, Q: np.ndarray) -> None:
+        self.Y = self.E @ Q
 
     def set_arrays(self, V: np.ndarray, Q: np.ndarray, penalty: float, growth=1.0):
         """Continue from a V and a basis; the penalty is multiplied by `growth`."""
-        self.V, self.Q = V.astype(self.dtype), Q
+        self.V = V.astype(self.dtype)
         self.E = np.empty_like(self.V)
         self.reflect(penalty, growth)
         self.Y = self.E @ Q
@@ -87,7 +87,6 @@ class Tile:
         `growth` multiplies the penalty afterwards: the multiplier r U stays, so U is
         divided by it. Returns what `Distances` is made of, if asked to measure.
         """
-        self.Q = Q
         right = np.ascontiguousarray(Q[:, : F.shape[1]].T)
         self.Y = np.empty((len(F), Q.shape[1]), self.dtype)
 
@@ -139,17 +138,17 @@ class Tile:
             e *= number(1 / growth)
         e -= v * number(0.5)
 
-    def rescale(self, penalty: float, factor: float) -> None:
+    def rescale(self, Q: np.ndarray, penalty: float, factor: float) -> None:
         """Multiply the penalty by a factor; the multiplier r U stays."""
         self.reflect(penalty, factor)
-        self.Y = self.E @ self.Q
+        self.multiply(Q)
 
     # -- the objective and the dual point ----------------------------------------------
 
-    def distance(self, F: np.ndarray) -> float:
+    def distance(self, F: np.ndarray, Q: np.ndarray) -> float:
         """The loss at F Q^T."""
         F = F.astype(np.float64)
-        right = self.Q[:, : F.shape[1]].T.astype(np.float64)
+        right = Q[:, : F.shape[1]].T.astype(np.float64)
 
         def distance(share: Sequence[slice]) -> float:
             total = 0.0
@@ -230,7 +229,7 @@ class Tile:
             D += left @ R.T.astype(np.float64)
         return D, sums
 
-    def free_entries(self, penalty: float, U: np.ndarray):
+    def free_entries(self, penalty: float, U: np.ndarray, V: np.ndarray):
         """The mask of free entries of the multiplier r U, and its `tangent_parts`.
 
         An entry is free if the projection does not change it even if it is slightly
@@ -250,7 +249,6 @@ class Tile:
             u *= number(penalty)
             return u
 
-        V = self.Q[:, : U.shape[1]]
         return mask, *tangent_parts(multiplier, U, V)
 
     # -- the end -----------------------------------------------------------------------
@@ -259,8 +257,3 @@ class Tile:
         """P and U."""
         half = self.dtype.type(0.5)
         return self.V * half - self.E, self.V * half + self.E
-
-    def low_rank(self, F: np.ndarray) -> np.ndarray:
-        """L in the precision of X."""
-        F = F.astype(self.X.dtype, copy=False)
-        return product(F, self.Q[:, : F.shape[1]].T.astype(self.X.dtype, copy=False))
