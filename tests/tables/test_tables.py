@@ -1,6 +1,7 @@
 """Gaps are filled, wrong cells are found, everything else stays as it is."""
 
 import importlib
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from rpcag.datasets.sensors import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
-from rpcag.tables.cross_prediction import CELLS, FEWEST, MOST, draw_folds
+from rpcag.tables.cross_prediction import CELLS, FEWEST, MOST, Folds
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.fill_values import fill_values
 from rpcag.tables.intervals import chances_correct
@@ -83,6 +84,29 @@ def test_intervals_cover_the_truth(errors, rng):
         assert not np.isnan(lower[gaps]).any()
         hit.append(((lower <= truth) & (truth <= upper))[gaps].mean())
     assert 0.88 < np.mean(hit) < (0.94 if errors else 0.92)
+
+
+@pytest.mark.parametrize("rank", [2, 4])
+def test_exactly_low_rank_tables_are_filled_exactly(rank, rng):
+    truth = rng.normal(size=(200, rank)) @ rng.normal(size=(rank, 15))
+    gaps = rng.random(truth.shape) < 0.1
+    filled = RobustImputer().fit_transform(np.where(gaps, np.nan, truth))
+    assert np.sqrt(np.mean((filled - truth)[gaps] ** 2)) < 2e-3 * truth.std()
+
+
+@pytest.mark.slow
+def test_memory_is_a_few_tables():
+    """Large tables are in single precision; the limit of 10 includes fragmentation."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(21_000, 3)) @ rng.normal(size=(3, 50))
+    X += rng.normal(size=X.shape)
+    X[rng.random(X.shape) < 0.01] += 30
+    X[rng.random(X.shape) < 0.07] = np.nan
+    tracemalloc.start()
+    RobustImputer(repair=True).fit_transform(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * X.nbytes
 
 
 def test_cells_are_predicted_without_the_neighbors_that_they_chose(rng):
@@ -287,14 +311,25 @@ def test_tiny_tables_get_medians(rng, shape):
 
 def test_folds_imitate_runs_of_gaps(rng):
     missing = np.zeros((400, 6), bool)
-    assert set(np.unique(draw_folds(missing))) == set(range(MOST))
+    assert set(np.unique(Folds.draw(missing).of_all)) == set(range(MOST))
     large = np.zeros((CELLS // FEWEST // 50, 50), bool)
-    assert set(np.unique(draw_folds(large))) == set(range(FEWEST))
+    assert set(np.unique(Folds.draw(large).of_all)) == set(range(FEWEST))
     for j in range(6):
         missing[50 * j : 50 * j + 12, j] = True
-    folds = draw_folds(missing)
+    folds = Folds.draw(missing).of_all
     changes = np.count_nonzero(np.diff(folds, axis=0), axis=0)
     assert changes.max() <= 400 / 12 + 2
+
+
+@pytest.mark.parametrize("p", [5, 90])
+def test_a_cell_that_is_hidden_like_a_gap_is_the_only_one_of_its_row(p, rng):
+    missing = rng.random((60, p)) < 0.1
+    folds = Folds.draw(missing)
+    places = folds.like_gaps(missing)
+    np.testing.assert_array_equal(places < 0, ~missing & (folds.places >= folds.n))
+    for fold in range(folds.n):
+        assert ((places == fold) & ~missing).sum(axis=1).max() == 1
+    assert folds.is_like_gap.mean() == min(1, folds.n / p)
 
 
 def test_thresholds_separate_two_groups(rng):

@@ -10,8 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rpcag.models import RPCAG, PoorFitWarning
 from rpcag.models.hidden_entries import SEED, spread_of
+from rpcag.models.scaling import center_and_scale, standardize
+from rpcag.models.trials import Watch
 from rpcag.solvers import Progress
-from rpcag.tables.cross_prediction import cross_predict, draw_folds
+from rpcag.tables.cross_prediction import Folds, Weights, cross_predict, fit_without
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.features import is_level, levels_of
 from rpcag.tables.intervals import Calibration, chances_correct
@@ -39,24 +41,36 @@ SKILL = 0.01
 CAUTION = 3.0
 # Parts of the features of new rows; each is predicted from the others.
 PARTS = 5
+# Certified gap of fits that only choose weights.
+ROUGH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedCells:
     """Predictions of the cells of a scaled table, and what is known about them."""
 
-    predicted: np.ndarray  # from fits without the cell; NaN at gaps
-    filling: np.ndarray  # from a fit to all cells except the wrong ones
+    predicted: np.ndarray  # from fits without the cell; NaN if there is none
+    filling: np.ndarray  # from a fit to all cells, or all except the wrong ones
     scale: np.ndarray  # typical size of the error
     scores: np.ndarray  # |error| / scale; NaN at gaps
     wrong: np.ndarray
 
 
-class _Fit(NamedTuple):
-    model: RPCAG
-    filling: np.ndarray  # L, or the part in principal components
-    predicted: np.ndarray  # all observed cells, from fits without them
-    components: PrincipalComponents | None = None
+class _Candidate(NamedTuple):
+    """Fits in these units, with these weights, and what they predict."""
+
+    center: np.ndarray
+    scale: np.ndarray
+    weights: Weights
+    folds: np.ndarray  # of the cells that are predicted, -1 for others
+    values: np.ndarray  # of these cells; a full table would take more memory
+    rank: int  # of principal components; 0 if RPCAG predicts hidden cells better
+
+    def among(self, predicted: np.ndarray) -> np.ndarray:
+        """The predictions, and these values of the other cells."""
+        found = predicted.copy()
+        found[self.folds >= 0] = self.values
+        return found
 
 
 class CellModel:
@@ -95,37 +109,39 @@ class CellModel:
         if any(a < b for a, b in zip(Z.shape, SMALLEST, strict=True)):
             return self._fit_medians(Z, observed)
         self.levels = levels_of(Z)
-        self._folds = draw_folds(~observed)
         self._limit = np.maximum(spread_of(Z).limit, LEAST)
-        fit = self._predict_all(Z)
-        scores, wrong = self._find(Z, observed, fit.predicted)
-        seen, filling = Z, None
+        self._folds = Folds.draw(~observed)
+        folds = self._folds.of_all
+        first = cross_predict(Z, self._weights(Z), folds, callback).reshape(Z.shape)
+        wrong = self._find(Z, observed, first)
+        chosen = without = self._try_without(wrong, Z, first)
+        # Correct cells next to wrong ones may seem wrong until those are removed.
+        wrong &= self._scores(Z, without.among(first)) >= self.threshold * self.caution
+        left_out = wrong
         if wrong.any():
-            # Removes the bias of the l1 norm: wrong cells pull at their neighbors. The
-            # first model is several times as large as Z; it is fitted again if needed.
-            predicted, first = fit.predicted, fit.filling
-            del fit
-            without = self._predict_all(np.where(wrong, np.nan, Z))
-            without.predicted[wrong] = without.filling[wrong]
-            # Correct cells next to wrong ones may seem wrong until those are removed.
-            again = self._score_sizes.scores(Z - without.predicted, without.predicted)
-            wrong &= again >= self.threshold * self.caution
-            # They do not count here: wrong cells in groups predict each other.
-            seen = np.where(wrong, np.nan, Z)
-            if self._squares(seen, without.predicted) <= self._squares(seen, predicted):
-                fit = without
-            else:
-                # The found cells are odd, but help to predict others. The model keeps
-                # them, and only their own new values come from the fit without them.
-                seen, filling = Z, without.filling
-                fit = self._fit_all(Z, predicted)._replace(filling=first)
-            del without, again, predicted
-        fit = self._with_components(seen, fit)
-        self.model, self.components = fit.model, fit.components
-        filling = (
-            fit.filling if filling is None else np.where(wrong, filling, fit.filling)
-        )
-        return self._learn_errors(Z, fit.predicted, filling, scores, wrong)
+            # Cells that are odd, but help to predict others, stay in the model. They do
+            # not count here: wrong cells in groups predict each other.
+            whole = self._try_without(np.False_, Z, first)
+            counted = observed & ~wrong & self._folds.is_like_gap
+            squares = [
+                truncated_squares(Z, some.among(first), self._limit, counted).sum()
+                for some in (without, whole)
+            ]
+            if squares[1] < squares[0]:
+                chosen, left_out = whole, np.False_
+        scores, predicted = self._scores(Z, first), chosen.among(first)
+        predicted[wrong] = without.among(first)[wrong]
+        del first, without
+        W = standardize(np.where(left_out, np.nan, Z), chosen.center, chosen.scale)
+        rows = self._learn_errors(Z, predicted, scores, wrong)
+        filling = self._fill(W, chosen, predicted)
+        if left_out is not wrong:
+            filling[wrong] = predicted[wrong]
+        self._set_medians(filling)
+        predicted[~(observed & self._folds.is_like_gap)] = np.nan
+        del self._candidates, self._least, self._folds, self._make, self._callback
+        scale = self._sizes.scale(filling, rows)
+        return PredictedCells(predicted, filling, scale, scores, wrong)
 
     def predict(self, Z: np.ndarray, find: bool) -> PredictedCells:
         """Predict the cells of new rows; find wrong cells if they are needed."""
@@ -153,8 +169,7 @@ class CellModel:
         wrong = observed & (scores >= self.threshold * self.caution)
         wrong &= ~is_level(Z, self.levels)
         kept = np.where(wrong, np.nan, Z)
-        fill = self.components.predict if self.components else self._low_rank
-        filling = self._set_medians(fill(kept).astype(Z.dtype))
+        filling = self._set_medians(self._low_rank(kept, self.components))
         errors[wrong] = np.nan
         scale = self._sizes.scale(filling, self._sizes.row_factors(errors, predicted))
         return PredictedCells(predicted, filling, scale, scores, wrong)
@@ -167,35 +182,56 @@ class CellModel:
         self.calibration = Calibration(cells.scores, np.ones(Z.shape))
         return cells
 
-    def _predict_all(self, Z: np.ndarray) -> _Fit:
-        """Fit the table, and predict each cell by a fit without it."""
-        fit = self._fit_all(Z, Z)
-        predicted, filling = cross_predict(
-            Z, fit.model, folds=self._folds, callback=self._callback
-        )
-        return fit._replace(predicted=predicted, filling=filling)
-
-    def _fit_all(self, Z: np.ndarray, predicted: np.ndarray) -> _Fit:
+    def _fit_model(self, Z: np.ndarray, **options) -> RPCAG:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PoorFitWarning)  # reported by `explained`
-            model = self._make().fit(Z)
-        return _Fit(model, model.low_rank_.astype(Z.dtype, copy=False), predicted)
+            return self._make().set_params(**options).fit(Z)
 
-    def _with_components(self, Z: np.ndarray, fit: _Fit) -> _Fit:
-        """Principal components instead of L, if they predict hidden cells better.
+    def _weights(self, Z: np.ndarray) -> Weights:
+        return Weights.of(self._fit_model(Z, tol=ROUGH))
 
-        They do in tables of low rank plus noise.
+    def _try_without(
+        self, left_out: np.ndarray | np.bool_, Z: np.ndarray, first: np.ndarray
+    ) -> _Candidate:
+        """Predict cells like gaps by fits without these cells.
+
+        The other cells are known to be correct, or are meant to stay, so that units are
+        standard deviations: robust scales give more weight to heavy tails. Principal
+        components are better than RPCAG in tables of low rank plus noise.
         """
-        found = predict_folds(Z, self._folds, fit.predicted, self._limit)
-        if found is None:
-            return fit
-        rank, predicted = found
-        components, filling = PrincipalComponents.fit(Z, rank, fit.filling)
-        return _Fit(fit.model, filling, predicted, components)
+        W = np.where(left_out, np.nan, Z)
+        center, scale = center_and_scale(W, "standard")
+        W = standardize(W, center, scale)
+        weights, folds = self._weights(W), self._folds.like_gaps(np.isnan(W))
+        values, rank = cross_predict(W, weights, folds, self._callback), 0
+        predicted = standardize(first, center, scale)
+        predicted[folds >= 0] = values
+        found = predict_folds(W, folds, predicted, self._limit / scale)
+        if found is not None:
+            rank, values = found[0], found[1][folds >= 0]
+        columns = np.nonzero(folds >= 0)[1]
+        values = _in_units(values, center[columns], scale[columns])
+        return _Candidate(center, scale, weights, folds, values, rank)
+
+    def _fill(
+        self, W: np.ndarray, chosen: _Candidate, predicted: np.ndarray
+    ) -> np.ndarray:
+        """L of all cells by a fit like those of the folds, so that errors are alike."""
+        self.center, self.scale, weights = chosen[:3]
+        if chosen.rank:  # from the same start, because it converges slowly
+            start = standardize(predicted, self.center, self.scale)
+            self.components, L = PrincipalComponents.fit(W, chosen.rank, start)
+        else:
+            none = np.zeros(W.shape, bool)
+            L = fit_without(none, W, weights, Watch(self._callback))
+        self.model = self._fit_model(W, lam=weights.lam, gamma=weights.gamma)
+        return _in_units(L.astype(W.dtype, copy=False), self.center, self.scale)
+
+    def _scores(self, Z: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        return self._score_sizes.scores(Z - predicted, predicted)
 
     def _find(self, Z: np.ndarray, observed: np.ndarray, predicted: np.ndarray):
-        """Scores of all cells, and those that are wrong."""
-        predicted = predicted.copy()
+        """The cells that are wrong."""
         # Wrong cells have large errors whatever predicts them. Here they are not known
         # yet, and may be more than the limit of the errors allows for.
         robust = 3 * np.nanquantile(np.abs(Z - self.middle), SPARED, axis=0) / NORMAL
@@ -214,7 +250,7 @@ class CellModel:
         self._least = np.where(n_levels > 1, deviation, LEAST)
         sizes = PredictionError(errors, predicted, counted, self._least)
         scores = sizes.scores(errors, predicted)
-        del errors, predicted  # as large as the table
+        del errors  # as large as the table
         # Wrong cells are most of those between levels, but few of the other features.
         reference = counted & (n_levels < 2)
         if reference.sum() < FEW:
@@ -228,21 +264,19 @@ class CellModel:
         wrong &= wrong.sum(axis=0) <= MOST * observed.sum(axis=0)
         self._candidates = candidates
         self._score_sizes, self._plain = sizes, self.caution > 1
-        return scores, wrong
+        return wrong
 
-    def _learn_errors(self, Z, predicted, filling, scores, wrong) -> PredictedCells:
-        """Sizes of prediction errors, for intervals."""
-        observed = ~np.isnan(Z)
-        predicted = np.where(wrong, filling, predicted)
-        predicted[~observed] = np.nan
-        self._compare_with_constants(Z, observed & ~wrong, predicted, self._limit)
+    def _learn_errors(self, Z, predicted, scores, wrong) -> np.ndarray:
+        """Sizes of prediction errors, for intervals; returns the factors of rows."""
+        like_gaps = ~np.isnan(Z) & self._folds.is_like_gap
+        self._compare_with_constants(Z, like_gaps & ~wrong, predicted, self._limit)
         # Levels are always correct.
         weights = chances_correct(
             np.where(self._candidates, scores, np.nan),
             self.threshold,
             kinds=2 * np.array([len(some) > 1 for some in self.levels]) + self._plain,
         )
-        weights[~observed] = 0
+        weights[~like_gaps] = 0
         errors = np.where(wrong, np.nan, Z - predicted)
         sizes = PredictionError(
             errors, predicted, (weights > 0.5) & ~wrong, self._least
@@ -250,11 +284,7 @@ class CellModel:
         rows = sizes.row_factors(errors, predicted)
         ratios = np.abs(Z - predicted) / sizes.scale(predicted, rows)
         self.calibration, self._sizes = Calibration(ratios, weights), sizes
-        filling = self._set_medians(filling.copy())  # it may be the model's L
-        del self._candidates, self._least, self._folds, self._make, self._callback
-        return PredictedCells(
-            predicted, filling, sizes.scale(filling, rows), scores, wrong
-        )
+        return rows
 
     def _compare_with_constants(self, Z, known, predicted, limit) -> None:
         """Features that are predicted no better than by their median have the median.
@@ -273,22 +303,26 @@ class CellModel:
         self.explained = np.where(saved > SKILL, saved, 0.0)
         self._set_medians(predicted)
 
-    def _squares(self, Z: np.ndarray, predicted: np.ndarray) -> float:
-        """Squared error of the predictions, truncated as in the choice of weights."""
-        cells = ~np.isnan(Z)
-        return float(truncated_squares(Z, predicted, self._limit, cells).sum())
-
-    def _low_rank(self, Z: np.ndarray) -> np.ndarray:
+    def _low_rank(self, Z: np.ndarray, components=None) -> np.ndarray:
         """L of new rows."""
         assert self.model is not None
-        if self.model.rank_ == 0:
-            return np.zeros_like(Z)
-        with warnings.catch_warnings():
-            # Rows that are far from those of `fit` are scored as such.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return self.model.inverse_transform(self.model.transform(Z))
+        W = standardize(Z, self.center, self.scale)
+        if components is not None:
+            L = components.predict(W)
+        elif self.model.rank_ == 0:
+            L = np.zeros_like(W)
+        else:
+            with warnings.catch_warnings():
+                # Rows that are far from those of `fit` are scored as such.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                L = self.model.inverse_transform(self.model.transform(W))
+        return _in_units(L.astype(Z.dtype, copy=False), self.center, self.scale)
 
     def _set_medians(self, values: np.ndarray) -> np.ndarray:
         plain = self.explained == 0
         values[:, plain] = self.middle[plain]
         return values
+
+
+def _in_units(W: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return W * scale.astype(W.dtype) + center.astype(W.dtype)

@@ -1,14 +1,17 @@
 """Predict every observed cell of a table from fits without it (cross-validation)."""
 
 import math
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from rpcag.models import RPCAG
 from rpcag.models.hidden_entries import SEED
 from rpcag.models.rules import theory_lam
-from rpcag.models.trials import Trials, Watch
+from rpcag.models.trials import Build, Trials, Watch, observed_part
 from rpcag.solvers import Progress
 
 # Number of folds of the cells; each is predicted from the others. With fewer folds,
@@ -21,61 +24,105 @@ FEWEST, MOST, CELLS = 10, 20, 4_000_000
 LONGEST = 0.05
 
 
+class Weights(NamedTuple):
+    """lam and gamma of `RPCAG`, and how to build its graph."""
+
+    lam: float
+    gamma: float
+    build: Build | None
+
+    @classmethod
+    def of(cls, model: RPCAG) -> "Weights":
+        build = model.trial_graph() if model.gamma_ > 0 else None
+        return cls(model.lam_, model.gamma_, build)
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """A partition of all cells, gaps included, into folds.
+
+    Cells of the same place are hidden together: at random, in runs as long as typical
+    gaps, because a gap next to observed cells of its column is easier to predict than
+    one inside a long run. A place has at most one cell of every row, so that hidden
+    cells are like gaps: as many other cells of their row are missing.
+
+    Attributes
+    ----------
+    places : int ndarray of shape (n, p)
+    n : int
+        Number of folds.
+    """
+
+    places: np.ndarray
+    n: int
+
+    @classmethod
+    def draw(cls, missing: np.ndarray) -> "Folds":
+        n, p = missing.shape
+        n_folds = int(np.clip(CELLS // max(missing.size, 1), FEWEST, MOST))
+        length = _typical_run(missing)
+        rng = np.random.default_rng(SEED)
+        width, n_blocks = max(p, n_folds), math.ceil(n / length) + 1
+        order = np.arange(width, dtype=np.min_scalar_type(width))
+        blocks = rng.permuted(np.tile(order, (n_blocks, 1)), axis=1)[:, :p]
+        return cls(blocks[(np.arange(n) + rng.integers(length)) // length], n_folds)
+
+    @property
+    def of_all(self) -> np.ndarray:
+        """The fold of every cell; in wide tables, several cells of a row are in one."""
+        return (self.places % self.n).astype(np.int8)
+
+    @property
+    def is_like_gap(self) -> np.ndarray:
+        """Cells that are hidden without another cell of their row."""
+        return self.places < self.n
+
+    def like_gaps(self, missing: np.ndarray) -> np.ndarray:
+        """The folds of these cells and of the missing ones; -1 for all others."""
+        return np.where(missing | self.is_like_gap, self.of_all, np.int8(-1))
+
+
 def cross_predict(
     X: np.ndarray,
-    model: RPCAG,
-    *,
+    weights: Weights,
     folds: np.ndarray,
     callback: Callable[[Progress], bool | None] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Predictions of the observed cells of X, and values L of all cells.
+) -> np.ndarray:
+    """Predict every cell with a fold >= 0 by a fit without this fold.
 
-    The cells of a fold are hidden and predicted with the weights of the fitted model.
-    L is the mean of all these fits. None of them includes the gaps of X, so values in
-    gaps are as accurate as the predictions. Predictions are NaN where X is missing.
-    The graph is rebuilt without the cells of the fold, because neighbors that were
-    found with a cell predict it too well. The fits are the short, uncertified trials
-    that also choose weights.
+    Cells that are missing belong to folds too, so that their values are as accurate as
+    the predictions of observed cells.
     """
-    predicted, L = np.full(X.shape, np.nan, X.dtype), np.zeros_like(X)
+    labels = folds[folds >= 0]
+    predicted = np.zeros(len(labels), X.dtype)
     observed, watch = ~np.isnan(X), Watch(callback)
-    build = model.trial_graph() if model.gamma_ > 0 else None
-    # lam in units of the theory's, which grows as more cells are hidden.
-    c = model.lam_ / theory_lam(X.shape, float(observed.mean()))
-    n_fits = 0
     for fold in range(int(folds.max()) + 1):
-        hidden = observed & (folds == fold)
-        if not hidden.any() or (observed & ~hidden).sum() == 0:
-            continue
-        trials = Trials(X, build, watch, [hidden])
-        gamma = 0.0
-        if model.gamma_ > 0:
-            gamma = model.gamma_ / trials.gamma_unit * trials.graph_stiffness()
-        trials.error((c, gamma))
-        predicted[hidden] = trials.predictions[c, gamma]
-        n_fits += 1
-        L += (trials.size * trials.ends[c, gamma].L[0] - L) / n_fits
-        del trials  # before the next one: each is several times as large as X
-    return predicted, L
+        cells = folds == fold
+        hidden = observed & cells
+        if hidden.any() and (observed & ~hidden).any():
+            predicted[labels == fold] = fit_without(hidden, X, weights, watch)[cells]
+    return predicted
 
 
-def draw_folds(missing: np.ndarray) -> np.ndarray:
-    """Assign every cell to a fold: at random, in runs as long as typical gaps.
+def fit_without(
+    hidden: np.ndarray, X: np.ndarray, weights: Weights, watch: Watch
+) -> np.ndarray:
+    """L of all cells by a fit without these.
 
-    A gap next to observed cells of its column is easier to predict than one inside a
-    long run of gaps. Folds that imitate the runs do not underestimate the error. The
-    cells of a row are in different folds as far as possible, so that cells that predict
-    each other are not hidden together.
+    The graph is rebuilt without them, because neighbors that were found with a cell
+    predict it too well. This is one of the short, uncertified trials that also choose
+    weights. With a large lam, they predict better than the certified fit.
     """
-    n, p = missing.shape
-    length = _typical_run(missing)
-    rng = np.random.default_rng(SEED)
-    n_folds = int(np.clip(CELLS // max(missing.size, 1), FEWEST, MOST))
-    n_blocks = math.ceil(n / length) + 1
-    width = max(p, n_folds)
-    order = np.tile(np.arange(width, dtype=np.min_scalar_type(width)), (n_blocks, 1))
-    blocks = (rng.permuted(order, axis=1)[:, :p] % n_folds).astype(np.uint8)
-    return blocks[(np.arange(n) + rng.integers(length)) // length]
+    # lam in units of the theory's, which grows as more cells are hidden.
+    c = weights.lam / theory_lam(X.shape, observed_part(X))
+    trials, gamma = Trials(X, weights.build, watch, [hidden]), 0.0
+    with warnings.catch_warnings():
+        if not hidden.any():  # there is no error to measure
+            warnings.simplefilter("ignore", RuntimeWarning)
+        if weights.gamma > 0:
+            gamma = weights.gamma / trials.gamma_unit * trials.graph_stiffness()
+        trials.error((c, gamma))
+    return trials.size * trials.ends[c, gamma].L[0]
 
 
 def _typical_run(missing: np.ndarray) -> int:

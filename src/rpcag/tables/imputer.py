@@ -27,11 +27,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     The features are scaled robustly and modeled by `RPCAG`, which splits them into a
     low-rank part, smooth on a graph, and sparse errors. Every observed cell is then
     predicted from fits without it (cross-validation). Cells that are far from their
-    predictions are marked as wrong, and the model is fitted again without them. The
-    second model is used if it predicts hidden cells better; otherwise the marked cells
-    are unusual but informative. Regularized principal components fill the table instead
-    of the low-rank part if they predict hidden cells better; `model_` is the `RPCAG` in
-    any case.
+    predictions are marked as wrong. Then the model is fitted again without them, and
+    with them in case they are unusual but informative; now a unit is a standard
+    deviation. Regularized principal components are tried instead of the low-rank part.
+    What predicts hidden cells best fills the table.
 
     Parameters
     ----------
@@ -59,8 +58,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Keep features without any observed value in `fit`, filled with 0. By default
         they are dropped.
     tol : float, default=1e-3
-        Certified relative duality gap at which the fits of `RPCAG` stop. The fits that
-        predict hidden cells are shorter, and principal components have no certificate.
+        Certified relative duality gap of `model_`. The fits that fill the table are
+        shorter and have no certificate.
     max_iter : int, default=1000
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`.
@@ -89,8 +88,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Root mean squared error of the predictions of cells that were not found wrong,
         and of the median.
     model_ : RPCAG or None
-        The fitted model of the scaled features that are not constant. None if there
-        are fewer than two, or fewer than five rows.
+        The certified fit of the standardized features that are not constant, with the
+        weights of the fit that fills the table. It predicts new rows, unless principal
+        components do. None if there are fewer than two features or five rows.
     n_iter_ : int
         Iterations of the last fit.
     indicator_ : MissingIndicator or None
@@ -238,8 +238,6 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     def low_rank(self) -> np.ndarray:
         """Values of the rows of `fit` by L or principal components, in the unit of X.
 
-        L is the mean of the fits that predict hidden cells.
-
         Constant features keep their value, and empty ones are 0. Features that the
         model predicts no better than their median get the median.
         """
@@ -328,7 +326,7 @@ class RobustImputer(TransformerMixin, BaseEstimator):
 
     def _learn_errors(self, Z: np.ndarray, cells: PredictedCells) -> None:
         found = np.full((3, len(self._features.varies)), np.nan)
-        known = ~np.isnan(Z) & ~cells.wrong
+        known = ~np.isnan(Z - cells.predicted) & ~cells.wrong
         n_known = np.maximum(known.sum(axis=0), 1)
         of_model, of_median = (
             self._features.scale

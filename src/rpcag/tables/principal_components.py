@@ -90,9 +90,9 @@ def predict_folds(
 ) -> tuple[int, np.ndarray] | None:
     """The rank and predictions of all folds, if they are better than those given.
 
-    Errors are truncated at `limit`.
+    Errors are truncated at `limit`. Cells without a fold (-1) keep their prediction.
     """
-    known = ~np.isnan(Z)
+    known = ~np.isnan(Z) & (folds >= 0)
     start = np.where(np.isnan(predicted), 0.0, predicted).astype(Z.dtype, copy=False)
 
     def squares(values: np.ndarray, cells: np.ndarray) -> float:
