@@ -11,9 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from rpcag.models import RPCAG, PoorFitWarning
 from rpcag.models.hidden_entries import SEED, spread_of
 from rpcag.models.scaling import center_and_scale, standardize
-from rpcag.models.trials import Watch
 from rpcag.solvers import Progress
-from rpcag.tables.cross_prediction import Folds, Weights, cross_predict, fit_without
+from rpcag.tables.cross_prediction import Folds, Weights, cross_predict
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.features import is_level, levels_of
 from rpcag.tables.intervals import Calibration, chances_correct
@@ -216,16 +215,14 @@ class CellModel:
     def _fill(
         self, W: np.ndarray, chosen: _Candidate, predicted: np.ndarray
     ) -> np.ndarray:
-        """L of all cells by a fit like those of the folds, so that errors are alike."""
+        """L of all cells by the certified fit, or by principal components."""
         self.center, self.scale, weights = chosen[:3]
-        if chosen.rank:  # from the same start, because it converges slowly
+        self.model = self._fit_model(W, lam=weights.lam, gamma=weights.gamma)
+        L = self.model.low_rank_.astype(W.dtype, copy=False)
+        if chosen.rank:  # from the same start as the folds: it converges slowly
             start = standardize(predicted, self.center, self.scale)
             self.components, L = PrincipalComponents.fit(W, chosen.rank, start)
-        else:
-            none = np.zeros(W.shape, bool)
-            L = fit_without(none, W, weights, Watch(self._callback))
-        self.model = self._fit_model(W, lam=weights.lam, gamma=weights.gamma)
-        return _in_units(L.astype(W.dtype, copy=False), self.center, self.scale)
+        return _in_units(L, self.center, self.scale)
 
     def _scores(self, Z: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         return self._score_sizes.scores(Z - predicted, predicted)

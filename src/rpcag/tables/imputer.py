@@ -58,8 +58,8 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Keep features without any observed value in `fit`, filled with 0. By default
         they are dropped.
     tol : float, default=1e-3
-        Certified relative duality gap of `model_`. The fits that fill the table are
-        shorter and have no certificate.
+        Certified relative duality gap of `model_`. The fits that predict hidden cells,
+        and principal components, have no certificate.
     max_iter : int, default=1000
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`.
@@ -88,9 +88,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Root mean squared error of the predictions of cells that were not found wrong,
         and of the median.
     model_ : RPCAG or None
-        The certified fit of the standardized features that are not constant, with the
-        weights of the fit that fills the table. It predicts new rows, unless principal
-        components do. None if there are fewer than two features or five rows.
+        The certified fit of the standardized features that are not constant. It fills
+        the table, unless principal components do. None if there are fewer than two
+        features or five rows.
     n_iter_ : int
         Iterations of the last fit.
     indicator_ : MissingIndicator or None
