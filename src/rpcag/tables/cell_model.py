@@ -12,7 +12,7 @@ from rpcag.models import RPCAG, PoorFitWarning
 from rpcag.models.hidden_entries import SEED, spread_of
 from rpcag.models.scaling import center_and_scale, standardize
 from rpcag.solvers import Progress
-from rpcag.tables.cross_prediction import Folds, Weights, cross_predict
+from rpcag.tables.cross_prediction import ITERATIONS, Folds, Weights, cross_predict
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.features import is_level, levels_of
 from rpcag.tables.intervals import Calibration, chances_correct
@@ -202,7 +202,8 @@ class CellModel:
         center, scale = center_and_scale(W, "standard")
         W = standardize(W, center, scale)
         weights, folds = self._weights(W), self._folds.like_gaps(np.isnan(W))
-        values, rank = cross_predict(W, weights, folds, self._callback), 0
+        values = cross_predict(W, weights, folds, self._callback, ITERATIONS)
+        rank = 0
         predicted = standardize(first, center, scale)
         predicted[folds >= 0] = values
         found = predict_folds(W, folds, predicted, self._limit / scale)

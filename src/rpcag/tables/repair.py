@@ -14,7 +14,7 @@ COVERAGE = 0.9  # of the intervals
 # A chain is used if its squared error at hidden cells is below this share of that of
 # the robust graph. A small advantage is not enough, because a chain also predicts
 # persistent wrong values, such as those of a stuck sensor.
-CHAIN = 0.85
+CHAIN = 0.8
 
 
 @dataclass(frozen=True, eq=False)
