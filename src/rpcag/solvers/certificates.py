@@ -28,7 +28,7 @@ NEAR = 5.0
 # n COST / w: the longest wait is the w that minimizes the sum.
 SHORTEST, COST = 3, 4
 # The decay per iteration that is expected after the first certificate.
-DECAY = 0.15
+DECAY = 0.11
 
 
 class Asked(NamedTuple):
