@@ -5,6 +5,7 @@ import pytest
 
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.losses import L1, Huber
 from rpcag.solvers.problem import Problem
 
 
@@ -49,10 +50,13 @@ def test_a_result_proves_itself_for_a_larger_gamma(rng, factor):
     assert bound >= found.lower_bound * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("change", ["data", "lam", "graph", "smaller gamma"])
+@pytest.mark.parametrize("change", ["data", "lam", "loss", "graph", "smaller gamma"])
 def test_a_proof_of_another_problem_is_not_used(rng, change):
     X = data(rng)
     problem = problem_of(X, 1e-3)
+    if change == "loss":
+        l1 = L1(problem.lam)
+        problem = Problem(X, problem.lam, 1e-3, problem.graph, loss=l1)
     state = problem.solve(tol=1e-3, max_iter=500).state
     assert state.proof is not None
     lam, gamma = problem.lam, problem.gamma
@@ -67,4 +71,8 @@ def test_a_proof_of_another_problem_is_not_used(rng, change):
         lam *= 1.001
     else:
         gamma *= 0.999
-    assert other.at(lam, gamma).solve(tol=1e-2, max_iter=500, start=state).n_iter > 0
+    other = other.at(lam, gamma)
+    if change == "loss":
+        noisy = Huber(l1, 0.1)
+        other = Problem(X, problem.lam, 1e-3, problem.graph, loss=noisy)
+    assert other.solve(tol=1e-2, max_iter=500, start=state).n_iter > 0

@@ -207,7 +207,7 @@ class Problem:
         before = start.proof
         if before is None or self.graph is None or not before.gamma <= self.gamma:
             return None
-        if self.at(self.lam, before.gamma).identity() != before.identity:
+        if self.identity(before.gamma) != before.identity:
             return None
         F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
         rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.graph, F)
@@ -340,10 +340,14 @@ class Problem:
         # Also of single precision data, if they need it.
         return np.dtype(np.float32 if noise < 0.1 * tol else np.float64)
 
-    def identity(self) -> str:
-        """A fingerprint of the data, the parameters and the graph."""
+    def identity(self, gamma: float | None = None) -> str:
+        """A fingerprint of the data, the parameters and the graph.
+
+        `gamma` replaces that of the problem.
+        """
+        gamma = self.gamma if gamma is None else gamma
         digest = hashlib.blake2b(digest_size=16)
-        numbers = (self.X.shape, self.X.dtype.str, self.lam, self.gamma)
+        numbers = (self.X.shape, self.X.dtype.str, self.lam, gamma)
         digest.update(repr(numbers).encode())
         if self.has_other_loss:
             digest.update(pickle.dumps(self.loss))
