@@ -41,6 +41,10 @@ GAMMAS = tuple((4.0**k, STEP ** (k + 2)) for k in range(-2, 4))
 # A larger weight has to reduce the squared error by this share. Without it, data
 # without gross errors would get an ever larger lam for no benefit.
 GAIN = 2.5e-3
+# A gamma above the one for clustering has to reduce it by this share: such a gamma is
+# for graphs with information that is not in X, such as an order in time, and its fits
+# take more iterations.
+MORE = 2e-2
 # CLEARLY standard errors are subtracted from the gain of a graph. With fewer, some
 # tables get a graph by chance; with more, some lose a graph that helps. Cross-validated
 # over tables (benchmarks/weight_rules.py).
@@ -220,7 +224,10 @@ def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
     else:
         for before, cell in pairwise((middle, *strong)):
             trials.error(cell, before)
-            if not _is_better(trials, cell, before):
+            is_large = cell[1] > 1
+            if not _is_better(trials, cell, before, MORE if is_large else GAIN):
+                if is_large:
+                    trials.squares.pop(cell, None)
                 break
             trials.keep(cell)
     found = _smallest(trials)
@@ -269,12 +276,12 @@ def _smallest(trials: Trials, with_graph: bool = True) -> Cell:
     return min(cells, key=lambda cell: (trials.error(cell), *cell))
 
 
-def _is_better(trials: Trials, cell: Cell, than: Cell) -> bool:
-    """Whether the error falls by more than the share GAIN of what could be gained."""
+def _is_better(trials: Trials, cell: Cell, than: Cell, gain: float = GAIN) -> bool:
+    """Whether the error falls by more than this share of what could be gained."""
     if cell not in trials.squares:  # the callback has stopped the trials
         return False
     gained = trials.squares[than].sum() - trials.squares[cell].sum()
-    return gained > GAIN * trials.reducible(than)
+    return gained > gain * trials.reducible(than)
 
 
 def _choice(trials: Trials, cell: Cell, units: _Units, lam, gamma) -> Choice:
