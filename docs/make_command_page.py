@@ -78,7 +78,7 @@ The first four are `.npy`, or have the `--format` that you pass: `csv`, `tsv` an
 
 | file | content |
 | --- | --- |
-| `REPAIRED` | the table in the format of TABLE; all cells that are not listed below are unchanged to the byte |
+| `REPAIRED` | the table in the format of TABLE; all cells that are not listed below are unchanged (in text files, to the byte) |
 | `REPAIRED.cells.csv` | every changed cell: row (from 1, below the header), column, old value, new value, lower and upper bound, score, and the reason, `gap` or `error`. For `-o clean.csv` it is `clean.cells.csv` |
 | `--report PAGE` | an HTML page |
 
@@ -95,9 +95,9 @@ removes the quote when it reads such a file.
 its input. Other files in the folder stay. If the list is damaged, or a file is not in it, the command
 stops and changes nothing.
 
-**Interrupted runs.** After an error or Ctrl-C, the folder holds what it held before. If a run is killed
-with SIGKILL while it moves its files in place, the folder has no `result.json`, and no command takes it
-for a result. A hidden folder named `.rpcag-` and 16 hexadecimal digits may remain. You can delete it.
+**Interrupted runs.** After an error or Ctrl-C, the folder holds what it held before. SIGKILL may interrupt a
+run while it moves its files in place. Then the folder has no `result.json`, and no command accepts it as a
+result. A hidden folder named `.rpcag-` and 16 hexadecimal digits may remain. You can delete it.
 """
 
 
