@@ -437,7 +437,7 @@ def _objects(folder, clip):
         (_sound, "sound.wav contains no video"),
         (_zero_frames, "zero.npz has no frames"),
         (_one_frame, "one.mp4 has only one frame in the selected range; at least 2"),
-        (_sizes, "(16, 20), the first (16, 16): all must be equal; --size WIDTHxH"),
+        (_sizes, "(16, 20), the first (16, 16): all must be equal; --size resizes"),
         (_cut_off, "--frames 0:"),
         (_cut_webm, "seconds); --frames 0:"),
         (_cut_fragment, "cut.mp4 is "),

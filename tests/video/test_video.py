@@ -169,7 +169,7 @@ def test_black_and_white_stays_so(rng):
         (np.zeros((4, 4, 4, 2)), {}, r"\(frames, height, width, 3\), got float64"),
         (np.zeros((4, 4, 4), complex), {}, "must hold numbers"),
         (np.zeros((4, 0, 4)), {}, r"got float64 of shape \(4, 0, 4\)"),
-        (np.zeros((4, 4, 4), int), {}, r"got int\d+, .* take .astype\(np.uint8\)"),
+        (np.zeros((4, 4, 4), int), {}, r"got int\d+, .* use .astype\(np.uint8\)"),
         (np.full((4, 4, 4), 99.0), {}, "frame 0 must have values between 0 and 1, got"),
         (np.full((4, 4, 4), np.nan), {}, "frame 0 has values that are not finite"),
         ([np.zeros((4, 4)), np.zeros((4, 5))], {}, "frames must all have one shape"),

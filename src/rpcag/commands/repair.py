@@ -95,8 +95,8 @@ def repair(
     """Fill the gaps of a table and replace its wrong values.
 
     The repaired file keeps its format, header, column order, text, timestamps and
-    number format. Unchanged cells stay the same to the byte. REPAIRED.cells.csv lists
-    every changed cell with a 90 % interval.
+    number format. In text files, unchanged cells stay the same to the byte.
+    REPAIRED.cells.csv lists every changed cell with a 90 % interval.
 
     Columns of text, booleans, timestamps or formulas and constant columns stay
     unchanged. So do identifiers: whole numbers without gaps that increase from row to

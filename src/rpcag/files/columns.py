@@ -18,8 +18,8 @@ Role = Literal[
 ]
 HEAD = 1000  # rows that determine which columns are text; fewer if they are long
 HEAD_CELLS, FEWEST = 200_000, 50
-# Words and rows that are held at a time. More than 700 rows start Python's garbage
-# collector again and again, which doubles the time for narrow tables.
+# Number of words and rows that are converted at a time. With more than 700 rows, the
+# garbage collector runs so often that narrow tables take twice the time.
 CELLS, ROWS = 500_000, 500
 Row = Sequence[str]
 Place = Callable[[int, int], str]  # of a row and a column, in words

@@ -20,8 +20,8 @@ MARKS = {
 }
 # A UTF-8 character beyond ASCII, or a byte that Windows-1252 does not define.
 NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
-# Bytes of memory for a byte of text and for a line: the text as a whole, its lines, and
-# its numbers.
+# Bytes of memory per byte of text and per line. They hold the text as a whole, its
+# lines, and its numbers.
 EXPANSION, LINE = 12, 70
 
 

@@ -124,7 +124,7 @@ class Numbers:
                 remedy += "; if ',' divides thousands, write numbers without it"
             return remedy
         if self.decimal == "," and Numbers(".").is_number(word):
-            return "others have decimal commas; decimal= says which it is"
+            return "others have decimal commas; decimal= sets the decimal mark"
         if is_grouped:
             return "write numbers without thousands separators"
         return (

@@ -45,7 +45,7 @@ class Sheet:
         Role of each column of the file: "number" for the features. Columns with other
         roles, such as "time", "index" and "text", are never changed.
     labels : list of str, or None
-        Names of the rows: the index, or the first column of text without doubles.
+        Names of the rows: the index, or the first column of text without duplicates.
     times : ndarray of shape (n,), or None
         Seconds, NaN where unknown.
     integers : bool ndarray of shape (p,)

@@ -78,7 +78,7 @@ def _places(nodes: list, labels, ordered: bool, name: str) -> list[int]:
     )
 
 
-# Of every library: names of the vertices, whether their order is part of the graph, and
+# For every library: names of the vertices, whether the graph defines their order, and
 # the weights in this order.
 
 

@@ -100,7 +100,7 @@ class KNNHypergraph(Estimator):
         reach = self._graph.reach(X, mask=mask)
         shares = 1 / degree(H.T)  # We / De of every edge
         is_new = (reach.doubles < 0).astype(np.float64)
-        own = is_new / (1 + degree(reach.nearest))  # the same of a new row's own edge
+        own = is_new / (1 + degree(reach.nearest))  # the same for a new row's edge
         equal = reach.equal
         joined = sparse.csr_array(reach.reached + equal @ H)
         weights = sparse.diags_array(own) @ reach.nearest

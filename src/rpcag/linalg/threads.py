@@ -22,11 +22,11 @@ LARGE = 1e8
 
 
 class _Here(threading.local):
-    """What holds for one thread."""
+    """State of the current thread."""
 
     crew = 1  # threads that may share its work, itself included
-    is_open = False  # whether it is within `one_blas_thread_each`
-    had: Sequence[int] = ()  # BLAS threads before, if it has a limit of its own
+    is_open = False  # whether the thread is within `one_blas_thread_each`
+    had: Sequence[int] = ()  # BLAS threads before a limit of its own, if any
 
 
 class _Limit:
@@ -107,7 +107,8 @@ class _Share(threading.Thread):
         super().__init__(name="rpcag")
         self.function, self.pieces = function, pieces
         self.error: BaseException | None = None
-        # To wait for. Before Python 3.13, Ctrl-C in `join` marks a thread as ended.
+        # Used instead of `join`, because before Python 3.13, Ctrl-C in `join` marks a
+        # thread as ended.
         self.done = threading.Event()
 
     def run(self) -> None:
@@ -152,7 +153,7 @@ def in_shares(
         for share in shares:
             try:
                 share.start()
-            except RuntimeError:  # too many threads, or the interpreter ends
+            except RuntimeError:  # too many threads, or Python is shutting down
                 break
         return [function(first), *(share.result() for share in shares)]
     finally:  # also after Ctrl-C, no thread continues to write
@@ -225,7 +226,7 @@ def _set_blas_threads(counts: Sequence[int]) -> None:
 
 
 def _restore(had: Sequence[int]) -> None:
-    """The threads that every BLAS had, unless other code has changed them."""
+    """Restore the threads of every BLAS, unless other code has changed them."""
     now = _blas_threads()
     changed = [before if n == 1 else n for n, before in zip(now, had, strict=True)]
     _set_blas_threads(changed)

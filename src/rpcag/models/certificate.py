@@ -28,7 +28,8 @@ from rpcag.solvers.problem import Problem
 # Residuals below this share of a typical entry may be rounding errors, so they do not
 # count as gross errors.
 SMALL = 1e-3
-# Widths of the range finder for L, and what it may leave of L.
+# Numbers of columns that the range finder for L tries, and the share of L that it may
+# miss.
 WIDTHS, ENOUGH = (32, 96, 288), 1e-12
 # Share of the shorter side above which the rank of L leaves too few free entries: the
 # equations on the tangent space then have no solution in the dual ball.

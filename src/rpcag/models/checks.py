@@ -15,8 +15,8 @@ from rpcag.solvers.checkpoint import is_checkpoint
 NUMBER = Interval(Real, 0, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
-# What scikit-learn checks in every model that has the option; a model whose option has
-# other values says so.
+# Values that scikit-learn allows for an option of any model. A model whose option takes
+# other values overrides them.
 OPTIONS: dict[str, list[Any]] = {
     "n_components": [COUNT],
     "gamma": [NUMBER],

@@ -24,7 +24,7 @@ LAMS = (1.0, 2.0, 4.0, 8.0)
 GAMMAS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # After a split, a cell is dropped if its mean squared error is above that of the best
 # one by more than DEVIATIONS standard errors of their difference, plus a SHARE of the
-# error for what the short trials leave.
+# error, because the trials are short and do not converge.
 DEVIATIONS, SHARE = 2.5, 0.02
 
 

@@ -1,4 +1,4 @@
-"""What a fit tells its user: callbacks, lines in the log, warnings."""
+"""Callbacks, log lines and warnings of a fit."""
 
 import logging
 import sys
@@ -10,14 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 from rpcag.solvers import Progress
 
 LOGGER = logging.getLogger("rpcag")
-# A user's line may call a model through a pipeline or a grid search of scikit-learn.
+# Packages that a warning skips to find the line of the user, which may call a model
+# through a pipeline or a grid search.
 NOT_THE_USER = ("rpcag", "sklearn", "joblib")
 
 Callback = Callable[[Progress], bool | None]
 
 
 class Stage:
-    """A solve that is one stage of a model's fit, with the log and callback of it."""
+    """One stage of a model's fit, with the log and the callback of the model."""
 
     def __init__(self, model, name: str) -> None:
         self.name, self.verbose, self.callback = name, model.verbose, model.callback

@@ -102,8 +102,9 @@ def choose(
     done with several draws. The search is greedy:
 
     1. lam without the graph: the theory's, multiplied by sqrt(2) while the error falls;
-    2. a gamma with its lam; larger ones while the error falls, or a smaller one if it
-       does not; then the lam of the best pair, multiplied and divided by sqrt(2).
+    2. a gamma with its lam; larger ones while the error falls (above the gamma for
+       clustering: while it falls clearly), or a smaller one if it does not; then the
+       lam of the best pair, multiplied and divided by sqrt(2).
 
     gamma is 0 unless another value predicts clearly better. Data that the theory's lam
     predicts exactly keep it. A candidate takes a few iterations from the result of

@@ -15,7 +15,8 @@ NAMES = {
     "sparse_share": "in the sparse part",
     "gross_share": "gross errors",
 }
-# Of these there is a number per certificate, or per feature; or they have a group.
+# Not in the list of results: they have lists of their own, or are too long (a number
+# per certificate, or per feature).
 UNSHOWN = ("model", "parameters", "resolved", "largest", "history", "scaling")
 
 

@@ -23,14 +23,14 @@ from rpcag.page.words import count
 from rpcag.tables.repair import Repaired
 
 # More of any of these makes a larger page.
-COLUMNS = 500  # shown; of more, those with the most changes
+COLUMNS = 500  # shown: those with the most changes
 LISTED = 300  # changed cells in the table
 MARKED = 30_000  # changed cells in the chart
-VALUES = 500_000  # values in the chart; of more, those of some rows
+VALUES = 500_000  # values in the chart; with more, some rows are left out
 ROWS = 20_000  # rows in the chart
-NAMES = 100_000  # names of rows; more rows are numbered
-BINS = 100  # of the rows, in the strip of a column
-LONGEST = 80  # signs of a name
+NAMES = 100_000  # names of rows; with more, rows are numbered
+BINS = 100  # groups of rows in the strip of a column
+LONGEST = 80  # characters of a name
 LARGEST = 1e300  # differences of values must be finite
 NOTHING = "–"  # in place of a number
 
@@ -84,7 +84,7 @@ def _column(sheet: Sheet, repaired: Repaired, j: int) -> _Column:
         known = sheet.X[np.isfinite(sheet.X[:, j]), j]
         size = float(np.abs(known).max(initial=0)) / 100 or 1.0
     digits = max(0, 1 - math.floor(math.log10(size)))
-    # Explained is NaN if there were too few values to tell.
+    # `explained` is NaN if there were too few values to measure it.
     note = "no better than the median" if explained <= 0 else ""
     if repaired.dead[j]:
         is_empty = np.isnan(sheet.X[:, j]).all()

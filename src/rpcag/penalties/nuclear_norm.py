@@ -8,18 +8,19 @@ from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.threads import product
 
 # A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
-# moves a singular value at the threshold t by eps * top^2 / (2 t), that is by
+# moves a singular value at the threshold t by eps * top^2 / (2 t), which is about
 # eps * (top / t) relative to the largest. Beyond these ratios LAPACK's SVD takes over.
 GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
-# Beyond this ratio the sum of the singular values has less than twelve digits.
+# Beyond this ratio the sum of the singular values has fewer than twelve correct digits.
 SPREAD = 1e4
 # Share of the eigenpairs below which LAPACK's method for some of them (bisection) is
 # used. A larger share is slow: half of them take two to three times as long as all by
-# divide and conquer. A smaller one gives up its gain on matrices of very low rank.
+# divide and conquer. With a smaller share, matrices of very low rank take longer.
 FEW = 1 / 8
-# Of `_in_parts`. Singular values above LARGE thresholds are found in double precision:
-# with a larger limit the rounding in the smallest ones, about LARGE^2 eps / 2 of the
-# threshold, shows in the loss; with a smaller one there are more of them. If they are
+# Limits of `_in_parts`. Singular values above LARGE thresholds are computed in double
+# precision. With a larger limit, rounding changes the smallest ones by about
+# LARGE^2 eps / 2 of the threshold, which shows in the loss. With a smaller one, more of
+# them need double precision. If they are
 # more than the share MOST of all, double precision for all is as fast.
 LARGE, MOST = 30.0, 1 / 8
 # Steps of subspace iteration, and what they may leave, as a share of the smallest
@@ -37,7 +38,7 @@ class NuclearNorm:
     Parameters
     ----------
     rough : bool
-        Whether single precision does for the smaller eigenvalues.
+        Whether single precision is enough for the smaller eigenvalues.
 
     Attributes
     ----------

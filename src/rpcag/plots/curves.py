@@ -131,7 +131,7 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
             f"{type(source).__name__}"
         )
     above, below = axes = axes_or_new(axes, (2, 1), (5.5, 4.8), sharex=True)[:, 0]
-    # Gammas are at even distances, since 0 has no place on a logarithm.
+    # Gammas are evenly spaced, because a logarithmic axis has no 0.
     gammas, places = np.unique(results["param_gamma"], return_inverse=True)
     # Pairs that were dropped have the score of the first split.
     scores = np.asarray(results["mean_test_score"])

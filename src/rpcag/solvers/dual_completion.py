@@ -47,8 +47,8 @@ LARGEST = 500
 # Iterations before it is worthwhile; multiplied by the ratio of height and width if the
 # data are tall. A warm start is near the optimum from the first iteration.
 AFTER = 40
-# A point whose singular values are larger in the mean is too far: its square would lose
-# too many digits.
+# A point is not completed if its mean singular value is larger: squares would lose too
+# many digits.
 LIMIT = 1e3
 # Eigenvalues of Phi below this share of the largest count as zero. D does not change
 # along their vectors, which is always allowed.

@@ -28,8 +28,8 @@ from rpcag.solvers.tile import Tile
 # a round subtracts: above one, because entries at a bound of the loss do not move. More
 # rounds gain less than iterations of the same cost.
 ROUNDS, OVER = 3, 1.5
-# Multiple of the wanted gap beyond which completion has failed: other dual points are
-# tried.
+# If completion leaves a gap above this multiple of the wanted one, other dual points
+# are tried.
 FAR = 10.0
 # Number of further singular vectors to track, next to those above the threshold. More
 # take time; with fewer, growth of the rank is missed. If the rank is constant, fewer
@@ -340,8 +340,11 @@ class FactoredIterates:
         return float(objective)
 
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
-        """Dual points: the multiplier that the graph completes, if the answer is near,
-        else the multiplier itself, without a graph polished on the tangent space.
+        """Dual points, in the order in which they are tried.
+
+        If completion is due, the first is the multiplier completed with the graph. The
+        next is the multiplier within the norm ball. Without a graph and near the
+        wanted gap, it is polished on the tangent space.
         """
         accuracy = max(asked.tol, 1e-12) / 20
         changes: list[list] = [[] for _ in self.tiles]

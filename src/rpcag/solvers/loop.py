@@ -47,8 +47,8 @@ CLOSE = 15.0
 # norm is together below this multiple of the wanted gap: they are leftovers of the
 # iteration. A larger value gives the rank of a simpler answer, not of the optimum.
 INVISIBLE = 0.01
-# A warm start whose gap is known to be above this multiple of the wanted one is not
-# certified for so many iterations.
+# If the gap of a warm start is known to exceed HOPELESS times the wanted one, the first
+# SKIPPED iterations have no certificate.
 HOPELESS, SKIPPED = 4.0, 10
 # The last dual point may not be the best. The best is kept if X has at most this many
 # entries, because it is as large as X.

@@ -198,7 +198,7 @@ class Problem:
         )
 
     def _inherited(self, start: State) -> Proof | None:
-        """What the proof of another gamma proves here for the same L and dual point.
+        """The proof for a smaller gamma, changed to one for this gamma and the same L.
 
         The objective at L = F Q^T changes by (gamma - gamma_before) tr(L^T Phi L). If
         gamma is larger, so is the optimum, and the lower bound remains valid. The dual
@@ -237,7 +237,7 @@ class Problem:
         )
 
     def _with_proof(self, result: Result) -> Result:
-        """With a proof for `_inherited`, for small data: it is twice as large as X."""
+        """Add a proof for `_inherited` if X is small: the proof is twice as large."""
         state, dual = result.state, result.dual
         suits = self.laplacian is not None and self.features is None
         suits = suits and result.status == "converged" and self.X.size <= SMALL

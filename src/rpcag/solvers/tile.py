@@ -24,8 +24,8 @@ class Tile:
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for a copy P of L
     with the scaled multiplier U = project(V - X, r). The singular value step needs
     P - U. The tile stores E = (U - P) / 2 = U - V / 2, which takes the fewest passes
-    over memory. L = F Q^T, where Q, of which it is given its rows, is orthonormal in
-    all tiles together and has more columns than F.
+    over memory. L = F Q^T, with the first columns of Q. The columns of Q are
+    orthonormal over all tiles, and the tile gets its rows.
     """
 
     Y: np.ndarray  # E Q, of the Q of the last change

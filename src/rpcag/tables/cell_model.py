@@ -311,7 +311,7 @@ class CellModel:
             L = np.zeros_like(W)
         else:
             with warnings.catch_warnings():
-                # Rows that are far from those of `fit` are scored as such.
+                # No warning about rows far from those of `fit`: their scores show it.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 L = self.model.inverse_transform(self.model.transform(W))
         return _in_units(L.astype(Z.dtype, copy=False), self.center, self.scale)

@@ -20,8 +20,8 @@ from rpcag.solvers import Progress
 # are at least a few folds.
 FEWEST, MOST, CELLS = 10, 20, 4_000_000
 # Iterations after which the errors of these fits are like those of the certified fit.
-# Wrong cells are found by fewer: with as many, a sensor that is stuck at a wrong value
-# is found less often, because the fits have time to follow it.
+# To find wrong cells, fewer are used. With more, fits follow a sensor that is stuck at
+# a wrong value, and it is found less often.
 ITERATIONS = 60
 # Longest run of cells that is hidden together, as a share of the rows.
 LONGEST = 0.05
@@ -98,7 +98,7 @@ def cross_predict(
     the predictions of observed cells. The graph is rebuilt without the cells of the
     fold, because neighbors that were found with a cell predict it too well. The fits
     are the trials that also choose weights, with up to `max_iter` iterations if this is
-    more than usual.
+    more than the default.
     """
     labels = folds[folds >= 0]
     predicted = np.zeros(len(labels), X.dtype)

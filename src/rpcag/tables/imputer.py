@@ -27,10 +27,11 @@ class RobustImputer(TransformerMixin, BaseEstimator):
     The features are scaled robustly and modeled by `RPCAG`, which splits them into a
     low-rank part, smooth on a graph, and sparse errors. Every observed cell is then
     predicted from fits without it (cross-validation). Cells that are far from their
-    predictions are marked as wrong. Then the model is fitted again without them, and
-    with them in case they are unusual but informative; now a unit is a standard
-    deviation. Regularized principal components are tried instead of the low-rank part.
-    What predicts hidden cells best fills the table.
+    predictions are marked as wrong. Then the features are
+    scaled by standard deviations, and the model is fitted without the marked cells, and
+    with them in case they are unusual but informative. Regularized principal components
+    are tried instead of the low-rank part. The fit that predicts hidden cells best
+    fills the table.
 
     Parameters
     ----------

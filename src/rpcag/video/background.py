@@ -93,7 +93,7 @@ class BackgroundModel:
         if model == "rpca" and gamma != "auto":
             raise ValueError(
                 "gamma is the weight of a graph, which rpca does not have, got "
-                f"{gamma}; take the model rpcag"
+                f"{gamma}; use the model rpcag"
             )
         if not 0 < tol < 1:
             raise ValueError(f"tol must lie between 0 and 1, got {tol}")

@@ -20,18 +20,18 @@ def pyav() -> ModuleType:
             "videos and images are read and written with PyAV, which brings FFmpeg: "
             "pip install 'rpcag[video]'"
         ) from error
-    # PyAV logs nothing by default, and errors are exceptions. Enabling the log, even
-    # for little, lets threads of FFmpeg wait for Python's lock, and decoders hang.
+    # The log of PyAV stays disabled, as by default: with it, threads of FFmpeg wait for
+    # Python's lock, and decoders hang. Errors are raised as exceptions anyway.
     return av
 
 
 @contextmanager
 def opened(path: Path, kind: str) -> Iterator[Any]:
-    """Open a file with FFmpeg, which can then read no other file.
+    """Open a file with FFmpeg, and prevent it from reading other files.
 
     FFmpeg follows playlists and scripts to other files, and it expands a name with % to
-    a sequence of images. So it gets an open file instead of a name, and no protocol to
-    open others.
+    a sequence of images. So it gets an open file instead of a name, and no protocol
+    that opens other files.
     """
     limit = {"max_pixels": str(MOST_PIXELS)}
     with path.open("rb") as file:

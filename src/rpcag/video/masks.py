@@ -10,7 +10,7 @@
    the texture; or it is darker by a gain that changes slowly, and shows the texture.
 4. Shape: gaps are closed with a disk, holes are filled, and small regions are dropped.
    Regions are also dropped if the background has a step along their outline and the
-   frame has none: there an object has left that was present most of the time.
+   frame has none: an object that was there most of the time has left.
 
 Lengths are in pixels of a frame of 160 x 120 and grow with the root of the area. The
 constants come from a search on synthetic videos (docs/design_video.md).

@@ -28,9 +28,9 @@ def check_array(shape: tuple[int, ...], dtype: np.dtype, name: str) -> None:
         )
     if dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize > 2):
         raise ValueError(
-            f"{name} must hold uint8 (white is 255), uint16 (65535) or numbers "
-            f"with a point between 0 and 1, got {dtype}, which does not define what "
-            "is white; with values up to 255 take .astype(np.uint8)"
+            f"{name} must hold uint8 (white is 255), uint16 (white is 65535) or floats "
+            f"between 0 and 1, got {dtype}, which does not define white; for values up "
+            "to 255 use .astype(np.uint8)"
         )
 
 

@@ -63,7 +63,7 @@ class Source:
             end = "" if stop is None else stop
             raise ValueError(f"frames must be A:B with 0 <= A < B, got {start}:{end}")
         self.size, self.gray = size and check_size(size), gray
-        # islice takes no larger numbers, and no video has so many frames.
+        # The largest number that islice accepts; no video has so many frames.
         last = sys.maxsize if stop is None else stop
         self.range = tuple(min(i, sys.maxsize) for i in (start, last, every))
         self.path = Path(path).expanduser()
@@ -97,7 +97,7 @@ class Source:
             if frame.shape != shape:
                 raise ValueError(
                     f"frame {i} of {self.name} has shape {frame.shape}, the first "
-                    f"{shape}: all must be equal; size=WIDTHxHEIGHT resizes them, "
+                    f"{shape}: all must be equal; size= resizes them, "
                     "gray=True converts them to gray"
                 )
             yield frame

@@ -10,8 +10,8 @@ import numpy as np
 from rpcag.atomic import explained
 from rpcag.video.ffmpeg import as_picture, pyav
 
-# Encoder and its options. H.264 and VP9 in 4:2:0 is what browsers play; with the index
-# in front (faststart) an mp4 starts before all of it is there.
+# Encoder and its options. Browsers play H.264 and VP9 in 4:2:0. With the index in front
+# (faststart), an mp4 starts before it is loaded completely.
 CODECS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "mp4": ("libx264", {"crf": "18", "preset": "veryfast"}, {"movflags": "+faststart"}),
     "webm": (
@@ -21,7 +21,7 @@ CODECS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     ),
 }
 FORMATS = (*CODECS, "png")
-LONGEST = 16384  # side that H.264 takes
+LONGEST = 16384  # maximum side of H.264
 
 
 class Writer:
