@@ -225,7 +225,7 @@ def test_a_hopeless_scale_is_an_error_or_a_gap_never_a_false_proof(rng):
 
 
 def test_the_warning_bounds_the_excess_over_the_best(X):
-    with pytest.warns(ConvergenceWarning, match="% above the best") as caught:
+    with pytest.warns(ConvergenceWarning, match="% above the optimum") as caught:
         model = RPCAG(gamma="clustering", max_iter=12).fit(X)
     best = RPCAG(gamma="clustering", tol=1e-6, max_iter=5000).fit(X).objective_
     stated = float(str(caught[0].message).split("at most ")[1].split(" %")[0])

@@ -26,8 +26,8 @@ def header_of(
 
     Words are a header, and so is anything beside an empty field above row names. Other
     numbers are data, unless they are like an axis (years, wavelengths): they are sorted
-    and the lines below are not. An axis of whole numbers behind a word is a header, and
-    so is 0, 1, 2, ...; in other cases the user has to decide.
+    and the lines below are not. An axis of whole numbers after a word is a header, and
+    so is 0, 1, 2, ...; in other cases an error asks the user.
     """
     first, *others = ([field.strip() for field in row] for row in head)
     if given is not None:
@@ -36,7 +36,7 @@ def header_of(
     values = [field for field in filled if numbers.is_number(field)]
     if not values or (first[0] in CORNER and _are_row_names(others, numbers)):
         return first
-    begin = 0 if first[0] == values[0] else 1  # behind the name of the rows
+    begin = 0 if first[0] == values[0] else 1  # after the name of the rows
     axis, rows = first[begin:], [row[begin:] for row in others]
     has_words = len(values) < len(filled)
     if axis == [str(k) for k in range(len(axis))]:  # as pandas writes

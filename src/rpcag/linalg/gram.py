@@ -1,7 +1,7 @@
 """Singular values and norms of A by the Gram matrix A A^T of its shorter side.
 
 The Gram matrix squares the singular values, and their rounding errors. So every
-function says what its result is good for, or adds a bound on its errors.
+function states where its result is accurate, or adds a bound on its errors.
 """
 
 import math
@@ -16,11 +16,11 @@ from rpcag.linalg.threads import product
 
 # Up to this size the memory of a Gram matrix in double precision does not matter.
 SMALL = 300
-# Entries of A that are worked on at a time: fewer make matrix products slow, more take
-# memory beside A.
+# Number of entries of A that are processed at a time. With fewer, matrix products are
+# slow; with more, they take memory beside A.
 WIDE = 2**18
-# Up to this size all eigenvalues are as cheap as one by Lanczos, and its steps. More
-# steps find a tighter bound, at the price of a product with a vector each.
+# Up to this size all eigenvalues are as cheap as one by Lanczos. More steps of Lanczos
+# give a tighter bound, but each takes a product with a vector.
 LANCZOS_SIZE, LANCZOS_STEPS = 150, 60
 
 
@@ -94,10 +94,11 @@ def excess(A: np.ndarray) -> np.ndarray | None:
 
 
 def singular_values(A: np.ndarray, accuracy: float = 1e-10) -> np.ndarray:
-    """By the Gram matrix in double precision, if it gives their sum accurately.
+    """Singular values, by the Gram matrix if it gives their sum accurately.
 
-    Its eigenvalues are off by e = n u ||A||^2, so a singular value s is off by
-    min(e / s, sqrt(e)); those below sqrt(e) are returned as zero.
+    It is computed in double precision. Its eigenvalues are off by e = n u ||A||^2, so
+    a singular value s is off by min(e / s, sqrt(e)). Those below sqrt(e) are returned
+    as zero.
     """
     if min(A.shape) > SMALL:
         squares = linalg.eigvalsh(gram(short_side(A), double=True), overwrite_a=True)

@@ -1,4 +1,4 @@
-"""What solvers, certificates and new rows need of a loss."""
+"""The interface of a loss, for solvers, certificates and new rows."""
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol

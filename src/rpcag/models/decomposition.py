@@ -150,7 +150,7 @@ class DecompositionModel(MatrixModel):
         )
         if result.gap < 0.5:  # gap = 1 - bound / objective
             above = percent(result.gap / (1 - result.gap))
-            message += f" Its objective is at most {above} above the best."
+            message += f" Its objective is at most {above} above the optimum."
         warn(message)
 
     def _warn_unfinished(self, n_rows: int) -> None:

@@ -198,7 +198,7 @@ class RPCAG(RPCA):
     def trial_graph(self, rows: np.ndarray | None = None) -> Build:
         """Function that builds the Laplacian of X, or of some rows, for the weights.
 
-        Only a builder that compares rows looks at the entries, some of them hidden.
+        Only a builder that compares rows uses the entries, some of which are hidden.
         """
         builder = as_builder(self.graph)
         if compares_rows(builder):

@@ -61,7 +61,7 @@ def _above_zero(Phi: Laplacian, root: np.ndarray, wanted: int):
 
 
 def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
-    """The whole graph, then every component against all larger ones.
+    """The whole graph, then each component against all larger ones: k null vectors.
 
     On component i, with the mass m_i = ||root_i||, vector j is c_ij root_i / m_i. With
     b_j = ||(m_0, ..., m_j)||, the columns of

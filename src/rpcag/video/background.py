@@ -235,10 +235,10 @@ def weight_of_noise(n: int, p: int) -> float:
 def automatic_gamma(weight: float, reach: float) -> float:
     """Return the gamma that bounds the distance of a background from its neighbors.
 
-    Where S is not zero, optimality reads weight sign(S) = 2 gamma Phi L + N with N a
-    subgradient of the nuclear norm, small in any one entry. With degrees of about one
-    (Phi L) is a frame's background minus the mean of its neighbors', so that is at
-    most weight / (2 gamma).
+    Where S is not zero, the optimality condition is weight sign(S) = 2 gamma Phi L + N,
+    with N a subgradient of the nuclear norm, whose entries are small. With degrees of
+    about one, a row of Phi L is a frame's background minus the mean of its neighbors.
+    So this difference is at most weight / (2 gamma).
     """
     return weight / (2 * reach)
 
