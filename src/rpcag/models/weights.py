@@ -70,8 +70,8 @@ class Choice:
         error: one minus the ratio of the truncated mean squared distances to the
         prediction, and to the median or mean of the feature, whichever is nearer.
     trials : dict of ndarray
-        ``lam``, ``gamma`` and ``error`` of every candidate: the root mean squared error
-        of the hidden entries, truncated, in the unit of X.
+        ``lam``, ``gamma`` and ``error`` of every candidate that was kept: the root mean
+        squared error of the hidden entries, truncated, in the unit of X.
     n_hidden, n_rows : int
         Entries that were predicted, and rows of X that were used.
     """

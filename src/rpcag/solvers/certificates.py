@@ -51,7 +51,7 @@ class Bound(NamedTuple):
     linear: float  # <D_1, X>
     quadratic: float  # l*(D_1) and the smoothness of W on the graphs
     norm: float  # proven to be at least ||D||_2
-    point: Callable[[float], DualPoint]  # makes a multiple
+    point: Callable[[float], DualPoint]  # returns a multiple of D
 
     @property
     def value(self) -> float:

@@ -321,7 +321,7 @@ def _excess(C: Sequence[np.ndarray]) -> list[np.ndarray | None]:
 
 
 def joined(run: Executor, D: Sequence, W: Sequence | None) -> DualPoint:
-    """A dual point from its tiles; on other machines, lists of them."""
+    """A dual point from its tiles; lists of tiles if they are on other machines."""
     if isinstance(run, Local):
         return DualPoint(D[0], None if W is None else W[0])
     kept = [None if A is None else list(run.keep(*A)) for A in (D, W)]

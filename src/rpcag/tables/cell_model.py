@@ -118,8 +118,8 @@ class CellModel:
         wrong &= self._scores(Z, without.among(first)) >= self.threshold * self.caution
         left_out = wrong
         if wrong.any():
-            # Cells that are odd, but help to predict others, stay in the model. They do
-            # not count here: wrong cells in groups predict each other.
+            # Cells that are odd, but help to predict others, stay in the model. Errors
+            # at these cells are not compared: wrong cells in groups predict each other.
             whole = self._try_without(np.False_, Z, first)
             counted = observed & ~wrong & self._folds.is_like_gap
             squares = [
@@ -220,7 +220,7 @@ class CellModel:
         self.center, self.scale, weights = chosen[:3]
         self.model = self._fit_model(W, lam=weights.lam, gamma=weights.gamma)
         L = self.model.low_rank_.astype(W.dtype, copy=False)
-        if chosen.rank:  # from the same start as the folds: it converges slowly
+        if chosen.rank:  # convergence is slow, so it starts where the folds started
             start = standardize(predicted, self.center, self.scale)
             self.components, L = PrincipalComponents.fit(W, chosen.rank, start)
         return _in_units(L, self.center, self.scale)
