@@ -532,6 +532,13 @@ def test_the_input_is_never_the_output(folder):
     for target in ("sensors.csv", "./sensors.csv", "hard.csv", "soft.csv"):
         result = call("repair", "sensors.csv", "-o", target, "--force")
         assert refused(result, "is the input; choose another file")
+    for target in ("new/../sensors.csv", "./new/../sensors.csv"):  # new is not there
+        result = call("repair", "sensors.csv", "-o", target)
+        assert refused(result, "is the input; choose another file")
+    (folder / "old.csv").write_text("x")
+    words = ("-o", "new/../old.csv")
+    assert refused(call("repair", "sensors.csv", *words), "already exists")
+    assert not (folder / "new").exists()
     words = ("-o", "n.csv", "--cells", "sensors.csv", "-f")
     assert refused(call("repair", "sensors.csv", *words), "is the input")
     assert (folder / "sensors.csv").read_bytes() == data

@@ -127,7 +127,7 @@ def test_blanks_keep_their_place():
         (["5.0", "6.0"], 7.0, "7.0"),
         (["1.5e3", "2.5e-4"], 1234.5, "1.2e+03"),
         (["1.50E+03", "2.50E-04"], 0.000123456, "1.23E-04"),
-        (["+1.5", "\u22122.5", ".5"], -4.0, "-4.0"),
+        (["+1.5", "\u22122.5", ".5"], -4.0, "\u22124.0"),
         ([], 2.5, "2.5"),
     ],
 )
@@ -511,7 +511,7 @@ def test_formulas_and_charts_are_noted(tmp_path):
     workbook(tmp_path / "t.xlsx")
     formulas, charts = read_sheet(tmp_path / "t.xlsx").notes[-2:]
     assert "formulas but not their results; open it in a spreadsheet" in formulas
-    assert "charts, pictures and drawings may change" in charts
+    assert "charts, pictures, sparklines and comments may change" in charts
 
 
 def test_a_workbook_with_macros_stays_one(tmp_path):
@@ -566,3 +566,21 @@ def test_words_among_the_numbers_of_a_workbook_name_the_cell(tmp_path):
         read_sheet(tmp_path / "t.xlsx", sheet="Other")
     reading = Reading(missing=("ERR",))
     assert np.isnan(read_sheet(tmp_path / "t.xlsx", reading, sheet="Other").X[1, 1])
+
+
+def test_merged_cells_among_numbers_are_refused(tmp_path):
+    openpyxl = workbook(tmp_path / "t.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    book.active.merge_cells("B4:B5")
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(ValueError, match="merged cells among its numbers, B4:B5"):
+        read_sheet(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [(["+1.5", "-2.5", "+0.5"], "+3.0 -3.0"), (["1.5", "\u22122.5"], "3.0 \u22123.0")],
+)
+def test_new_numbers_have_the_signs_of_their_column(words, written):
+    write = number_style(words)
+    assert f"{write(3.0)} {write(-3.0)}" == written

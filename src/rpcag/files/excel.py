@@ -1,5 +1,6 @@
 """Read Excel workbooks, and change the values of some cells only, with openpyxl."""
 
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -21,8 +22,14 @@ from rpcag.files.table import Reading
 SUFFIXES = (".xlsx", ".xlsm")
 STYLED = 500  # numbers that determine the decimals of a column
 EXPANSION = 20  # bytes of memory for a byte of XML, about
-# Parts of a workbook that openpyxl drops or changes.
-DRAWN = ("xl/drawings/", "xl/charts/", "xl/media/", "xl/slicers/", "xl/ctrlProps/")
+# Parts of a workbook that openpyxl drops or changes, and extensions of a sheet, such as
+# sparklines.
+DRAWN = (
+    *("xl/drawings/", "xl/charts/", "xl/media/", "xl/slicers/", "xl/ctrlProps/"),
+    *("xl/threadedComments/", "customXml/"),
+)
+EXTENSIONS = b"<extLst"
+MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*\sref="([A-Z0-9:]+)"')
 
 
 def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
@@ -36,7 +43,7 @@ def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Column
             parts = archive.infolist()
         check_fits(EXPANSION * sum(part.file_size for part in parts), str(path))
         with _opened(path, sheet, data_only=True) as page:
-            title = page.title
+            title, part_of_page = page.title, page._worksheet_path
             rows = [["" if x is None else str(x) for x in row] for row in page.values]
     filled = [i for i, row in enumerate(rows) if any(row)]
     if not filled:
@@ -56,10 +63,26 @@ def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Column
     for j in formulas & set(range(width)):
         if found.names[j] in found.numbers:
             found.roles[found.names[j]] = "formula"
+    with readable(path, "Excel"), zipfile.ZipFile(path) as archive:
+        xml = archive.read(part_of_page)
+    _refuse_merged(found, xml, top + above)
     is_drawn = any(part.filename.startswith(DRAWN) for part in parts)
+    is_drawn |= EXTENSIONS in xml
     found.format = ExcelFormat(path, title, rows[above:], top + above)
     found.losses = _losses(bool(formulas), is_drawn)
     return found
+
+
+def _refuse_merged(found: Columns, xml: bytes, top: int) -> None:
+    """Refuse merged cells in columns of numbers: only the first of them has a value."""
+    for ref in MERGED.findall(xml):
+        left, _, right, bottom = need("openpyxl.utils").range_boundaries(ref.decode())
+        names = found.names[left - 1 : right]
+        if bottom >= top and any(name in found.numbers for name in names):
+            raise ValueError(
+                f"{found.source} has merged cells among its numbers, {ref.decode()}; "
+                f"unmerge them, or leave the column alone with keep={names[0]!r}"
+            )
 
 
 def _losses(has_formulas: bool, is_drawn: bool) -> list[str]:
@@ -72,8 +95,9 @@ def _losses(has_formulas: bool, is_drawn: bool) -> list[str]:
         )
     if is_drawn:
         notes.append(
-            "charts, pictures and drawings may change or be missing in the repaired "
-            "workbook; to keep them, copy the repaired columns into the original"
+            "charts, pictures, sparklines and comments may change or be missing in the "
+            "repaired workbook; to keep them, copy the repaired columns into the "
+            "original"
         )
     return notes
 
@@ -81,10 +105,14 @@ def _losses(has_formulas: bool, is_drawn: bool) -> list[str]:
 @contextmanager
 def _opened(path: Path, sheet: str | None, *, data_only: bool = False) -> Iterator[Any]:
     """A sheet to read row by row."""
+    options = {"read_only": True, "data_only": data_only}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about parts that are not read
-        options = {"read_only": True, "data_only": data_only}
         book = need("openpyxl").load_workbook(path, **options)
+        yield from _page_of(book, path, sheet)
+
+
+def _page_of(book: Any, path: Path, sheet: str | None) -> Iterator[Any]:
     try:
         pages = {page.title: page for page in book.worksheets}
         if not pages:
@@ -121,7 +149,9 @@ class ExcelFormat:
         with readable(self.path, "Excel"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             has_macros = self.path.suffix.lower() == ".xlsm"
-            book = need("openpyxl").load_workbook(self.path, keep_vba=has_macros)
+            book = need("openpyxl").load_workbook(
+                self.path, keep_vba=has_macros, rich_text=True
+            )
         page = book[self.title]
         cells = zip(
             edits.rows.tolist(), edits.columns.tolist(), edits.after, strict=True

@@ -44,12 +44,14 @@ def check_file(
 
     `what` describes the content, and `example` is a file name; both are for errors.
     """
-    if os.path.lexists(path):
-        if path.is_dir():
+    # "new/../old.csv" exists as soon as the folder "new" is made.
+    found = path if os.path.lexists(path) else path.resolve()
+    if os.path.lexists(found):
+        if found.is_dir():
             raise IsADirectoryError(
                 f"{path} is a folder; choose a file such as {example}"
             )
-        if not (path.is_file() and is_ours(path)):
+        if not (found.is_file() and is_ours(found)):
             raise FileExistsError(
                 f"{path} is a file of something else; choose another path for "
                 f"the {what}"

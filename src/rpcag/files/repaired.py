@@ -27,7 +27,8 @@ def check_output(
     """Refuse an output that is the input, exists, or cannot be written."""
     if output == STREAM:
         return
-    if source != STREAM and output.exists() and output.samefile(source):
+    found = output.resolve()
+    if source != STREAM and found.exists() and found.samefile(source):
         raise ValueError(f"{output} is the input; choose another file for the {what}")
     example = f"{what.split()[-1]}{''.join(output.suffixes[-2:]) or '.csv'}"
     check_file(output, lambda path: True, what, force=force, example=example)
