@@ -311,3 +311,16 @@ def test_only_equal_rows_are_taken_for_each_other(rng):
     graph = KNNGraph(5).fit(X)
     assert np.all(graph.reach(X + 0.3).doubles == -1)
     np.testing.assert_array_equal(graph.reach(X).doubles, np.arange(80))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_many_neighbors_are_the_nearest(missing, rng):
+    X = rng.normal(size=(200, 8))
+    X[rng.random(X.shape) < missing] = np.nan
+    distances = rms_distances(X)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argsort(distances, axis=1)[:, :60]
+    graph = KNNGraph(60, weights="binary")
+    graph.fit(X)
+    for i, row in enumerate(nearest):
+        assert set(graph.nearest_[[i]].indices) == set(row)

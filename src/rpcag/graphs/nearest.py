@@ -28,6 +28,8 @@ DIRECTIONS = 12
 MANY = 1 / 16
 # Entries of pairs of rows that are compared in double precision at a time.
 ENTRIES = 2**20
+# For more neighbors than this, the radii spare few pairs, and all are compared.
+FEW = 20
 # In units of a typical entry: entries are limited to FAR before they are squared in
 # single precision, and mean squares of at most TINY count as within every radius.
 FAR, TINY = 1e14, 1e-30
@@ -39,6 +41,9 @@ def nearest_rows(rows, k: int) -> tuple[np.ndarray, np.ndarray]:
     Rows that share no feature are infinitely far apart.
     """
     X, M = rows
+    if k > FEW:
+        blocks = [smallest(block, k + 1) for block in distance_blocks(rows, rows)]
+        return without_self(*map(np.vstack, zip(*blocks, strict=True)))
     center, unit = center_and_scale(X, M)
     scaled = X / unit - center
     if M is not None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
 from rpcag.graphs.distances import center_and_scale, distance_blocks
 from rpcag.graphs.inputs import check_rows, random_generator
-from rpcag.graphs.nearest import nearest_rows, smallest, without_self
+from rpcag.graphs.nearest import FEW, nearest_rows, smallest, without_self
 
 WEIGHTS = ("heat", "binary", "correlation")
 WIDTHS = ("local", "mean")
@@ -149,7 +149,7 @@ class KNNGraph(GraphBuilder):
         X, M = rows
         if self.approximate and M is not None:
             raise ValueError(INCOMPLETE)
-        is_large = X.shape[1] > TREE and len(X) > BRUTE
+        is_large = X.shape[1] > TREE and len(X) > BRUTE and k <= FEW
         if (is_large or M is not None) and not self.approximate:
             return nearest_rows(rows, k)
         # RMS distances are Euclidean ones in another unit.
