@@ -462,7 +462,7 @@ def test_noise_and_weights_on_dask_are_those_in_memory(weighted):
     ("options", "message"),
     [
         ({"loss": "rows"}, "loss needs X in memory"),
-        ({"noise": "auto"}, "noise needs X in memory"),
+        ({"noise": "auto"}, "noise='auto' needs X in memory"),
     ],
 )
 def test_dask_says_what_it_cannot_do(options, message):

@@ -370,8 +370,12 @@ def test_dask_data_frames(da):
     expected = model.transform(FRAME)
     table = dd.from_pandas(FRAME, npartitions=2)
     np.testing.assert_allclose(model.transform(table).compute(), expected, atol=1e-10)
-    with pytest.raises(ValueError, match="X must have the columns of fit"):
+    with pytest.raises(ValueError, match="feature names should match"):
         model.transform(table[list("bacdef")])
+    there = RPCA(2, lam="theory").fit(table)
+    assert list(there.feature_names_in_) == list("abcdef")
+    with pytest.raises(ValueError, match="feature names should match"):
+        there.transform(table[list("bacdef")])
     for use in (RPCA().fit, model.transform):
         with pytest.raises(TypeError, match="column 'f' of dtype datetime64"):
             use(dd.from_pandas(FRAME.assign(f=DAYS), npartitions=2))

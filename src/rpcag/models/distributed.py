@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_n_features
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.shifted import ShiftedLaplacian
@@ -35,6 +35,8 @@ SAMPLE = 10**7
 def fit(model: Any, X: Any, sample_weight: Any) -> None:
     """Decompose a Dask array on the workers that hold its chunks, for `RPCA.fit`."""
     _check_options(model)
+    # An empty data frame with the same columns; an array has no names.
+    _check_feature_names(model, getattr(X, "_meta", None), reset=True)
     X = _learn_scale(model, by_features(X))
     graph = _graph(model, X.shape[0])
     if graph is not None:
@@ -82,17 +84,17 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
 def _check_options(model: Any) -> None:
     """Refuse options that need X, or whole samples, in one place."""
     wanted = {
-        "loss": model.loss != "entries",
-        "noise": model.noise == "auto",
-        "feature_graph": model.feature_graph is not None,
-        "warm_start": model.warm_start,
-        "checkpoint": model.checkpoint is not None,
+        "loss": (model.loss != "entries", "pass loss='entries'"),
+        "noise='auto'": (model.noise == "auto", "pass a number"),
+        "feature_graph": (model.feature_graph is not None, "leave it out"),
+        "warm_start": (model.warm_start, "leave it out"),
+        "checkpoint": (model.checkpoint is not None, "leave it out"),
     }
-    for name, is_wanted in wanted.items():
+    for name, (is_wanted, remedy) in wanted.items():
         if is_wanted:
             raise ValueError(
-                f"{name} needs X in memory, got a Dask array; leave {name} at its "
-                "default, or pass X.compute()"
+                f"{name} needs X in memory, got a Dask array; {remedy}, or pass "
+                "X.compute()"
             )
 
 
@@ -191,17 +193,13 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
             f"{name} needs rows in memory, got a Dask array; pass X.compute(), or some "
             "rows at a time"
         )
+    if hasattr(X, "to_dask_array"):
+        _check_feature_names(model, X._meta, reset=False)
+        X = _of_frame(X)
     model = copy(model)  # without arrays as large as the data, and without names
     for name in ("low_rank_", "sparse_", "dual_", "_state", "callback"):
         model.__dict__[name] = None
-    names = model.__dict__.pop("feature_names_in_", None)
-    if hasattr(X, "to_dask_array"):
-        if names is not None and list(names) != list(X.columns):
-            raise ValueError(
-                f"X must have the columns of fit, {list(names)[:5]} ..., in their "
-                f"order, got {list(X.columns)[:5]} ..."
-            )
-        X = _of_frame(X)
+    model.__dict__.pop("feature_names_in_", None)
     _check_n_features(model, X, reset=False)
     model._scores = np.asarray(model._scores)
     X = X.rechunk({1: -1})
