@@ -59,7 +59,7 @@ _MODULES = (
     "plugins",
     "solvers",
     "tables",
-    "terms",
+    "penalties",
     "video",
 )
 

@@ -347,3 +347,15 @@ def test_without_matplotlib_the_extra_is_named():
     assert done.stderr.strip().endswith(
         "ImportError: pictures need matplotlib: pip install 'rpcag[plots]'"
     )
+
+
+def test_colors_of_any_unit_are_shown(rng):
+    L = rng.uniform(0, 255, size=(3, 4 * 5 * 3))
+    S = np.zeros_like(L)
+    S[0, 0] = -200.0
+    axes = plots.decomposition({"low-rank": L, "sparse": S}, (4, 5, 3), samples=[0])
+    low_rank, sparse = (ax.images[0].get_array() for ax in axes[:, 0])
+    assert low_rank.std() > 0.2
+    assert sparse[0, 0, 0] == 0.0  # negative
+    assert sparse[1, 1, 1] == pytest.approx(0.5)
+    plt.close("all")

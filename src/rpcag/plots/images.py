@@ -119,6 +119,8 @@ def _draw(ax: Axes, picture, name: str, parts, **options) -> None:
     if name == "sparse":
         high = max(-low, high) or 1.0
         low, colors = -high, SIGNED
+    if np.ndim(picture) == 3:  # colors are between 0 and 1; no error is gray
+        picture = np.clip((picture - low) / ((high - low) or 1.0), 0, 1)
     ax.imshow(
         np.ma.masked_invalid(picture), cmap=colors, vmin=low, vmax=high, **options
     )
