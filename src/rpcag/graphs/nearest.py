@@ -19,14 +19,15 @@ from rpcag.linalg.typical import typical_size
 # Rows of a leaf, and rows compared with a leaf at a time. Products of fewer are
 # slow, and those of more do not stay in the processor's cache.
 LEAF = 512
-# Leaves' worth of rows that are searched first, because they shrink the radii.
+# The rows of this many leaves are searched first, because they shrink the radii.
 FIRST = 8
-# Principal directions by which rows are split, and far rows recognized. More of them
-# recognize more rows, at the price of time for each.
+# Number of principal directions that split the rows and bound distances. With more of
+# them, more rows are known to be too far, but each bound takes longer.
 DIRECTIONS = 12
-# Share of pairs within the radii from which selecting from all distances is faster.
+# If more than this share of the pairs is within the radii, all distances are computed,
+# because that is faster.
 MANY = 1 / 16
-# Entries of pairs of rows that are compared in double precision at a time.
+# Number of entries that are compared in double precision at a time.
 ENTRIES = 2**20
 # For more neighbors than this, the radii spare few pairs, and all are compared.
 FEW = 20

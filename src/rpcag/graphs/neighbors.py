@@ -32,9 +32,9 @@ class Reach(NamedTuple):
     """Neighbors of new rows in a graph."""
 
     doubles: np.ndarray  # the row of the graph that a row equals, or -1
-    equal: sparse.csr_array  # that row, as a one
-    nearest: sparse.csr_array  # nearest neighbors of the other rows, as ones
-    reached: sparse.csr_array  # whose neighbors the other rows are, as ones
+    equal: sparse.csr_array  # a one at that row
+    nearest: sparse.csr_array  # ones at the nearest neighbors of the other rows
+    reached: sparse.csr_array  # ones at the rows whose neighbors the other rows are
 
 
 @dataclass(eq=False, repr=False)
@@ -220,7 +220,7 @@ class KNNGraph(GraphBuilder):
         """Distances of new rows to the graph, neighbors, and whose neighbors they are.
 
         A row of the graph would have a new row as a neighbor if that is no farther than
-        its last neighbor. Some rows at a time.
+        its last neighbor. Yields the result for some rows at a time.
         """
         k = min(self.n_neighbors, len(self._rows[0]))
         for block in distance_blocks(rows, self._rows):
