@@ -174,10 +174,10 @@ def certify(
     X, L = _matrices(X, L, dual)
     if loss == "both" and lam_rows == 0:
         raise ValueError("loss='both' needs lam_rows, the weight of a sample, got 0")
-    if gamma > 0 and graph is None:
+    if gamma > 0 and (graph is None or isinstance(graph, str)):
         raise ValueError(
-            f"gamma={gamma:.3g} needs a graph: pass the adjacency, such as "
-            "adjacency_ of a fitted model"
+            f"gamma={gamma:.3g} needs the edge weights of the graph, got {graph!r}; "
+            "pass a matrix, such as adjacency_ of a fitted model"
         )
     Phi = laplacian_of(check_graph(graph, len(X)), laplacian) if gamma > 0 else None
     stated = DataLoss(loss, float(lam), float(lam_rows), 0.0, float(mu))

@@ -95,10 +95,12 @@ class Source:
             frame = self._pixels(picture)
             shape = shape or frame.shape
             if frame.shape != shape:
+                remedy = "gray=True converts them to gray"
+                if frame.shape[:2] != shape[:2]:
+                    remedy = "size= resizes them"
                 raise ValueError(
                     f"frame {i} of {self.name} has shape {frame.shape}, the first "
-                    f"{shape}: all must be equal; size= resizes them, "
-                    "gray=True converts them to gray"
+                    f"{shape}: all must be equal; {remedy}"
                 )
             yield frame
 
