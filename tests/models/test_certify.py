@@ -134,7 +134,7 @@ def test_units_do_not_matter(unit):
         ({"lam": 0.0}, r"'lam' parameter of certify must be a float in .*\(0.0, inf\)"),
         (
             {"lam": 0.1, "gamma": 0.1},
-            "gamma=0.1 needs the edge weights of the graph, got None",
+            "needs the edge weights of the graph, got None",
         ),
         ({"lam": 0.1, "gamma": -1}, "'gamma' parameter of certify must be a float"),
         ({"lam": 0.1, "loss": "l2"}, "'loss' parameter of certify must be a str among"),
