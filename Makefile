@@ -15,7 +15,7 @@ test-quick: install  ## the tests that are not slow: two minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 TENTH := \
-	tests/terms/test_terms.py \
+	tests/penalties/test_penalties.py \
 	tests/linalg/test_linalg.py \
 	tests/graphs/test_graphs.py \
 	tests/models/test_spectral.py \
