@@ -268,9 +268,7 @@ def phase(
 ) -> None:
     """Where a known low-rank matrix is recovered, by rank and share of errors.
 
-    Examples:
-    rpcag reproduce phase --quick
-    rpcag reproduce phase --size 400 --seeds 1,2,3
+    Example: rpcag reproduce phase --size 400 --seeds 1,2,3
     """
     with mistakes():
         chosen = {"size": size, "seeds": _numbers(seeds)}
@@ -284,7 +282,6 @@ def faces(
         str | None, typer.Option(help="People at a time, e.g. 1,5.")
     ] = None,
     models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
-    seeds: SeedsOption = None,
     jobs: JobsOption = JOBS,
     dask: DaskOption = None,
     quick: QuickOption = False,
@@ -299,7 +296,6 @@ def faces(
         chosen = {
             "subjects": _numbers(subjects, "--subjects"),
             "models": _names(models),
-            "seeds": _numbers(seeds),
         }
     _experiment("faces", store, jobs, dask, quick, quiet, json, **chosen)
 

@@ -301,9 +301,6 @@ def _methods() -> Iterator[Method]:
             k_components(data) | {name: [value] for name, value in values.items()}
         )
 
-    def nonnegative(data: Data) -> bool:
-        return data.is_nonnegative
-
     def last(**values: list) -> tuple[Callable[[Data], Grid], ...]:
         return (lambda data: {"d": _last_d(data)} | values,)
 
@@ -338,7 +335,7 @@ def _methods() -> Iterator[Method]:
         k_components,
         uses_graph=False,
         rests=(lambda data: {"d": _rest_of_d(data)},),
-        suits=nonnegative,
+        suits=lambda data: data.is_nonnegative,
     )
     yield Method(
         "GNMF",
@@ -346,7 +343,7 @@ def _methods() -> Iterator[Method]:
         lambda data: few(data) | {"gamma": POWERS},
         fixed(gamma=1.0),
         rests=_in_parts("gamma", POWERS, 6),
-        suits=nonnegative,
+        suits=lambda data: data.is_nonnegative,
     )
     yield Method(
         "RPCA",
@@ -364,11 +361,7 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "RPCAG",
         _rpcag,
-        lambda data: {
-            "lam": PENALTIES,
-            "gamma": GAMMAS,
-            "components": BOTH,
-        },
+        lambda data: {"lam": PENALTIES, "gamma": GAMMAS, "components": BOTH},
         lambda data: {
             "lam": ["theory"],
             "gamma": [1.0, 0.125, "clustering", 0.02],

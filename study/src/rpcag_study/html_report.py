@@ -33,13 +33,14 @@ def report_page(report: Report, records: list[dict]) -> str:
 
 
 def _result(found: Screen, report: Report) -> list[str]:
-    parts = [f"<p>{_bold(sentence)}</p>" for sentence in found.sentences]
+    sentences = map(escape, found.sentences)
+    parts = [re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", f"<p>{s}</p>") for s in sentences]
     parts += map(table_html, found.tables[:1])
+    caption, picture = escape(CAPTION), _picture(report)
     parts.append(
-        f'<figure><img style="max-width:100%" alt="{escape(CAPTION)}" '
-        f'src="{_picture(report)}">'
+        f'<figure><img style="max-width:100%" alt="{caption}" src="{picture}">'
     )
-    parts.append(f"<figcaption>{escape(CAPTION)}</figcaption></figure>")
+    parts.append(f"<figcaption>{caption}</figcaption></figure>")
     return [*parts, *map(table_html, found.tables[1:])]
 
 
@@ -49,10 +50,6 @@ def _picture(report: Report) -> str:
     file = io.BytesIO()
     printed_against_ours(report).savefig(file, format="png")
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
-
-
-def _bold(sentence: str) -> str:
-    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(sentence))
 
 
 def table_html(table: Table) -> str:

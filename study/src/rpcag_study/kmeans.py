@@ -22,10 +22,8 @@ def kmeans(
     Returns the labels (runs x n) and the sums of squared distances (runs).
     """
     most = max(1, HELD // (len(X) * k))
-    parts = [
-        _lloyd(X, _spread(X, k, min(most, runs - first), rng))
-        for first in range(0, runs, most)
-    ]
+    counts = (min(most, runs - first) for first in range(0, runs, most))
+    parts = [_lloyd(X, _spread(X, k, count, rng)) for count in counts]
     labels, inertia = zip(*parts, strict=True)
     return np.vstack(labels), np.concatenate(inertia)
 
@@ -109,12 +107,10 @@ def errors(
     rng = np.random.default_rng(seed)
     labels, inertia = kmeans(np.ascontiguousarray(Q), k, runs * starts, rng)
     best = inertia.reshape(runs, starts).argmin(axis=1) + starts * np.arange(runs)
+    kinds = ("matching", "majority")
     return np.array(
         [
-            [
-                clustering_error(y, labels[run], label=label)
-                for label in ("matching", "majority")
-            ]
+            [clustering_error(y, labels[run], label=kind) for kind in kinds]
             for run in best
         ]
     )

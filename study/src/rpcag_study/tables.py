@@ -54,6 +54,5 @@ def best_cells(
 
 def listed(words: Sequence[str]) -> str:
     """In a sentence."""
-    if not words:
-        return "none"
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    *first, last = words or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -70,17 +70,9 @@ class VideoRun(Recorded):
 def _decomposition(name: str, **options: Any) -> Callable[..., FoundMasks]:
     def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
         model = BackgroundModel(name, **options).fit(frames)
-        fit = model.estimator_
         background = model.fitted_background(masked)
-        facts = {
-            "rank": int(fit.rank_),
-            "gap": _digits(fit.gap_),
-            "iterations": int(fit.n_iter_),
-            "lam": _digits(fit.lam_),
-            "gamma": _digits(getattr(fit, "gamma_", 0.0)),
-            "threshold": _digits(255 * model.rule_.threshold**2),
-            "moving": _digits(model.moving_),
-        }
+        facts = _facts(model.estimator_, model.rule_)
+        facts["moving"] = _digits(model.moving_)
         masks = model.mask(frames[masked], background)
         elsewhere = np.zeros(others.shape[:3], bool)
         if len(others):
@@ -88,6 +80,17 @@ def _decomposition(name: str, **options: Any) -> Callable[..., FoundMasks]:
         return FoundMasks(masks, background, elsewhere, facts)
 
     return find
+
+
+def _facts(fit: Any, rule: Any) -> dict[str, Any]:
+    return {
+        "rank": int(fit.rank_),
+        "gap": _digits(fit.gap_),
+        "iterations": int(fit.n_iter_),
+        "lam": _digits(fit.lam_),
+        "gamma": _digits(getattr(fit, "gamma_", 0.0)),
+        "threshold": _digits(255 * rule.threshold**2),
+    }
 
 
 def _paper(model: RPCA | RPCAG) -> Callable[..., FoundMasks]:
@@ -98,14 +101,7 @@ def _paper(model: RPCA | RPCAG) -> Callable[..., FoundMasks]:
         fit = clone(model).fit(X.reshape(len(X), -1))
         L = fit.low_rank_.reshape(X.shape)
         rule = fit_mask_rule([X - L])
-        facts = {
-            "rank": int(fit.rank_),
-            "gap": _digits(fit.gap_),
-            "iterations": int(fit.n_iter_),
-            "lam": _digits(fit.lam_),
-            "gamma": _digits(getattr(fit, "gamma_", 0.0)),
-            "threshold": _digits(255 * rule.threshold**2),
-        }
+        facts = _facts(fit, rule)
         elsewhere = np.zeros(others.shape[:3], bool)
         if len(others):
             Y = scaled(others)
