@@ -212,6 +212,9 @@ thread. Unless stated otherwise, the unit of time is one `scipy.linalg.svd` of t
 matrix in the same run. Versions:
 {versions}.
 
+The results for MNIST 2000 x 784, occluded faces, and growth, and those of other
+packages on real data, were measured with an earlier version of the solver.
+
 ## Robust PCA against other packages
 
 Entries of the low-rank part have variance one. Errors are uniform in [-10, 10]. All
