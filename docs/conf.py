@@ -86,6 +86,7 @@ html_sidebars = {"index": [], "get_started": [], "gallery/*": []}
 # Pages a toctree names that need not be there: made by other means, or left out.
 MAYBE = (
     "command",
+    "command_background",
     "ecosystem",
     "explore",
     "first_steps",
