@@ -106,7 +106,7 @@ def repair(
     rpcag repair sensors.csv -o repaired.csv
     rpcag repair sensors.csv -o filled.csv --only-gaps --missing -999
     rpcag repair sensors.csv -o checked.csv --only-errors --alpha 0.01 --json
-    rpcag repair kinds.csv -o kept.csv --keep 5:00 --graph knn --quiet
+    rpcag repair sensors.csv -o neighbors.csv --graph knn --quiet
     """
     from rpcag.files import repaired as files
     from rpcag.files.sheet import read_sheet
