@@ -60,14 +60,14 @@ def _section(name: str, command: Any, shown: dict[str, str]) -> str:
     page = f"## {name}\n\n" + "\n".join(text).strip() + "\n\n```sh\n"
     page += "\n".join(examples) + f"\n```\n\n| option | |\n| --- | --- |\n{new}\n"
     for other in dict.fromkeys(shown[row] for row in rows if row in shown):
-        names = [_names(row) for row in rows if shown.get(row) == other]
+        names = [_first_name(row) for row in rows if shown.get(row) == other]
         page += f"\nAs in `{other}`: {', '.join(names)}.\n"
     shown |= {row: name for row in rows if row not in shown}
     return page
 
 
-def _names(row: str) -> str:
-    """The first name in the row of an option."""
+def _first_name(row: str) -> str:
+    """Of the option in this row."""
     return row.split("|")[1].split(",")[0].split(" ")[1]
 
 

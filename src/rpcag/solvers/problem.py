@@ -134,11 +134,10 @@ class Problem:
         callback: Callable[[Progress], bool | None] | None = None,
         checkpoint: str | os.PathLike | None = None,
         checkpoint_seconds: float = 60.0,
-        keep_checkpoint: bool = False,
     ) -> Result:
         """The solution, in the unit of X.
 
-        A solve that converged removes its checkpoint, unless `keep_checkpoint` is set.
+        A solve that converged removes its checkpoint.
         """
         saves = None
         if checkpoint is not None:
@@ -176,7 +175,7 @@ class Problem:
                 f"{self.X.dtype} together ({reason}); choose values "
                 "nearer to 'auto'"
             ) from error
-        if saves is not None and result.status == "converged" and not keep_checkpoint:
+        if saves is not None and result.status == "converged":
             saves.forget()
         if self.unit == 1.0:
             return self._with_proof(result)
