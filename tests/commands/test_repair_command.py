@@ -382,7 +382,13 @@ BAD = {
     ),
     "mixed decimal commas": (
         "x;y\n1,5;2\n2.5;3\n3,5;7\n",
-        "'2.5' is not a number; others have decimal commas",
+        "line 3, column 'x': '2.5' is not a number; others have decimal commas: write "
+        "it with a comma\n",
+    ),
+    "one decimal comma": (
+        "x;y\n1.5;2\n2.5;3.5\n3,5;7\n4.5;1.5\n",
+        "line 4, column 'x': '3,5' is not a number; others have decimal points: write "
+        "it with a point\n",
     ),
     "an empty file": ("", "t.csv is empty"),
     "blank lines": ("\n\n\n", "t.csv is empty"),
@@ -411,6 +417,10 @@ BAD = {
         "no column of numbers to repair: column 'x' has numbers that are written as "
         "text, such as '1 234,5'",
     ),
+    "one comma among whole numbers": (
+        'x,y\n1,2.5\n"2,5",4\n5,6\n',
+        "'2,5' is not a number; --decimal ',' reads decimal commas\n",
+    ),
     "one number with a thousands separator": (
         'x,y\n1.5,2.5\n"1,234.5",4\n5,6\n',
         "column 'x': '1,234.5' is not a number; write numbers without thousands "
@@ -422,8 +432,8 @@ BAD = {
     ),
     "one comma between thousands": (
         'x,y\n1.5,2.5\n"1,234",4\n5,6\n',
-        "'1,234' is not a number; --decimal ',' reads decimal commas; if ',' "
-        "divides thousands, write numbers without it\n",
+        "'1,234' is not a number; others have decimal points: write it with a point; "
+        "if ',' divides thousands, write numbers without it\n",
     ),
     "true among decimals": (
         "x,y\n1.5,2\ntrue,4\n5.5,7\n",

@@ -146,7 +146,7 @@ def columns_of_words(
 
     Columns that are mostly words, or that an option names, are text. `place` says where
     the cell of a row and a column is in the file. By default, the decimal mark is a
-    comma if a number has one.
+    comma if as many numbers have a comma as have a point.
     """
     remaining = iter(rows)
     head = list(islice(remaining, 1))
@@ -201,8 +201,13 @@ def columns_of_words(
 
 
 def _decimal(rows: Iterable[Row]) -> str:
-    words = (word for row in rows for word in row if "," in word)
-    return "," if any(map(DECIMAL_COMMA.fullmatch, words)) else "."
+    """The mark of most decimals: a single one of another kind is a mistake."""
+    words = list(chain.from_iterable(rows))
+    commas = sum(DECIMAL_COMMA.fullmatch(w) is not None for w in words if "," in w)
+    if not commas:
+        return "."
+    is_number = Numbers().is_number
+    return "," if sum(is_number(w) for w in words if "." in w) <= commas else "."
 
 
 def _complete(names: list[str], head: Sequence[Row]) -> list[str]:
@@ -240,5 +245,5 @@ def _values(
         name, wanted = found.names[j], "true or false" if rule.truth else "a number"
         raise ValueError(
             f"{found.source}, {place(found.n + i, j)}, column {name!r}: {words[i]!r} "
-            f"is not {wanted}; {rule.remedy(words[i], name)}"
+            f"is not {wanted}; {rule.remedy(words[i], name, words)}"
         ) from None

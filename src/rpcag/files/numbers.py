@@ -14,6 +14,7 @@ MISSING = frozenset(
 )
 TRUTH = {"true": 1.0, "false": 0.0}
 MINUS = "\u2212"  # as typesetters write it
+NAMES = {".": "point", ",": "comma"}
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
 # Numbers with thousands separators, and others with signs, currencies or units behind a
 # blank or decimals. Whole numbers with letters, such as 12A, are more likely names.
@@ -115,16 +116,18 @@ class Numbers:
             return None
         return next(word for word in found if not self.is_number(word))
 
-    def remedy(self, word: str, column: str) -> str:
+    def remedy(self, word: str, column: str, others: Iterable[str]) -> str:
         """What to do about a word among the numbers of a column."""
         is_grouped = re.fullmatch(rf"\s*[+\u2212-]?{GROUPED}\s*", word) is not None
-        if DECIMAL_COMMA.fullmatch(word) and self.decimal == ".":
-            remedy = "decimal=',' reads decimal commas"
+        mark = "." if self.decimal == "," else ","
+        if mark in word and Numbers(mark).is_number(word):
+            remedy = f"decimal={mark!r} reads decimal {NAMES[mark]}s"
+            if any(self.is_number(other) for other in others if self.decimal in other):
+                name = NAMES[self.decimal]
+                remedy = f"others have decimal {name}s: write it with a {name}"
             if is_grouped:
-                remedy += "; if ',' divides thousands, write numbers without it"
+                remedy += f"; if {mark!r} divides thousands, write numbers without it"
             return remedy
-        if self.decimal == "," and Numbers(".").is_number(word):
-            return "others have decimal commas; decimal= sets the decimal mark"
         if is_grouped:
             return "write numbers without thousands separators"
         return (
