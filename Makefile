@@ -123,7 +123,7 @@ $(VENV)/docs: $(VENV)/dev
 $(VENV)-bench/peers: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/python -m pip install --quiet $(PEERS)
-	$(VENV)-bench/bin/python -m pip install --quiet --editable ".[ann,plots]"
+	$(VENV)-bench/bin/python -m pip install --quiet --editable ".[plots]"
 	@touch $@
 
 clean:

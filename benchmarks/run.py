@@ -377,7 +377,7 @@ def _large(n):
     threadpool_limits(1)
     images = problems.digits(n)
     start = time.perf_counter()
-    A = KNNGraph(10, approximate=n > 8000)(images)
+    A = KNNGraph(10)(images)
     graph_seconds = time.perf_counter() - start
     X = problems.standardize(images)
     del images

@@ -1,9 +1,5 @@
 """Graphs: right by definition, symmetric, clear about what they refuse."""
 
-import sys
-import types
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -142,46 +138,6 @@ def test_duplicates_do_not_divide_by_zero():
     A = dense(KNNGraph(4)(np.repeat(X[:8], 6, axis=0)))
     assert np.isfinite(A).all()
     assert np.count_nonzero(A[0, 1:6] == 1) >= 4
-
-
-def test_rows_are_not_their_own_approximate_neighbors(monkeypatch):
-    """Wherever the library puts the row itself, or if it has not found it."""
-    points = np.random.default_rng(8).standard_normal((30, 5))
-
-    class NNDescent:
-        def __init__(self, data, n_neighbors, random_state):
-            D = np.linalg.norm(data[:, None] - data[None], axis=2)
-            near = np.argsort(D, axis=1)[:, : n_neighbors + 1]
-            near[::3, :2] = near[::3, 1::-1]  # itself second
-            near[1::3] = np.roll(near[1::3], -1, axis=1)  # itself left out
-            near = near[:, :n_neighbors]
-            distances = np.take_along_axis(D, near, axis=1).astype(np.float32)
-            self.neighbor_graph = near, distances
-
-    library = types.SimpleNamespace(NNDescent=NNDescent)
-    monkeypatch.setitem(sys.modules, "pynndescent", library)
-    near = KNNGraph(8, approximate=True)(points)
-    np.testing.assert_allclose(dense(near), dense(KNNGraph(8)(points)), rtol=1e-5)
-    with pytest.raises(ValueError, match="approximate=True needs complete rows"):
-        KNNGraph(8, approximate=True)(HOLED)
-
-
-@pytest.mark.slow
-def test_approximate_neighbors_are_nearly_the_exact_ones():
-    pytest.importorskip("pynndescent", reason="needs the extra rpcag[ann]")
-    points = RNG.standard_normal((600, 5))
-    with warnings.catch_warnings():  # numba warns about things that are not ours
-        warnings.simplefilter("ignore")
-        near = KNNGraph(8, weights="binary", approximate=True)(points)
-    exact = KNNGraph(8, weights="binary")(points)
-    found = near.multiply(exact).sum() / exact.sum()
-    assert found > 0.95
-
-
-def test_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pynndescent", None)
-    with pytest.raises(ImportError, match=r"pip install 'rpcag\[ann\]'"):
-        KNNGraph(3, approximate=True)(X)
 
 
 @pytest.mark.parametrize("kind", ["normalized", "combinatorial"])

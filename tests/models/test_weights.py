@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV
+from rpcag import RPCA, RPCAG, RPCAGCV
 from rpcag.graphs import CompleteGraph, KNNGraph
 from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
@@ -382,26 +382,6 @@ def test_options_of_a_graph_are_checked_even_if_none_is_built(graph, message, rn
     for model in (RPCAG(graph=graph), RPCAGCV(graph=graph, gammas=[0.0])):
         with pytest.raises(ValueError, match=message):
             model.fit(X)
-
-
-def test_missing_entries_are_refused_early_by_an_approximate_graph(rng):
-    X = exactly_low_rank(rng)
-    X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="approximate=True needs complete rows"):
-        RPCAG(graph=KNNGraph(approximate=True)).fit(X)
-
-
-@pytest.mark.parametrize("model", [RPCAG(), FRPCAG()])
-def test_entries_hidden_for_the_choice_are_no_gaps_to_an_approximate_graph(model):
-    pytest.importorskip("pynndescent")
-    X = load_digits().data[:80]
-    exact, found = (
-        type(model)(graph=KNNGraph(5, approximate=approximate)).fit(X)
-        for approximate in (False, True)
-    )
-    for name in exact.weights_.trials:
-        a, b = exact.weights_.trials[name], found.weights_.trials[name]
-        np.testing.assert_array_equal(a, b)
 
 
 def test_features_drawn_from_large_images_have_a_graph(rng):

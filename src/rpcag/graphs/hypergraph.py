@@ -1,7 +1,7 @@
 """Hypergraphs: edges that join any number of samples."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -38,10 +38,6 @@ class KNNHypergraph(Estimator):
         Shape of the images in the rows. Missing pixels are then inpainted by total
         variation before distances are computed. Without it, distances skip missing
         entries.
-    approximate : bool, default=False
-        Find approximate neighbors. Needs the extra ``rpcag[ann]``.
-    random_state : int, RandomState or None, default=0
-        Random seed of the approximate search.
 
     Examples
     --------
@@ -55,8 +51,6 @@ class KNNHypergraph(Estimator):
     n_neighbors: int = 10
     _: KW_ONLY
     image_shape: tuple[int, ...] | None = None
-    approximate: bool = False
-    random_state: Any = 0
 
     def __call__(self, X, mask=None):
         """Incidence of the hypergraph of the rows of X.
@@ -77,11 +71,7 @@ class KNNHypergraph(Estimator):
     def fit(self, X, y=None, *, mask=None):
         """Build the hypergraph of the rows of X; `incidence_` holds it."""
         self._graph = KNNGraph(
-            self.n_neighbors,
-            weights="binary",
-            image_shape=self.image_shape,
-            approximate=self.approximate,
-            random_state=self.random_state,
+            self.n_neighbors, weights="binary", image_shape=self.image_shape
         ).fit(X, mask=mask)
         neighbors = self._graph.nearest_
         n = neighbors.shape[0]

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
 from rpcag.graphs.distances import center_and_scale, distance_blocks
-from rpcag.graphs.inputs import check_rows, random_generator
+from rpcag.graphs.inputs import check_rows
 from rpcag.graphs.nearest import FEW, nearest_rows, smallest, without_self
 
 WEIGHTS = ("heat", "binary", "correlation")
@@ -22,10 +22,6 @@ WIDTHS = ("local", "mean")
 TREE = 6
 # Up to this many complete rows, scikit-learn's comparison of all pairs is as fast.
 BRUTE = 16_000
-INCOMPLETE = (
-    "approximate=True needs complete rows, but X has missing entries; "
-    "use approximate=False, or image_shape to inpaint them"
-)
 
 
 class Reach(NamedTuple):
@@ -57,11 +53,6 @@ class KNNGraph(GraphBuilder):
     image_shape : tuple of int, optional
         Shape of the images in the rows. Missing pixels are then inpainted by total
         variation before distances are computed.
-    approximate : bool, default=False
-        Find approximate neighbors, in time that grows little faster than the number of
-        rows. Needs the extra ``rpcag[ann]``, and complete rows or images to inpaint.
-    random_state : int, RandomState or None, default=0
-        Random seed of the approximate search.
 
     Examples
     --------
@@ -77,8 +68,6 @@ class KNNGraph(GraphBuilder):
     weights: str = "heat"
     width: float | str = "local"
     image_shape: tuple[int, ...] | None = None
-    approximate: bool = False
-    random_state: Any = 0
 
     def reach(self, X, mask=None) -> Reach:
         """Nearest neighbors of new rows in the graph, and whose neighbors they are.
@@ -141,41 +130,23 @@ class KNNGraph(GraphBuilder):
                 )
         else:
             check_positive("width", self.width)
-        if self.approximate and self.image_shape is None and np.isnan(X).any():
-            raise ValueError(INCOMPLETE)
 
     def _search(self, rows, k):
         """Indices and RMS distances of k neighbors of every row, nearest first."""
         X, M = rows
-        if self.approximate and M is not None:
-            raise ValueError(INCOMPLETE)
         is_large = X.shape[1] > TREE and len(X) > BRUTE and k <= FEW
-        if (is_large or M is not None) and not self.approximate:
+        if is_large or M is not None:
             return nearest_rows(rows, k)
         # RMS distances are Euclidean ones in another unit.
         center, size = center_and_scale(X, None)
         scaled = X / size - center
-        if self.approximate:
-            neighbors, distances = self._descend(scaled, k + 1)
-        elif X.shape[1] > TREE:
+        if X.shape[1] > TREE:
             search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(scaled)
             distances, neighbors = search.kneighbors(scaled)
         else:
             distances, neighbors = KDTree(scaled).query(scaled, k + 1)
         neighbors, distances = without_self(neighbors, distances)
         return neighbors, distances * (size / np.sqrt(X.shape[1]))
-
-    def _descend(self, X, k):
-        try:
-            from pynndescent import NNDescent
-        except ImportError as error:
-            raise ImportError(
-                "approximate=True needs pynndescent: pip install 'rpcag[ann]'"
-            ) from error
-        seed = random_generator(self.random_state)
-        search = NNDescent(X, n_neighbors=k, random_state=seed)
-        neighbors, distances = search.neighbor_graph
-        return neighbors, distances.astype(np.float64)
 
     def _widths(self, distances):
         if self.width == "local":

@@ -67,13 +67,8 @@ def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
 
 
 def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
-    """The same graph for some rows and features, with hidden entries.
-
-    An approximate search needs complete rows, and inpainting needs whole images.
-    """
+    """The same graph for some rows and features; inpainting needs whole images."""
     builder = clone(builder)
-    if getattr(builder, "approximate", False):
-        builder.set_params(approximate=False)
     shape = builder.image_shape
     if shape is not None and math.prod(shape) != X.shape[1]:
         builder.set_params(image_shape=None)
