@@ -172,22 +172,6 @@ def test_other_chunks_zarr_and_integers_are_read(tmp_path):
     assert model.objective_ == pytest.approx(reference, rel=1.1e-4)
 
 
-def test_parquet_is_read(tmp_path):
-    frames = pytest.importorskip("dask.dataframe")
-    pytest.importorskip("pyarrow")
-    import pandas as pd
-
-    X = spoiled(110, 105, noise=0.0)
-    columns = [f"x{i}" for i in range(105)]
-    path = str(tmp_path / "X")
-    frame = frames.from_pandas(pd.DataFrame(X, columns=columns), npartitions=3)
-    frame.to_parquet(path)
-    reference = RPCA(lam="theory", tol=1e-4).fit(X).objective_
-    with dask.config.set(scheduler="synchronous"):
-        model = RPCA(lam="theory", tol=1e-4).fit(frames.read_parquet(path))
-    assert model.objective_ == pytest.approx(reference, rel=1.1e-4)
-
-
 def test_new_rows_are_transformed_as_after_numpy():
     X = spoiled(120, 110)
     options = {"n_components": 3, "tol": 1e-4}

@@ -363,22 +363,12 @@ def test_a_model_of_a_dask_array_transforms_one(da):
         model.transform(chunks[:, :5])
 
 
-@pytest.mark.filterwarnings("error")
-def test_dask_data_frames(da):
+def test_dask_data_frames_are_refused(da):
     dd = pytest.importorskip("dask.dataframe")
-    model = RPCA(2, lam="theory").fit(FRAME)
-    expected = model.transform(FRAME)
     table = dd.from_pandas(FRAME, npartitions=2)
-    np.testing.assert_allclose(model.transform(table).compute(), expected, atol=1e-10)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.transform(table[list("bacdef")])
-    there = RPCA(2, lam="theory").fit(table)
-    assert list(there.feature_names_in_) == list("abcdef")
-    with pytest.raises(ValueError, match="feature names should match"):
-        there.transform(table[list("bacdef")])
-    for use in (RPCA().fit, model.transform):
-        with pytest.raises(TypeError, match="column 'f' of dtype datetime64"):
-            use(dd.from_pandas(FRAME.assign(f=DAYS), npartitions=2))
+    for use in (RPCA().fit, RPCA(2, lam="theory").fit(FRAME).transform):
+        with pytest.raises(TypeError, match=r"pass X\.to_dask_array\(lengths=True\)"):
+            use(table)
     with pytest.raises(TypeError, match=r"pass X\.compute\(\)"):
         GLPCA().fit(table)
 

@@ -117,7 +117,7 @@ def random_generator(random_state: Any) -> np.random.RandomState:
         ) from error
 
 
-def refuse_column(name: str, column: Any, dtype: Any) -> None:
+def _refuse_column(name: str, column: Any, dtype: Any) -> None:
     raise TypeError(
         f"{name} has a column {column!r} of dtype {dtype}, which is not numeric; drop "
         f"it ({name}.drop(columns={column!r})) or convert it to numbers"
@@ -147,7 +147,7 @@ def _numeric_pandas(X, name: str):
                 raise TypeError
             values = X.iloc[:, place].to_numpy(np.float64, na_value=np.nan)
         except (TypeError, ValueError, OverflowError):
-            refuse_column(name, column, dtype)
+            _refuse_column(name, column, dtype)
         X = X.copy(deep=False)
         X.isetitem(place, values)
     return X
@@ -162,4 +162,4 @@ def _check_polars(X, name: str) -> None:
                 raise TypeError
             np.asarray(X[column].to_numpy(), dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            refuse_column(name, column, dtype)
+            _refuse_column(name, column, dtype)

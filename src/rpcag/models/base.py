@@ -174,9 +174,7 @@ class MatrixModel(Embedding):
         For a Dask array, the result is a Dask array.
         """
         check_is_fitted(self, "components_")
-        if is_dask(Z):
-            Z = Z.to_dask_array() if hasattr(Z, "to_dask_array") else Z
-        else:
+        if not is_dask(Z):
             refuse_masked("an embedding has no missing values: fill them", Z=Z)
             Z = check_array(
                 as_numbers(Z, "Z"),

@@ -11,9 +11,8 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_feature_names, _check_n_features
+from sklearn.utils.validation import _check_n_features
 
-from rpcag.graphs.inputs import REAL, refuse_column
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import typical_center, typical_size, typical_spread
 from rpcag.models.data_loss import DataLoss, check_sample_weight, loss_of
@@ -35,8 +34,7 @@ SAMPLE = 10**7
 def fit(model: Any, X: Any, sample_weight: Any) -> None:
     """Decompose a Dask array on the workers that hold its chunks, for `RPCA.fit`."""
     _check_options(model)
-    # An empty data frame with the same columns; an array has no names.
-    _check_feature_names(model, getattr(X, "_meta", None), reset=True)
+    _refuse_frame(X)
     X = _learn_scale(model, by_features(X))
     graph = _graph(model, X.shape[0])
     if graph is not None:
@@ -98,6 +96,13 @@ def _check_options(model: Any) -> None:
             )
 
 
+def _refuse_frame(X: Any) -> None:
+    if not isinstance(X, da.Array):
+        raise TypeError(
+            f"X is a Dask {type(X).__name__}; pass X.to_dask_array(lengths=True)"
+        )
+
+
 def _learn_scale(model: Any, X: Any) -> Any:
     """`DecompositionModel._learn_scale` of an array with all rows in every chunk."""
     model.center_ = model.scale_ = None
@@ -151,8 +156,6 @@ def _weights(
 
 def by_features(X: Any) -> Any:
     """X with all its rows in every chunk, in floating point."""
-    if hasattr(X, "to_dask_array"):  # a data frame, such as from parquet
-        X = _of_frame(X, lengths=True)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
     if any(math.isnan(side) for side in X.shape):
@@ -193,9 +196,7 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
             f"{name} needs rows in memory, got a Dask array; pass X.compute(), or some "
             "rows at a time"
         )
-    if hasattr(X, "to_dask_array"):
-        _check_feature_names(model, X._meta, reset=False)
-        X = _of_frame(X)
+    _refuse_frame(X)
     model = copy(model)  # without arrays as large as the data, and without names
     for name in ("low_rank_", "sparse_", "dual_", "_state", "callback"):
         model.__dict__[name] = None
@@ -211,13 +212,6 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
         dtype=dtype,
         meta=np.empty((0, 0), dtype),
     )
-
-
-def _of_frame(X: Any, **options) -> Any:
-    for column, dtype in X.dtypes.items():
-        if dtype.kind not in REAL:
-            refuse_column("X", column, dtype)
-    return X.to_dask_array(**options)
 
 
 def _workers() -> int:

@@ -189,8 +189,8 @@ class RPCA(DecompositionModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry. For a Dask array or data frame, the computation
-            runs where its chunks are, and the fitted matrices are Dask arrays.
+            NaN marks a missing entry. For a Dask array, the computation runs where its
+            chunks are, and the fitted matrices are Dask arrays.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             How much the loss of every sample counts, by default 1. Samples of weight 0
@@ -302,8 +302,7 @@ class RPCA(DecompositionModel):
         Returns
         -------
         ndarray of shape (n_new, n_components)
-            A Dask array with the same chunks of rows if X is a Dask array or data
-            frame.
+            A Dask array with the same chunks of rows if X is one.
         """
         check_is_fitted(self, "components_")
         if is_dask(X):
