@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from scipy import io, sparse
+from scipy import sparse
 
 import decompositions
 from rpcag.files.decomposition import Decomposition
@@ -44,15 +44,11 @@ def write_whole(folder: Path) -> dict:
     np.save(folder / "t.npy", A)
     np.savez(folder / "t.npz", X=A, y=np.arange(6.0))
     np.savez_compressed(folder / "z.npz", X=A, y=np.arange(6.0))
-    words = np.array(["a", "bb", "c", "d", "e", "f"], dtype=object)
-    io.savemat(folder / "t.mat", {"X": A, "y": np.arange(6.0), "c": words})
-    io.savemat(folder / "z.mat", {"X": A}, do_compression=True)
-    io.savemat(folder / "s.mat", {"S": S})
     for format in ("csr", "csc", "coo", "bsr", "dia"):
         sparse.save_npz(folder / f"{format}.npz", S.asformat(format), compressed=False)
     decompositions.table(12, 4).save(folder / "result")
     whole = {path.name: table for path in folder.iterdir() if path.is_file()}
-    whole |= dict.fromkeys(["edges.csv", "s.mat", "csr.npz", "coo.npz"], graph)
+    whole |= dict.fromkeys(["edges.csv", "csr.npz", "coo.npz"], graph)
     whole |= dict.fromkeys(["sheet.csv", "sheet.csv.gz"], sheet)
     for name in ("result.json", "sparse.npy", "graph.npz"):
         whole[f"result/{name}"] = result
@@ -63,13 +59,6 @@ def _extras(folder: Path) -> dict:
     """Those that need a library which may not be there."""
     whole = {}
     try:
-        import h5py
-
-        with h5py.File(folder / "t.h5", "w") as file:
-            file["X"], file["y"] = A, np.arange(6.0)
-            options = {"chunks": (2, 2), "compression": "gzip"}
-            file.create_dataset("Z", data=A, **options)
-        whole["t.h5"] = table
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
@@ -119,7 +108,7 @@ def _extras(folder: Path) -> dict:
 
 
 def table(path: Path) -> None:
-    names = Reading(variable="X", labels="y", names="c" if "mat" in path.name else None)
+    names = Reading(variable="X", labels="y")
     for reading in (Reading(), Reading(labels="kind"), names):
         try:
             read_table(path, reading)

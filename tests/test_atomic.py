@@ -169,7 +169,7 @@ for path in sys.argv[2:]:
     except OSError as error:
         print(type(error).__name__, error.errno, error)
 """
-HAS = {"parquet": "pyarrow", "h5": "h5py"}
+HAS = {"parquet": "pyarrow"}
 
 
 @posix

@@ -34,7 +34,6 @@ BEHIND = {
     "rich": {"commands", "plugins", "cli"},
     "av": {"video"},
     "pyarrow": {"files"},
-    "h5py": {"files"},
     "openpyxl": {"files"},
     "dask": {"models", "solvers", "graphs"},
 }

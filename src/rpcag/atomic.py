@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -157,8 +156,6 @@ def explained(target: str | os.PathLike) -> Iterator[None]:
         yield
     except Exception as error:
         number = getattr(error, "errno", None)
-        if number is None and (said := re.search(r"errno = (\d+)", str(error))):
-            number = int(said[1])  # HDF5
         if number is None and not isinstance(error, OSError):
             raise
         reason = os.strerror(number) if number else str(error)

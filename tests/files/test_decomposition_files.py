@@ -10,7 +10,7 @@ from scipy import sparse
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.matrices import FORMATS
 
-NEEDS = {"parquet": "pyarrow", "h5": "h5py"}
+NEEDS = {"parquet": "pyarrow"}
 
 
 def skip_without_library(format):

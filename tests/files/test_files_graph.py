@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import io, sparse
+from scipy import sparse
 
 from rpcag.files.graph import read_graph
 
@@ -25,7 +25,6 @@ FORMS = {
     "sparse.npz": lambda p: sparse.save_npz(p, sparse.csr_matrix(A)),
     "dense.npz": lambda p: np.savez(p, W=A),
     "dense.npy": lambda p: np.save(p, A),
-    "sparse.mat": lambda p: io.savemat(p, {"W": sparse.csc_matrix(A)}),
     "plain.csv": lambda p: np.savetxt(p, A, delimiter=","),
     "plain.txt": lambda p: np.savetxt(p, A),
     "named.csv": lambda p: text(

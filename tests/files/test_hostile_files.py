@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
-from scipy import io, sparse
+from scipy import sparse
 
 import decompositions
 from command_line import call
@@ -105,82 +105,6 @@ def test_a_sparse_matrix_that_is_too_large_when_dense_is_refused(tmp_path):
     assert os.path.getsize(tmp_path / "s.npz") < 2000
     with pytest.raises(ValueError, match=r"s.npz: s needs .* GB of memory, but"):
         read(tmp_path / "s.npz")
-
-
-# -- MATLAB ----------------------------------------------------------------------------
-
-
-def element(kind, data):
-    padding = b"\0" * (-len(data) % 8)
-    return struct.pack("<II", kind, len(data)) + data + padding
-
-
-def matlab(kind, dimensions, name, *parts):
-    flags = element(6, struct.pack("<II", kind, 0))
-    sides = element(5, struct.pack(f"<{len(dimensions)}i", *dimensions))
-    return element(14, flags + sides + element(1, name) + b"".join(parts))
-
-
-def doubles(*values):
-    return element(9, struct.pack(f"<{len(values)}d", *values))
-
-
-def save_matlab(path, *elements):
-    start = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
-    path.write_bytes(start + b"".join(elements))
-
-
-def whole_numbers(*values):
-    return element(5, struct.pack(f"<{len(values)}i", *values))
-
-
-def test_a_sparse_matlab_matrix_with_a_wrong_row_is_refused(tmp_path):
-    path = tmp_path / "s.mat"
-    parts = (whole_numbers(0, 10**6), whole_numbers(0, 1, 2), doubles(1.0, 2.0))
-    save_matlab(path, matlab(5, (4, 2), b"S", *parts))
-    with pytest.raises(ValueError, match="S is a malformed sparse matrix"):
-        read(path)
-    parts = (whole_numbers(0, 3), whole_numbers(0, 1, 2), doubles(1.0, 2.0))
-    save_matlab(path, matlab(5, (4, 2), b"S", *parts))
-    np.testing.assert_array_equal(read(path).X, [[1, 0], [0, 0], [0, 0], [0, 2]])
-
-
-def test_a_type_that_matlab_does_not_have_is_refused(tmp_path):
-    """It ended the process: SciPy looks the type up in a table without a check."""
-    for kind in (8, 10, 77, 4096):
-        body = element(kind, b"\0" * 64)
-        save_matlab(tmp_path / "t.mat", matlab(6, (4, 2), b"X", body))
-        with pytest.raises(ValueError, match=f"t.mat .* unknown type {kind}"):
-            read(tmp_path / "t.mat")
-
-
-def test_cells_in_cells_in_cells_are_not_followed(tmp_path):
-    """60000 deep they ended the process."""
-    X = matlab(6, (4, 2), b"X", doubles(*range(8)))
-    cell = matlab(1, (1, 1), b"c", matlab(1, (1, 1), b"", matlab(6, (1, 1), b"")))
-    save_matlab(tmp_path / "c.mat", X, cell)
-    assert read(tmp_path / "c.mat").X.shape == (4, 2)
-    with pytest.raises(ValueError, match="neither real numbers nor text"):
-        read(tmp_path / "c.mat", names="c")
-
-
-def test_shapes_that_a_matlab_file_only_claims_are_refused(tmp_path):
-    save_matlab(tmp_path / "x.mat", matlab(6, (4000, 2000), b"X", doubles(*range(8))))
-    with pytest.raises(ValueError, match=r"cannot reshape array of size 8 into shape"):
-        read(tmp_path / "x.mat")
-    many = matlab(1, (2**30, 1), b"c")
-    X = matlab(6, (4, 2), b"X", doubles(*range(8)))
-    save_matlab(tmp_path / "c.mat", X, many)
-    with pytest.raises(ValueError, match=r"c.mat has 0 values for 4 samples"):
-        read(tmp_path / "c.mat", variable="X", names="c")
-
-
-def test_a_compressed_matlab_array_beyond_memory_is_refused(tmp_path, monkeypatch):
-    io.savemat(tmp_path / "z.mat", {"X": np.zeros((500, 500))}, do_compression=True)
-    assert read(tmp_path / "z.mat").X.shape == (500, 500)
-    little(monkeypatch, 1e6)
-    with pytest.raises(ValueError, match=r"z.mat: X needs .* but only 0.0 GB is free"):
-        read(tmp_path / "z.mat")
 
 
 # -- NumPy -----------------------------------------------------------------------------
@@ -343,63 +267,6 @@ def test_a_graph_of_a_result_that_points_elsewhere_is_refused(result):
     save_csr(result / "graph.npz", [0, 1, 10**5], shape=(12, 12))
     with pytest.raises(ValueError, match=r"graph.npz .* indices must be < 12"):
         Decomposition.load(result)
-
-
-def hdf5():
-    return pytest.importorskip("h5py", reason="needs the extra rpcag[files]")
-
-
-def raw_elsewhere(h5py, file, secret):
-    shape, dtype = (4, 3), np.float64
-    file.create_dataset("X", shape, dtype, external=[(str(secret), 0, 96)])
-
-
-def linked_elsewhere(h5py, file, secret):
-    with h5py.File(secret.with_suffix(".h5"), "w") as other:
-        other["Y"] = A
-    file["X"] = h5py.ExternalLink(str(secret.with_suffix(".h5")), "/Y")
-
-
-def virtual_elsewhere(h5py, file, secret):
-    with h5py.File(secret.with_suffix(".h5"), "w") as other:
-        other["Y"] = A
-    layout = h5py.VirtualLayout((4, 3), np.float64)
-    layout[:] = h5py.VirtualSource(str(secret.with_suffix(".h5")), "Y", (4, 3))
-    file.create_virtual_dataset("X", layout)
-
-
-@pytest.mark.parametrize("way", [raw_elsewhere, linked_elsewhere, virtual_elsewhere])
-def test_hdf5_reads_no_other_file(way, tmp_path, result):
-    h5py = hdf5()
-    secret = tmp_path / "secret.bin"
-    secret.write_bytes(A.tobytes())
-    with h5py.File(tmp_path / "t.h5", "w") as file:
-        way(h5py, file, secret)
-    with pytest.raises(
-        ValueError, match=r"no matrix of numbers; it has (X \(.*in another|nothing)"
-    ):
-        read(tmp_path / "t.h5")
-    with pytest.raises(ValueError, match=r"'X': .* (in another|has nothing)"):
-        read(tmp_path / "t.h5", variable="X")
-    with h5py.File(tmp_path / "t.h5", "a") as file:
-        file["Z"] = A
-    np.testing.assert_array_equal(read(tmp_path / "t.h5").X, A)
-    with pytest.raises(ValueError, match=r"in another file, which is not read|has Z"):
-        read(tmp_path / "t.h5", labels="X")
-    # The same as a part of a result.
-    with h5py.File(result / "sparse.h5", "w") as file:
-        way(h5py, file, secret)
-        file.move("X", "sparse")
-    change_files(result, sparse="sparse.h5")
-    with pytest.raises(ValueError, match=r"sparse.h5 .*(in another|has no array)"):
-        Decomposition.load(result)
-
-
-def test_an_hdf5_array_beyond_memory_is_refused(tmp_path):
-    with hdf5().File(tmp_path / "t.h5", "w") as file:
-        file.create_dataset("X", (10**6, 10**6), "f8", compression="gzip")  # all fill
-    with pytest.raises(ValueError, match=r"t.h5: X needs .* of memory"):
-        read(tmp_path / "t.h5")
 
 
 # -- Parquet ---------------------------------------------------------------------------

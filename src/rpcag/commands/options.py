@@ -39,7 +39,7 @@ Input = Annotated[
         metavar="INPUT",
         show_default=False,
         help="Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, "
-        ".npz, .mat, .h5, or a folder of images.",
+        ".npz, or a folder of images.",
     ),
 ]
 OutputFolder = Annotated[Path, output_option("FOLDER", "Folder to write.")]
@@ -174,7 +174,7 @@ class ModelOptions:
     graph: str | None = model_option(
         "Graph between samples. robust (default): nearest neighbors after Robust PCA "
         "has removed errors. knn: nearest neighbors. complete: all pairs. chain: for "
-        "samples in time order. Or a FILE with an adjacency matrix (.npz, .npy, .mat, "
+        "samples in time order. Or a FILE with an adjacency matrix (.npz, .npy, "
         ".csv) or a list of edges (.csv, .tsv, .txt).",
         "KIND|FILE",
     )

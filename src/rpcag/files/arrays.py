@@ -1,4 +1,4 @@
-"""Files of arrays: NumPy's .npy and .npz, MATLAB's .mat, HDF5."""
+"""Files of arrays: NumPy's .npy and .npz."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -13,8 +13,7 @@ from scipy import sparse
 from rpcag.files.memory import NAME, check_fits
 from rpcag.files.table import Reading, Table
 
-SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
-HDF5 = b"\x89HDF\r\n\x1a\n"
+SUFFIXES = (".npy", ".npz")
 NUMBERS, SPARSE, OTHER, STRUCT = "numbers", "sparse numbers", "no numbers", "a struct"
 
 
@@ -69,19 +68,12 @@ def read_arrays(path: Path, reading: Reading) -> Table:
 @contextmanager
 def variables(path: Path) -> Iterator[dict[str, Variable]]:
     """All arrays of a file by name."""
-    from rpcag.files import hdf5, matlab, numpy_arrays
+    from rpcag.files import numpy_arrays
 
-    suffix = path.suffix.lower()
-    if suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         yield {path.stem: numpy_arrays.npy_variable(path)}
         return
-    with path.open("rb") as file:
-        is_hdf5 = suffix != ".mat" or HDF5 in file.read(520)
-    if suffix == ".mat" and not is_hdf5:
-        yield matlab.matlab_variables(path)
-        return
-    opened = numpy_arrays.npz_variables if suffix == ".npz" else hdf5.hdf5_variables
-    with opened(path) as found:
+    with numpy_arrays.npz_variables(path) as found:
         yield found
 
 
@@ -156,8 +148,6 @@ def _strings(
 
 
 def _string(value: Any) -> str:
-    if isinstance(value, np.ndarray):  # a cell of MATLAB
-        value = value.ravel()[0] if value.size else ""
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
     if isinstance(value, float):

@@ -110,7 +110,7 @@ class Decomposition:
         Parameters
         ----------
         folder : path
-        format : {"npy", "csv", "tsv", "parquet", "mat", "h5"}, default="npy"
+        format : {"npy", "csv", "tsv", "parquet"}, default="npy"
             Format of the four matrices.
         force : bool, default=False
             Whether to replace an earlier result in this folder. Only its files are

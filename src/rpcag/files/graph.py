@@ -22,7 +22,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     Parameters
     ----------
     path : path
-        An adjacency as .npz (`scipy.sparse.save_npz`), .npy, .mat, .h5 or text; or
+        An adjacency as .npz (`scipy.sparse.save_npz`), .npy or text; or
         edges as text, one per line: two samples, by name or by number from 0, and a
         weight (default: 1). An edge may be listed in both directions.
     samples : list of str

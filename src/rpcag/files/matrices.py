@@ -16,7 +16,7 @@ from rpcag.files.names import escaped, unique
 from rpcag.files.parquet import read_whole
 from rpcag.files.readable import need
 
-FORMATS = ("npy", "csv", "tsv", "parquet", "mat", "h5")
+FORMATS = ("npy", "csv", "tsv", "parquet")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 ROW = "sample"  # name of the column of row names
 
@@ -25,8 +25,8 @@ def check_format(format: str) -> None:
     """Refuse a format that is unknown, or whose library is not installed."""
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
-    if format in ("parquet", "h5"):
-        need({"parquet": "pyarrow.parquet", "h5": "h5py"}[format])
+    if format == "parquet":
+        need("pyarrow.parquet")
 
 
 def write_matrix(
@@ -34,34 +34,19 @@ def write_matrix(
 ) -> None:
     """Write A in the format of the suffix of `path`.
 
-    Text and Parquet have the names of rows and columns. Other formats have one array,
-    named like the file.
+    Text and Parquet have the names of rows and columns.
     """
-    format, name = path.suffix[1:], path.stem
+    format = path.suffix[1:]
     if format == "npy":
         np.save(path, A)
     elif format in DELIMITERS:
         lines = ([row, *a.tolist()] for row, a in zip(rows, A, strict=True))
         write_rows(path, DELIMITERS[format], [ROW, *columns], lines)
-    elif format == "parquet":
+    else:
         pa, parquet = need("pyarrow"), need("pyarrow.parquet")
         arrays = [pa.array(list(rows), pa.string()), *map(pa.array, A.T)]
         names = unique([ROW, *columns])  # else no reader takes the file
         parquet.write_table(pa.Table.from_arrays(arrays, names), path)
-    elif format == "mat":
-        from scipy.io import savemat
-        from scipy.io.matlab import MatWriteError
-
-        try:
-            savemat(path, {name: A}, do_compression=True)
-        except MatWriteError as error:
-            raise ValueError(
-                f"{path.name} does not fit into a .mat file ({error}); "
-                "choose the format h5 or npy"
-            ) from error
-    else:
-        with need("h5py").File(path, "w") as file:
-            file.create_dataset(name, data=A)
 
 
 def write_rows(

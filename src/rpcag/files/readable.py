@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-READS = {"pyarrow": "Parquet", "h5py": "HDF5 and MATLAB 7.3", "openpyxl": "Excel"}
+READS = {"pyarrow": "Parquet", "openpyxl": "Excel"}
 EXTRAS = {"openpyxl": "excel"}  # else "files"
 
 

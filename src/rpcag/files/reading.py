@@ -34,7 +34,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     Parameters
     ----------
     path : path
-        .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, .mat, .h5, or a folder of images.
+        .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, or a folder of images.
     reading : Reading, optional
         Options for reading, where the file is ambiguous.
     """
