@@ -25,7 +25,7 @@ _HOME = {
         *("note", "print_json", "say"),
     ),
     "rpcag.files.names": ("escaped",),
-    "rpcag.files.numpy_arrays": ("read_npz",),
+    "rpcag.files.arrays": ("load_arrays",),
     "rpcag.files.place": ("check_file", "check_folder"),
     "rpcag.page.document": (
         *("Page", "check_target", "scrolled", "section", "write_page"),

@@ -417,11 +417,6 @@ def _table(folder, clip):
     return folder / "table.npz"
 
 
-def _fortran(folder, clip):
-    np.savez(folder / "f.npz", frames=np.asfortranarray(np.zeros((4, 8, 6))))
-    return folder / "f.npz"
-
-
 def _objects(folder, clip):
     path = folder / "objects.npy"
     np.save(path, np.full((4, 8, 6), None), allow_pickle=True)
@@ -452,8 +447,7 @@ def _objects(folder, clip):
         (_broken_image, "000001.png cannot be read as an image"),
         (_mixed, "the first (16, 16): all must be equal"),
         (_other_arrays, "arrays.npz has no array called frames, but X, y"),
-        (_fortran, "f.npz stores its frames in Fortran order"),
-        (_objects, "objects.npy must hold numbers of shape"),
+        (_objects, "objects.npy cannot be read as NumPy"),
         (_table, "table.npz must hold numbers of shape (frames, height, width)"),
     ],
 )

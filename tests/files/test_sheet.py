@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rpcag.files import encoding
 from rpcag.files.number_style import number_style
 from rpcag.files.reading import kind_of
 from rpcag.files.repaired import cells_path, check_format
@@ -348,15 +347,6 @@ def test_gzip_is_read(tmp_path):
     path.write_bytes(gzip.compress(PLAIN.encode())[:-9])
     with pytest.raises(ValueError, match=r"t\.csv\.gz cannot be read as gzip"):
         read_sheet(path)
-
-
-def test_a_compressed_file_beyond_memory_is_refused(tmp_path, monkeypatch):
-    path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(b"0" * 10_000_000))
-    monkeypatch.setattr("rpcag.files.memory.available", lambda: 1e6)
-    with pytest.raises(ValueError, match="of memory, but only"):
-        read_sheet(path)
-    assert encoding.BLOCK < 10_000_000
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from rpcag.atomic import explained, replace_files, write_json
-from rpcag.files.arrays import SPARSE, variables
+from rpcag.files.arrays import load_arrays
 from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
 from rpcag.files.place import check_folder
 from rpcag.files.readable import readable
@@ -255,7 +255,4 @@ def _read(folder: Path, file: str) -> Any:
     with readable(path):
         if path.suffix != ".npz":
             return read_matrix(path)
-        with variables(path) as found:  # the graph
-            if found[path.stem].kind != SPARSE:
-                raise ValueError("it is not a sparse matrix of numbers")
-            return sparse.csr_array(found[path.stem].read())
+        return sparse.csr_array(load_arrays(path)[path.stem])  # the graph

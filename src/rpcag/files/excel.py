@@ -13,7 +13,6 @@ from typing import IO, Any
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
-from rpcag.files.memory import check_fits
 from rpcag.files.names import listed
 from rpcag.files.number_style import number_style
 from rpcag.files.readable import need, readable
@@ -21,7 +20,6 @@ from rpcag.files.table import Reading
 
 SUFFIXES = (".xlsx", ".xlsm")
 STYLED = 500  # numbers that determine the decimals of a column
-EXPANSION = 20  # bytes of memory for a byte of XML, about
 # Parts of a workbook that openpyxl drops or changes, and extensions of a sheet, such as
 # sparklines.
 DRAWN = (
@@ -41,7 +39,6 @@ def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Column
     with readable(path, "Excel"):
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
-        check_fits(EXPANSION * sum(part.file_size for part in parts), str(path))
         with _opened(path, sheet, data_only=True) as page:
             title, part_of_page = page.title, page._worksheet_path
             rows = [["" if x is None else str(x) for x in row] for row in page.values]

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from rpcag.files.arrays import SPARSE, choose, read_dense, variables
 from rpcag.files.arrays import SUFFIXES as ARRAYS
+from rpcag.files.arrays import choose, load_arrays
 from rpcag.files.encoding import decode
 from rpcag.files.numbers import Numbers
 from rpcag.files.reading import read_table
@@ -39,12 +39,9 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
         )
     suffix = path.suffix.lower()
     if suffix in ARRAYS:
-        with variables(path) as found:
-            name = choose(path, found, variable)
-            if found[name].kind == SPARSE:
-                return found[name].read()
-            A = read_dense(path, name, found[name], copies=2)
-        return np.asarray(A, dtype=np.float64)
+        found = load_arrays(path)
+        A = found[choose(path, found, variable)]
+        return A if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
     if suffix not in SUFFIXES:
         raise ValueError(
             f"graph {path}: no reader for {suffix or 'a file without a suffix'}; known "

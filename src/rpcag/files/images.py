@@ -1,12 +1,9 @@
 """Read a folder of images as rows of numbers; subfolders, if any, are classes."""
 
-import math
-import warnings
 from pathlib import Path
 
 import numpy as np
 
-from rpcag.files.memory import check_fits
 from rpcag.files.readable import readable
 from rpcag.files.table import Table
 
@@ -30,20 +27,8 @@ def read_images(
     rows: list[np.ndarray] = []
     shape: tuple[int, ...] = ()
     for file, _ in members:
-        with readable(file, "an image"), warnings.catch_warnings():
-            # Pillow warns of large images; their size is checked here.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(file, formats=formats) as image:
-                width, height = image.size
-                # Three copies: decoded, rotated upright, and in gray or color.
-                what = f"an image of {height} x {width} pixels"
-                check_fits(12 * height * width, what)
-                if not rows:
-                    p = math.prod(size or image.size) * (3 if color else 1)
-                    check_fits(
-                        8 * len(members) * p, f"{folder}, {len(members)} images,"
-                    )
-                pixels = _pixels(ImageOps.exif_transpose(image), size, color)
+        with readable(file, "an image"), Image.open(file, formats=formats) as image:
+            pixels = _pixels(ImageOps.exif_transpose(image), size, color)
         shape = shape or pixels.shape
         if pixels.shape != shape:
             raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rpcag.files.arrays import read_dense, variables
+from rpcag.files.arrays import REAL
 from rpcag.files.names import escaped, unique
 from rpcag.files.parquet import read_whole
 from rpcag.files.readable import need
@@ -74,7 +74,7 @@ class _Lines:
 
 def read_matrix(path: Path) -> np.ndarray:
     """Read the matrix that `write_matrix` wrote."""
-    format, name = path.suffix[1:], path.stem
+    format = path.suffix[1:]
     if format in DELIMITERS:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file, delimiter=DELIMITERS[format])
@@ -85,10 +85,7 @@ def read_matrix(path: Path) -> np.ndarray:
         table = read_whole(path)
         columns = [column.to_numpy() for column in table.columns[1:]]
         return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
-    with variables(path) as found:
-        if name not in found:
-            raise ValueError(f"it has no array called {name!r}")
-        A = np.array(read_dense(path, name, found[name]))
-    if A.ndim != 2:
-        raise ValueError(f"it must have two axes, got shape {A.shape}")
+    A = np.load(path)
+    if A.ndim != 2 or A.dtype.kind not in REAL:
+        raise ValueError(f"it must be a matrix of numbers, got {A.dtype} of {A.shape}")
     return A

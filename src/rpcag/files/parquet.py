@@ -9,7 +9,6 @@ from typing import IO, Any
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of
-from rpcag.files.memory import NAME, check_fits
 from rpcag.files.number_style import number_style
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
@@ -44,17 +43,9 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
 
 
 def read_whole(path: Path) -> Any:
-    """The table of a Parquet file; an error if it does not fit into memory."""
+    """The table of a Parquet file."""
     parquet = need("pyarrow.parquet")
     with readable(path, "Parquet"), parquet.ParquetFile(path) as file:
-        rows, columns = file.metadata.num_rows, len(file.schema_arrow)
-        if rows < 0:
-            raise ValueError("it claims a negative size")
-        # The Arrow table, its copy in double precision, and a name for every row.
-        check_fits(
-            2 * 8 * rows * columns + NAME * rows,
-            f"{path}, {rows} rows of {columns} columns,",
-        )
         return file.read()
 
 

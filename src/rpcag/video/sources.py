@@ -3,17 +3,15 @@
 import math
 import re
 import sys
-import zipfile
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from rpcag.files.numpy_arrays import read_header
 from rpcag.files.readable import readable
 from rpcag.video.ffmpeg import as_picture, check_pixels, opened, pyav, refused
 from rpcag.video.pixels import (
@@ -191,36 +189,26 @@ class Source:
 
     def _of_array(self) -> Iterator[Any]:
         """An array ``frames`` (or the only array) of a ``.npz``, frame by frame."""
-        with readable(Path(self.name), "NumPy"), self.path.open("rb") as file:
-            values: IO[bytes] = file
-            size = self.path.stat().st_size
-            if self.path.suffix.lower() == ".npz":
-                archive = zipfile.ZipFile(file)
-                info = _frames_of(archive, self.name)
-                values, size = archive.open(info), info.file_size
-            header = read_header(values, size)
-            check_array(header.shape, header.dtype, self.name)
-            check_pixels(math.prod(header.shape[1:3]), self.name)
-            if header.fortran:
-                raise ValueError(
-                    f"{self.name} stores its frames in Fortran order, which "
-                    "cannot be read one by one; save np.ascontiguousarray(frames)"
-                )
-            self._length, *shape = header.shape
-            for i in range(header.shape[0]):
-                data = values.read(math.prod(shape) * header.dtype.itemsize)
-                frame = np.frombuffer(data, header.dtype).reshape(shape)
+        with readable(Path(self.name), "NumPy"):
+            if self.path.suffix.lower() == ".npy":
+                frames = np.load(self.path, mmap_mode="r")
+            else:
+                with self.path.open("rb") as file, np.load(file) as stored:
+                    frames = stored[_frames_of(stored.files, self.name)]
+            check_array(frames.shape, frames.dtype, self.name)
+            check_pixels(math.prod(frames.shape[1:3]), self.name)
+            self._length = len(frames)
+            for i, frame in enumerate(frames):
                 check_values(frame, f"{self.name}: frame {i}")
                 yield as_picture(in_unit_of(scaled(frame), np.uint8))
 
 
-def _frames_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    found = {info.filename.removesuffix(".npy"): info for info in archive.filelist}
-    if "frames" not in found and len(found) != 1:
+def _frames_of(names: list[str], name: str) -> str:
+    if "frames" not in names and len(names) != 1:
         raise ValueError(
-            f"{name} has no array called frames, but {', '.join(found) or 'nothing'}"
+            f"{name} has no array called frames, but {', '.join(names) or 'nothing'}"
         )
-    return found.get("frames") or next(iter(found.values()))
+    return "frames" if "frames" in names else names[0]
 
 
 def _natural(path: Path) -> tuple[list, str]:

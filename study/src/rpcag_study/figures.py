@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from rpcag.plugins import read_npz
+from rpcag.plugins import load_arrays
 from rpcag_study.experiments import components as components_
 from rpcag_study.experiments import directions as directions_
 from rpcag_study.experiments import parameters as parameters_
@@ -344,7 +344,7 @@ def video(records: Iterable[dict]) -> Figure:
     for (clip, model), record in found.items():
         path = video_.picture_file(record["run"])
         if clip in clips and path.exists():
-            kept[clip, model] = read_npz(path)
+            kept[clip, model] = load_arrays(path)
     for clip in clips:
         for model in ("RPCA", "RPCAG"):
             if (clip, model) not in kept:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rpcag.plugins import (
-    read_npz,
+    load_arrays,
     write_atomically,
 )
 
@@ -62,7 +62,7 @@ def _sha256(path: Path, changed: int, size: int) -> str:
 
 def read_arrays(path: Path, required: tuple[str, ...]) -> dict[str, np.ndarray]:
     """The arrays of an .npz file."""
-    arrays = read_npz(path)
+    arrays = load_arrays(path)
     missing = [key for key in required if key not in arrays]
     if missing:
         raise ValueError(f"{path} has no array {missing[0]!r}; see docs/data.md")
