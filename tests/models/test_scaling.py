@@ -247,10 +247,10 @@ def test_entries_that_cannot_be_scaled_are_named(X):
     far = X.copy()
     far[3, 4] = 1.7e308
     center, scale = center_and_scale(X * 1e-5, "robust")
-    with pytest.raises(ValueError, match=r"1\.7e\+308 in feature 4, .*; rescale X"):
+    with pytest.raises(ValueError, match=r"1\.7e\+308 in row 3, column 4, .*; resc"):
         standardize(far, center, scale)
     model = RPCA(scale="robust").fit(X * 1e-5)
-    with pytest.raises(ValueError, match=r"1\.7e\+308 in feature 4, .*; rescale X"):
+    with pytest.raises(ValueError, match=r"1\.7e\+308 in row 3, column 4, .*; resc"):
         model.transform(far)
 
 

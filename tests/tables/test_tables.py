@@ -533,6 +533,36 @@ def test_only_gaps_or_only_errors(spoiled):
     np.testing.assert_array_equal(np.isnan(only_errors.values), gaps)
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype"), [(1e14, "f8"), (1e40, "f8"), (-1.79e308, "f8"), (3e38, "f4")]
+)
+def test_a_cell_of_any_size_is_wrong_and_otherwise_missing(value, dtype, spoiled):
+    X, _, _, _ = spoiled
+    X[:, 7] = np.where(np.abs(X[:, 7]) < 2, 0, X[:, 7])  # mostly zeros
+    X = X.astype(dtype)
+    far = np.zeros(X.shape, bool)
+    far[8, 3] = far[40, 7] = True
+    X[far] = np.nan
+    missing = RobustImputer(repair=True).fit(X)
+    gone = missing.fit_transform(X)
+    X[far] = value
+    imputer = RobustImputer(repair=True)
+    np.testing.assert_array_equal(imputer.fit_transform(X), gone)
+    np.testing.assert_array_equal(imputer.outliers_, missing.outliers_ | far)
+    np.testing.assert_array_equal(imputer.statistics_, missing.statistics_)
+    assert (imputer.outlier_scores_[far] >= 1e10).all()
+    np.testing.assert_array_equal(imputer.find_outliers(X)[far], True)
+    new = np.where(far, np.nan, X)
+    np.testing.assert_array_equal(imputer.transform(X), missing.transform(new))
+    for some, other in zip(
+        imputer.predict_interval(), missing.predict_interval(), strict=True
+    ):
+        np.testing.assert_array_equal(some, other)
+    detector = OutlierDetector(contamination="auto").fit(X)
+    assert np.isfinite(detector.decision_scores_).all()
+    np.testing.assert_array_equal(detector.find_cells(X)[far], True)
+
+
 @pytest.mark.parametrize("share", [0.005, 0.15, 0.6])
 @pytest.mark.parametrize("value", [1e20, -9.96921e36, 1.79e308])
 def test_fill_values_are_found_and_replaced(value, share, spoiled, rng):

@@ -3,8 +3,6 @@
 import inspect
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +80,14 @@ def decomposed(
     model.set_params(scale=None if scale == "none" else scale)
     with (
         GapBar(type(model).__name__, model.tol, model.max_iter, quiet=quiet) as bar,
-        far_value_named(source, table.X, table.samples, table.features),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
         start = time.perf_counter()
-        model.set_params(callback=bar).fit(table.X)
+        try:
+            model.set_params(callback=bar).fit(table.X)
+        except TooFarApart as error:
+            raise ValueError(_far_value(error, table, source)) from None
         seconds = time.perf_counter() - start
     said = [str(w.message) for w in caught if w.category is not ConvergenceWarning]
     facts = _facts(model) | {"seconds": round(seconds, 3), "scale": scale}
@@ -109,25 +109,13 @@ def _scale(table: Table, option: str | None) -> tuple[str, list[str]]:
     ]
 
 
-@contextmanager
-def far_value_named(
-    source: object, X: np.ndarray, samples: Sequence[str], features: Sequence[str]
-) -> Iterator[None]:
-    """Make the error name the cell that is the farthest from others of its feature."""
-    try:
-        yield
-    except TooFarApart:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # of columns without values
-            distances = np.abs(X - np.nanmedian(X, axis=0))
-            distances[distances == 0] = np.nan
-            relative = np.nan_to_num(distances / np.nanmedian(distances, axis=0))
-        i, j = divmod(int(np.argmax(relative)), X.shape[1])
-        value = repr(float(X[i, j]))
-        raise ValueError(
-            f"{source}, row {samples[i]!r}, column {features[j]!r}: {value} is too far "
-            f"from the other values; --missing {value} reads it as missing"
-        ) from None
+def _far_value(error: TooFarApart, table: Table, source: Path) -> str:
+    i, j = error.place
+    value = repr(float(table.X[i, j]))
+    return (
+        f"{source}, row {table.samples[i]!r}, column {table.features[j]!r}: {value} is "
+        f"too far from the other values; --missing {value} reads it as missing"
+    )
 
 
 def _decomposition(

@@ -169,24 +169,23 @@ def _targets(
 
 
 def _repaired(found: Any, bar: GapBar, options: RepairOptions) -> Any:
-    from rpcag.commands.fitting import far_value_named, load_graph
+    from rpcag.commands.fitting import load_graph
     from rpcag.tables.repair import repair_matrix
 
     graph: Any = options.graph
     if graph != "auto":
         names = found.labels or [str(i) for i in range(len(found.X))]
         graph = load_graph(graph, names)
-    with far_value_named(found.name, found.X, found.samples, found.features):
-        return repair_matrix(
-            found.X,
-            gaps=not options.only_errors,
-            errors=not options.only_gaps,
-            alpha=options.alpha,
-            graph=graph,
-            times=found.times,
-            integers=found.integers,
-            callback=bar,
-        )
+    return repair_matrix(
+        found.X,
+        gaps=not options.only_errors,
+        errors=not options.only_gaps,
+        alpha=options.alpha,
+        graph=graph,
+        times=found.times,
+        integers=found.integers,
+        callback=bar,
+    )
 
 
 def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> None:

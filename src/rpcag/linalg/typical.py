@@ -10,6 +10,9 @@ from rpcag.linalg.blocks import row_blocks
 SAMPLE = 2**18
 # Limits on typical sizes, so that their inverses do not overflow or underflow.
 MIN_SIZE, MAX_SIZE = 2.0**-1022, 2.0**1023
+# An entry beyond this many typical sizes is refused. The solvers handle larger ones
+# only in part: squares of sizes in such units must not overflow.
+TOO_FAR = 1e36
 
 
 def observed_share(X: np.ndarray) -> float:
@@ -36,15 +39,26 @@ def typical_size(X: np.ndarray) -> float:
 
 
 class TooFarApart(ValueError):
-    """An error: one entry is so large that the others are lost to rounding."""
+    """An error: the largest entry of X is so large that others are lost to rounding.
+
+    X may be scaled; the message has the entry of `given`. `place` is its row and
+    column.
+    """
+
+    def __init__(self, X: np.ndarray, given: np.ndarray) -> None:
+        i, j = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
+        self.place = int(i), int(j)
+        super().__init__(
+            f"X[{i}, {j}] is {given[i, j]:.3g}, so far from the other values that they "
+            "are lost to rounding; correct it, or mark it as missing by NaN"
+        )
 
 
-def too_far_apart(typical: float, largest: float) -> TooFarApart:
-    return TooFarApart(
-        f"X mixes values too far apart to be handled: the typical size is "
-        f"{typical:.3g}, the largest {largest:.3g}; correct the largest, or mark it "
-        "as missing by NaN"
-    )
+def check_range(X: np.ndarray, given: np.ndarray) -> None:
+    """Refuse an entry that is too far from the others; see `TooFarApart`."""
+    largest = max(float(np.fmax.reduce(X, None)), -float(np.fmin.reduce(X, None)))
+    if largest / typical_size(thinned(X)) > TOO_FAR:
+        raise TooFarApart(X, given)
 
 
 def thinned(X: np.ndarray) -> np.ndarray:

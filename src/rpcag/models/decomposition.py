@@ -10,6 +10,7 @@ from rpcag.graphs.inputs import percent
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.gram import factorize
 from rpcag.linalg.rounding import from_unit, in_unit
+from rpcag.linalg.typical import check_range
 from rpcag.models.base import MatrixModel, largest_entry, power_of_two
 from rpcag.models.checks import COUNT, OPTIONS
 from rpcag.models.diagnosis import warn_if_poor
@@ -98,10 +99,14 @@ class DecompositionModel(MatrixModel):
         self.center_ = self.scale_ = None
         if self.scale is not None:
             self.center_, self.scale_ = center_and_scale(X, self.scale)
-        X = self._scaled(X)
+        return self._check_scaled(X)
+
+    def _check_scaled(self, X: np.ndarray) -> np.ndarray:
+        Z = self._scaled(X)
+        check_range(Z, X)
         if self._part_of is None:  # otherwise the score is not needed
-            self._spread_of_features = spread_of(X)
-        return X
+            self._spread_of_features = spread_of(Z)
+        return Z
 
     def _scaled(self, X):
         if self.center_ is None or self.scale_ is None:

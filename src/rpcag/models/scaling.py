@@ -74,9 +74,9 @@ def standardize(X: Any, center: np.ndarray, scale: np.ndarray, dtype=None) -> An
     if np.isinf(Z).any():
         i, j = np.argwhere(np.isinf(Z))[0]
         raise ValueError(
-            f"X has an entry of size {abs(X[i, j]):.3g} in feature {j}, whose scale is "
-            f"{scale[j]:.3g}: too large to be scaled; rescale X, or mark the entry as "
-            "missing by NaN"
+            f"X has an entry of size {abs(X[i, j]):.3g} in row {i}, column {j}, whose "
+            f"scale is {scale[j]:.3g}: too large to be scaled; rescale X, or mark the "
+            "entry as missing by NaN"
         )
     return Z
 

@@ -18,8 +18,9 @@ from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram, one_blas_thread_each
 from rpcag.linalg.typical import (
+    TOO_FAR,
+    TooFarApart,
     thinned,
-    too_far_apart,
     typical_center,
     typical_size,
     typical_spread,
@@ -90,8 +91,8 @@ class Problem:
             self.unit = math.ldexp(1.0, math.frexp(self.scale)[1] - 1)
             with np.errstate(over="ignore"):
                 self.X = in_unit(X, self.unit)
-            if largest / self.scale > SAFE**3:
-                raise too_far_apart(self.scale, largest)
+            if largest / self.scale > TOO_FAR:
+                raise TooFarApart(X, X)
         self.center: np.ndarray | None = None
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
             self.center = in_unit(center, self.unit)

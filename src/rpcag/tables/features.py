@@ -4,12 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpcag.models.hidden_entries import spread_of
 from rpcag.models.scaling import NORMAL, center_and_scale, restore, standardize
 
 # A feature has levels, such as classes or grades, if at most LEVELS values occur in
 # nearly ALL of its cells, each of them at least OFTEN. A level is never a wrong cell:
 # rare classes are hard to predict, but not errors.
 LEVELS, ALL, OFTEN, SHARE = 12, 0.8, 3, 0.003
+# Entries are far beyond this many typical distances from the median. Smaller values
+# leave heavy tails out of the fit; with larger ones, others are lost to rounding.
+FAR = 1e12
 # Tables with at least this many cells use single precision, for half of the memory.
 # Observed cells are returned unchanged in any case.
 SINGLE = 1_000_000
@@ -30,6 +34,8 @@ class Features:
         Medians of the scaled features.
     in_quartiles : ndarray
         The scale in quartile deviations.
+    bounds : ndarray of shape (2, p)
+        Entries beyond are far: they are wrong, and missing to all statistics.
     """
 
     medians: np.ndarray
@@ -38,9 +44,16 @@ class Features:
     scale: np.ndarray
     middle: np.ndarray
     in_quartiles: np.ndarray
+    bounds: np.ndarray
 
     @classmethod
     def of(cls, X: np.ndarray) -> "Features":
+        spread = spread_of(X)
+        reach = np.where(spread.unit > 0, FAR * spread.unit, np.inf)
+        bounds = spread.center + np.outer((-1, 1), reach)
+        far = _is_beyond(X, bounds)
+        if far.any():
+            X = np.where(far, X.dtype.type(np.nan), X)
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         varies = high > low  # False for NaN
         medians = np.full(X.shape[1], np.nan)
@@ -55,11 +68,18 @@ class Features:
         deviation = (quartiles[1] - quartiles[0]) / NORMAL
         middle = ((medians[varies] - center) / scale).astype(_precision(X))
         deviation = np.where(deviation > 0, deviation, scale)
-        return cls(medians, varies, center, scale, middle, scale / deviation)
+        return cls(medians, varies, center, scale, middle, scale / deviation, bounds)
+
+    def is_far(self, X: np.ndarray) -> np.ndarray:
+        """Far entries of the features that vary."""
+        far = _is_beyond(X, self.bounds)
+        return far if self.varies.all() else far[:, self.varies]
 
     def scaled(self, X: np.ndarray) -> np.ndarray:
-        """The features that vary, robustly centered and scaled."""
+        """The features that vary, clipped, robustly centered and scaled."""
         live = X if self.varies.all() else X[:, self.varies]
+        if _is_beyond(X, self.bounds).any():
+            live = np.clip(live, *self.bounds[:, self.varies])
         return standardize(live, self.center, self.scale, _precision(X))
 
     def in_units(self, Z: np.ndarray) -> np.ndarray:
@@ -76,6 +96,10 @@ class Features:
         found = np.full((len(cells), len(self.varies)), other, cells.dtype)
         found[:, self.varies] = cells
         return found
+
+
+def _is_beyond(X: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    return (X < bounds[0]) | (X > bounds[1])
 
 
 def _precision(X: np.ndarray) -> np.dtype:

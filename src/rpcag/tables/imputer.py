@@ -74,9 +74,10 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         prediction error of such a cell. NaN where a cell is missing, or its feature is
         constant.
     threshold_ : float
-        Score from which a cell counts as wrong; infinite if there is none. Features
-        that are predicted no better than by a constant need three times this score.
-        Frequent values of features with few levels are never wrong.
+        Score from which a cell counts as wrong; infinite if there is none. Cells beyond
+        1e12 typical distances from the median are always wrong, and their scores end
+        there. Features that are predicted no better than by a constant need three times
+        this score. Frequent values of features with few levels are never wrong.
     statistics_ : ndarray of shape (n_features,)
         Medians of the observed values. Features without any have NaN, or 0 if they are
         kept.
@@ -264,7 +265,9 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         Z = self._features.scaled(X)
         self._model = CellModel(self._features.middle, self.alpha)
         with one_blas_thread_each():
-            cells = self._cells = self._model.fit(Z, self._make_model, self._watch())
+            cells = self._cells = self._without_far(
+                *(X, Z), lambda Z: self._model.fit(Z, self._make_model, self._watch())
+            )
         self.model_, self.threshold_ = self._model.model, self._model.threshold
         self.n_iter_ = 1 if self.model_ is None else self.model_.n_iter_
         self.outlier_scores_ = self._features.among_all(cells.scores, np.nan)
@@ -341,8 +344,20 @@ class RobustImputer(TransformerMixin, BaseEstimator):
         """Predict the cells of new rows; find wrong cells if they are needed."""
         check_is_fitted(self, "statistics_")
         X = self._read(X, reset=False)
+        Z = self._features.scaled(X)
         with one_blas_thread_each():
-            return X, self._model.predict(self._features.scaled(X), find)
+            return X, self._without_far(X, Z, lambda Z: self._model.predict(Z, find))
+
+    def _without_far(self, X, Z, predict) -> PredictedCells:
+        """The cells as predicted from Z without far ones, which are all wrong."""
+        far = self._features.is_far(X)
+        if not far.any():
+            return predict(Z)
+        cells = predict(np.where(far, Z.dtype.type(np.nan), Z))
+        cells.wrong[far] = True
+        cells.predicted[far] = cells.filling[far]
+        cells.scores[far] = (np.abs(Z - cells.filling) / cells.scale)[far]
+        return cells
 
     def _output(self, X: np.ndarray, cells: PredictedCells) -> np.ndarray:
         """X with new values in its gaps, and in wrong cells if they are repaired."""
