@@ -5,8 +5,9 @@ export RPCAG_DATA ?= $(wildcard $(abspath ../shared/data))
 
 .PHONY: demo install lint test test-tenth test-quick test-oldest coverage fuzz bench bench-models study docs pictures first-steps package import-time recovery clean
 
-demo: $(VENV)/demo  ## set up, decompose occluded digits, show the result
-	$(BIN)/rpcag demo
+demo: $(VENV)/demo  ## set up, write example files, repair the table
+	$(BIN)/rpcag demo --files demo
+	$(BIN)/rpcag repair demo/sensors.csv -o demo/repaired.csv --force
 
 test: install lint  ## set up, lint, type-check, run the tests
 	$(BIN)/python -m pytest -n 2 --durations=5

@@ -19,7 +19,7 @@ LAYERS = [
     {"metrics", "corruption", "files"},
     {"models", "datasets", "plots"},
     {"clustering", "tables", "video"},
-    {"page", "demo", "demo_files"},
+    {"page", "demo_files"},
     {"commands"},
     {"plugins", "cli"},
     {"__init__", "__main__"},
@@ -29,7 +29,7 @@ BOTTOM = LAYERS[1] | LAYERS[2] | LAYERS[3]  # NumPy and SciPy only
 # Each library is behind the rooms that need it.
 BEHIND = {
     "sklearn": set(LEVEL) - BOTTOM - {"atomic", "stopping", "versions", "files"},
-    "matplotlib": {"plots", "demo"},
+    "matplotlib": {"plots"},
     "typer": {"commands", "plugins", "cli"},
     "rich": {"commands", "plugins", "cli"},
     "av": {"video"},

@@ -175,7 +175,7 @@ print(rpcag.graphs.KNNGraph, set(rpcag.__all__) <= set(dir(rpcag)))"""
 
 def test_the_static_list_of_modules_is_complete():
     """Commands are for the command line, and the rest is private or loaded above."""
-    inside = {"atomic", "cli", "commands", "demo", "demo_files", "linalg"}
+    inside = {"atomic", "cli", "commands", "demo_files", "linalg"}
     inside |= {"stopping", "versions"}
     found = {
         path.stem

@@ -1,6 +1,5 @@
 """The command, as a user types it."""
 
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,17 +8,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
-pytest.importorskip("matplotlib", reason="needs the extra rpcag[plots]")
 
-from matplotlib import pyplot as plt
 from typer.testing import CliRunner
 
 import rpcag
-from command_line import examples
-from rpcag import plots
 from rpcag.commands import app
 from rpcag.corruption import occlude_blocks
-from rpcag.demo import MARK, run
 from rpcag.metrics import clustering_error
 
 
@@ -36,50 +30,9 @@ def test_commands_of_the_study_say_how_to_install_it():
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("line", [e for e in examples() if "rpcag demo -o" in e])
-def test_demo_prints_a_table_and_writes_pictures(line, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = shlex.split(line)[1:]
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == 0, result.output
-    for word in ("k-means", "PCA", "RPCA", "RPCAG", "certified gap"):
-        assert word in result.stdout
-    pictures = sorted((tmp_path / words[words.index("-o") + 1]).iterdir())
-    assert [path.name for path in pictures] == ["components.png", "digits.png"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
-
-
-def test_demo_replaces_its_own_pictures_and_no_others(tmp_path, monkeypatch):
-    picture = tmp_path / "digits.png"
-    for save, told in ((plots.save, "file of something else"), (save_marked, None)):
-        _, ax = plt.subplots()
-        save(ax, picture)
-        plt.close(ax.figure)
-        before = picture.read_bytes()
-        monkeypatch.setattr("rpcag.demo.run", lambda: 1 / 0)
-        result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path)])
-        if told:
-            assert (result.exit_code, picture.read_bytes()) == (2, before)
-            assert told in result.output
-        else:  # it goes on to the work
-            assert "division by zero" in result.output
-
-
-def save_marked(ax, path):
-    plots.save(ax, path, metadata={"Software": MARK})
-
-
-@pytest.mark.slow
-def test_demo_shows_that_the_graph_helps():
-    errors = {row.model: row.error for row in run().rows}
-    assert errors["RPCAG"] < errors["RPCA"] < errors["PCA"]
-    assert errors["RPCAG"] < min(e for m, e in errors.items() if "G" not in m)
-
-
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "file" / "folder")])
+    result = CliRunner().invoke(app, ["demo", "--files", str(tmp_path / "file" / "f")])
     assert result.exit_code == 2
     assert "file (Not a directory)" in result.output
     assert "Traceback" not in result.output

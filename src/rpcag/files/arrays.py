@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
+from numpy.lib.npyio import NpzFile
 from scipy import sparse
 
 from rpcag.files.readable import readable
@@ -46,10 +48,9 @@ def load_arrays(path: Path) -> dict[str, Any]:
     Arrays of Python objects are empty here, because to read them could run any code.
     """
     with readable(path, "NumPy"), path.open("rb") as file:
-        stored = np.load(file)
-        if isinstance(stored, np.ndarray):
-            return {path.stem: stored}
-        with stored:
+        if path.suffix.lower() == ".npy":
+            return {path.stem: npy.read_array(file)}
+        with NpzFile(file) as stored:
             if {"format", "shape", "data"} <= set(stored):
                 return {path.stem: check_structure(sparse.load_npz(path), "it")}
             found = {}

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rpcag.files.arrays import REAL
+from rpcag.files.arrays import REAL, load_arrays
 from rpcag.files.names import escaped, unique
 from rpcag.files.parquet import read_whole
 from rpcag.files.readable import need
@@ -85,7 +85,7 @@ def read_matrix(path: Path) -> np.ndarray:
         table = read_whole(path)
         columns = [column.to_numpy() for column in table.columns[1:]]
         return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
-    A = np.load(path)
+    A = load_arrays(path)[path.stem]
     if A.ndim != 2 or A.dtype.kind not in REAL:
         raise ValueError(f"it must be a matrix of numbers, got {A.dtype} of {A.shape}")
     return A
