@@ -1,11 +1,8 @@
 """Check that an argument is a valid graph."""
 
-from collections.abc import Hashable, Sequence
-
 import numpy as np
 from scipy import sparse
 
-from rpcag.graphs.foreign import as_matrix
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.linalg.sparse_structure import check_structure
 
@@ -16,23 +13,17 @@ def check_graph(
     *,
     name: str = "graph",
     vertices: str = "samples",
-    labels: Sequence[Hashable] | None = None,
 ):
     """Return `graph` as a symmetric, non-negative adjacency with a zero diagonal.
 
     Parameters
     ----------
-    graph : array or sparse array of shape (n, n), or a graph of another library
+    graph : array or sparse array of shape (n, n)
         Edge weights. The diagonal is ignored: a vertex is not its own neighbor.
-        Graphs of NetworkX, igraph and PyGSP, and data frames, are accepted; edges
-        without an attribute ``weight`` have weight one.
     n_vertices : int, optional
         The number of vertices it must have.
     name, vertices : str
         Name of the graph and of its vertices in error messages.
-    labels : sequence, optional
-        Names of the vertices in the order of the result, for graphs with named
-        vertices.
 
     Returns
     -------
@@ -47,10 +38,9 @@ def check_graph(
            [2., 0.]])
     """
     refuse_masked("weights cannot be missing: use 0 for no edge", **{name: graph})
-    given = as_matrix(graph, labels, n_vertices, name)
     # Check the shape first: a sparse matrix of a wrong shape may be too large to
     # convert.
-    A = given if sparse.issparse(given) else _as_float(given, name)
+    A = graph if sparse.issparse(graph) else _as_float(graph, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         what = f"an array of shape {A.shape}" if A.ndim else repr(graph)
         raise ValueError(

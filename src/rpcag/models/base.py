@@ -1,7 +1,6 @@
 """Base classes of the models: validation, `transform` and `inverse_transform`."""
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     _graph: Any = None
     _takes_missing = False
     _parameter_constraints = OPTIONS
-    _sample_names: Any = None  # of the rows of `fit`, to find them in a named graph
 
     def fit(self, X, y=None):
         raise NotImplementedError
@@ -77,8 +75,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 "or use RPCAG, which supports them",
                 X=X,
             )
-        if reset:
-            self._sample_names = row_names(X)
         X = as_numbers(X)
         with explained(missing=missing):
             return validate_data(
@@ -141,8 +137,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _build_graph(self, X: np.ndarray, stage: Stage | None = None) -> ModelGraph:
         """The graph of the rows of X; sets the fitted attributes of the graph."""
         kind = getattr(self, "laplacian", "normalized")
-        labels = self._sample_names
-        graph = ModelGraph(self.graph, X, kind, labels=labels, stage=stage)
+        graph = ModelGraph(self.graph, X, kind, stage=stage)
         self._graph = graph
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         return graph
@@ -150,11 +145,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _set_embedding(self, Q: np.ndarray, dtype) -> None:
         self.embedding_ = np.ascontiguousarray(Q, dtype=dtype)
         self._n_features_out = Q.shape[1]
-
-    def __getstate__(self):
-        # Names may be pandas objects; pandas may be missing where the model is loaded.
-        state = super().__getstate__()
-        return {key: state[key] for key in state if key != "_sample_names"}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -282,12 +272,6 @@ class FactorModel(MatrixModel):
             f"{what} of {change:.1e} (tol {float(self.tol):.1e}). Increase max_iter or "
             "tol."
         )
-
-
-def row_names(X):
-    """The index of a pandas data frame, or None; does not import pandas."""
-    pandas = sys.modules.get("pandas")
-    return X.index if pandas and isinstance(X, pandas.DataFrame) else None
 
 
 def largest_entry(X: np.ndarray) -> float:

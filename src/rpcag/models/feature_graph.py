@@ -40,7 +40,6 @@ def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
         model.laplacian,
         name="feature_graph",
         vertices="features",
-        labels=getattr(model, "feature_names_in_", None),
         **options,
     )
 

@@ -1,7 +1,7 @@
 """The `graph` argument of the models, and how new rows are connected to the graph."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeGuard
@@ -95,7 +95,6 @@ class ModelGraph:
         *,
         name: str = "graph",
         vertices: str = "samples",
-        labels: Sequence[Hashable] | None = None,
         stage: Stage | None = None,
     ) -> None:
         builder = as_builder(graph, name)
@@ -111,9 +110,7 @@ class ModelGraph:
             )
         else:
             given = graph(X) if callable(graph) else graph
-            self.adjacency = check_graph(
-                given, len(X), name=name, vertices=vertices, labels=labels
-            )
+            self.adjacency = check_graph(given, len(X), name=name, vertices=vertices)
         self.builder: Any = builder
         self.by_order = builder is not None and builder.by_order
         self.laplacian = laplacian(self.adjacency, kind, name=name)

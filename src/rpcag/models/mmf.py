@@ -261,8 +261,7 @@ class MMMF(_Mixture):
     )
 
     def _build(self, graph, X, name):
-        labels = self._sample_names
-        return ModelGraph(graph, X, self.laplacian, name=name, labels=labels)
+        return ModelGraph(graph, X, self.laplacian, name=name)
 
 
 class MHMF(_Mixture):

@@ -55,8 +55,8 @@ class RPCAG(RPCA):
         data and errors that are marked by NaN. "complete" is the graph of the paper,
         `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
         the rows before and after it, for rows in time order. You can also pass any
-        builder of `rpcag.graphs`, a function from X to an adjacency, a symmetric dense
-        or sparse adjacency, or a graph of NetworkX, igraph or PyGSP.
+        builder of `rpcag.graphs`, a function from X to an adjacency, or a symmetric
+        dense or sparse adjacency.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     feature_graph : None, "knn", "chain", "grid", builder or adjacency, default=None

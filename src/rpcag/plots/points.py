@@ -51,8 +51,7 @@ def graph(
     Parameters
     ----------
     source : fitted model, or graph
-        A model's `adjacency_`, or a graph that models accept as ``graph=``: a matrix of
-        weights, or a graph of NetworkX, igraph or PyGSP.
+        A model's `adjacency_`, or a matrix of weights.
     positions : array of shape (n_samples, at least 2), optional
         Positions of the vertices; by default the model's `embedding_`.
     labels : array of shape (n_samples,), optional
