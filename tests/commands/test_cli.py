@@ -46,13 +46,49 @@ def test_missing_extra_is_one_line(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("words", [["--version"], ["decompose", "--help"], ["--help"]])
-def test_a_full_disk_behind_standard_output_is_one_line(words):
-    command = [sys.executable, "-m", "rpcag", *words]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    told = "rpcag: standard output could not be written: No space left on device\n"
-    assert (done.returncode, done.stderr) == (1, told)
+@pytest.mark.parametrize(
+    ("words", "code", "remedy"),
+    [
+        (["--version"], 1, ""),
+        (["decompose", "--help"], 1, ""),
+        (["--help"], 1, ""),
+        (["repair", "-", "-o", "-"], 2, "; free some space, or choose a folder on an"),
+    ],
+)
+def test_a_full_disk_behind_standard_output_is_one_line(words, code, remedy):
+    done = in_shell(words, "1>/dev/full", TABLE)
+    told = "rpcag: standard output could not be written: No space left on device"
+    assert done.returncode == code
+    assert done.stderr.startswith(told + remedy)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("words", "closed", "code", "said"),
+    [
+        (["repair", "-", "-o", "-"], "<&-", 2, "rpcag: standard input is closed; name"),
+        (["repair", "-", "-o", "-"], ">&-", 2, "rpcag: standard output is closed; na"),
+        (["--version"], ">&-", 0, ""),
+        # Closed by the reader, as by head.
+        (["repair", "-", "-o", "-", "--quiet"], "| :", 0, ""),
+    ],
+)
+def test_closed_streams_are_one_line(words, closed, code, said):
+    done = in_shell(words, closed, TABLE)
+    assert (done.returncode, done.stderr[: len(said) or None]) == (code, said)
+    assert done.stderr.count("\n") == (1 if said else 0)
+
+
+TABLE = "a,b\n" + "".join(f"{i % 7}.5,{i % 5}.25\n" for i in range(40))
+
+
+def in_shell(words, redirection, text=""):
+    """Run the command in a shell, with a redirection."""
+    line = f"{shlex.join([sys.executable, '-m', 'rpcag', *words])} {redirection}"
+    return subprocess.run(
+        ["sh", "-c", line], input=text, capture_output=True, text=True, check=False
+    )
 
 
 def test_ctrl_c_is_handled_before_anything_else_is_imported():

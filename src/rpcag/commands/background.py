@@ -140,8 +140,11 @@ def _size(text: str | None) -> tuple[int, int] | str | None:
     if text is None or text.lower() == "full":
         return text and text.lower()
     sides = o.parse_sides(text)
-    if sides is None or len(sides) != 2:
-        raise ValueError(f"--size must be WIDTHxHEIGHT or full, got {text!r}")
+    if sides is None or len(sides) != 2 or min(sides) < 2:
+        raise ValueError(
+            "--size must be WIDTHxHEIGHT, of at least 2x2 pixels, or full, got "
+            f"{text!r}"
+        )
     return sides[1], sides[0]
 
 

@@ -55,7 +55,8 @@ class OneLineGroup(TyperGroup):
             return super().main(args, standalone_mode=False, **options)
         try:
             code = super().main(args, standalone_mode=False, **options)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed by >&-
+                sys.stdout.flush()
         except _ClickException as error:  # type: ignore[misc]
             code = self._usage(error)
         except BrokenPipeError:  # rpcag --help | head
@@ -79,5 +80,7 @@ class OneLineGroup(TyperGroup):
             return MISTAKE
         where = context.command_path if context is not None else "rpcag"
         text = error.format_message().strip().rstrip(".")
+        if hasattr(error.__cause__, "errors"):  # Pydantic's, in Typer since 0.29
+            text += f", got {error.__cause__.errors()[0]['input']!r}"
         fail(f"{text[:1].lower()}{text[1:]}; {where} --help shows how")
         return MISTAKE

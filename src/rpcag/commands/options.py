@@ -204,18 +204,18 @@ class ModelOptions:
 
 
 def parse_weight(option: str, text: str | None, *words: str) -> float | str | None:
-    """A number of at least 0, "auto", or one of the words; None stays."""
+    """A number, "auto", or one of the words; None stays."""
     if text is None or text.lower() in ("auto", *words):
         return text and text.lower()
     try:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number < float("inf"):
+    is_positive = option == "--lam"  # with zero, S would be all of X
+    if not 0 <= number < float("inf") or (is_positive and number == 0):
+        least = "above 0" if is_positive else "of at least 0"
         known = ", ".join(["auto", *words])
-        raise ValueError(
-            f"{option} must be a number of at least 0, or {known}, got {text!r}"
-        )
+        raise ValueError(f"{option} must be a number {least}, or {known}, got {text!r}")
     return number
 
 

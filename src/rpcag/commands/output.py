@@ -25,9 +25,11 @@ OPTIONS = (
     *("model", "lam", "gamma", "scale", "tol", "max_iter", "checkpoint", "force"),
     *("size", "frames", "gray"),
 )
+# Not in names such as x/time=4.csv or 'lam=1'.
 PARAMETER = re.compile(
-    rf"(?<![\w.])({'|'.join(OPTIONS)})="
-    r"(\((\w+), (\w+)\)|'[^']*'|\"[^\"]*\"|(?:[^\s,;:)'(]|:(?=\d))*)"
+    rf"(?<![\w./\\'\"-])({'|'.join(OPTIONS)})="
+    r"(\((\w+), (\w+)\)|'[^']*'|\"[^\"]*\"|"
+    r"(?:True|False|NAME|inf|[\d.:e+-]*\d)?(?=[\s,;:)]|$))"
 )
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
@@ -150,6 +152,8 @@ def mistakes() -> Iterator[None]:
     try:
         yield
     except typer.Exit:  # a RuntimeError whose message was already printed
+        raise
+    except BrokenPipeError:  # who reads a pipe may close it
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -83,6 +83,8 @@ def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Colu
     if sheet is not None and kind != "excel":
         raise ValueError(f"sheet= is for Excel workbooks, not for {path}")
     if path == STREAM:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed; name a file to read")
         return text.read_text("standard input", sys.stdin.buffer.read(), reading)
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from rpcag.atomic import explained
 from rpcag.files.columns import Edits
 from rpcag.files.matrices import write_rows
 from rpcag.files.place import check_file
@@ -26,6 +27,8 @@ def check_output(
 ) -> None:
     """Refuse an output that is the input, exists, or cannot be written."""
     if output == STREAM:
+        if sys.stdout is None:
+            raise ValueError("standard output is closed; name a file to write")
         return
     found = output.resolve()
     if source != STREAM and found.exists() and found.samefile(source):
@@ -109,5 +112,6 @@ def write_stream(sheet: Sheet, edits: Edits) -> None:
     """Write the table to standard output; write nothing if an error occurs."""
     file = BytesIO()
     sheet.write(file, edits)
-    sys.stdout.buffer.write(file.getvalue())
-    sys.stdout.buffer.flush()
+    with explained("standard output"):
+        sys.stdout.buffer.write(file.getvalue())
+        sys.stdout.buffer.flush()

@@ -204,9 +204,8 @@ def spread(source: Source, most: int, watch: Watch) -> tuple[np.ndarray, int, in
         watch("reading", length, source.length)
     if length < 2:
         few = "only one frame" if length else "no frames"
-        raise ValueError(
-            f"{source.name} has {few} in the selected range; at least 2 are needed"
-        )
+        where = " in the selected range" if source.is_part else ""
+        raise ValueError(f"{source.name} has {few}{where}; at least 2 are needed")
     return np.stack(kept), step, length
 
 

@@ -64,6 +64,7 @@ class Source:
         # The largest number that islice accepts; no video has so many frames.
         last = sys.maxsize if stop is None else stop
         self.range = tuple(min(i, sys.maxsize) for i in (start, last, every))
+        self.is_part = self.range != (0, sys.maxsize, 1)
         self.path = Path(path).expanduser()
         self.name = self.path.resolve().name
         # Of the frames as they are stored; known when the first one was read.
@@ -156,8 +157,8 @@ class Source:
                 if read == 0:
                     raise refused(self.path, "a video", error) from error
                 raise ValueError(
-                    f"{self.name} is broken after frame {read - 1} "
-                    f"({error.strerror}); frames=0:{read} uses the readable part"
+                    f"{self.name} is broken after {self._so_far(read)} "
+                    f"({error.strerror}); frames=0:{read} uses this part"
                 ) from error
             # Headers count frames that are never shown, or have only a duration, which
             # is that of the longest stream: sound may outlast the video.
@@ -167,9 +168,14 @@ class Source:
         reached = [done >= 0.95 * whole for done, whole in measures if whole]
         if is_cut or (reached and not any(reached)):
             raise ValueError(
-                f"{self.name} is cut off after {read} frames ({end:.1f} seconds); "
-                f"frames=0:{read} uses this part"
+                f"{self.name} is cut off after {self._so_far(read)} ({end:.1f} "
+                f"seconds); frames=0:{read} uses this part"
             )
+
+    def _so_far(self, read: int) -> str:
+        """How many of the stored frames were read, if the header has their number."""
+        whole = self._length
+        return f"{read}{f' of {whole}' if whole and whole > read else ''} frames"
 
     def _of_folder(self) -> Iterator[Any]:
         """A folder of images."""
