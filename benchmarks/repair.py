@@ -7,7 +7,7 @@
 Measurements that are in repair.json are not made again; several processes can share the
 work.
 
-sensors: made-up sensor tables with known truth (rpcag.datasets.sensors).
+sensors: made-up sensor tables with known truth (rpcag.datasets).
 cells: tables of RPCAG_DATA and scikit-learn with 10 % gaps and planted errors of 2 to
 10 deviations: false discovery rate, recall and coverage of 90 % intervals.
 rows: labeled rows of the tables of RPCAG_DATA, against IsolationForest and the distance
@@ -43,7 +43,7 @@ from spoiled_tables import SKLEARN, _load
 from threadpoolctl import threadpool_limits
 
 from rpcag.atomic import write_text
-from rpcag.datasets.sensors import make_sensors
+from rpcag.datasets import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
 
 LABELED = ("breast_cancer", "digits", "iris", "wine")

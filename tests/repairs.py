@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpcag.datasets.sensors import make_sensors
+from rpcag.datasets import make_sensors
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,6 @@ def test_code_of_the_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypa
         monkeypatch.setenv("RPCAG_DATA", str(data_folder()))
     monkeypatch.chdir(tmp_path)
     Path("images").mkdir()  # where pages save their pictures
-    make_folders_of_images(code)
     names: dict = {}
     printed = ""
     for language, text in blocks(page):
@@ -76,16 +75,6 @@ def run(text: str, page: Path, names: dict) -> None:
         if error.name is None or error.name.startswith("rpcag"):
             raise
         pytest.skip(f"{page.name} needs {error.name}")
-
-
-def make_folders_of_images(code: str) -> None:
-    """What a reader would have where the code says load_folder("name/")."""
-    for name in re.findall(r'load_folder\("(\w+)/"', code):
-        image = pytest.importorskip("PIL.Image").new("RGB", (4, 4), "white")
-        for person in ("ada", "bob"):
-            folder = Path(name, person)
-            folder.mkdir(parents=True)
-            image.save(folder / "1.png")
 
 
 def test_a_page_that_shows_another_number_is_caught():

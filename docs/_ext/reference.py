@@ -13,7 +13,7 @@ MODULES = {
     "rpcag.video": "Separate videos",
     "rpcag.plots": "Plot",
     "rpcag.metrics": "Measure",
-    "rpcag.datasets": "Load data",
+    "rpcag.datasets": "Make example data",
     "rpcag.corruption": "Spoil data for experiments",
     "rpcag_study": "Reproduce the paper",
     "rpcag_study.datasets": "Data sets of the paper",

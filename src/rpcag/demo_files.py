@@ -12,7 +12,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from rpcag.atomic import write_atomically
-from rpcag.datasets.sensors import make_sensors
+from rpcag.datasets import make_sensors
 
 TABLE, VIDEO = "sensors.csv", "street.mp4"
 FRAMES, RATE, HEIGHT, WIDTH = 100, 25, 120, 160

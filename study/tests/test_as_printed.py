@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rpcag.datasets import Data
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.models import RPCA, RPCAG
+from rpcag_study.datasets import Data
 from rpcag_study.experiments import as_printed
 from rpcag_study.models import CUT
 

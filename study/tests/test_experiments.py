@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 from fixtures import data_folder
-from rpcag.datasets import Data
 from rpcag.graphs import KNNGraph
 from rpcag_study import ModelInput, Store, missing, run
+from rpcag_study.datasets import Data
 from rpcag_study.experiments import (
     components,
     directions,

@@ -10,9 +10,9 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from rpcag.corruption import add_sign_errors, occlude_blocks
-from rpcag.datasets import Data
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag_study import Store, missing, run
+from rpcag_study.datasets import Data
 from rpcag_study.experiments import directions, faces, phase
 from rpcag_study.experiments.phase import LEAST, RPCA, Setup
 from rpcag_study.models import LOW_RANK, ROWS

@@ -18,9 +18,8 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.decomposition import FastICA
 
-from rpcag.datasets import Data
 from rpcag_study import CORRUPTIONS, DATASETS, Store, Study, missing, run
-from rpcag_study.datasets import load
+from rpcag_study.datasets import Data, load
 from rpcag_study.errors_csv import errors_csv
 from rpcag_study.grids import METHODS, PRINTED
 from rpcag_study.kmeans import _lloyd, _spread, errors, kmeans
@@ -899,7 +898,7 @@ def test_a_mistake_in_a_study_of_ones_own_is_told():
     bad = {
         "tuple": (
             lambda seed: (whole.X, whole.y),
-            "must be loaded as a rpcag.datasets",
+            "must be loaded as a rpcag_study.datasets",
         ),
         "bare": (lambda seed: Data("bare", whole.X), "no classes"),
         "holes": (lambda seed: Data("holes", whole.X * np.nan, whole.y), "NaN"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rpcag import demo_files
-from rpcag.datasets.sensors import KINDS, make_sensors
+from rpcag.datasets import KINDS, make_sensors
 from rpcag.files.reading import read_table
 
 

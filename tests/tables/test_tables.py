@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from rpcag.datasets.sensors import make_sensors
+from rpcag.datasets import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
 from rpcag.tables.cross_prediction import CELLS, FEWEST, MOST, Folds
 from rpcag.tables.false_discoveries import score_threshold

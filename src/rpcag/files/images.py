@@ -11,7 +11,7 @@ from rpcag.files.table import Table
 def read_images(
     folder: Path, *, size: tuple[int, ...] | None = None, color: bool = False
 ) -> Table:
-    """All images of a folder or its subfolders; see `rpcag.datasets.load_folder`."""
+    """All images of a folder or its subfolders, with values in [0, 1]."""
     try:
         from PIL import Image, ImageOps
     except ImportError as error:
@@ -79,7 +79,7 @@ def _pixels(image, size: tuple[int, ...] | None, color: bool) -> np.ndarray:
     if image.mode.startswith("I") or image.mode == "F":
         raise ValueError(
             f"pixels of more than 8 bits (mode {image.mode}) are not read here; "
-            f"read them yourself and build a Data"
+            "convert them to 8 bits"
         )
     image = image.convert("RGB" if color else "L")
     if size is not None and image.size != size[::-1]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rpcag.corruption import drop_entries, occlude_blocks
-from rpcag.datasets import Data
+from rpcag_study.datasets import Data
 
 CORRUPTIONS = (
     "none",

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpcag.datasets import Data
 from rpcag_study import models
+from rpcag_study.datasets import Data
 from rpcag_study.model_input import ModelInput
 
 Grid = dict[str, list]

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from rpcag.datasets import Data
 from rpcag.graphs import CompleteGraph, KNNGraph, KNNHypergraph
 from rpcag.models import RobustGraph
 from rpcag_study.corruptions import corrupt
+from rpcag_study.datasets import Data
 
 Graph = Literal["complete", "knn", "uniform", "robust"]
 Mask = Literal["zeros", "known"]

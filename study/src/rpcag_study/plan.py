@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.datasets import Data
 from rpcag_study.corruptions import CORRUPTIONS, GROUPS, check_corruption, suits
-from rpcag_study.datasets import load
+from rpcag_study.datasets import Data, load
 from rpcag_study.grids import (
     METHODS,
     PRINTED,
@@ -194,7 +193,7 @@ def _new(kind: str, name: str, known: Iterable[str]) -> None:
 def _labeled(data: Any, name: str) -> Data:
     if not isinstance(data, Data):
         raise ValueError(
-            f"the data set {name!r} must be loaded as a rpcag.datasets.Data, got "
+            f"the data set {name!r} must be loaded as a rpcag_study.datasets.Data, got "
             f"{type(data).__name__}"
         )
     if data.y is None:

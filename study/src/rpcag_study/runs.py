@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from rpcag.datasets import Data
+from rpcag_study.datasets import Data
 from rpcag_study.grids import Method
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput

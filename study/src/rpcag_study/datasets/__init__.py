@@ -2,6 +2,7 @@
 
 from rpcag_study.datasets.catalog import Entry, list_datasets
 from rpcag_study.datasets.loading import load, load_video
+from rpcag_study.datasets.records import Data
 from rpcag_study.datasets.video import Video
 
-__all__ = ["Entry", "Video", "list_datasets", "load", "load_video"]
+__all__ = ["Data", "Entry", "Video", "list_datasets", "load", "load_video"]

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpcag.datasets import Data
 from rpcag_study.datasets import files
 from rpcag_study.datasets.catalog import Entry, entry_named
 from rpcag_study.datasets.download import DOWNLOADS, download
+from rpcag_study.datasets.records import Data
 from rpcag_study.datasets.subsets import PAPER, choose_rows
 from rpcag_study.datasets.video import Video
 

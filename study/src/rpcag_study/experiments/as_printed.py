@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from rpcag.datasets import Data
 from rpcag.graphs import laplacian
 from rpcag_study import models
 from rpcag_study.corruptions import suits
-from rpcag_study.datasets import load
+from rpcag_study.datasets import Data, load
 from rpcag_study.experiments.task import ExperimentTask, Recorded, of_experiment
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import CorruptedData, Graph, ModelInput

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpcag.datasets import Data
+from rpcag_study.datasets import Data
 from rpcag_study.experiments.graph_quality import Told
 from rpcag_study.experiments.task import (
     ExperimentTask,

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpcag.datasets import Data
 from rpcag.graphs import CompleteGraph, KNNGraph, inpaint_tv
+from rpcag_study.datasets import Data
 from rpcag_study.datasets import load as load_named
 from rpcag_study.experiments.task import (
     ExperimentTask,

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rpcag.corruption import add_sign_errors
-from rpcag.datasets import Data
 from rpcag.graphs import KNNGraph
 from rpcag.metrics import recovery_error
 from rpcag.models import RPCAG
+from rpcag_study.datasets import Data
 from rpcag_study.experiments.task import (
     ExperimentTask,
     Recorded,

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rpcag.corruption import add_sign_errors
-from rpcag.datasets import Data
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.metrics import recovery_error
 from rpcag.models import RPCA as RobustPCA
 from rpcag.models import RPCAG
+from rpcag_study.datasets import Data
 from rpcag_study.experiments.parameters import low_rank
 from rpcag_study.experiments.task import ExperimentTask, Recorded, of_experiment
 from rpcag_study.tables import Table

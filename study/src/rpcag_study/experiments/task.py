@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpcag.datasets import Data
-from rpcag_study.datasets import load
+from rpcag_study.datasets import Data, load
 from rpcag_study.grids import METHODS, Grid, Method
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import ModelInput

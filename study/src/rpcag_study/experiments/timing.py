@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from rpcag.datasets import Data
+from rpcag_study.datasets import Data
 from rpcag_study.experiments.task import (
     ExperimentTask,
     Recorded,

@@ -1,10 +1,9 @@
 """A data set in memory: samples in rows."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-
-from rpcag.graphs.inpainting import check_image_shape
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +31,7 @@ class Data:
     Examples
     --------
     >>> import numpy as np
-    >>> from rpcag.datasets import Data
+    >>> from rpcag_study.datasets import Data
     >>> data = Data("mine", np.eye(4), [0, 0, 1, 1], image_shape=(2, 2))
     >>> data
     Data('mine', 4 samples x 4 features, 2 classes, images of 2 x 2)
@@ -51,7 +50,11 @@ class Data:
         if self.y is not None:
             object.__setattr__(self, "y", _classes(self.y, len(X)))
         if self.image_shape is not None:
-            sides = check_image_shape(self.image_shape, X.shape, channels=True)
+            sides = tuple(int(side) for side in self.image_shape)
+            if math.prod(sides) != X.shape[1] or len(sides) not in (2, 3):
+                raise ValueError(
+                    f"image_shape {sides} does not fit the {X.shape[1]} features of X"
+                )
             object.__setattr__(self, "image_shape", sides)
 
     @property

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+__all__ = ["Sensors", "make_sensors"]
+
 # Rank and noise that a kind has by default.
 KINDS = {
     "plain": (5, 0.1),
@@ -93,7 +95,7 @@ def make_sensors(
 
     Examples
     --------
-    >>> from rpcag.datasets.sensors import make_sensors
+    >>> from rpcag.datasets import make_sensors
     >>> table = make_sensors(200, 10)
     >>> table.X.shape, table.names[0], str(table.times[0])
     ((200, 10), 'temperature_1', '2026-01-05T00:00')
