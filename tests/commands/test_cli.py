@@ -1,5 +1,6 @@
 """The command, as a user types it."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
