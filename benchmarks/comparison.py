@@ -30,9 +30,9 @@ def models():
     d = SUBJECTS
     yield PCA(d), "standardized"
     yield NMF(d, init="nndsvda"), "unit norm"
-    for row in rpcag.list_models():
-        data = "unit norm" if row.model in ("GNMF", "MMF") else "standardized"
-        yield getattr(rpcag, row.model)(d), data
+    for model in rpcag.models.MODELS:
+        name = model.__name__
+        yield model(d), "unit norm" if name in ("GNMF", "MMF") else "standardized"
 
 
 def graphs(model, images, mask):

@@ -7,14 +7,16 @@ digits is replaced by a random gray level. Each model gives ten components, and 
 clusters them after scaling samples to unit length.
 """
 
+import inspect
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-import rpcag
 from rpcag.clustering import cluster_embedding
 from rpcag.metrics import clustering_error
+from rpcag.models import MODELS
 
 images, labels = load_digits(return_X_y=True)
 images, labels = images[:400], labels[:400]
@@ -31,9 +33,9 @@ def error(model):
 
 weights = {"RPCA": {"lam": "theory"}, "RPCAG": {"gamma": "clustering"}}
 errors = {"PCA": error(PCA(10))}
-for row in rpcag.list_models():
-    model = getattr(rpcag, row.model)(10, **weights.get(row.model, {}))
-    errors[row.model] = error(model)
+for model in MODELS:
+    name = model.__name__
+    errors[name] = error(model(10, **weights.get(name, {})))
 
 # %%
 # RPCA and RPCAG use weights for clustering; the other models use their defaults. Each
@@ -53,5 +55,5 @@ for side in ("top", "right"):
 # %%
 # The objectives:
 
-for row in rpcag.list_models():
-    print(f"{row.model:20} {row.problem}")
+for model in MODELS:
+    print(model.__name__, inspect.getdoc(model).split("\n\n")[1], sep="\n", end="\n\n")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         NCuts,
         PoorFitWarning,
         certify,
-        list_models,
     )
     from rpcag.versions import show_versions
 
@@ -42,7 +41,6 @@ __all__ = [
     "PoorFitWarning",
     "__version__",
     "certify",
-    "list_models",
     "show_versions",
 ]
 _MODULES = (

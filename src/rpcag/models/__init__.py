@@ -13,7 +13,6 @@ from rpcag.models.rpca import RPCA
 from rpcag.models.rpcag import RPCAG
 from rpcag.models.rules import resolve_gamma, resolve_lam
 from rpcag.models.spectral import LaplacianEigenmaps, NCuts
-from rpcag.models.table import list_models
 
 # In the order of the table: the paper's model and related ones, then the baselines.
 MODELS = (
@@ -50,7 +49,6 @@ __all__ = [
     "PoorFitWarning",
     "RobustGraph",
     "certify",
-    "list_models",
     "resolve_gamma",
     "resolve_lam",
 ]
