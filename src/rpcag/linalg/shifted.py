@@ -18,14 +18,12 @@ from rpcag.linalg.threads import product
 Laplacian = Any  # an ndarray or a SciPy sparse array
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# Up to this many vertices an explicit inverse, applied by one matrix product, beats
-# every sparse method even for sparse graphs; beyond, if it is small beside the data.
-DENSE_SIZE = 500
-# Vertices up to which it does if there are half as many right-hand sides: one product
-# with it takes a tenth of the time of sparse factors or conjugate gradients.
-LARGEST = 3000
-# Mean half-bandwidth up to which a sparse factor is kept rather than iterated.
-PROFILE = 200
+# Up to this many vertices an explicit inverse, applied by one matrix product, is the
+# fastest: up to 300 for a few right-hand sides, up to 500 for a thousand.
+DENSE_SIZE = 400
+# Mean half-bandwidth up to which a sparse factor is. It does not matter to it how far
+# the system is from the identity: for chains, conjugate gradients need many steps.
+PROFILE = 50
 # Default share of a first guess's residual that conjugate gradients may leave: ADMM
 # takes as many iterations as with exact solutions, and more with 0.3.
 REDUCTION = 0.1
@@ -46,7 +44,6 @@ class ShiftedLaplacian:
     def __init__(
         self,
         laplacian: Laplacian,
-        width: int = 0,
         method: str = "auto",
         reduction: float = REDUCTION,
         null: NullSpace | None = None,
@@ -54,7 +51,6 @@ class ShiftedLaplacian:
         self.laplacian = laplacian
         self.null = null  # of the Laplacian, if known
         self.size = laplacian.shape[0]
-        self.width = width  # of the right-hand sides, if known
         self.reduction = reduction
         self._order: np.ndarray | None = None
         self.method = self._choose() if method == "auto" else method
@@ -64,7 +60,7 @@ class ShiftedLaplacian:
     def _choose(self) -> str:
         if not sparse.issparse(self.laplacian):
             return "inverse"
-        if self.size <= max(DENSE_SIZE, min(2 * self.width, LARGEST)):
+        if self.size <= DENSE_SIZE:
             return "inverse"
         # The envelope under reverse Cuthill-McKee bounds the factor's fill.
         pattern = sparse.csr_array(self.laplacian)
