@@ -796,7 +796,7 @@ def test_the_bar_shows_gap_and_time_left(capsys, monkeypatch):
     X, _, _ = sensors()
     with GapBar("RPCA", 1e-6, 1000, quiet=False) as bar:
         RPCA(lam="theory", callback=bar).fit(X)
-        bar.bar.refresh()
+        bar.refresh()
     shown = capsys.readouterr()
     assert "certified gap" in shown.err
     assert shown.out == ""

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from rpcag.commands import options as o
 from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.commands.progress import GapBar
@@ -58,9 +56,9 @@ class VideoOptions:
     max_iter: int = o.option("Maximum number of iterations.", min=1, default=1000)
 
     def parsed(self) -> dict[str, Any]:
-        given: dict[str, Any] = asdict(self)
-        given["skip_motion"] = not given.pop("all_entries")
+        given = asdict(self)
         return given | {
+            "skip_motion": not given.pop("all_entries"),
             "model": self.model.lower(),
             "format": self.format.lower(),
             "gamma": o.parse_weight("--gamma", self.gamma),
@@ -75,9 +73,7 @@ class VideoOptions:
 def background(
     video: Annotated[
         Path,
-        typer.Argument(
-            metavar="VIDEO", help="A video file, a folder of images, or a .npz file."
-        ),
+        o.argument("VIDEO", "A video file, a folder of images, or a .npz file."),
     ],
     output: o.OutputFolder,
     *,
@@ -101,8 +97,7 @@ def background(
         from rpcag.video import separate_file
 
         given = options.parsed() | {"force": force}
-        bar = GapBar("background", options.tol, options.max_iter, quiet=quiet)
-        with bar:
+        with GapBar("background", options.tol, options.max_iter, quiet=quiet) as bar:
             facts = separate_file(video, output, **given, watch=bar.count, callback=bar)
     files = (*facts["files"].values(), "facts.json")
     written = [f"wrote {output / name}" for name in files]
@@ -113,11 +108,11 @@ def background(
 
 
 def _rows(facts: dict[str, Any]) -> dict[str, str]:
-    size = f"{facts['width']} x {facts['height']}"
-    values = facts["width"] * facts["height"] * (3 if facts["color"] else 1)
+    channels, kind = (3, "color") if facts["color"] else (1, "gray")
+    values = facts["width"] * facts["height"] * channels
     sampled = " of the sample" if facts["fitted_values"] < values else ""
     return {
-        "size": f"{size}, {'color' if facts['color'] else 'gray'}",
+        "size": f"{facts['width']} x {facts['height']}, {kind}",
         "model": facts["model"],
         "frames fitted": str(facts["fitted_frames"]),
         "rank of the background": str(facts["rank"]),
@@ -139,20 +134,20 @@ def _range(text: str | None) -> tuple[int, int | None]:
 def _size(text: str | None) -> tuple[int, int] | str | None:
     if text is None or text.lower() == "full":
         return text and text.lower()
-    sides = o.parse_sides(text)
-    if sides is None or len(sides) != 2 or min(sides) < 2:
+    width, height, *channels = o.parse_sides(text) or (0, 0)
+    if channels or min(width, height) < 2:
         raise ValueError(
             "--size must be WIDTHxHEIGHT, of at least 2x2 pixels, or full, got "
             f"{text!r}"
         )
-    return sides[1], sides[0]
+    return height, width
 
 
 def _bytes(text: str) -> float:
-    found = re.fullmatch(r"([\d.]+)\s*(b|[kmgt]?)(?:i?b)?", text.strip().lower())
-    try:
-        return float(found.group(1)) * UNITS[found.group(2)]  # type: ignore[union-attr]
-    except (AttributeError, ValueError):
+    pattern = r"(\d+\.?\d*|\.\d+)\s*(b|[kmgt]?)(?:i?b)?"
+    found = re.fullmatch(pattern, text.strip().lower())
+    if found is None:
         raise ValueError(
             f"--memory must be a size such as 800MB or 1.5GB, got {text!r}"
-        ) from None
+        )
+    return float(found[1]) * UNITS[found[2]]

@@ -7,6 +7,7 @@ command have a parameter of that type. So each option is declared once.
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -33,13 +34,16 @@ def output_option(metavar: str, help: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, callback=check)
 
 
+def argument(metavar: str, help: str) -> Any:
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
 Input = Annotated[
     Path,
-    typer.Argument(
-        metavar="INPUT",
-        show_default=False,
-        help="Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, "
-        ".npz, or a folder of images.",
+    argument(
+        "INPUT",
+        "Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, or "
+        "a folder of images.",
     ),
 ]
 OutputFolder = Annotated[Path, output_option("FOLDER", "Folder to write.")]
@@ -59,12 +63,19 @@ Force = Annotated[
 ]
 
 
-def option(
-    help: str, metavar: str | None = None, *names: str, default: Any = None, **others
-) -> Any:
+def option(help: str, metavar: str | None = None, *names: str, **others: Any) -> Any:
     """A field of a group. The name of the option is that of the field, unless given."""
+    default = others.pop("default", None)
     others |= {"help": help, "metavar": metavar, "names": names}
     return field(default=default, metadata=others)
+
+
+def reading_option(*words: Any, **others: Any) -> Any:
+    return option(*words, rich_help_panel="Reading the input", **others)
+
+
+def model_option(*words: Any, **others: Any) -> Any:
+    return option(*words, rich_help_panel="Model", **others)
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -74,7 +85,7 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(command).parameters.items():
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
-            shown += [_parameter(one) for one in fields(parameter.annotation)]
+            shown += map(_parameter, fields(parameter.annotation))
         else:
             shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -92,21 +103,15 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 def _parameter(one: Any) -> inspect.Parameter:
     """A field as a parameter with an option of Typer."""
     settings = dict(one.metadata)
-    names = settings.pop("names") or ("--" + one.name.replace("_", "-"),)
-    return inspect.Parameter(
-        one.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=one.default,
-        annotation=Annotated[one.type, typer.Option(*names, **settings)],
-    )
+    names = settings.pop("names") or (flag(one.name),)
+    kind = Annotated[one.type, typer.Option(*names, **settings)]
+    where = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(one.name, where, default=one.default, annotation=kind)
 
 
-def reading_option(help: str, metavar: str | None = None, *names: str, **others) -> Any:
-    return option(help, metavar, *names, rich_help_panel="Reading the input", **others)
-
-
-def model_option(help: str, metavar: str | None = None, **others) -> Any:
-    return option(help, metavar, rich_help_panel="Model", **others)
+def flag(name: str) -> str:
+    """The option of a parameter: --max-iter for max_iter."""
+    return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -129,10 +134,8 @@ class TextOptions:
     def reading(self) -> Reading:
         known = {one.name for one in fields(Reading)}
         given = {k: v for k, v in asdict(self).items() if k in known}
-        for name in ("drop", "keep", "missing"):
-            given[name] = tuple(given.get(name) or ())
-        given["shape"] = parse_shape(given.get("shape"))
-        return Reading(**given)
+        lists = {k: tuple(given.get(k) or ()) for k in ("drop", "keep", "missing")}
+        return Reading(**given | lists | {"shape": parse_shape(given.get("shape"))})
 
 
 @dataclass(frozen=True)
@@ -193,30 +196,26 @@ class ModelOptions:
         "KIND",
     )
 
-    def weights(self) -> dict[str, float | str]:
-        """The weights that were given, by name."""
-        found = {
+    def weights(self) -> dict[str, float | str | None]:
+        return {
             "lam": parse_weight("--lam", self.lam, "theory"),
             "gamma": parse_weight("--gamma", self.gamma, "clustering"),
             "gamma_features": parse_weight("--gamma-features", self.gamma_features),
         }
-        return {name: value for name, value in found.items() if value is not None}
 
 
 def parse_weight(option: str, text: str | None, *words: str) -> float | str | None:
     """A number, "auto", or one of the words; None stays."""
     if text is None or text.lower() in ("auto", *words):
         return text and text.lower()
-    try:
+    is_lam = option == "--lam"  # with zero, S would be all of X
+    with suppress(ValueError):
         number = float(text)
-    except ValueError:
-        number = -1.0
-    is_positive = option == "--lam"  # with zero, S would be all of X
-    if not 0 <= number < float("inf") or (is_positive and number == 0):
-        least = "above 0" if is_positive else "of at least 0"
-        known = ", ".join(["auto", *words])
-        raise ValueError(f"{option} must be a number {least}, or {known}, got {text!r}")
-    return number
+        if 0 <= number < float("inf") and not (is_lam and number == 0):
+            return number
+    least = "above 0" if is_lam else "of at least 0"
+    known = ", ".join(["auto", *words])
+    raise ValueError(f"{option} must be a number {least}, or {known}, got {text!r}")
 
 
 def parse_sides(text: str) -> tuple[int, ...] | None:
