@@ -63,12 +63,8 @@ def convergence(source, *, axes=None) -> np.ndarray:
     -------
     ndarray of axes
     """
-    history = getattr(source, "history_", source)
-    if not isinstance(history, dict) or "objective" not in history:
-        raise ValueError(
-            "source must be a fitted model with history_, or such a dict, got "
-            f"{type(source).__name__}"
-        )
+    wanted = "a fitted model with history_, or such a dict"
+    history = _recorded(source, "history_", "objective", wanted)
     history = {name: np.asarray(h, dtype=float) for name, h in history.items()}
     objective = history["objective"]
     steps = history.get("n_iter", np.arange(1, len(objective) + 1))
@@ -124,12 +120,8 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
         The first shows the truncated root mean squared error of hidden entries, with
         its standard deviation over the splits. The second shows the mean rank.
     """
-    results = getattr(source, "cv_results_", source)
-    if not isinstance(results, dict) or "mean_test_score" not in results:
-        raise ValueError(
-            "source must be a fitted RPCAGCV, or its cv_results_, got "
-            f"{type(source).__name__}"
-        )
+    wanted = "a fitted RPCAGCV, or its cv_results_"
+    results = _recorded(source, "cv_results_", "mean_test_score", wanted)
     above, below = axes = axes_or_new(axes, (2, 1), (5.5, 4.8), sharex=True)[:, 0]
     # Gammas are evenly spaced, because a logarithmic axis has no 0.
     gammas, places = np.unique(results["param_gamma"], return_inverse=True)
@@ -156,3 +148,11 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
     for ax in axes:
         plain(ax)
     return axes
+
+
+def _recorded(source, attribute: str, needed: str, wanted: str) -> dict:
+    """The attribute of a model, or the dict that was given instead of a model."""
+    found = getattr(source, attribute, source)
+    if not isinstance(found, dict) or needed not in found:
+        raise ValueError(f"source must be {wanted}, got {type(source).__name__}")
+    return found
