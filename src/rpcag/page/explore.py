@@ -10,15 +10,7 @@ from scipy.sparse import csgraph
 from rpcag.files.decomposition import Decomposition
 from rpcag.graphs.inputs import percent
 from rpcag.page import pack
-from rpcag.page.document import (
-    Page,
-    empty,
-    escape,
-    hint,
-    scrolled,
-    section,
-    verdict,
-)
+from rpcag.page.document import Page, empty, escape, hint, scrolled, section, verdict
 from rpcag.page.extract import (
     MATRIX_BYTES,
     PIXELS,

@@ -10,15 +10,7 @@ import numpy as np
 from rpcag.files.sheet import Sheet
 from rpcag.graphs.inputs import percent
 from rpcag.page import pack
-from rpcag.page.document import (
-    Page,
-    empty,
-    escape,
-    hint,
-    scrolled,
-    section,
-    verdict,
-)
+from rpcag.page.document import Page, empty, escape, hint, scrolled, section, verdict
 from rpcag.page.extract import spread
 from rpcag.page.words import count
 from rpcag.tables.repair import Repaired
