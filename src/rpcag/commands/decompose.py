@@ -54,8 +54,8 @@ def decompose(
     from rpcag.files.reading import read_table
 
     with mistakes():
-        state = None if checkpoint is None else str(checkpoint)
-        estimator = fitting.build(model, options, checkpoint=state)
+        others = {} if checkpoint is None else {"checkpoint": str(checkpoint)}
+        estimator = fitting.build(model, options, **others)
         check_format(format)
         check_target(output, force, format, [input, options.graph])
         table = read_table(input, reading.reading())

@@ -4,6 +4,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +40,17 @@ SCALES = ("auto", *KINDS, "none")
 
 
 def build(name: str, options: ModelOptions, **others: Any) -> Any:
-    """A model with the options that were given, and others that are not None.
+    """A model with the options that were given, and others for those that were not.
 
-    `others` are weights to use if none are given, and further parameters. A graph that
-    is not given is the robust one.
+    A graph that is not given is the robust one.
     """
     _check_choice("--model", name.lower(), MODELS)
     _check_choice("--scale", options.scale or "auto", SCALES)
     model = MODELS[name.lower()]
-    others |= {name: getattr(options, name) for name in ("graph", "tol", "max_iter")}
-    known = (*others.items(), *options.weights().items())
-    given = {name: value for name, value in known if value is not None}
+    given = dict(others)
+    for option, value in asdict(options).items():
+        if value is not None and option not in ("components", "scale"):
+            given[option] = value
     takes = inspect.signature(model).parameters
     if "graph" in takes:
         given.setdefault("graph", "robust")

@@ -5,6 +5,7 @@ command have a parameter of that type. So each option is declared once.
 """
 
 import inspect
+import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -114,6 +115,33 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def weight(*words: str) -> Callable[[str], float | str]:
+    """A parser of numbers, "auto" and further words."""
+    known = ("auto", *words)
+
+    def parse(text: str) -> float | str:
+        if text.lower() in known:
+            return text.lower()
+        with suppress(ValueError):
+            if 0 <= float(text) < math.inf:
+                return float(text)
+        raise typer.BadParameter(
+            f"it must be a number of at least 0, or {', '.join(known)}, got {text!r}"
+        )
+
+    return parse
+
+
+def sides(text: str, least: int = 1) -> tuple[int, ...]:
+    """The sides of an image, such as 56x46 or 56x46x3."""
+    found = tuple(map(int, re.findall(r"\d+", text)))
+    if not re.fullmatch(r"\d+([x×]\d+){1,2}", text.lower()) or min(found) < least:
+        raise typer.BadParameter(
+            f"it must be such as 64x48, and at least {least}x{least}, got {text!r}"
+        )
+    return found
+
+
 @dataclass(frozen=True)
 class TextOptions:
     """How to read a table."""
@@ -135,7 +163,7 @@ class TextOptions:
         known = {one.name for one in fields(Reading)}
         given = {k: v for k, v in asdict(self).items() if k in known}
         lists = {k: tuple(given.get(k) or ()) for k in ("drop", "keep", "missing")}
-        return Reading(**given | lists | {"shape": parse_shape(given.get("shape"))})
+        return Reading(**given | lists)
 
 
 @dataclass(frozen=True)
@@ -149,9 +177,10 @@ class ReadingOptions(TextOptions):
         "Column to leave out. Can be repeated.", "COLUMN"
     )
     transpose: bool = reading_option("Samples are in columns.", default=False)
-    shape: str | None = reading_option(
+    shape: Any = reading_option(
         "Shape of the images in the rows. Images of a folder are resized to it.",
         "HEIGHTxWIDTH",
+        parser=sides,
     )
     color: bool = reading_option("Keep the colors of images.", default=False)
 
@@ -160,19 +189,23 @@ class ReadingOptions(TextOptions):
 class ModelOptions:
     """Parameters of a model."""
 
-    lam: str | None = model_option(
+    lam: Any = model_option(
         "Weight of the sparse part: a number, auto (default; predicts hidden entries "
         "best) or theory (1 / sqrt(max(samples, features))).",
         "WEIGHT",
+        parser=weight("theory"),
     )
-    gamma: str | None = model_option(
+    gamma: Any = model_option(
         "Weight of the graph: a number, auto (predicts hidden entries best) or "
         "clustering (larger, for clustering). Larger values make similar samples more "
         "alike.",
         "WEIGHT",
+        parser=weight("clustering"),
     )
-    gamma_features: str | None = model_option(
-        "Weight of the graph between features: a number or auto (frpcag).", "WEIGHT"
+    gamma_features: Any = model_option(
+        "Weight of the graph between features: a number or auto (frpcag).",
+        "WEIGHT",
+        parser=weight(),
     )
     graph: str | None = model_option(
         "Graph between samples. robust (default): nearest neighbors after Robust PCA "
@@ -195,41 +228,3 @@ class ModelOptions:
         "are in the units of INPUT.",
         "KIND",
     )
-
-    def weights(self) -> dict[str, float | str | None]:
-        return {
-            "lam": parse_weight("--lam", self.lam, "theory"),
-            "gamma": parse_weight("--gamma", self.gamma, "clustering"),
-            "gamma_features": parse_weight("--gamma-features", self.gamma_features),
-        }
-
-
-def parse_weight(option: str, text: str | None, *words: str) -> float | str | None:
-    """A number, "auto", or one of the words; None stays."""
-    if text is None or text.lower() in ("auto", *words):
-        return text and text.lower()
-    is_lam = option == "--lam"  # with zero, S would be all of X
-    with suppress(ValueError):
-        number = float(text)
-        if 0 <= number < float("inf") and not (is_lam and number == 0):
-            return number
-    least = "above 0" if is_lam else "of at least 0"
-    known = ", ".join(["auto", *words])
-    raise ValueError(f"{option} must be a number {least}, or {known}, got {text!r}")
-
-
-def parse_sides(text: str) -> tuple[int, ...] | None:
-    """The sides in AxB or AxBxC, or None if it is something else."""
-    if not re.fullmatch(r"\d+([x×]\d+){1,2}", text.lower()):
-        return None
-    return tuple(map(int, re.findall(r"\d+", text)))
-
-
-def parse_shape(text: str | None) -> tuple[int, ...] | None:
-    """HEIGHTxWIDTH or HEIGHTxWIDTHx3."""
-    if text is None:
-        return None
-    sides = parse_sides(text)
-    if sides is None or min(sides) < 1:
-        raise ValueError(f"--shape must be HEIGHTxWIDTH, such as 56x46, got {text!r}")
-    return sides
