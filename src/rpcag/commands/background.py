@@ -38,7 +38,7 @@ def _bytes(text: str) -> float:
 class VideoOptions:
     """How to separate a video; see `rpcag.video.separate_file`."""
 
-    model: Any = o.option(
+    model: str = o.option(
         "rpca: Robust PCA. rpcag: with a graph between frames.",
         "rpca|rpcag",
         default="rpcag",
@@ -70,7 +70,7 @@ class VideoOptions:
     frames: Any = o.option(
         "Use frames A to B - 1, counted from 0.", "A:B", parser=_range
     )
-    format: Any = o.option(
+    format: str = o.option(
         "H.264 video, VP9 video, or lossless images.",
         "mp4|webm|png",
         default="mp4",

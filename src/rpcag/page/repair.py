@@ -107,9 +107,6 @@ def _column(name: str, x: np.ndarray, repaired: Repaired, k: int) -> _Column:
     return _Column(_short(name), digits, cells, note)
 
 
-# -- headlines -------------------------------------------------------------------------
-
-
 def _summary(sheet: Sheet, repaired: Repaired) -> str:
     filled, replaced = int(repaired.filled.sum()), int(repaired.replaced.sum())
     total = max(sheet.X.size, 1)
@@ -149,9 +146,6 @@ def _score(repaired: Repaired) -> str:
         )
     middle = _percent(np.median(explained))
     return verdict("score", f"Predicts {middle} of the spread of hidden cells", told)
-
-
-# -- columns ---------------------------------------------------------------------------
 
 
 def _overview(repaired: Repaired, columns: list[_Column], total: int) -> str:
@@ -202,9 +196,6 @@ def _strip(filled: np.ndarray, replaced: np.ndarray) -> str:
         f'<svg class="strip" viewBox="-0.5 0 {len(starts)} 2" '
         f'preserveAspectRatio="none" aria-hidden="true">{"".join(paths)}</svg>'
     )
-
-
-# -- chart -----------------------------------------------------------------------------
 
 
 def _chart(
@@ -271,9 +262,6 @@ def _scales(X: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return center, np.where(unit > 0, unit, 1.0)
 
 
-# -- cells -----------------------------------------------------------------------------
-
-
 def _listed(repaired: Repaired) -> np.ndarray:
     """Flat indices of wrong cells by score, and then of gaps, evenly drawn."""
     wrong, gaps = np.flatnonzero(repaired.replaced), np.flatnonzero(repaired.filled)
@@ -317,9 +305,6 @@ def _cells(
             f"largest scores first. The file of cells lists all. {caption}"
         )
     return scrolled(caption, header, rows)
-
-
-# -- words -----------------------------------------------------------------------------
 
 
 def _percent(part: float) -> str:
