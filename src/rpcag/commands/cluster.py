@@ -61,6 +61,8 @@ def cluster(
     rpcag cluster result -k 3 --json
     """
     from rpcag.clustering import cluster_embedding
+    from rpcag.commands import fitting
+    from rpcag.files.reading import read_table
 
     with mistakes():
         if output is not None:
@@ -75,14 +77,17 @@ def cluster(
                     "clustering"
                 )
         else:
-            found, notes = _fit(input, k, model, options, reading, quiet)
+            table = read_table(input, reading.reading())
+            k = _number(k, table.labels, len(table.samples))
+            others = {"n_components": options.components or min(k, *table.X.shape)}
+            others |= WEIGHTS.get(model.lower(), {})
+            estimator = fitting.build(model, options, **others)
+            found, notes = fitting.decomposed(
+                estimator, table, options, input, quiet=quiet
+            )
         k = _number(k, found.labels, len(found.samples))
-        clusters = cluster_embedding(
-            found.embedding[:, : options.components or k],
-            k,
-            adjacency=found.graph,
-            random_state=seed,
-        )
+        Z = found.embedding[:, : options.components or k]
+        clusters = cluster_embedding(Z, k, adjacency=found.graph, random_state=seed)
         sizes = np.bincount(clusters, minlength=k).tolist()
         facts = {name: found.facts[name] for name in TOLD if name in found.facts}
         facts |= _error(found.labels, clusters)
@@ -103,31 +108,11 @@ def _check_unused(folder: Path, model: str, *groups: Any) -> None:
     given = [] if model == "rpcag" else ["model"]
     for group in groups:
         given += [f.name for f in fields(group) if getattr(group, f.name) != f.default]
-    for name in given:
-        if name != "components":
-            raise ValueError(
-                f"{o.flag(name)}: {folder} is decomposed already; pass the data "
-                "instead, or leave the option out"
-            )
-
-
-def _fit(
-    input: Path,
-    k: int | None,
-    model: str,
-    options: o.ModelOptions,
-    reading: o.ReadingOptions,
-    quiet: bool,
-) -> tuple[Decomposition, list[str]]:
-    from rpcag.commands import fitting
-    from rpcag.files.reading import read_table
-
-    table = read_table(input, reading.reading())
-    k = _number(k, table.labels, len(table.samples))
-    d = options.components or min(k, *table.X.shape)
-    weights = WEIGHTS.get(model.lower(), {})
-    estimator = fitting.build(model, options, n_components=d, **weights)
-    return fitting.decomposed(estimator, table, options, input, quiet=quiet)
+    for name in sorted(set(given) - {"components"}):
+        raise ValueError(
+            f"{o.flag(name)}: {folder} is decomposed already; pass the data instead, "
+            "or leave the option out"
+        )
 
 
 def _number(k: int | None, labels: list[str] | None, n: int) -> int:

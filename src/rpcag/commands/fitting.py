@@ -3,7 +3,6 @@
 import inspect
 import time
 import warnings
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -44,8 +43,11 @@ def build(name: str, options: ModelOptions, **others: Any) -> Any:
 
     A graph that is not given is the robust one.
     """
-    _check_choice("--model", name.lower(), MODELS)
-    _check_choice("--scale", options.scale or "auto", SCALES)
+    scale = options.scale or "auto"
+    for option, word, known in (("model", name, MODELS), ("scale", scale, SCALES)):
+        if word.lower() not in known:
+            words = ", ".join(known)
+            raise ValueError(f"--{option} must be one of {words}, got {word!r}")
     model = MODELS[name.lower()]
     given = dict(others)
     for option, value in asdict(options).items():
@@ -62,11 +64,6 @@ def build(name: str, options: ModelOptions, **others: Any) -> Any:
     return model(**given)
 
 
-def _check_choice(option: str, name: str, known: Iterable[str]) -> None:
-    if name not in known:
-        raise ValueError(f"{option} must be one of {', '.join(known)}, got {name!r}")
-
-
 def load_graph(graph: str, samples: list[str]) -> Any:
     """The value of --graph: a kind of graph, or a file."""
     return graph if graph in BUILDERS else read_graph(graph, samples)
@@ -78,7 +75,7 @@ def decomposed(
     """Fit a model to a table, with a progress bar; also returns notes."""
     if options.graph is not None:
         model.set_params(graph=load_graph(options.graph, table.samples))
-    scale, notes = options.scale or "auto", list(table.notes)
+    scale, notes = (options.scale or "auto").lower(), list(table.notes)
     if scale == "auto":
         ratio = 1.0 if table.image_shape is not None else ratio_of_scales(table.X)
         scale = "robust" if ratio > DIFFERENT else "none"

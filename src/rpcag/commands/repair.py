@@ -112,8 +112,10 @@ def repair(
     rpcag repair sensors.csv -o checked.csv --only-errors --alpha 0.01 --json
     rpcag repair sensors.csv -o neighbors.csv --graph knn --quiet
     """
+    from rpcag.commands.fitting import load_graph
     from rpcag.files import repaired as files
     from rpcag.files.sheet import read_sheet
+    from rpcag.tables.repair import repair_matrix
 
     with mistakes():
         if options.only_gaps and options.only_errors:
@@ -128,7 +130,18 @@ def repair(
             bar.count("reading")
             found = read_sheet(table, reading.reading(), time=time, sheet=reading.sheet)
             files.check_delimiter(table, output, found)
-            repaired = _repaired(found, bar, options)
+            names = found.labels or [str(i) for i in range(len(found.X))]
+            is_auto = options.graph == "auto"
+            repaired = repair_matrix(
+                found.X,
+                gaps=not options.only_errors,
+                errors=not options.only_gaps,
+                alpha=options.alpha,
+                graph="auto" if is_auto else load_graph(options.graph, names),
+                times=found.times,
+                integers=found.integers,
+                callback=bar,
+            )
             bar.count("writing")
             edits = found.edits(repaired.values, repaired.filled | repaired.replaced)
             _write(found, edits, repaired, targets)
@@ -163,24 +176,6 @@ def _targets(
             raise ValueError(f"--{what} must be a file named {suffixes[0]}, got {path}")
         files.check_output(table, path, force=force, what=words)
     return targets
-
-
-def _repaired(found: Any, bar: GapBar, options: RepairOptions) -> Any:
-    from rpcag.commands.fitting import load_graph
-    from rpcag.tables.repair import repair_matrix
-
-    names = found.labels or [str(i) for i in range(len(found.X))]
-    graph = "auto" if options.graph == "auto" else load_graph(options.graph, names)
-    return repair_matrix(
-        found.X,
-        gaps=not options.only_errors,
-        errors=not options.only_gaps,
-        alpha=options.alpha,
-        graph=graph,
-        times=found.times,
-        integers=found.integers,
-        callback=bar,
-    )
 
 
 def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> None:
