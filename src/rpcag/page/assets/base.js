@@ -63,10 +63,10 @@ function placeIn(node, event) {
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
-// Keys that do something while a node has the focus.
-function onKeys(node, actions) {
+// Keys that do something while a node, or one in it that is free, has the focus.
+function onKeys(node, actions, isFree = () => true) {
   node.addEventListener("keydown", (event) => {
-    const act = actions[event.key];
+    const act = isFree(event.target) && actions[event.key];
     if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     act();

@@ -48,13 +48,8 @@ widgets.viewer = async (root, data) => {
   keepDrawn(root, show);
   sample.watchers.push(show);
   sample.describe = (i) => [view.thumbs?.(i), heading(nameOf(i)), data.labels && make("div", {}, labelOf(i))];
-  document.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const free = event.target === document.body || event.target.tagName === "BUTTON";
-    if (!by || !free || event.ctrlKey || event.altKey || event.metaKey) return;
-    step(by);
-    event.preventDefault();
-  });
+  onKeys(document, { ArrowLeft: () => step(-1), ArrowRight: () => step(1) },
+    (target) => target === document.body || target.tagName === "BUTTON");
 };
 
 // How much of every sample is in the sparse part: bars that are stretched over the slider.
