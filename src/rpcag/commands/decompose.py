@@ -11,7 +11,7 @@ from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.files.decomposition import Decomposition, check_target, plain
 from rpcag.files.matrices import FORMATS, check_format
 from rpcag.graphs.inputs import percent
-from rpcag.page.words import certificate, prediction
+from rpcag.page.words import certificate, error, prediction
 
 
 @o.takes_groups
@@ -91,11 +91,6 @@ def _sha256(path: Path) -> str:
 def _rows(found: Decomposition, output: Path) -> dict[str, str | None]:
     f = found.facts
     n, p = found.low_rank.shape
-    largest = [
-        f"{entry['sample']}, {entry['feature']}: {entry['value']:.4g} where "
-        f"{entry['expected']:.4g} fits"
-        for entry in f["largest"]
-    ]
     return {
         "samples x features": f"{n} x {p}",
         "missing": percent(f["missing"] / (n * p)),
@@ -104,7 +99,7 @@ def _rows(found: Decomposition, output: Path) -> dict[str, str | None]:
         "rank of L": str(f["rank"]),
         "entries in S": f"{percent(f['sparse_share'])} of those observed; gross, "
         f"above the deviation of the data: {percent(f['gross_share'])}",
-        "largest in S": "\n".join(largest),
+        "largest in S": "\n".join(": ".join(error(entry)) for entry in f["largest"]),
         "optimality": certificate(f)[0],
         "prediction": prediction(plain(f)),
         "time": f"{f['seconds']:.1f} s, {f['n_iter']} iterations",

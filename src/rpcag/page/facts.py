@@ -3,6 +3,7 @@
 from typing import Any
 
 from rpcag.page.document import escape
+from rpcag.page.words import error
 
 NAMES = {
     "n_iter": "iterations",
@@ -27,7 +28,7 @@ def facts_html(facts: dict[str, Any]) -> str:
     groups: dict[str, dict[str, Any]] = {
         "Parameters": {"model": facts.get("model")},
         "Result": {k: v for k, v in others.items() if not isinstance(v, dict)},
-        "Largest errors": dict(map(_error, facts.get("largest") or [])),
+        "Largest errors": dict(map(error, facts.get("largest") or [])),
         **{k.capitalize(): v for k, v in others.items() if isinstance(v, dict)},
     }
     for key in given | used:  # as given, and as used instead
@@ -43,14 +44,6 @@ def facts_html(facts: dict[str, Any]) -> str:
         if rows:
             lists.append(f"<div><h3>{escape(title)}</h3><dl>{rows}</dl></div>")
     return f'<div class="facts">{"".join(lists)}</div>'
-
-
-def _error(entry: dict[str, Any]) -> tuple[str, str]:
-    names = {kind: str(entry.get(kind)) for kind in ("sample", "feature")}
-    # A name that is only a number says what it numbers.
-    where = (f"{kind} {n}" if n.isdigit() else n for kind, n in names.items())
-    told = f"{text(entry.get('value'))} where {text(entry.get('expected'))} fits"
-    return ", ".join(where), told
 
 
 def text(value: Any) -> str:

@@ -62,6 +62,15 @@ def fit(facts: dict[str, Any]) -> tuple[str, str] | None:
     return (f"Predicts {predicted}", told) if predicted else None
 
 
+def error(entry: dict[str, Any]) -> tuple[str, str]:
+    """Where a value of the sparse part is, and what it is."""
+    names = {kind: str(entry.get(kind)) for kind in ("sample", "feature")}
+    # A name that is only a number says what it numbers.
+    where = (f"{kind} {n}" if n.isdigit() else n for kind, n in names.items())
+    value, expected = (f"{entry.get(k, math.nan):.4g}" for k in ("value", "expected"))
+    return ", ".join(where), f"{value} where {expected} fits"
+
+
 def _upwards(percent: float) -> str:
     """Two digits, never below the number itself: it is a certified bound."""
     if percent <= 0:
