@@ -54,17 +54,13 @@ def decomposition(
         return axes
     shape = check_image_shape(image_shape, (n, p), channels=True)
     size = 0.6 * len(rows) + 0.9, 0.62 * shape[0] / shape[1] * len(parts)
-    is_new = axes is None
-    axes = axes_or_new(axes, (len(parts), len(rows)), size, layout=None)
+    axes = axes_or_new(axes, (len(parts), len(rows)), size, layout="compressed")
     for line, (name, part) in zip(axes, parts.items(), strict=True):
         for ax, image in zip(line, part, strict=True):
             _draw(ax, image.reshape(shape), name, parts)
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
         line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
-    if is_new:
-        place = {"left": 0.85 / size[0], "bottom": 0.01, "right": 0.995, "top": 0.99}
-        axes[0, 0].figure.subplots_adjust(**place, wspace=0.06, hspace=0.06)
     return axes
 
 
