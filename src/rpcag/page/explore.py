@@ -1,5 +1,6 @@
 """The page of one decomposition: ``rpcag explore``."""
 
+import math
 from pathlib import PurePath
 from typing import Any
 
@@ -49,6 +50,7 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
     title = " · ".join(filter(None, titles)) or "Decomposition"
     page = Page(title, f'<p class="lead">{_lead(found)}</p>')
     predicted = fit(found.facts)
+    facts = facts_html(found.facts), hint(_graph(found.graph))
     page.add(
         '<div class="columns two">',
         verdict("certificate", *certificate(found.facts)),
@@ -58,12 +60,7 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
         section("embedding", "Embedding", *_embedding(page, found, kept, labels)),
         "</div>",
         section("components", "Components", *_components(page, found)),
-        section(
-            "facts",
-            "Parameters and provenance",
-            facts_html(found.facts),
-            hint(_graph(found.graph)),
-        ),
+        section("facts", "Parameters and provenance", *facts),
     )
     return page.html()
 
@@ -202,10 +199,9 @@ def _components(page: Page, found: Decomposition) -> list[str]:
         return [empty("The low-rank part is zero: it has no singular values.")]
     parts = [_bars(values, len(found.singular_values))]
     components = np.asarray(found.components[:COMPONENTS], dtype=float)
-    shape, by = found.image_shape, 1
+    shape = found.image_shape
     if shape is not None and len(components):
-        while shape[0] * shape[1] > PIXELS * by**2:
-            by += 1
+        by = math.ceil(math.sqrt(shape[0] * shape[1] / PIXELS))
         images = pack.signed(shrink(components, shape, by))
         gallery = page.widget("gallery", images=images, shape=shrunk_shape(shape, by))
         parts += [hint("The axes of the embedding as images:"), gallery]

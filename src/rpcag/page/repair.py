@@ -29,15 +29,7 @@ NOTHING = "–"  # in place of a number
 
 
 def report(sheet: Sheet, repaired: Repaired) -> str:
-    """HTML page that shows the changes, and how well cells are predicted.
-
-    Parameters
-    ----------
-    sheet : Sheet
-        The table before the repair.
-    repaired : Repaired
-        The result.
-    """
+    """HTML page that shows what a repair changed, and how well cells are predicted."""
     n, p = sheet.X.shape
     lead = f'<p class="lead">{count(n, "row")} · {count(p, "column")} · repaired</p>'
     page = Page(PurePath(sheet.name).name or "table", lead)
