@@ -50,12 +50,13 @@ class OneLineGroup(TyperGroup):
         except _ClickException as error:  # type: ignore[misc]
             code = self._usage(error)
         except (OSError, SystemExit) as error:
-            failed = error if isinstance(error, OSError) else error.__context__  # rich
-            if not isinstance(failed, OSError) or failed.filename is not None:
-                raise
-            code = DONE  # rpcag --help | head
-            if not isinstance(failed, BrokenPipeError):  # rpcag --help > /dev/full
-                fail(f"standard output could not be written: {failed.strerror}")
+            cause = error if isinstance(error, OSError) else error.__context__
+            code = DONE
+            if not isinstance(cause, BrokenPipeError):  # rpcag --help | head
+                if isinstance(error, SystemExit) or error.filename is not None:
+                    raise
+                told = error.strerror or error  # rpcag --help > /dev/full
+                fail(f"standard output could not be written: {told}")
                 code = INCOMPLETE
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         sys.exit(code if isinstance(code, int) else 0)
