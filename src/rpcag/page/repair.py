@@ -1,7 +1,7 @@
 """The page of a repaired table: changed cells, and how well cells are predicted."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -47,56 +47,46 @@ def report(sheet: Sheet, repaired: Repaired) -> str:
     }
     part = replace(repaired, **parts)
     X = sheet.X[:, shown]
-    columns = [
+    described = [
         _column(sheet.features[j], X[:, k], part, k) for k, j in enumerate(shown)
     ]
+    columns = [column for column, _ in described]
     names = [_short(name) for name in sheet.samples]
     listed = _listed(part)
     chart = _chart(page, X, part, names, columns, listed)
     cells = _cells(X, part, names, columns, listed, changes.sum())
     page.add(
-        section("columns", "Columns", _overview(part, columns, p)),
+        section("columns", "Columns", _overview(part, described, p)),
         section("column", "Column by column", *chart),
         section("cells", "Changed cells", cells),
     )
     return page.html()
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of the page, as text."""
-
-    name: str
-    digits: int  # decimals that show two digits of the prediction error
-    cells: list[str]  # gaps, wrong cells, share predicted, error, error of the median
-    note: str
-
-    @property
-    def facts(self) -> str:
-        filled, replaced, predicted, error, _ = self.cells
-        told = [f"{filled} filled", f"{replaced} replaced"]
-        if predicted != NOTHING:
-            told += [f"{predicted} of the spread predicted", f"typical error {error}"]
-        return " · ".join(filter(None, [*told, self.note]))
-
-
-def _column(name: str, x: np.ndarray, repaired: Repaired, k: int) -> _Column:
+def _column(
+    name: str, x: np.ndarray, repaired: Repaired, k: int
+) -> tuple[dict[str, Any], list[str]]:
+    """A column for the chart, and its cells in the table."""
     errors = repaired.error[k], repaired.median_error[k]
     size = errors[0]
     if not (np.isfinite(size) and size > 0):
         size = np.abs(x[np.isfinite(x)]).max(initial=0.0) / 100 or 1.0
-    digits = max(0, 1 - math.floor(math.log10(size)))
+    digits = max(0, 1 - math.floor(math.log10(size)))  # two of the prediction error
     # `explained` is NaN if there were too few values to measure it.
     note = "no better than the median" if repaired.explained[k] <= 0 else ""
     if repaired.dead[k]:
         note = "empty, left alone" if np.isnan(x).all() else "constant, left alone"
-    counts = (A[:, k].sum() for A in (repaired.filled, repaired.replaced))
-    cells = [
-        *(f"{number:,}" for number in counts),
-        _percent(repaired.explained[k]),
-        *(_number(error, digits) for error in errors),
-    ]
-    return _Column(_short(name), digits, cells, note)
+    filled, replaced = (
+        f"{A[:, k].sum():,}" for A in (repaired.filled, repaired.replaced)
+    )
+    predicted = _percent(repaired.explained[k])
+    error, median_error = (_number(error, digits) for error in errors)
+    told = [f"{filled} filled", f"{replaced} replaced"]
+    if predicted != NOTHING:
+        told += [f"{predicted} of the spread predicted", f"typical error {error}"]
+    facts = " · ".join(filter(None, [*told, note]))
+    column = {"name": _short(name), "digits": digits, "facts": facts}
+    return column, [filled, replaced, predicted, error, median_error, note]
 
 
 def _summary(sheet: Sheet, repaired: Repaired) -> str:
@@ -140,17 +130,19 @@ def _score(repaired: Repaired) -> str:
     return verdict("score", f"Predicts {middle} of the spread of hidden cells", told)
 
 
-def _overview(repaired: Repaired, columns: list[_Column], total: int) -> str:
+def _overview(
+    repaired: Repaired, columns: list[tuple[dict[str, Any], list[str]]], total: int
+) -> str:
     """A table that needs no script to be read."""
     rows = []
-    for k, column in enumerate(columns):
+    for k, (column, (*numbers, note)) in enumerate(columns):
         which = repaired.filled[:, k], repaired.replaced[:, k]
-        texts = "".join(f"<td>{text}</td>" for text in column.cells)
+        texts = "".join(f"<td>{text}</td>" for text in numbers)
         rows.append(
             f'<tr><th scope="row"><div class="name"><a href="#column" '
-            f'data-column="{k}">{escape(column.name)}</a></div></th>'
+            f'data-column="{k}">{escape(column["name"])}</a></div></th>'
             f'<td data-value="{np.sum(which)}">{_strip(*which)}</td>'
-            f'{texts}<td class="words">{column.note}</td></tr>'
+            f'{texts}<td class="words">{note}</td></tr>'
         )
     header = [
         *("column", "changes over the rows", "gaps filled", "cells replaced"),
@@ -195,7 +187,7 @@ def _chart(
     X: np.ndarray,
     repaired: Repaired,
     names: list[str],
-    columns: list[_Column],
+    columns: list[dict[str, Any]],
     listed: np.ndarray,
 ) -> list[str]:
     center, unit = _scales(X, repaired.values)
@@ -211,14 +203,8 @@ def _chart(
     chart = page.widget(
         "column",
         columns=[
-            {
-                "name": c.name,
-                "center": m,
-                "unit": u,
-                "digits": c.digits,
-                "facts": c.facts,
-            }
-            for c, m, u in zip(columns, center, unit, strict=True)
+            column | {"center": middle, "unit": largest}
+            for column, middle, largest in zip(columns, center, unit, strict=True)
         ],
         first=int(which.sum(axis=0).argmax()),
         rows=n,
@@ -266,7 +252,7 @@ def _cells(
     X: np.ndarray,
     repaired: Repaired,
     names: list[str],
-    columns: list[_Column],
+    columns: list[dict[str, Any]],
     listed: np.ndarray,
     total: int,
 ) -> str:
@@ -275,7 +261,7 @@ def _cells(
     rows = []
     for i, k in zip(*np.divmod(listed, len(columns)), strict=True):
         old, new, low, high = (
-            _number(A[i, k], columns[k].digits)
+            _number(A[i, k], columns[k]["digits"])
             for A in (X, repaired.values, repaired.lower, repaired.upper)
         )
         kind, why, score = "gap", "missing", NOTHING
@@ -284,7 +270,7 @@ def _cells(
             why = "too high" if X[i, k] > repaired.values[i, k] else "too low"
         rows.append(
             f'<tr><th scope="row"><a href="#column" data-column="{k}" data-row="{i}">'
-            f'{escape(names[i])}</a></th><td class="words">{escape(columns[k].name)}'
+            f'{escape(names[i])}</a></th><td class="words">{escape(columns[k]["name"])}'
             f"</td><td>{old}</td><td>{new}</td><td>{low} to {high}</td><td>{score}</td>"
             f'<td class="words"><i class="key {kind}"></i>{why}</td></tr>'
         )
