@@ -501,7 +501,7 @@ MISTAKES = [
     ("decompose sensors.csv -o .", "a folder of something else"),
     ("decompose sensors.csv -o r --checkpoint no/c.npz", "there is no directory 'no'"),
     ("decompose sensors.csv -o r --checkpoint faces.npz", "is not a checkpoint"),
-    ("decompose sensors.csv -o r --shape 3by4", "'--shape': it must be such as 64x48"),
+    ("decompose sensors.csv -o r --shape 3by4", "'--shape': write it as 64x48"),
     ("decompose sensors.csv -o r --shape 5x5", "--shape 5x5 does not fit"),
     ("decompose sensors.csv -o r --labels kind", "--labels 'kind': sensors.csv has no"),
     ("decompose sensors.csv -o r --variable X", "--variable is for files of arrays"),

@@ -17,7 +17,7 @@ UNITS = {"": 1e9, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 def _range(text: str) -> tuple[int, int | None]:
     found = re.fullmatch(r"(\d*):(\d*)", text)
     if found is None:
-        raise typer.BadParameter(f"it must be A:B in whole numbers, got {text!r}")
+        raise typer.BadParameter(f"write it as A:B in whole numbers, got {text!r}")
     start, stop = found.groups()
     return int(start or 0), int(stop) if stop else None
 
@@ -30,7 +30,7 @@ def _bytes(text: str) -> float:
     pattern = r"(\d+\.?\d*|\.\d+)\s*(b|[kmgt]?)(?:i?b)?"
     found = re.fullmatch(pattern, text.strip().lower())
     if found is None:
-        raise typer.BadParameter(f"it must be such as 800MB or 1.5GB, got {text!r}")
+        raise typer.BadParameter(f"write it as 800MB or 1.5GB, got {text!r}")
     return float(found[1]) * UNITS[found[2]]
 
 

@@ -137,7 +137,7 @@ def sides(text: str, least: int = 1) -> tuple[int, ...]:
     found = tuple(map(int, re.findall(r"\d+", text)))
     if not re.fullmatch(r"\d+([x×]\d+){1,2}", text.lower()) or min(found) < least:
         raise typer.BadParameter(
-            f"it must be such as 64x48, and at least {least}x{least}, got {text!r}"
+            f"write it as 64x48, with sides of at least {least}, got {text!r}"
         )
     return found
 
