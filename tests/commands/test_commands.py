@@ -474,13 +474,13 @@ MISTAKES = [
     ("decompose sensors.csv -o r --lamb 1", "no such option: --lamb"),
     (
         "decompose sensors.csv -o r --lam much",
-        "--lam must be a number above 0, or auto",
+        "'--lam': it must be a number of at least 0, or auto, theory, got 'much'",
     ),
-    ("decompose sensors.csv -o r --lam 0", "theory, got '0'"),
+    ("decompose sensors.csv -o r --lam 0", "in the range (0.0, inf). got 0.0"),
     ("decompose lam=0.1.csv -o r", "rpcag: lam=0.1.csv does not exist"),
     ("decompose x/time=4 -o r", "rpcag: x/time=4 does not exist"),
     ("decompose sensors.csv -o r --drop gamma=2", "--drop 'gamma=2': sensors.csv has"),
-    ("decompose sensors.csv -o r --gamma x", "or auto, clustering, got"),
+    ("decompose sensors.csv -o r --gamma x", "or auto, clustering, got 'x'"),
     ("decompose sensors.csv -o r --tol -1.25", "1.25"),
     ("decompose sensors.csv -o r --tol small", "'small'"),
     ("decompose sensors.csv -o r --max-iter 0", "invalid value for '--max-iter': "),
@@ -501,7 +501,7 @@ MISTAKES = [
     ("decompose sensors.csv -o .", "a folder of something else"),
     ("decompose sensors.csv -o r --checkpoint no/c.npz", "there is no directory 'no'"),
     ("decompose sensors.csv -o r --checkpoint faces.npz", "is not a checkpoint"),
-    ("decompose sensors.csv -o r --shape 3by4", "--shape must be HEIGHTxWIDTH"),
+    ("decompose sensors.csv -o r --shape 3by4", "'--shape': write it as 64x48"),
     ("decompose sensors.csv -o r --shape 5x5", "--shape 5x5 does not fit"),
     ("decompose sensors.csv -o r --labels kind", "--labels 'kind': sensors.csv has no"),
     ("decompose sensors.csv -o r --variable X", "--variable is for files of arrays"),
@@ -796,7 +796,7 @@ def test_the_bar_shows_gap_and_time_left(capsys, monkeypatch):
     X, _, _ = sensors()
     with GapBar("RPCA", 1e-6, 1000, quiet=False) as bar:
         RPCA(lam="theory", callback=bar).fit(X)
-        bar.bar.refresh()
+        bar.refresh()
     shown = capsys.readouterr()
     assert "certified gap" in shown.err
     assert shown.out == ""

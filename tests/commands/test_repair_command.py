@@ -506,9 +506,9 @@ def test_keeping_all_columns_is_one_line(empty):
         (["sensors.csv", "-o", "n.csv", "--delimiter", "ab"], "must be one character"),
         (
             ["sensors.csv", "-o", "n.csv", "--only-gaps", "--only-errors"],
-            "exclude each",
+            "give --only-gaps or --only-errors, not both",
         ),
-        (["sensors.csv", "-o", "n.csv", "--time", "a", "--no-time"], "exclude each"),
+        (["sensors.csv", "-o", "n.csv", "--time", "a", "--no-time"], "not both"),
         (["sensors.csv", "-o", "n.csv", "--graph", "what.csv"], "what.csv"),
         (["sensors.csv"], "--output"),
     ],

@@ -318,13 +318,13 @@ def test_the_bar_tells_the_stage_and_fills_anew(monkeypatch):
         shown = {}
         for n_iter in (1, 10, 20):
             bar(step(n_iter, 1.0, "weights"))
-            task = bar.bar.tasks[0]
+            task = bar.tasks[0]
             assert task.description == "RPCAG, choosing weights"
             assert task.completed == 0  # nobody knows
         for stage in ("graph", "fit"):
             for n_iter, gap in ((1, 1.0), (10, 0.1), (20, 1e-2)):
                 bar(step(n_iter, gap, stage))
-                task = bar.bar.tasks[0]
+                task = bar.tasks[0]
                 shown[stage, n_iter] = task.description, task.completed
     assert shown["graph", 1] == ("RPCAG, graph", 0.0)
     assert shown["graph", 20] == ("RPCAG, graph", pytest.approx(2 / 3))

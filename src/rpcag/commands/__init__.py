@@ -9,14 +9,7 @@ from typing import Annotated
 import typer
 
 import rpcag
-from rpcag.commands import (
-    background,
-    cluster,
-    decompose,
-    demo,
-    explore,
-    repair,
-)
+from rpcag.commands import background, cluster, decompose, demo, explore, repair
 from rpcag.commands.group import EPILOG, OneLineGroup
 from rpcag.commands.output import note
 
@@ -70,11 +63,8 @@ def _make() -> typer.Typer:
 
 def _help(command: Callable[..., None]) -> str:
     """The docstring with one line per paragraph, which the terminal wraps."""
-    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
-    return "\n\n".join(
-        text if text.startswith("Examples:") else text.replace("\n", " ")
-        for text in paragraphs
-    )
+    text, start, examples = (inspect.getdoc(command) or "").partition("\n\nExamples:")
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text) + start + examples
 
 
 def with_installed() -> typer.Typer:

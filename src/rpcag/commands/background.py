@@ -14,70 +14,85 @@ from rpcag.commands.progress import GapBar
 UNITS = {"": 1e9, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
+def _range(text: str) -> tuple[int, int | None]:
+    found = re.fullmatch(r"(\d*):(\d*)", text)
+    if found is None:
+        raise typer.BadParameter(f"write it as A:B in whole numbers, got {text!r}")
+    start, stop = found.groups()
+    return int(start or 0), int(stop) if stop else None
+
+
+def _size(text: str) -> tuple[int, ...] | str:
+    return "full" if text.lower() == "full" else o.sides(text, 2)[::-1]
+
+
+def _bytes(text: str) -> float:
+    pattern = r"(\d+\.?\d*|\.\d+)\s*(b|[kmgt]?)(?:i?b)?"
+    found = re.fullmatch(pattern, text.strip().lower())
+    if found is None:
+        raise typer.BadParameter(f"write it as 800MB or 1.5GB, got {text!r}")
+    return float(found[1]) * UNITS[found[2]]
+
+
 @dataclass(frozen=True)
 class VideoOptions:
-    """How to separate a video; the options of `rpcag.video.separate_file` as text."""
+    """How to separate a video; see `rpcag.video.separate_file`."""
 
     model: str = o.option(
         "rpca: Robust PCA. rpcag: with a graph between frames.",
         "rpca|rpcag",
         default="rpcag",
+        parser=str.lower,
     )
-    gamma: str = o.option(
+    gamma: Any = o.option(
         "Weight of the graph between frames, for pixel values from 0 to 1. auto: "
         "chosen from the noise of the video.",
         "NUMBER|auto",
         default="auto",
+        parser=o.weight(),
     )
-    lam: str = o.option(
+    lam: Any = o.option(
         "Weight of the sparse part, for pixel values from 0 to 1.",
         "NUMBER|auto",
         default="auto",
+        parser=o.weight(),
     )
     all_entries: bool = o.option(
         "Treat moving pixels as data. By default they are masked out.", default=False
     )
-    size: str | None = o.option(
+    size: Any = o.option(
         "Size of the frames. By default, large frames are reduced to the area of "
         "320x240.",
         "WIDTHxHEIGHT|full",
+        parser=_size,
     )
     every: int = o.option("Use every n-th frame.", min=1, default=1)
-    frames: str | None = o.option("Use frames A to B - 1, counted from 0.", "A:B")
-    format: str = o.option(
-        "H.264 video, VP9 video, or lossless images.", "mp4|webm|png", default="mp4"
+    frames: Any = o.option(
+        "Use frames A to B - 1, counted from 0.", "A:B", parser=_range
     )
-    memory: str = o.option(
+    format: str = o.option(
+        "H.264 video, VP9 video, or lossless images.",
+        "mp4|webm|png",
+        default="mp4",
+        parser=str.lower,
+    )
+    memory: Any = o.option(
         "Memory limit, such as 800MB. If a video needs more, the model is fitted to "
         "evenly spaced frames.",
         "SIZE",
         default="1.5GB",
+        parser=_bytes,
     )
     gray: bool = o.option("Ignore colors.", default=False)
     tol: float = o.option("Certified duality gap at which to stop.", default=1e-3)
     max_iter: int = o.option("Maximum number of iterations.", min=1, default=1000)
-
-    def parsed(self) -> dict[str, Any]:
-        given: dict[str, Any] = asdict(self)
-        given["skip_motion"] = not given.pop("all_entries")
-        return given | {
-            "model": self.model.lower(),
-            "format": self.format.lower(),
-            "gamma": o.parse_weight("--gamma", self.gamma),
-            "lam": o.parse_weight("--lam", self.lam),
-            "size": _size(self.size),
-            "frames": _range(self.frames),
-            "memory": _bytes(self.memory),
-        }
 
 
 @o.takes_groups
 def background(
     video: Annotated[
         Path,
-        typer.Argument(
-            metavar="VIDEO", help="A video file, a folder of images, or a .npz file."
-        ),
+        o.argument("VIDEO", "A video file, a folder of images, or a .npz file."),
     ],
     output: o.OutputFolder,
     *,
@@ -100,10 +115,11 @@ def background(
     with mistakes():
         from rpcag.video import separate_file
 
-        given = options.parsed() | {"force": force}
-        bar = GapBar("background", options.tol, options.max_iter, quiet=quiet)
-        with bar:
-            facts = separate_file(video, output, **given, watch=bar.count, callback=bar)
+        given = {k: v for k, v in asdict(options).items() if v is not None}
+        given["skip_motion"] = not given.pop("all_entries")
+        with GapBar("background", options.tol, options.max_iter, quiet=quiet) as bar:
+            given |= {"force": force, "watch": bar.count, "callback": bar}
+            facts = separate_file(video, output, **given)
     files = (*facts["files"].values(), "facts.json")
     written = [f"wrote {output / name}" for name in files]
     shown = summary(f"{facts['video']}: {facts['frames']} frames", _rows(facts))
@@ -113,11 +129,11 @@ def background(
 
 
 def _rows(facts: dict[str, Any]) -> dict[str, str]:
-    size = f"{facts['width']} x {facts['height']}"
-    values = facts["width"] * facts["height"] * (3 if facts["color"] else 1)
+    channels, kind = (3, "color") if facts["color"] else (1, "gray")
+    values = facts["width"] * facts["height"] * channels
     sampled = " of the sample" if facts["fitted_values"] < values else ""
     return {
-        "size": f"{size}, {'color' if facts['color'] else 'gray'}",
+        "size": f"{facts['width']} x {facts['height']}, {kind}",
         "model": facts["model"],
         "frames fitted": str(facts["fitted_frames"]),
         "rank of the background": str(facts["rank"]),
@@ -126,33 +142,3 @@ def _rows(facts: dict[str, Any]) -> dict[str, str]:
         "moving pixels": f"{100 * facts['foreground_share']:.1f} %",
         "frames per second": f"{facts['frames_per_second']:.1f}",
     }
-
-
-def _range(text: str | None) -> tuple[int, int | None]:
-    found = re.fullmatch(r"(\d*):(\d*)", text or ":")
-    if found is None:
-        raise ValueError(f"--frames must be A:B in whole numbers, got {text!r}")
-    start, stop = found.groups()
-    return int(start or 0), int(stop) if stop else None
-
-
-def _size(text: str | None) -> tuple[int, int] | str | None:
-    if text is None or text.lower() == "full":
-        return text and text.lower()
-    sides = o.parse_sides(text)
-    if sides is None or len(sides) != 2 or min(sides) < 2:
-        raise ValueError(
-            "--size must be WIDTHxHEIGHT, of at least 2x2 pixels, or full, got "
-            f"{text!r}"
-        )
-    return sides[1], sides[0]
-
-
-def _bytes(text: str) -> float:
-    found = re.fullmatch(r"([\d.]+)\s*(b|[kmgt]?)(?:i?b)?", text.strip().lower())
-    try:
-        return float(found.group(1)) * UNITS[found.group(2)]  # type: ignore[union-attr]
-    except (AttributeError, ValueError):
-        raise ValueError(
-            f"--memory must be a size such as 800MB or 1.5GB, got {text!r}"
-        ) from None

@@ -61,6 +61,8 @@ def cluster(
     rpcag cluster result -k 3 --json
     """
     from rpcag.clustering import cluster_embedding
+    from rpcag.commands import fitting
+    from rpcag.files.reading import read_table
 
     with mistakes():
         if output is not None:
@@ -69,20 +71,23 @@ def cluster(
             _check_unused(input, model, options, reading)
             found, notes = Decomposition.load(input), []
             if found.facts.get("parameters", {}).get("gamma") == "auto":
-                notes = [
+                notes.append(
                     f"the weights of {input} were chosen to predict missing entries; "
                     "clusters are usually better with rpcag decompose --gamma "
                     "clustering"
-                ]
+                )
         else:
-            found, notes = _fit(input, k, model, options, reading, quiet)
+            table = read_table(input, reading.reading())
+            k = _number(k, table.labels, len(table.samples))
+            others = {"n_components": options.components or min(k, *table.X.shape)}
+            others |= WEIGHTS.get(model.lower(), {})
+            estimator = fitting.build(model, options, **others)
+            found, notes = fitting.decomposed(
+                estimator, table, options, input, quiet=quiet
+            )
         k = _number(k, found.labels, len(found.samples))
-        clusters = cluster_embedding(
-            found.embedding[:, : options.components or k],
-            k,
-            adjacency=found.graph,
-            random_state=seed,
-        )
+        Z = found.embedding[:, : options.components or k]
+        clusters = cluster_embedding(Z, k, adjacency=found.graph, random_state=seed)
         sizes = np.bincount(clusters, minlength=k).tolist()
         facts = {name: found.facts[name] for name in TOLD if name in found.facts}
         facts |= _error(found.labels, clusters)
@@ -103,40 +108,20 @@ def _check_unused(folder: Path, model: str, *groups: Any) -> None:
     given = [] if model == "rpcag" else ["model"]
     for group in groups:
         given += [f.name for f in fields(group) if getattr(group, f.name) != f.default]
-    for name in given:
-        if name != "components":
-            raise ValueError(
-                f"--{name.replace('_', '-')}: {folder} is decomposed already; pass the "
-                "data instead, or leave the option out"
-            )
-
-
-def _fit(
-    input: Path,
-    k: int | None,
-    model: str,
-    options: o.ModelOptions,
-    reading: o.ReadingOptions,
-    quiet: bool,
-) -> tuple[Decomposition, list[str]]:
-    from rpcag.commands import fitting
-    from rpcag.files.reading import read_table
-
-    table = read_table(input, reading.reading())
-    k = _number(k, table.labels, len(table.samples))
-    d = options.components or min(k, *table.X.shape)
-    weights = WEIGHTS.get(model.lower(), {})
-    estimator = fitting.build(model, options, n_components=d, **weights)
-    return fitting.decomposed(estimator, table, options, input, quiet=quiet)
+    for name in sorted(set(given) - {"components"}):
+        raise ValueError(
+            f"{o.flag(name)}: {folder} is decomposed already; pass the data instead, "
+            "or leave the option out"
+        )
 
 
 def _number(k: int | None, labels: list[str] | None, n: int) -> int:
-    if k is None and labels is None:
-        raise ValueError(
-            "give the number of clusters with -k, or the classes with --labels"
-        )
     if k is None:
-        k = len({label for label in labels or () if label})
+        if labels is None:
+            raise ValueError(
+                "give the number of clusters with -k, or the classes with --labels"
+            )
+        k = len(set(labels) - {""})
     if not 1 <= k <= n:
         raise ValueError(f"-k {k} must be between 1 and the number of samples, {n}")
     return k
@@ -148,22 +133,23 @@ def _error(labels: list[str] | None, clusters: np.ndarray) -> dict[str, Any]:
 
     if labels is None:
         return {}
-    known = np.array([bool(label) for label in labels])
+    truth = np.array(labels)
+    known = truth != ""
     if not known.any():
         raise ValueError("--labels: no sample has a class")
-    truth = np.array(labels)[known]
-    error = clustering_error(truth, clusters[known])
-    return {"classes": len(set(truth.tolist())), "error": error}
+    error = clustering_error(truth[known], clusters[known])
+    return {"classes": len(np.unique(truth[known])), "error": error}
 
 
 def _check_file(path: Path, force: bool) -> None:
     if path.suffix.lower() not in DELIMITERS:
         raise ValueError(f"--output must be a .csv or .tsv file, got {path}")
 
+    start = DELIMITERS[path.suffix.lower()].join(("sample", "cluster")).encode()
+
     def is_ours(path: Path) -> bool:
-        start = DELIMITERS[path.suffix.lower()].join(("sample", "cluster"))
         with path.open("rb") as file:
-            return file.read(len(start)) == start.encode()
+            return file.read(len(start)) == start
 
     check_file(path, is_ours, "clusters", force=force, example="clusters.csv")
 

@@ -11,7 +11,7 @@ from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.files.decomposition import Decomposition, check_target, plain
 from rpcag.files.matrices import FORMATS, check_format
 from rpcag.graphs.inputs import percent
-from rpcag.page.words import certificate, prediction
+from rpcag.page.words import certificate, error, prediction
 
 
 @o.takes_groups
@@ -54,8 +54,8 @@ def decompose(
     from rpcag.files.reading import read_table
 
     with mistakes():
-        state = None if checkpoint is None else str(checkpoint)
-        estimator = fitting.build(model, options, checkpoint=state)
+        others = {} if checkpoint is None else {"checkpoint": str(checkpoint)}
+        estimator = fitting.build(model, options, **others)
         check_format(format)
         check_target(output, force, format, [input, options.graph])
         table = read_table(input, reading.reading())
@@ -63,8 +63,8 @@ def decompose(
         facts = found.facts
         facts["input"] = _provenance(input) | {"shape": list(table.X.shape)}
         facts["components"] = options.components
-        if options.graph is not None and Path(options.graph).is_file():
-            facts["graph"] = _provenance(Path(options.graph))
+        if Path(options.graph or "").is_file():
+            facts["graph"] = _provenance(Path(options.graph or ""))
         written = found.save(output, format=format, force=force)
     told = {k: v for k, v in facts.items() if k not in ("history", "scaling")}
     told |= {"output": str(output), "files": [path.name for path in written]}
@@ -75,28 +75,22 @@ def decompose(
 
 
 def _provenance(path: Path) -> dict[str, Any]:
-    """Name and SHA-256 of a file; of a folder, over its names and contents."""
-    digest = hashlib.sha256()
-    for member in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if member.is_file():
-            with member.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256")
-            if member == path:
-                digest = found
-            else:
-                name = member.relative_to(path).as_posix()
-                digest.update(f"{name}\0{found.hexdigest()}".encode())
-    return {"file": path.resolve().name, "sha256": digest.hexdigest()}
+    return {"file": path.resolve().name, "sha256": _sha256(path)}
+
+
+def _sha256(path: Path) -> str:
+    """Of a file; of a folder, over its names and the hashes of its files."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    members = [member for member in sorted(path.rglob("*")) if member.is_file()]
+    listed = [f"{m.relative_to(path).as_posix()}\0{_sha256(m)}" for m in members]
+    return hashlib.sha256("".join(listed).encode()).hexdigest()
 
 
 def _rows(found: Decomposition, output: Path) -> dict[str, str | None]:
     f = found.facts
     n, p = found.low_rank.shape
-    largest = [
-        f"{entry['sample']}, {entry['feature']}: {entry['value']:.4g} where "
-        f"{entry['expected']:.4g} fits"
-        for entry in f["largest"]
-    ]
     return {
         "samples x features": f"{n} x {p}",
         "missing": percent(f["missing"] / (n * p)),
@@ -105,7 +99,7 @@ def _rows(found: Decomposition, output: Path) -> dict[str, str | None]:
         "rank of L": str(f["rank"]),
         "entries in S": f"{percent(f['sparse_share'])} of those observed; gross, "
         f"above the deviation of the data: {percent(f['gross_share'])}",
-        "largest in S": "\n".join(largest),
+        "largest in S": "\n".join(": ".join(error(entry)) for entry in f["largest"]),
         "optimality": certificate(f)[0],
         "prediction": prediction(plain(f)),
         "time": f"{f['seconds']:.1f} s, {f['n_iter']} iterations",

@@ -19,21 +19,15 @@ def demo(
     Examples:
     rpcag demo --files examples
     """
-    from rpcag.demo_files import (
-        TABLE,
-        VIDEO,
-        sensor_table,
-        street_video,
-        write_files,
-    )
+    from rpcag import demo_files as demo
     from rpcag.files.place import check_place
 
     with mistakes():
         check_place(files, inside=True)
-        contents = {TABLE: sensor_table()}
+        contents = {demo.TABLE: demo.sensor_table()}
         try:
-            contents[VIDEO] = street_video()
+            contents[demo.VIDEO] = demo.street_video()
         except ImportError:
-            note(f"no {VIDEO}, PyAV is missing; pip install 'rpcag[video]'")
-        written = write_files(files, contents)
+            note(f"no {demo.VIDEO}, PyAV is missing; pip install 'rpcag[video]'")
+        written = demo.write_files(files, contents)
     report(None, *(f"wrote {path}" for path in written), quiet=quiet)

@@ -11,14 +11,7 @@ from rpcag.commands.output import mistakes, report
 
 
 def explore(
-    result: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RESULT",
-            show_default=False,
-            help="Folder that rpcag decompose wrote.",
-        ),
-    ],
+    result: Annotated[Path, o.argument("RESULT", "Folder that rpcag decompose wrote.")],
     output: Annotated[Path, o.output_option("PAGE", "HTML file to write.")],
     force: o.Force = False,
     quiet: o.Quiet = False,

@@ -3,6 +3,7 @@
 import inspect
 import time
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from rpcag.commands.options import ModelOptions
+from rpcag.commands.options import ModelOptions, flag
 from rpcag.commands.progress import GapBar
 from rpcag.files.decomposition import Decomposition
 from rpcag.files.graph import read_graph
@@ -38,15 +39,20 @@ SCALES = ("auto", *KINDS, "none")
 
 
 def build(name: str, options: ModelOptions, **others: Any) -> Any:
-    """A model with the options that were given, and others that are not None.
+    """A model with the options that were given, and others for those that were not.
 
-    `others` are weights to use if none are given, and further parameters. A graph that
-    is not given is the robust one.
+    A graph that is not given is the robust one.
     """
-    model = _chosen("--model", name.lower(), MODELS)
-    _chosen("--scale", options.scale or "auto", dict.fromkeys(SCALES))
-    others |= {name: getattr(options, name) for name in ("graph", "tol", "max_iter")}
-    given = {k: v for k, v in (others | options.weights()).items() if v is not None}
+    scale = options.scale or "auto"
+    for option, word, known in (("model", name, MODELS), ("scale", scale, SCALES)):
+        if word.lower() not in known:
+            words = ", ".join(known)
+            raise ValueError(f"--{option} must be one of {words}, got {word!r}")
+    model = MODELS[name.lower()]
+    given = dict(others)
+    for option, value in asdict(options).items():
+        if value is not None and option not in ("components", "scale"):
+            given[option] = value
     takes = inspect.signature(model).parameters
     if "graph" in takes:
         given.setdefault("graph", "robust")
@@ -54,15 +60,8 @@ def build(name: str, options: ModelOptions, **others: Any) -> Any:
         raise ValueError("--gamma-features is for frpcag, not for RPCAG")
     for name in given:
         if name not in takes:
-            option = "--" + name.replace("_", "-")
-            raise ValueError(f"{option}: {model.__name__} has no such parameter")
+            raise ValueError(f"{flag(name)}: {model.__name__} has no such parameter")
     return model(**given)
-
-
-def _chosen(option: str, name: str, known: dict[str, Any]) -> Any:
-    if name not in known:
-        raise ValueError(f"{option} must be one of {', '.join(known)}, got {name!r}")
-    return known[name]
 
 
 def load_graph(graph: str, samples: list[str]) -> Any:
@@ -76,7 +75,16 @@ def decomposed(
     """Fit a model to a table, with a progress bar; also returns notes."""
     if options.graph is not None:
         model.set_params(graph=load_graph(options.graph, table.samples))
-    scale, notes = _scale(table, options.scale)
+    scale, notes = (options.scale or "auto").lower(), list(table.notes)
+    if scale == "auto":
+        ratio = 1.0 if table.image_shape is not None else ratio_of_scales(table.X)
+        scale = "robust" if ratio > DIFFERENT else "none"
+        if scale == "robust":
+            notes.append(
+                f"the scales of the features differ by a factor of {in_words(ratio)}; "
+                "they were centered and scaled first (--scale robust), --scale none "
+                "leaves them as they are"
+            )
     model.set_params(scale=None if scale == "none" else scale)
     with (
         GapBar(type(model).__name__, model.tol, model.max_iter, quiet=quiet) as bar,
@@ -87,35 +95,17 @@ def decomposed(
         try:
             model.set_params(callback=bar).fit(table.X)
         except TooFarApart as error:
-            raise ValueError(_far_value(error, table, source)) from None
+            i, j = error.place
+            value = repr(float(table.X[i, j]))
+            raise ValueError(
+                f"{source}, row {table.samples[i]!r}, column {table.features[j]!r}: "
+                f"{value} is too far from the other values; --missing {value} reads it "
+                "as missing"
+            ) from None
         seconds = time.perf_counter() - start
-    said = [str(w.message) for w in caught if w.category is not ConvergenceWarning]
+    notes += [str(w.message) for w in caught if w.category is not ConvergenceWarning]
     facts = _facts(model) | {"seconds": round(seconds, 3), "scale": scale}
-    found = _decomposition(model, table, facts, options.components)
-    return found, [*table.notes, *notes, *said]
-
-
-def _scale(table: Table, option: str | None) -> tuple[str, list[str]]:
-    """The name of the scale, and a note if it was chosen here."""
-    if option not in (None, "auto"):
-        return str(option), []
-    ratio = 1.0 if table.image_shape is not None else ratio_of_scales(table.X)
-    if ratio <= DIFFERENT:
-        return "none", []
-    return "robust", [
-        f"the scales of the features differ by a factor of {in_words(ratio)}; they "
-        "were centered and scaled first (--scale robust), --scale none leaves them as "
-        "they are"
-    ]
-
-
-def _far_value(error: TooFarApart, table: Table, source: Path) -> str:
-    i, j = error.place
-    value = repr(float(table.X[i, j]))
-    return (
-        f"{source}, row {table.samples[i]!r}, column {table.features[j]!r}: {value} is "
-        f"too far from the other values; --missing {value} reads it as missing"
-    )
+    return _decomposition(model, table, facts, options.components), notes
 
 
 def _decomposition(
@@ -126,7 +116,7 @@ def _decomposition(
         _, unit = center_and_scale(table.X.reshape(-1, 1), "robust")
     else:  # L is embedding times components, times the scale, plus the center
         facts["scaling"] = {"center": fitted.center_.tolist(), "scale": unit.tolist()}
-    kept = fitted.rank_ if components is None else min(components, fitted.rank_)
+    kept = min(components or fitted.rank_, fitted.rank_)
     graph = getattr(fitted, "adjacency_", None)
     missing = np.isnan(table.X)
     return Decomposition(
@@ -155,33 +145,32 @@ def _facts(model: Any) -> dict[str, Any]:
     }
     if "graph" in parameters:
         given.setdefault("graph", "file")
+    weights = ["lam", "gamma"]
+    if parameters.get("feature_graph") is not None:
+        weights.append("gamma_features")
 
     def fitted(*names: str) -> dict[str, Any]:
         found = {name: getattr(model, f"{name}_", None) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
-    weights = fitted("lam", "gamma", "gamma_features")
-    if parameters.get("feature_graph") is None:
-        weights.pop("gamma_features", None)
     facts: dict[str, Any] = {
         "versions": core_versions(),
         "model": type(model).__name__,
         "parameters": given,
-        "resolved": weights,
+        "resolved": fitted(*weights),
         **fitted("objective", "lower_bound", "gap", "rank", "n_iter", "status"),
         **fitted("explained"),
     }
     if "explained" in facts:
         facts["explained_error"] = model.weights_.explained_error
-    told = ("n_iter", "objective", "lower_bound", "gap")
-    columns = zip(*(model.history_[name].tolist() for name in told), strict=True)
-    return facts | {"history": [list(entry) for entry in columns]}
+    columns = [model.history_[k] for k in ("n_iter", "objective", "lower_bound", "gap")]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return facts | {"history": list(map(list, rows))}
 
 
 def _of_sparse(table: Table, S: np.ndarray, unit: np.ndarray) -> dict[str, Any]:
     """How much of X is in S, and its largest entries, all in units of the features."""
-    X = table.X
-    sizes = np.abs(S) / unit
+    X, sizes = table.X, np.abs(S) / unit
     most = min(LARGEST, S.size)
     some = np.argpartition(sizes, -most, axis=None)[-most:]
     places = some[np.argsort(-sizes.flat[some], kind="stable")]
@@ -195,11 +184,10 @@ def _of_sparse(table: Table, S: np.ndarray, unit: np.ndarray) -> dict[str, Any]:
         for i, j in zip(*np.unravel_index(places, S.shape), strict=True)
         if S[i, j] != 0
     ]
-    missing = int(np.isnan(X).sum())
-    observed = X.size - missing
+    observed = sizes[~np.isnan(X)]
     return {
-        "missing": missing,
-        "sparse_share": float((sizes > NEGLIGIBLE).sum() / observed),
-        "gross_share": float((sizes > 1).sum() / observed),
+        "missing": X.size - len(observed),
+        "sparse_share": float((observed > NEGLIGIBLE).mean()),
+        "gross_share": float((observed > 1).mean()),
         "largest": largest,
     }

@@ -25,12 +25,6 @@ EPILOG = "Exit codes: " + "; ".join(
 STUDY = ("datasets", "report", "reproduce")  # commands of the package rpcag-study
 
 
-def _unheard() -> int:
-    """Write no more to standard output: who reads a pipe may close it, no error."""
-    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-    return DONE
-
-
 class OneLineGroup(TyperGroup):
     """Print usage errors and interrupts as one line."""
 
@@ -48,29 +42,23 @@ class OneLineGroup(TyperGroup):
         except (KeyboardInterrupt, typer.Abort):
             raise fail("stopped", INTERRUPTED) from None
 
-    def main(  # type: ignore[override]
-        self, args: Any = None, *, standalone_mode: bool = True, **options: Any
-    ) -> Any:
-        if not standalone_mode:
-            return super().main(args, standalone_mode=False, **options)
+    def main(self, *args: Any, **options: Any) -> Any:
         try:
-            code = super().main(args, standalone_mode=False, **options)
+            code = super().main(*args, **options | {"standalone_mode": False})
             if sys.stdout is not None:  # closed by >&-
                 sys.stdout.flush()
         except _ClickException as error:  # type: ignore[misc]
             code = self._usage(error)
-        except BrokenPipeError:  # rpcag --help | head
-            code = _unheard()
-        except OSError as error:  # rpcag --help > /dev/full
-            if error.filename is not None:
-                raise
-            fail(f"standard output could not be written: {error.strerror or error}")
-            _unheard()
-            code = INCOMPLETE
-        except SystemExit as error:
-            if not isinstance(error.__context__, BrokenPipeError):  # raised by rich
-                raise
-            code = _unheard()
+        except (OSError, SystemExit) as error:
+            cause = error if isinstance(error, OSError) else error.__context__
+            code = DONE
+            if not isinstance(cause, BrokenPipeError):  # rpcag --help | head
+                if isinstance(error, SystemExit) or error.filename is not None:
+                    raise
+                told = error.strerror or error  # rpcag --help > /dev/full
+                fail(f"standard output could not be written: {told}")
+                code = INCOMPLETE
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         sys.exit(code if isinstance(code, int) else 0)
 
     def _usage(self, error: Any) -> int:

@@ -5,8 +5,10 @@ command have a parameter of that type. So each option is declared once.
 """
 
 import inspect
+import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -33,13 +35,16 @@ def output_option(metavar: str, help: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, callback=check)
 
 
+def argument(metavar: str, help: str) -> Any:
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
 Input = Annotated[
     Path,
-    typer.Argument(
-        metavar="INPUT",
-        show_default=False,
-        help="Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, "
-        ".npz, or a folder of images.",
+    argument(
+        "INPUT",
+        "Data with samples in rows: .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, or "
+        "a folder of images.",
     ),
 ]
 OutputFolder = Annotated[Path, output_option("FOLDER", "Folder to write.")]
@@ -59,12 +64,19 @@ Force = Annotated[
 ]
 
 
-def option(
-    help: str, metavar: str | None = None, *names: str, default: Any = None, **others
-) -> Any:
+def option(help: str, metavar: str | None = None, *names: str, **others: Any) -> Any:
     """A field of a group. The name of the option is that of the field, unless given."""
+    default = others.pop("default", None)
     others |= {"help": help, "metavar": metavar, "names": names}
     return field(default=default, metadata=others)
+
+
+def reading_option(*words: Any, **others: Any) -> Any:
+    return option(*words, rich_help_panel="Reading the input", **others)
+
+
+def model_option(*words: Any, **others: Any) -> Any:
+    return option(*words, rich_help_panel="Model", **others)
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -74,7 +86,7 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(command).parameters.items():
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
-            shown += [_parameter(one) for one in fields(parameter.annotation)]
+            shown += map(_parameter, fields(parameter.annotation))
         else:
             shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -92,21 +104,42 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 def _parameter(one: Any) -> inspect.Parameter:
     """A field as a parameter with an option of Typer."""
     settings = dict(one.metadata)
-    names = settings.pop("names") or ("--" + one.name.replace("_", "-"),)
-    return inspect.Parameter(
-        one.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=one.default,
-        annotation=Annotated[one.type, typer.Option(*names, **settings)],
-    )
+    names = settings.pop("names") or (flag(one.name),)
+    kind = Annotated[one.type, typer.Option(*names, **settings)]
+    where = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(one.name, where, default=one.default, annotation=kind)
 
 
-def reading_option(help: str, metavar: str | None = None, *names: str, **others) -> Any:
-    return option(help, metavar, *names, rich_help_panel="Reading the input", **others)
+def flag(name: str) -> str:
+    """The option of a parameter: --max-iter for max_iter."""
+    return "--" + name.replace("_", "-")
 
 
-def model_option(help: str, metavar: str | None = None, **others) -> Any:
-    return option(help, metavar, rich_help_panel="Model", **others)
+def weight(*words: str) -> Callable[[str], float | str]:
+    """A parser of numbers, "auto" and further words."""
+    known = ("auto", *words)
+
+    def parse(text: str) -> float | str:
+        if text.lower() in known:
+            return text.lower()
+        with suppress(ValueError):
+            if 0 <= float(text) < math.inf:
+                return float(text)
+        raise typer.BadParameter(
+            f"it must be a number of at least 0, or {', '.join(known)}, got {text!r}"
+        )
+
+    return parse
+
+
+def sides(text: str, least: int = 1) -> tuple[int, ...]:
+    """The sides of an image, such as 56x46 or 56x46x3."""
+    found = tuple(map(int, re.findall(r"\d+", text)))
+    if not re.fullmatch(r"\d+([x×]\d+){1,2}", text.lower()) or min(found) < least:
+        raise typer.BadParameter(
+            f"write it as 64x48, with sides of at least {least}, got {text!r}"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -129,10 +162,8 @@ class TextOptions:
     def reading(self) -> Reading:
         known = {one.name for one in fields(Reading)}
         given = {k: v for k, v in asdict(self).items() if k in known}
-        for name in ("drop", "keep", "missing"):
-            given[name] = tuple(given.get(name) or ())
-        given["shape"] = parse_shape(given.get("shape"))
-        return Reading(**given)
+        lists = {k: tuple(given.get(k) or ()) for k in ("drop", "keep", "missing")}
+        return Reading(**given | lists)
 
 
 @dataclass(frozen=True)
@@ -146,9 +177,10 @@ class ReadingOptions(TextOptions):
         "Column to leave out. Can be repeated.", "COLUMN"
     )
     transpose: bool = reading_option("Samples are in columns.", default=False)
-    shape: str | None = reading_option(
+    shape: Any = reading_option(
         "Shape of the images in the rows. Images of a folder are resized to it.",
         "HEIGHTxWIDTH",
+        parser=sides,
     )
     color: bool = reading_option("Keep the colors of images.", default=False)
 
@@ -157,19 +189,23 @@ class ReadingOptions(TextOptions):
 class ModelOptions:
     """Parameters of a model."""
 
-    lam: str | None = model_option(
+    lam: Any = model_option(
         "Weight of the sparse part: a number, auto (default; predicts hidden entries "
         "best) or theory (1 / sqrt(max(samples, features))).",
         "WEIGHT",
+        parser=weight("theory"),
     )
-    gamma: str | None = model_option(
+    gamma: Any = model_option(
         "Weight of the graph: a number, auto (predicts hidden entries best) or "
         "clustering (larger, for clustering). Larger values make similar samples more "
         "alike.",
         "WEIGHT",
+        parser=weight("clustering"),
     )
-    gamma_features: str | None = model_option(
-        "Weight of the graph between features: a number or auto (frpcag).", "WEIGHT"
+    gamma_features: Any = model_option(
+        "Weight of the graph between features: a number or auto (frpcag).",
+        "WEIGHT",
+        parser=weight(),
     )
     graph: str | None = model_option(
         "Graph between samples. robust (default): nearest neighbors after Robust PCA "
@@ -192,45 +228,3 @@ class ModelOptions:
         "are in the units of INPUT.",
         "KIND",
     )
-
-    def weights(self) -> dict[str, float | str]:
-        """The weights that were given, by name."""
-        found = {
-            "lam": parse_weight("--lam", self.lam, "theory"),
-            "gamma": parse_weight("--gamma", self.gamma, "clustering"),
-            "gamma_features": parse_weight("--gamma-features", self.gamma_features),
-        }
-        return {name: value for name, value in found.items() if value is not None}
-
-
-def parse_weight(option: str, text: str | None, *words: str) -> float | str | None:
-    """A number, "auto", or one of the words; None stays."""
-    if text is None or text.lower() in ("auto", *words):
-        return text and text.lower()
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    is_positive = option == "--lam"  # with zero, S would be all of X
-    if not 0 <= number < float("inf") or (is_positive and number == 0):
-        least = "above 0" if is_positive else "of at least 0"
-        known = ", ".join(["auto", *words])
-        raise ValueError(f"{option} must be a number {least}, or {known}, got {text!r}")
-    return number
-
-
-def parse_sides(text: str) -> tuple[int, ...] | None:
-    """The sides in AxB or AxBxC, or None if it is something else."""
-    if not re.fullmatch(r"\d+([x×]\d+){1,2}", text.lower()):
-        return None
-    return tuple(map(int, re.findall(r"\d+", text)))
-
-
-def parse_shape(text: str | None) -> tuple[int, ...] | None:
-    """HEIGHTxWIDTH or HEIGHTxWIDTHx3."""
-    if text is None:
-        return None
-    sides = parse_sides(text)
-    if sides is None or min(sides) < 1:
-        raise ValueError(f"--shape must be HEIGHTxWIDTH, such as 56x46, got {text!r}")
-    return sides

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from rpcag.graphs.inputs import reason
 
@@ -111,9 +111,7 @@ def report(
 
 def summary(title: str, rows: Mapping[str, str | None]) -> Table:
     """A table of names and values, without values that are empty or None."""
-    table = Table(title=escape(title), show_header=False)
-    table.add_column(style="dim")
-    table.add_column()
+    table = Table(Column(style="dim"), "", title=escape(title), show_header=False)
     for name, value in rows.items():
         if value:
             table.add_row(escape(name), escape(value))
@@ -151,9 +149,7 @@ def mistakes() -> Iterator[None]:
     """Print errors that a user can fix as one line, without a traceback."""
     try:
         yield
-    except typer.Exit:  # a RuntimeError whose message was already printed
-        raise
-    except BrokenPipeError:  # who reads a pipe may close it
+    except (typer.Exit, BrokenPipeError):  # printed already; the reader closed a pipe
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

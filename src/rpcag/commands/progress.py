@@ -16,7 +16,7 @@ from rpcag.solvers import Progress as Step
 from rpcag.stopping import go_on
 
 
-class GapBar:
+class GapBar(Progress):
     """A bar on standard error, if that is a terminal and `quiet` is not set.
 
     Call it with every `Progress` of a solver; `count` shows other work. Every stage
@@ -26,29 +26,21 @@ class GapBar:
     def __init__(
         self, name: str, tol: float = 1e-3, max_iter: int = 1000, *, quiet: bool
     ) -> None:
-        self.name, self.max_iter = name, max_iter
-        self.tol = min(max(tol, 1e-12), 0.5)
-        self.stage, self.share = "", 0.0
-        shown = errors()
-        self.bar = Progress(
+        super().__init__(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[gap]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=shown,
+            console=errors(),
             transient=True,
-            disable=quiet or not shown.is_terminal,
+            disable=quiet or not errors().is_terminal,
         )
-        self.job = self.bar.add_task(name, total=1.0, gap="")
-
-    def __enter__(self) -> "GapBar":
-        self.bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.stop()
+        self.name, self.max_iter = name, max_iter
+        self.tol = min(max(tol, 1e-12), 0.5)
+        self.stage, self.share = "", 0.0
+        self.job = self.add_task(name, total=1.0, gap="")
 
     def __call__(self, step: Step) -> None:
         self._enter(step.stage)
@@ -58,12 +50,12 @@ class GapBar:
         way = min(math.log(max(step.gap, 1e-300)) / math.log(self.tol), 1.0)
         self.share = max(self.share, way, step.n_iter / self.max_iter)
         gap = f"certified gap {percent(step.gap)}"
-        self.bar.update(self.job, completed=self.share, gap=gap)
+        self.update(self.job, completed=self.share, gap=gap)
 
     def count(self, stage: str, done: int = 0, total: int | None = None) -> None:
         """Show a stage that is no solve, such as reading."""
         self._enter(stage)
-        self.bar.update(self.job, completed=done / total if total else 0.0)
+        self.update(self.job, completed=done / total if total else 0.0)
 
     def _enter(self, stage: str) -> None:
         go_on()
@@ -72,4 +64,4 @@ class GapBar:
         self.stage, self.share = stage, 0.0
         words = {"weights": "choosing weights"}.get(stage, stage.replace("_", " "))
         text = self.name if stage == "fit" else f"{self.name}, {words}"
-        self.bar.reset(self.job, description=text, gap="")
+        self.reset(self.job, description=text, gap="")

@@ -15,6 +15,11 @@ from rpcag.page.words import count
 from rpcag.stopping import go_on
 
 NAMED, WORST = 8, 3  # columns in a list, and of those that are predicted worst
+TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {  # what is in a file, its suffixes
+    "output": ("repaired table", ()),
+    "cells": ("list of cells", (".csv",)),
+    "report": ("report", (".html", ".htm")),
+}
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,9 @@ class SheetOptions(o.TextOptions):
 def repair(
     table: Annotated[
         Path,
-        typer.Argument(
-            metavar="TABLE",
-            show_default=False,
-            help=".csv, .tsv, .txt, .csv.gz, .parquet or .xlsx; - for standard input.",
+        o.argument(
+            "TABLE",
+            ".csv, .tsv, .txt, .csv.gz, .parquet or .xlsx; - for standard input.",
         ),
     ],
     output: Annotated[
@@ -108,11 +112,16 @@ def repair(
     rpcag repair sensors.csv -o checked.csv --only-errors --alpha 0.01 --json
     rpcag repair sensors.csv -o neighbors.csv --graph knn --quiet
     """
+    from rpcag.commands.fitting import load_graph
     from rpcag.files import repaired as files
     from rpcag.files.sheet import read_sheet
+    from rpcag.tables.repair import repair_matrix
 
     with mistakes():
-        _check_options(options, reading)
+        if options.only_gaps and options.only_errors:
+            raise ValueError("give --only-gaps or --only-errors, not both")
+        if reading.time is not None and reading.no_time:
+            raise ValueError("give --time or --no-time, not both")
         if json and output == o.STREAM:
             raise ValueError("--json and -o - both write to standard output; give one")
         targets = _targets(table, output, options, force)
@@ -121,7 +130,18 @@ def repair(
             bar.count("reading")
             found = read_sheet(table, reading.reading(), time=time, sheet=reading.sheet)
             files.check_delimiter(table, output, found)
-            repaired = _repaired(found, bar, options)
+            names = found.labels or [str(i) for i in range(len(found.X))]
+            is_auto = options.graph == "auto"
+            repaired = repair_matrix(
+                found.X,
+                gaps=not options.only_errors,
+                errors=not options.only_gaps,
+                alpha=options.alpha,
+                graph="auto" if is_auto else load_graph(options.graph, names),
+                times=found.times,
+                integers=found.integers,
+                callback=bar,
+            )
             bar.count("writing")
             edits = found.edits(repaired.values, repaired.filled | repaired.replaced)
             _write(found, edits, repaired, targets)
@@ -136,13 +156,6 @@ def repair(
     )
 
 
-def _check_options(options: RepairOptions, reading: SheetOptions) -> None:
-    if options.only_gaps and options.only_errors:
-        raise ValueError("--only-gaps and --only-errors exclude each other; give one")
-    if reading.time is not None and reading.no_time:
-        raise ValueError("--time and --no-time exclude each other; give one")
-
-
 def _targets(
     table: Path, output: Path, options: RepairOptions, force: bool
 ) -> dict[str, Path]:
@@ -155,37 +168,14 @@ def _targets(
         cells = files.cells_path(output)
     given = {"output": output, "cells": cells, "report": options.report}
     targets = {what: path for what, path in given.items() if path is not None}
-    for what, suffixes in (("cells", (".csv",)), ("report", (".html", ".htm"))):
-        if what in targets and targets[what].suffix.lower() not in suffixes:
-            raise ValueError(
-                f"--{what} must be a file named {suffixes[0]}, got {targets[what]}"
-            )
     if len({path.absolute() for path in targets.values()}) < len(targets):
         raise ValueError("--output, --cells and --report must be different files")
-    words = {"output": "repaired table", "cells": "list of cells", "report": "report"}
     for what, path in targets.items():
-        files.check_output(table, path, force=force, what=words[what])
+        words, suffixes = TARGETS[what]
+        if suffixes and path.suffix.lower() not in suffixes:
+            raise ValueError(f"--{what} must be a file named {suffixes[0]}, got {path}")
+        files.check_output(table, path, force=force, what=words)
     return targets
-
-
-def _repaired(found: Any, bar: GapBar, options: RepairOptions) -> Any:
-    from rpcag.commands.fitting import load_graph
-    from rpcag.tables.repair import repair_matrix
-
-    graph: Any = options.graph
-    if graph != "auto":
-        names = found.labels or [str(i) for i in range(len(found.X))]
-        graph = load_graph(graph, names)
-    return repair_matrix(
-        found.X,
-        gaps=not options.only_errors,
-        errors=not options.only_gaps,
-        alpha=options.alpha,
-        graph=graph,
-        times=found.times,
-        integers=found.integers,
-        callback=bar,
-    )
 
 
 def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> None:
@@ -212,21 +202,20 @@ def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> N
 
 
 def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any]:
+    measures = {
+        "name": found.features,
+        "explained": repaired.explained,
+        "error": repaired.error,
+        "median_error": repaired.median_error,
+        "filled": repaired.filled.sum(axis=0),
+        "replaced": repaired.replaced.sum(axis=0),
+        "fill_values": repaired.fill_values,
+        "constant_or_empty": repaired.dead,
+        "no_better_than_median": ~repaired.dead & ~(repaired.explained > 0),
+    }
     columns = [
-        {
-            "name": name,
-            "explained": repaired.explained[j],
-            "error": repaired.error[j],
-            "median_error": repaired.median_error[j],
-            "filled": repaired.filled[:, j].sum(),
-            "replaced": repaired.replaced[:, j].sum(),
-            "fill_values": repaired.fill_values[j],
-            "constant_or_empty": repaired.dead[j],
-            "no_better_than_median": not (
-                repaired.dead[j] or repaired.explained[j] > 0
-            ),
-        }
-        for j, name in enumerate(found.features)
+        dict(zip(measures, values, strict=True))
+        for values in zip(*measures.values(), strict=True)
     ]
     facts = {
         "input": found.name,

@@ -28,18 +28,17 @@ class Page:
     """
 
     def __init__(self, title: str, lead: str) -> None:
-        self.title = title
-        self.lead = lead
+        self.title, self.lead = title, lead
         self._parts: list[str] = []
         self._widgets: list[dict[str, Any]] = []
 
     def add(self, *parts: str) -> None:
         self._parts += parts
 
-    def widget(self, kind: str, tag: str = "div", **data: Any) -> str:
+    def widget(self, kind: str, **data: Any) -> str:
         self._widgets.append(data)
         at = len(self._widgets) - 1
-        return f'<{tag} data-widget="{kind}" data-at="{at}"></{tag}>'
+        return f'<div data-widget="{kind}" data-at="{at}"></div>'
 
     def html(self) -> str:
         """The whole file."""
@@ -48,11 +47,10 @@ class Page:
         digest = hashlib.sha256(script.encode()).digest()
         return Template(_asset("page.html")).substitute(
             title=escape(self.title),
-            heading=escape(self.title),
             lead=self.lead,
             version=escape(rpcag.__version__),
             style=_asset("style.css").rstrip(),
-            body="\n".join(self._parts),
+            body=_lines(self._parts),
             data=embedded({"widgets": self._widgets}),
             script=script,
             digest=base64.b64encode(digest).decode("ascii"),
@@ -67,8 +65,8 @@ def embedded(data: Any) -> str:
 
 def section(name: str, title: str, *parts: str) -> str:
     heading = f'<h2 id="{name}-title">{escape(title)}</h2>'
-    inside = "\n".join([heading, *parts])
-    return f'<section id="{name}" aria-labelledby="{name}-title">\n{inside}\n</section>'
+    start = f'<section id="{name}" aria-labelledby="{name}-title">'
+    return _lines([start, heading, *parts, "</section>"])
 
 
 def empty(text: str) -> str:
@@ -76,8 +74,9 @@ def empty(text: str) -> str:
     return f'<p class="empty">{escape(text)}</p>'
 
 
-def hint(text: str) -> str:
-    return f'<p class="hint">{escape(text)}</p>'
+def hint(*sentences: str) -> str:
+    """A paragraph, if there are sentences."""
+    return f'<p class="hint">{escape(" ".join(sentences))}</p>' if sentences else ""
 
 
 def scrolled(caption: str, header: Iterable[str], rows: list[str]) -> str:
@@ -116,6 +115,10 @@ def is_page(path: Path) -> bool:
 
 def write_page(path: Path, text: str) -> None:
     write_text(path, text, "xmlcharrefreplace")
+
+
+def _lines(parts: list[str]) -> str:
+    return "\n".join(filter(None, parts))
 
 
 def _asset(name: str) -> str:

@@ -1,5 +1,6 @@
 """The page of one decomposition: ``rpcag explore``."""
 
+import math
 from pathlib import PurePath
 from typing import Any
 
@@ -10,15 +11,7 @@ from scipy.sparse import csgraph
 from rpcag.files.decomposition import Decomposition
 from rpcag.graphs.inputs import percent
 from rpcag.page import pack
-from rpcag.page.document import (
-    Page,
-    empty,
-    escape,
-    hint,
-    scrolled,
-    section,
-    verdict,
-)
+from rpcag.page.document import Page, empty, escape, hint, scrolled, section, verdict
 from rpcag.page.extract import (
     MATRIX_BYTES,
     PIXELS,
@@ -47,35 +40,29 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
         Bytes of L and S on the page before compression; larger ones are reduced by
         `rpcag.page.extract`.
     """
-    _check_size(found)
+    pack.check_size(
+        LARGEST, found.low_rank, found.sparse, found.embedding, found.components
+    )
     kept = extract(found, limit)
-    source = (found.facts.get("input") or {}).get("file")
-    model = found.facts.get("model", "")
-    title = " · ".join(filter(None, [PurePath(source).name if source else "", model]))
-    page = Page(title or "Decomposition", f'<p class="lead">{_lead(found)}</p>')
-    page.add('<div class="columns two">')
-    page.add(verdict("certificate", *certificate(found.facts)))
+    labels = found.labels and [found.labels[i] for i in kept.rows]
+    source = (found.facts.get("input") or {}).get("file") or ""
+    titles = PurePath(source).name, found.facts.get("model")
+    title = " · ".join(filter(None, titles)) or "Decomposition"
+    page = Page(title, f'<p class="lead">{_lead(found)}</p>')
     predicted = fit(found.facts)
-    if predicted is not None:
-        page.add(verdict("fit", *predicted))
-    page.add('</div><div class="columns wide-left">')
-    page.add(section("samples", "Samples", *_samples(page, found, kept)))
-    page.add(section("embedding", "Embedding", *_embedding(page, found, kept)))
-    page.add("</div>")
-    page.add(section("components", "Components", *_components(page, found)))
-    parts = [facts_html(found.facts), hint(_graph(found.graph))]
-    page.add(section("facts", "Parameters and provenance", *parts))
+    facts = facts_html(found.facts), hint(_graph(found.graph))
+    page.add(
+        '<div class="columns two">',
+        verdict("certificate", *certificate(found.facts)),
+        verdict("fit", *predicted) if predicted else "",
+        '</div><div class="columns wide-left">',
+        section("samples", "Samples", *_samples(page, found, kept, labels)),
+        section("embedding", "Embedding", *_embedding(page, found, kept, labels)),
+        "</div>",
+        section("components", "Components", *_components(page, found)),
+        section("facts", "Parameters and provenance", *facts),
+    )
     return page.html()
-
-
-def _check_size(found: Decomposition) -> None:
-    arrays = (found.low_rank, found.sparse, found.embedding, found.components)
-    largest = float(np.max([np.abs(A).max(initial=0.0) for A in arrays]))  # or NaN
-    if not largest < LARGEST:
-        raise ValueError(
-            f"the result has values of {largest:.1e}, and a page holds none beyond "
-            f"{LARGEST:.0e}; decompose the data in another unit"
-        )
 
 
 def _lead(found: Decomposition) -> str:
@@ -105,25 +92,23 @@ def _graph(graph: Any) -> str:
     )
 
 
-# -- samples ---------------------------------------------------------------------------
-
-
-def _samples(page: Page, found: Decomposition, kept: Extract) -> list[str]:
+def _samples(
+    page: Page, found: Decomposition, kept: Extract, labels: list[str] | None
+) -> list[str]:
     if not kept.low_rank.size:
         return [empty("This matrix is empty.")]
-    is_image = kept.image_shape is not None
     viewer = page.widget(
         "viewer",
         names=[found.samples[i] for i in kept.rows],
-        labels=_labels(found, kept),
+        labels=labels,
         shape=kept.image_shape,
         missing=None if kept.missing is None else pack.mask(kept.missing),
-        **(_images(kept) if is_image else _rows(kept)),
+        **(_rows(kept) if kept.image_shape is None else _images(kept)),
     )
     notes = list(kept.notes)
-    if is_image:
+    if kept.image_shape is not None:
         notes.append("Values beyond the ends of a scale have the colors of its ends.")
-    return [viewer, *([hint(" ".join(notes))] if notes else [])]
+    return [viewer, hint(*notes)]
 
 
 def _images(kept: Extract) -> dict[str, Any]:
@@ -148,7 +133,7 @@ def _rows(kept: Extract) -> dict[str, Any]:
     L = kept.low_rank
     center, spread = np.median(L, axis=0), L.std(axis=0)
     flat = spread <= 1e-9 * np.abs(L).max(initial=0.0)
-    usual = float(np.median(spread[~flat])) if (~flat).any() else 1.0
+    usual = 1.0 if flat.all() else float(np.median(spread[~flat]))
     spread = np.where(flat, usual, spread)
     differ = center.std() > 3 * usual or spread.max() > 20 * spread.min()
     return {
@@ -162,16 +147,11 @@ def _rows(kept: Extract) -> dict[str, Any]:
     }
 
 
-def _labels(found: Decomposition, kept: Extract) -> list[str] | None:
-    return None if found.labels is None else [found.labels[i] for i in kept.rows]
-
-
-# -- embedding -------------------------------------------------------------------------
-
-
-def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
+def _embedding(
+    page: Page, found: Decomposition, kept: Extract, labels: list[str] | None
+) -> list[str]:
     Z = np.asarray(found.embedding)[kept.rows, :COMPONENTS]
-    if Z.shape[1] == 0 or len(Z) == 0:
+    if not Z.size:
         return [empty("The low-rank part is zero, so there are no components to show.")]
     names = [f"component {k + 1}" for k in range(Z.shape[1])]
     if Z.shape[1] == 1:  # one component, over the order of the samples
@@ -180,32 +160,31 @@ def _embedding(page: Page, found: Decomposition, kept: Extract) -> list[str]:
         axes = [0, 1]
     else:  # those along which the samples differ most
         axes = np.sort(np.argsort(-Z.std(axis=0), kind="stable")[:2]).tolist()
+    x, y = (names[axis] for axis in axes)
     cloud = page.widget(
         "embedding",
         points=pack.exact(Z),
         names=names,
         axes=axes,
-        describes=f"{count(len(Z), 'sample')} along {names[axes[0]]} and "
-        f"{names[axes[1]]}.",
-        **colors(_labels(found, kept), len(Z)),
+        describes=f"{count(len(Z), 'sample')} along {x} and {y}.",
+        **colors(labels, len(Z)),
     )
     total = found.embedding.shape[1]
-    if total <= COMPONENTS:
-        return [cloud]
-    return [cloud, hint(f"The first {COMPONENTS} of {total:,} components are shown.")]
+    note = f"The first {COMPONENTS} of {total:,} components are shown."
+    return [cloud, hint(note) if total > COMPONENTS else ""]
 
 
 def colors(labels: list[str] | None, count: int) -> dict[str, Any]:
     """Classes and codes of labels, or numbers for a scale: the labels or the order."""
-    classes = sorted(set(labels or []))
+    labels = labels or []
+    classes = sorted(set(labels))
     try:
-        numbers = [float(label) for label in labels or []]
-        classes = sorted(classes, key=float)
+        numbers = [float(label) for label in labels]
+        classes.sort(key=float)
     except ValueError:
         numbers = []
     if 0 < len(classes) <= (NUMBERS if numbers else LEGEND):
-        place = {name: k for k, name in enumerate(classes)}
-        codes = [place[name] for name in labels or []]
+        codes = [classes.index(label) for label in labels]
         return {"classes": classes, "codes": codes, "numbers": None, "ends": None}
     if numbers and np.isfinite(numbers).all():
         ends = [f"{end:.4g}" for end in (min(numbers), max(numbers))]
@@ -214,19 +193,15 @@ def colors(labels: list[str] | None, count: int) -> dict[str, Any]:
     return {"classes": None, "codes": None, "numbers": numbers, "ends": ends}
 
 
-# -- components ------------------------------------------------------------------------
-
-
 def _components(page: Page, found: Decomposition) -> list[str]:
     values = _floats(found.singular_values[:VALUES])
     if not values:
         return [empty("The low-rank part is zero: it has no singular values.")]
     parts = [_bars(values, len(found.singular_values))]
     components = np.asarray(found.components[:COMPONENTS], dtype=float)
-    shape, by = found.image_shape, 1
+    shape = found.image_shape
     if shape is not None and len(components):
-        while shape[0] * shape[1] > PIXELS * by**2:
-            by += 1
+        by = math.ceil(math.sqrt(shape[0] * shape[1] / PIXELS))
         images = pack.signed(shrink(components, shape, by))
         gallery = page.widget("gallery", images=images, shape=shrunk_shape(shape, by))
         parts += [hint("The axes of the embedding as images:"), gallery]

@@ -1,5 +1,6 @@
 """Reduce large data to the size of a page."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,27 +35,24 @@ def extract(whole: Decomposition, limit: int = MATRIX_BYTES) -> Extract:
     """
     n, p = whole.low_rank.shape
     shape, by = whole.image_shape, 1
-    columns, bytes_per_sample = np.arange(p), 2 * p
-    if shape is None:
-        columns = spread(p, FEATURES)
-        bytes_per_sample = 8 * len(columns)
-    else:
-        most = min(n, SAMPLES)
-        while most * bytes_per_sample > limit and shape[0] * shape[1] > PIXELS * by**2:
+    columns = np.arange(p) if shape else spread(p, FEATURES)
+    size = 2 * p if shape else 8 * len(columns)  # bytes of a sample
+    if shape:
+        while min(n, SAMPLES) * size > limit and shape[0] * shape[1] > PIXELS * by**2:
             by += 1
-            bytes_per_sample = 2 * int(np.prod(shrunk_shape(shape, by)))
-    rows = spread(n, min(SAMPLES, max(limit // max(bytes_per_sample, 1), 1)))
-    notes = []
-    if len(rows) < n:
-        notes.append(f"{len(rows):,} of {n:,} samples, evenly drawn, are shown.")
-    if len(columns) < p:
-        notes.append(f"{len(columns):,} of {p:,} features, evenly drawn, are shown.")
+            size = 2 * math.prod(shrunk_shape(shape, by))
+    rows = spread(n, min(SAMPLES, max(limit // max(size, 1), 1)))
+    notes = [
+        f"{len(kept):,} of {total:,} {what}, evenly drawn, are shown."
+        for kept, total, what in ((rows, n, "samples"), (columns, p, "features"))
+        if len(kept) < total
+    ]
     if by > 1:
         notes.append(f"Images are shown at 1/{by} of their width and height.")
 
     def part(A: np.ndarray) -> np.ndarray:
         A = A[np.ix_(rows, columns)]
-        return A if shape is None or by == 1 else shrink(A, shape, by)
+        return shrink(A, shape, by) if shape and by > 1 else A
 
     return Extract(
         rows,
@@ -62,7 +60,7 @@ def extract(whole: Decomposition, limit: int = MATRIX_BYTES) -> Extract:
         part(whole.sparse),
         None if whole.missing is None else part(whole.missing) > 0.5,
         [whole.features[j] for j in columns],
-        None if shape is None else shrunk_shape(shape, by),
+        shape and shrunk_shape(shape, by),
         notes,
     )
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rpcag.page.document import escape
+from rpcag.page.words import error
 
 NAMES = {
     "n_iter": "iterations",
@@ -23,20 +24,16 @@ UNSHOWN = ("model", "parameters", "resolved", "largest", "history", "scaling")
 def facts_html(facts: dict[str, Any]) -> str:
     """A list of parameters, one of results, and one for every dict among the facts."""
     given, used = facts.get("parameters") or {}, facts.get("resolved") or {}
+    others = {str(key): value for key, value in facts.items() if key not in UNSHOWN}
     groups: dict[str, dict[str, Any]] = {
-        "Parameters": {
-            "model": facts.get("model"),
-            **{key: _parameter(key, given, used) for key in {**given, **used}},
-        },
-        "Result": {},
-        "Largest errors": dict(map(_error, facts.get("largest") or [])),
+        "Parameters": {"model": facts.get("model")},
+        "Result": {k: v for k, v in others.items() if not isinstance(v, dict)},
+        "Largest errors": dict(map(error, facts.get("largest") or [])),
+        **{k.capitalize(): v for k, v in others.items() if isinstance(v, dict)},
     }
-    for key, value in facts.items():
-        if key not in UNSHOWN:
-            if isinstance(value, dict):
-                groups[str(key).capitalize()] = value
-            else:
-                groups["Result"][key] = value
+    for key in given | used:  # as given, and as used instead
+        values = [text(part[key]) for part in (given, used) if key in part]
+        groups["Parameters"][key] = ": ".join(dict.fromkeys(values))
     lists = []
     for title, entries in groups.items():
         rows = "".join(
@@ -47,20 +44,6 @@ def facts_html(facts: dict[str, Any]) -> str:
         if rows:
             lists.append(f"<div><h3>{escape(title)}</h3><dl>{rows}</dl></div>")
     return f'<div class="facts">{"".join(lists)}</div>'
-
-
-def _parameter(key: str, given: dict[str, Any], used: dict[str, Any]) -> str:
-    """The value that was given, and the one that was used instead of it."""
-    values = [text(part[key]) for part in (given, used) if key in part]
-    return ": ".join(dict.fromkeys(values))
-
-
-def _error(entry: dict[str, Any]) -> tuple[str, str]:
-    names = {kind: str(entry.get(kind)) for kind in ("sample", "feature")}
-    # A name that is only a number says what it numbers.
-    where = (f"{kind} {n}" if n.isdigit() else n for kind, n in names.items())
-    told = f"{text(entry.get('value'))} where {text(entry.get('expected'))} fits"
-    return ", ".join(where), told
 
 
 def text(value: Any) -> str:

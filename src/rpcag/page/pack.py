@@ -11,15 +11,14 @@ Packed = dict[str, Any]
 
 def exact(A: np.ndarray) -> Packed:
     """Encode in single precision."""
-    return _packed("exact", np.asarray(A, dtype="<f4"), A.shape)
+    return _packed("exact", A, "<f4")
 
 
 def levels(A: np.ndarray) -> Packed:
     """Encode in 256 steps between the extremes."""
     low, high = float(A.min()), float(A.max())
     unit = (high - low) / 255 or 1.0
-    codes = np.rint((A - low) / unit).astype(np.uint8)
-    return _packed("levels", codes, A.shape, low=low, unit=unit)
+    return _packed("levels", np.rint((A - low) / unit), "u1", low=low, unit=unit)
 
 
 def signed(A: np.ndarray) -> Packed:
@@ -29,15 +28,24 @@ def signed(A: np.ndarray) -> Packed:
     largest have a relative error of a few percent or less.
     """
     unit = float(np.abs(A).max()) or 1.0
-    codes = np.rint(127 * np.cbrt(A / unit)).astype(np.int8)
-    return _packed("signed", codes, A.shape, unit=unit)
+    return _packed("signed", np.rint(127 * np.cbrt(A / unit)), "i1", unit=unit)
 
 
 def mask(A: np.ndarray) -> Packed:
     """Zeros and ones, which compress well."""
-    return _packed("mask", A.astype(np.uint8), A.shape)
+    return _packed("mask", A, "u1")
 
 
-def _packed(kind: str, codes: np.ndarray, shape: tuple, **scale: float) -> Packed:
-    data = base64.b64encode(zlib.compress(codes.tobytes(), 9)).decode("ascii")
-    return {"kind": kind, "shape": list(shape), "data": data, **scale}
+def _packed(kind: str, codes: np.ndarray, dtype: str, **scale: float) -> Packed:
+    data = base64.b64encode(zlib.compress(codes.astype(dtype).tobytes(), 9)).decode()
+    return {"kind": kind, "shape": list(codes.shape), "data": data, **scale}
+
+
+def check_size(limit: float, *arrays: np.ndarray) -> None:
+    """Refuse values that the page cannot compute with."""
+    largest = np.max([np.abs(A).max(initial=0.0) for A in arrays])
+    if not largest <= limit:
+        raise ValueError(
+            f"there are values of {largest:.1e}, and a page holds none beyond "
+            f"{limit:.0e}; use another unit"
+        )

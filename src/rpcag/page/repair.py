@@ -1,23 +1,16 @@
 """The page of a repaired table: changed cells, and how well cells are predicted."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
 from rpcag.files.sheet import Sheet
 from rpcag.graphs.inputs import percent
 from rpcag.page import pack
-from rpcag.page.document import (
-    Page,
-    empty,
-    escape,
-    hint,
-    scrolled,
-    section,
-    verdict,
-)
+from rpcag.page.document import Page, empty, escape, hint, scrolled, section, verdict
 from rpcag.page.extract import spread
 from rpcag.page.words import count
 from rpcag.tables.repair import Repaired
@@ -36,72 +29,64 @@ NOTHING = "–"  # in place of a number
 
 
 def report(sheet: Sheet, repaired: Repaired) -> str:
-    """HTML page that shows the changes, and how well cells are predicted.
-
-    Parameters
-    ----------
-    sheet : Sheet
-        The table before the repair.
-    repaired : Repaired
-        The result.
-    """
+    """HTML page that shows what a repair changed, and how well cells are predicted."""
     n, p = sheet.X.shape
-    name = PurePath(sheet.name).name or "table"
-    lead = f"{count(n, 'row')} · {count(p, 'column')} · repaired"
-    page = Page(name, f'<p class="lead">{escape(lead)}</p>')
-    page.add('<div class="columns two">', _summary(sheet, repaired))
-    page.add(_score(repaired), "</div>")
-    if not n or not p:
+    lead = f'<p class="lead">{count(n, "row")} · {count(p, "column")} · repaired</p>'
+    page = Page(PurePath(sheet.name).name or "table", lead)
+    scores = _summary(sheet, repaired), _score(repaired)
+    page.add('<div class="columns two">', *scores, "</div>")
+    if not sheet.X.size:
         page.add(empty("This table is empty."))
         return page.html()
     changes = (repaired.filled | repaired.replaced).sum(axis=0)
     shown = np.sort(np.argsort(-changes, kind="stable")[:COLUMNS])
-    listed = _listed(repaired, shown)
-    columns = [_column(sheet, repaired, j) for j in shown]
-    chart = _chart(page, sheet, repaired, columns, listed)
-    cells = _cells(sheet, repaired, columns, listed)
-    page.add(section("columns", "Columns", _overview(repaired, columns, p)))
-    page.add(section("column", "Column by column", *chart))
-    page.add(section("cells", "Changed cells", cells))
+    parts: dict[str, Any] = {
+        name: A[..., shown]
+        for name, A in vars(repaired).items()
+        if isinstance(A, np.ndarray)
+    }
+    part = replace(repaired, **parts)
+    X = sheet.X[:, shown]
+    described = [
+        _column(sheet.features[j], X[:, k], part, k) for k, j in enumerate(shown)
+    ]
+    columns = [column for column, _ in described]
+    names = [_short(name) for name in sheet.samples]
+    listed = _listed(part)
+    chart = _chart(page, X, part, names, columns, listed)
+    cells = _cells(X, part, names, columns, listed, changes.sum())
+    page.add(
+        section("columns", "Columns", _overview(part, described, p)),
+        section("column", "Column by column", *chart),
+        section("cells", "Changed cells", cells),
+    )
     return page.html()
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of the page, as text."""
-
-    j: int  # in the matrices
-    name: str
-    digits: int  # decimals that show two digits of the prediction error
-    counts: tuple[str, str]  # of gaps and of wrong cells
-    scores: tuple[str, str, str]  # share predicted, error, error of the median
-    note: str
-
-
-def _column(sheet: Sheet, repaired: Repaired, j: int) -> _Column:
-    size, explained = repaired.error[j], repaired.explained[j]
+def _column(
+    name: str, x: np.ndarray, repaired: Repaired, k: int
+) -> tuple[dict[str, Any], list[str]]:
+    """A column for the chart, and its cells in the table."""
+    errors = repaired.error[k], repaired.median_error[k]
+    size = errors[0]
     if not (np.isfinite(size) and size > 0):
-        known = sheet.X[np.isfinite(sheet.X[:, j]), j]
-        size = float(np.abs(known).max(initial=0)) / 100 or 1.0
-    digits = max(0, 1 - math.floor(math.log10(size)))
+        size = np.abs(x[np.isfinite(x)]).max(initial=0.0) / 100 or 1.0
+    digits = max(0, 1 - math.floor(math.log10(size)))  # two of the prediction error
     # `explained` is NaN if there were too few values to measure it.
-    note = "no better than the median" if explained <= 0 else ""
-    if repaired.dead[j]:
-        is_empty = np.isnan(sheet.X[:, j]).all()
-        note = "empty, left alone" if is_empty else "constant, left alone"
-    filled, replaced = repaired.filled[:, j], repaired.replaced[:, j]
-    errors = [_number(e[j], digits) for e in (repaired.error, repaired.median_error)]
-    return _Column(
-        j=int(j),
-        name=_short(sheet.features[j]),
-        digits=digits,
-        counts=(f"{filled.sum():,}", f"{replaced.sum():,}"),
-        scores=(_percent(explained), errors[0], errors[1]),
-        note=note,
+    note = "no better than the median" if repaired.explained[k] <= 0 else ""
+    if repaired.dead[k]:
+        note = "empty, left alone" if np.isnan(x).all() else "constant, left alone"
+    filled, replaced = (
+        f"{A[:, k].sum():,}" for A in (repaired.filled, repaired.replaced)
     )
-
-
-# -- headlines -------------------------------------------------------------------------
+    predicted = _percent(repaired.explained[k])
+    error, median_error = (_number(error, digits) for error in errors)
+    told = [f"{filled} filled", f"{replaced} replaced"]
+    if predicted != NOTHING:
+        told += [f"{predicted} of the spread predicted", f"typical error {error}"]
+    facts = " · ".join(filter(None, [*told, note]))
+    column = {"name": _short(name), "digits": digits, "facts": facts}
+    return column, [filled, replaced, predicted, error, median_error, note]
 
 
 def _summary(sheet: Sheet, repaired: Repaired) -> str:
@@ -141,24 +126,23 @@ def _score(repaired: Repaired) -> str:
             f" {count(poor, 'column is', 'columns are')} predicted no better than by "
             "the median."
         )
-    middle = _percent(float(np.median(explained)))
+    middle = _percent(np.median(explained))
     return verdict("score", f"Predicts {middle} of the spread of hidden cells", told)
 
 
-# -- columns ---------------------------------------------------------------------------
-
-
-def _overview(repaired: Repaired, columns: list[_Column], total: int) -> str:
+def _overview(
+    repaired: Repaired, columns: list[tuple[dict[str, Any], list[str]]], total: int
+) -> str:
     """A table that needs no script to be read."""
     rows = []
-    for k, column in enumerate(columns):
-        which = repaired.filled[:, column.j], repaired.replaced[:, column.j]
-        texts = "".join(f"<td>{x}</td>" for x in (*column.counts, *column.scores))
+    for k, (column, (*numbers, note)) in enumerate(columns):
+        which = repaired.filled[:, k], repaired.replaced[:, k]
+        texts = "".join(f"<td>{text}</td>" for text in numbers)
         rows.append(
             f'<tr><th scope="row"><div class="name"><a href="#column" '
-            f'data-column="{k}">{escape(column.name)}</a></div></th>'
-            f'<td data-value="{sum(A.sum() for A in which)}">{_strip(*which)}</td>'
-            f'{texts}<td class="words">{column.note}</td></tr>'
+            f'data-column="{k}">{escape(column["name"])}</a></div></th>'
+            f'<td data-value="{np.sum(which)}">{_strip(*which)}</td>'
+            f'{texts}<td class="words">{note}</td></tr>'
         )
     header = [
         *("column", "changes over the rows", "gaps filled", "cells replaced"),
@@ -198,48 +182,37 @@ def _strip(filled: np.ndarray, replaced: np.ndarray) -> str:
     )
 
 
-# -- chart -----------------------------------------------------------------------------
-
-
 def _chart(
     page: Page,
-    sheet: Sheet,
+    X: np.ndarray,
     repaired: Repaired,
-    columns: list[_Column],
+    names: list[str],
+    columns: list[dict[str, Any]],
     listed: np.ndarray,
 ) -> list[str]:
-    shown = np.array([column.j for column in columns])
-    center, unit = _scales(sheet, repaired, shown)
-    n, p = len(sheet.X), len(shown)
+    center, unit = _scales(X, repaired.values)
+    n, p = X.shape
     step = max(math.ceil(n * p / VALUES), math.ceil(n / ROWS))
-    lines = (repaired.values[::step, shown] - center) / unit
-    changed = np.flatnonzero((repaired.filled | repaired.replaced)[:, shown])
+    changed = np.flatnonzero(repaired.filled | repaired.replaced)
     marked = np.union1d(changed[spread(len(changed), MARKED)], listed)
-    row, k = np.divmod(marked, p)
-    matrices = (sheet.X, repaired.values, repaired.lower, repaired.upper)
-    four = [(A[row, shown[k]] - center[k]) / unit[k] for A in matrices]
-    cells = np.array([row, k, *four, repaired.scores[row, shown[k]]])
+    i, k = np.divmod(marked, p)
+    matrices = X, repaired.values, repaired.lower, repaired.upper
+    scaled = [(A[i, k] - center[k]) / unit[k] for A in matrices]
     # Show the column with the most wrong cells first, or the most gaps.
     which = repaired.replaced if repaired.replaced.any() else repaired.filled
     chart = page.widget(
         "column",
         columns=[
-            {
-                "name": column.name,
-                "center": center[k],
-                "unit": unit[k],
-                "digits": column.digits,
-                "facts": _facts(column),
-            }
-            for k, column in enumerate(columns)
+            column | {"center": middle, "unit": largest}
+            for column, middle, largest in zip(columns, center, unit, strict=True)
         ],
-        first=int(which[:, shown].sum(axis=0).argmax()),
+        first=int(which.sum(axis=0).argmax()),
         rows=n,
-        names=[_short(name) for name in sheet.samples] if n <= NAMES else None,
+        names=names if n <= NAMES else None,
         coverage=f"{100 * repaired.coverage:.0f} %",
         step=step,
-        lines=pack.exact(lines),
-        cells=pack.exact(cells),
+        lines=pack.exact((repaired.values[::step] - center) / unit),
+        cells=pack.exact(np.array([i, k, *scaled, repaired.scores[i, k]])),
     )
     notes = []
     if step > 1:
@@ -249,79 +222,58 @@ def _chart(
             f"{len(marked):,} of {len(changed):,} changed cells are marked, evenly "
             "drawn."
         )
-    return [chart, *([hint(" ".join(notes))] if notes else [])]
+    return [chart, hint(*notes)]
 
 
-def _scales(
-    sheet: Sheet, repaired: Repaired, shown: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _scales(X: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return center and largest deviation of every column.
 
     Values go onto the page as (value - center) / unit in single precision, so that
     columns far from zero keep their digits and very large values stay finite.
     """
-    both = np.concatenate([sheet.X[:, shown], repaired.values[:, shown]])
-    both[~np.isfinite(both)] = np.nan
-    largest = float(np.fmax.reduce(np.abs(both), axis=None, initial=0.0))
-    if largest > LARGEST:
-        raise ValueError(
-            f"the table has values of {largest:.1e}, and a page holds none beyond "
-            f"{LARGEST:.0e}; use another unit"
-        )
+    both = np.concatenate([X, values])
+    pack.check_size(LARGEST, both[~np.isnan(both)])
     # Any value near the others will do; a median of some rows is quick.
-    some = both[spread(len(both), 2001)]
-    known = np.isfinite(some).any(axis=0)
-    center = np.zeros(len(shown))
-    center[known] = np.nanmedian(some[:, known], axis=0)
+    some = np.ma.masked_invalid(both[spread(len(both), 2001)])
+    center = np.ma.median(some, axis=0).filled(0.0)
     unit = np.fmax.reduce(np.abs(both - center), axis=0, initial=0.0)
     return center, np.where(unit > 0, unit, 1.0)
 
 
-def _facts(column: _Column) -> str:
-    told = [f"{column.counts[0]} filled", f"{column.counts[1]} replaced"]
-    predicted, error, _ = column.scores
-    if predicted != NOTHING:
-        told += [f"{predicted} of the spread predicted", f"typical error {error}"]
-    return " · ".join([*told, *filter(None, [column.note])])
-
-
-# -- cells -----------------------------------------------------------------------------
-
-
-def _listed(repaired: Repaired, shown: np.ndarray) -> np.ndarray:
+def _listed(repaired: Repaired) -> np.ndarray:
     """Flat indices of wrong cells by score, and then of gaps, evenly drawn."""
-    replaced = repaired.replaced[:, shown]
-    wrong, gaps = np.flatnonzero(replaced), np.flatnonzero(repaired.filled[:, shown])
-    scores = np.abs(repaired.scores[:, shown].ravel()[wrong])
+    wrong, gaps = np.flatnonzero(repaired.replaced), np.flatnonzero(repaired.filled)
+    scores = np.abs(repaired.scores.ravel()[wrong])
     wrong = wrong[np.argsort(-scores, kind="stable")[:LISTED]]
-    room = LISTED - len(wrong)
-    return np.concatenate([wrong, gaps[spread(len(gaps), room)] if room else gaps[:0]])
+    return np.concatenate([wrong, gaps[spread(len(gaps), LISTED - len(wrong))]])
 
 
 def _cells(
-    sheet: Sheet, repaired: Repaired, columns: list[_Column], listed: np.ndarray
+    X: np.ndarray,
+    repaired: Repaired,
+    names: list[str],
+    columns: list[dict[str, Any]],
+    listed: np.ndarray,
+    total: int,
 ) -> str:
     if not len(listed):
         return empty("Nothing was changed.")
     rows = []
     for i, k in zip(*np.divmod(listed, len(columns)), strict=True):
-        j = columns[k].j
         old, new, low, high = (
-            _number(A[i, j], columns[k].digits)
-            for A in (sheet.X, repaired.values, repaired.lower, repaired.upper)
+            _number(A[i, k], columns[k]["digits"])
+            for A in (X, repaired.values, repaired.lower, repaired.upper)
         )
-        kind = "gap" if repaired.filled[i, j] else "error"
-        why = "too high" if sheet.X[i, j] > repaired.values[i, j] else "too low"
-        score = NOTHING if kind == "gap" else f"{abs(repaired.scores[i, j]):.4g}"
-        link = f'<a href="#column" data-column="{k}" data-row="{i}">'
+        kind, why, score = "gap", "missing", NOTHING
+        if repaired.replaced[i, k]:
+            kind, score = "error", f"{abs(repaired.scores[i, k]):.4g}"
+            why = "too high" if X[i, k] > repaired.values[i, k] else "too low"
         rows.append(
-            f'<tr><th scope="row">{link}{escape(_short(sheet.samples[i]))}</a></th>'
-            f'<td class="words">{escape(columns[k].name)}</td><td>{old}</td>'
-            f"<td>{new}</td><td>{low} to {high}</td><td>{score}</td>"
-            f'<td class="words"><i class="key {kind}"></i>'
-            f"{'missing' if kind == 'gap' else why}</td></tr>"
+            f'<tr><th scope="row"><a href="#column" data-column="{k}" data-row="{i}">'
+            f'{escape(names[i])}</a></th><td class="words">{escape(columns[k]["name"])}'
+            f"</td><td>{old}</td><td>{new}</td><td>{low} to {high}</td><td>{score}</td>"
+            f'<td class="words"><i class="key {kind}"></i>{why}</td></tr>'
         )
-    total = int((repaired.filled | repaired.replaced).sum())
     interval = f"{100 * repaired.coverage:.0f} % interval"
     header = ["row", "column", "value", "replaced by", interval, "score", "why"]
     caption = "Click a row to see the cell in the chart."
@@ -331,9 +283,6 @@ def _cells(
             f"largest scores first. The file of cells lists all. {caption}"
         )
     return scrolled(caption, header, rows)
-
-
-# -- words -----------------------------------------------------------------------------
 
 
 def _percent(part: float) -> str:

@@ -22,26 +22,25 @@ def certificate(facts: dict[str, Any]) -> tuple[str, str]:
     """
     gap, model = facts.get("gap"), facts.get("model", "The model")
     if gap is None:
-        return (
-            "No certificate",
-            f"{model} has no bound on the distance of its objective from the optimum.",
+        told = (
+            f"{model} has no bound on the distance of its objective from the optimum."
         )
+        return "No certificate", told
     headline = "The objective may be far above the optimum"
     if gap < 0.5:
         above = _upwards(100 * max(gap, 0.0) / (1 - gap))
         headline = f"Objective at most {above} % above the optimum (certified)"
-    told = ["This bounds the error of the optimization, not of the model."]
+    told = "This bounds the error of the optimization, not of the model."
     objective, bound = facts.get("objective"), facts.get("lower_bound")
     if objective is not None and bound is not None:
-        told.insert(
-            0,
+        told = (
             f"The objective of this answer is {objective:.6g}, and the optimum of the "
-            f"problem is proven to be at least {bound:.6g}.",
+            f"problem is proven to be at least {bound:.6g}. {told}"
         )
     if facts.get("status") in ENDINGS and facts.get("n_iter") is not None:
         ending = ENDINGS[facts["status"]]
-        told.append(f"The fit ended after {facts['n_iter']:,} iterations, {ending}.")
-    return headline, " ".join(told)
+        told += f" The fit ended after {facts['n_iter']:,} iterations, {ending}."
+    return headline, told
 
 
 def prediction(facts: dict[str, Any]) -> str | None:
@@ -55,14 +54,21 @@ def prediction(facts: dict[str, Any]) -> str | None:
 
 def fit(facts: dict[str, Any]) -> tuple[str, str] | None:
     """A headline and a sentence on how well the model fits the data, if known."""
-    told = prediction(facts)
-    if told is None:
-        return None
-    return (
-        f"Predicts {told}",
+    predicted = prediction(facts)
+    told = (
         "Some entries were hidden while the weights were chosen. 100 % is a perfect "
-        "prediction, and 0 % is no better than the median or mean of each feature.",
+        "prediction, and 0 % is no better than the median or mean of each feature."
     )
+    return (f"Predicts {predicted}", told) if predicted else None
+
+
+def error(entry: dict[str, Any]) -> tuple[str, str]:
+    """Where a value of the sparse part is, and what it is."""
+    names = {kind: str(entry.get(kind)) for kind in ("sample", "feature")}
+    # A name that is only a number says what it numbers.
+    where = (f"{kind} {n}" if n.isdigit() else n for kind, n in names.items())
+    value, expected = (f"{entry.get(k, math.nan):.4g}" for k in ("value", "expected"))
+    return ", ".join(where), f"{value} where {expected} fits"
 
 
 def _upwards(percent: float) -> str:

@@ -5,7 +5,7 @@ new pyplot figure, and returns the axes. No function calls ``show``.
 """
 
 try:
-    import matplotlib as mpl
+    import matplotlib  # noqa: F401
 except ImportError as error:
     raise ImportError(
         "pictures need matplotlib: pip install 'rpcag[plots]'", name="matplotlib"
@@ -16,7 +16,6 @@ from rpcag.plots.curves import convergence, gamma_path, singular_values
 from rpcag.plots.images import decomposition
 from rpcag.plots.points import embedding, graph
 
-del mpl
 __all__ = [
     "convergence",
     "decomposition",

@@ -26,7 +26,7 @@ def axes_or_new(given, shape=(1, 1), size=(5.0, 4.2), **options: Any) -> np.ndar
         return plt.subplots(*shape, figsize=size, squeeze=False, **options)[1]
     axes = np.array(given, dtype=object)
     is_axes = all(isinstance(ax, Axes) for ax in axes.flat)
-    if axes.size != shape[0] * shape[1] or not is_axes:
+    if axes.size != np.prod(shape) or not is_axes:
         raise ValueError(
             f"axes must hold {shape[0]} x {shape[1]} matplotlib axes, as "
             f"plt.subplots{shape} makes them, got {axes.shape}"
@@ -36,15 +36,9 @@ def axes_or_new(given, shape=(1, 1), size=(5.0, 4.2), **options: Any) -> np.ndar
 
 def plain(ax: Axes) -> None:
     """Remove the frame except for the axes, and add a light grid."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right"]].set_visible(False)
     ax.grid(linewidth=0.4, alpha=0.6)
     ax.set_axisbelow(True)
-
-
-def figure_of(ax: Axes) -> Figure:
-    """The whole figure, also of axes in a part of it."""
-    return ax.figure.figure
 
 
 def save(
@@ -60,8 +54,8 @@ def save(
     **options
         Passed to `matplotlib.figure.Figure.savefig`; ``dpi`` defaults to 150.
     """
-    ax = picture.flat[0] if isinstance(picture, np.ndarray) else picture
-    figure = ax if isinstance(ax, Figure) else figure_of(ax)
+    one: Any = picture.flat[0] if isinstance(picture, np.ndarray) else picture
+    figure = one.figure.figure  # axes may be in a subfigure
     path = Path(path)
     with write_atomically(path) as part:
         figure.savefig(part, **{"dpi": 150, **options})

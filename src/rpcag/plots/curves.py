@@ -63,17 +63,13 @@ def convergence(source, *, axes=None) -> np.ndarray:
     -------
     ndarray of axes
     """
-    history = getattr(source, "history_", source)
-    if not isinstance(history, dict) or "objective" not in history:
-        raise ValueError(
-            "source must be a fitted model with history_, or such a dict, got "
-            f"{type(source).__name__}"
-        )
+    wanted = "a fitted model with history_, or such a dict"
+    history = _recorded(source, "history_", "objective", wanted)
     history = {name: np.asarray(h, dtype=float) for name, h in history.items()}
     objective = history["objective"]
     steps = history.get("n_iter", np.arange(1, len(objective) + 1))
-    shape, size = ((2, 1), (5.5, 4.6)) if "gap" in history else ((1, 1), (5.5, 3.2))
-    drawn = axes_or_new(axes, shape, size, sharex=True)[:, 0]
+    count, height = (2, 4.6) if "gap" in history else (1, 3.2)
+    drawn = axes_or_new(axes, (count, 1), (5.5, height), sharex=True)[:, 0]
     above, below = drawn[0], drawn[-1]
     above.plot(steps, objective, "o-", color=BLUE, markersize=3, label="objective")
     if "gap" in history:
@@ -124,29 +120,22 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
         The first shows the truncated root mean squared error of hidden entries, with
         its standard deviation over the splits. The second shows the mean rank.
     """
-    results = getattr(source, "cv_results_", source)
-    if not isinstance(results, dict) or "mean_test_score" not in results:
-        raise ValueError(
-            "source must be a fitted RPCAGCV, or its cv_results_, got "
-            f"{type(source).__name__}"
-        )
+    wanted = "a fitted RPCAGCV, or its cv_results_"
+    results = _recorded(source, "cv_results_", "mean_test_score", wanted)
     above, below = axes = axes_or_new(axes, (2, 1), (5.5, 4.8), sharex=True)[:, 0]
     # Gammas are evenly spaced, because a logarithmic axis has no 0.
     gammas, places = np.unique(results["param_gamma"], return_inverse=True)
     # Pairs that were dropped have the score of the first split.
     scores = np.asarray(results["mean_test_score"])
     errors = -np.where(np.isnan(scores), results["split0_test_score"], scores)
-    for lam in np.unique(results["param_lam"]):
-        k = results["param_lam"] == lam
-        x, error, spread = (
-            places[k],
-            errors[k],
-            np.nan_to_num(results["std_test_score"][k]),
-        )
-        (line,) = above.plot(x, error, "o-", markersize=4, label=f"lam {lam:.3g}")
-        style = {"color": line.get_color(), "linewidth": 0, "alpha": 0.15}
-        above.fill_between(x, error - spread, error + spread, **style)
-        below.plot(x, results["mean_rank"][k], "o-", markersize=4, color=style["color"])
+    spreads = np.nan_to_num(results["std_test_score"])
+    lows, highs = errors - spreads, errors + spreads
+    for i, lam in enumerate(np.unique(results["param_lam"])):
+        k, color = results["param_lam"] == lam, f"C{i}"
+        style = {"color": color, "markersize": 4, "label": f"lam {lam:.3g}"}
+        above.plot(places[k], errors[k], "o-", **style)
+        above.fill_between(places[k], lows[k], highs[k], color=color, lw=0, alpha=0.15)
+        below.plot(places[k], results["mean_rank"][k], "o-", **style)
     best = int(np.nanargmax(scores))
     ring = {"markersize": 11, "markerfacecolor": "none", "color": RED}
     above.plot(places[best], errors[best], "o", **ring, label="chosen")
@@ -159,3 +148,11 @@ def gamma_path(source, *, axes=None) -> np.ndarray:
     for ax in axes:
         plain(ax)
     return axes
+
+
+def _recorded(source, attribute: str, needed: str, wanted: str) -> dict:
+    """The attribute of a model, or the dict that was given instead of a model."""
+    found = getattr(source, attribute, source)
+    if not isinstance(found, dict) or needed not in found:
+        raise ValueError(f"source must be {wanted}, got {type(source).__name__}")
+    return found

@@ -41,7 +41,7 @@ def decomposition(
     ndarray of axes
     """
     parts = _parts(source, X)
-    n = len(next(iter(parts.values())))
+    n, p = next(iter(parts.values())).shape
     rows = _rows(samples, n, n if image_shape is None else 10)
     parts = {name: part[rows] for name, part in parts.items()}
     if image_shape is None:
@@ -52,29 +52,21 @@ def decomposition(
             ax.set(title=name, xlabel="features")
         axes[0, 0].set_ylabel("samples")
         return axes
-    shape = check_image_shape(
-        image_shape, next(iter(parts.values())).shape, channels=True
-    )
+    shape = check_image_shape(image_shape, (n, p), channels=True)
     size = 0.6 * len(rows) + 0.9, 0.62 * shape[0] / shape[1] * len(parts)
-    is_new = axes is None
-    axes = axes_or_new(axes, (len(parts), len(rows)), size, layout=None)
+    axes = axes_or_new(axes, (len(parts), len(rows)), size, layout="compressed")
     for line, (name, part) in zip(axes, parts.items(), strict=True):
         for ax, image in zip(line, part, strict=True):
             _draw(ax, image.reshape(shape), name, parts)
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
         line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
-    if is_new:
-        place = {"left": 0.85 / size[0], "bottom": 0.01, "right": 0.995, "top": 0.99}
-        axes[0, 0].figure.subplots_adjust(**place, wspace=0.06, hspace=0.06)
     return axes
 
 
 def _parts(source, X) -> dict[str, np.ndarray]:
     if isinstance(source, dict):
         parts = source
-        if not parts:
-            raise ValueError("source must name at least one array, got an empty dict")
     elif not hasattr(source, "low_rank_"):
         raise TypeError(
             "source must be a fitted model with a low-rank part, or a dict of arrays, "
@@ -87,13 +79,16 @@ def _parts(source, X) -> dict[str, np.ndarray]:
     else:
         L = np.asarray(source.low_rank_)
         data = None if X is None else np.asarray(with_nan(X), dtype=float)
-        S = np.asarray(source.sparse_) if hasattr(source, "sparse_") else data - L
+        S = getattr(source, "sparse_", None)
+        S = data - L if S is None else np.asarray(S)
         parts = {"data": L + S if data is None else data, "low-rank": L, "sparse": S}
     parts = {name: np.asarray(part, dtype=float) for name, part in parts.items()}
     shapes = {part.shape for part in parts.values()}
-    if len(shapes) > 1 or len(next(iter(shapes))) != 2:
+    if len(shapes) != 1 or len(next(iter(shapes))) != 2:
         found = ", ".join(f"{name} {part.shape}" for name, part in parts.items())
-        raise ValueError(f"parts must be matrices of one shape, got {found}")
+        raise ValueError(
+            "parts must be matrices of one shape, got " + (found or "an empty dict")
+        )
     return parts
 
 
@@ -111,17 +106,15 @@ def _rows(samples, n: int, default: int) -> np.ndarray:
 
 def _draw(ax: Axes, picture, name: str, parts, **options) -> None:
     """In the common gray scale, or with signs if it is called sparse."""
-    shown = parts[name] if name == "sparse" else parts.get("low-rank")
-    if shown is None:
-        shown = next(iter(parts.values()))
+    first = next(iter(parts.values()))
+    shown = parts[name] if name == "sparse" else parts.get("low-rank", first)
     known = shown[np.isfinite(shown)]
     low, high, colors = known.min(initial=np.inf), known.max(initial=-np.inf), GRAYS
     if name == "sparse":
         high = max(-low, high) or 1.0
         low, colors = -high, SIGNED
-    if np.ndim(picture) == 3:  # colors are between 0 and 1; no error is gray
+    if picture.ndim == 3:  # colors are between 0 and 1; no error is gray
         picture = np.clip((picture - low) / ((high - low) or 1.0), 0, 1)
-    ax.imshow(
-        np.ma.masked_invalid(picture), cmap=colors, vmin=low, vmax=high, **options
-    )
+    masked = np.ma.masked_invalid(picture)
+    ax.imshow(masked, cmap=colors, vmin=low, vmax=high, **options)
     ax.tick_params(labelsize=SMALL)

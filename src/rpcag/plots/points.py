@@ -32,8 +32,9 @@ def embedding(source, labels=None, *, first: int = 0, ax: Axes | None = None) ->
         raise ValueError(f"first={first} is not one of the {Z.shape[1]} components")
     ax = axes_or_new(ax)[0, 0]
     _scatter(ax, _columns(Z, first), labels)
-    names = [f"component {k + 1}" for k in range(first, Z.shape[1])]
-    ax.set(**dict(zip(("xlabel", "ylabel"), names, strict=False)))
+    ax.set_xlabel(f"component {first + 1}")
+    if first + 1 < Z.shape[1]:
+        ax.set_ylabel(f"component {first + 2}")
     return ax
 
 
@@ -69,8 +70,7 @@ def graph(
             f"source is a fitted {type(source).__name__} without a graph: gamma=0 "
             "predicted hidden entries best. Pass a graph, such as KNNGraph()(X)"
         )
-    A = sparse.coo_array(check_graph(adjacency, name="source"))
-    A = sparse.triu(A, k=1).tocoo()
+    A = sparse.triu(check_graph(adjacency, name="source"), k=1, format="coo")
     if positions is None and not hasattr(source, "embedding_"):
         raise ValueError("positions are needed for a graph without a model")
     Z = _points(source if positions is None else positions)
@@ -78,12 +78,11 @@ def graph(
         raise ValueError(f"positions are {len(Z)} points for {A.shape[0]} vertices")
     xy = _columns(Z, first)
     kept = np.argsort(A.data, kind="stable")[max(A.nnz - max_edges, 0) :]
-    weights = A.data[kept]
     ends = np.stack([xy[A.row[kept]], xy[A.col[kept]]], axis=1)
     ax = axes_or_new(ax)[0, 0]
     # Thousands of dark edges would hide the points.
-    darkest = min(0.8, max(0.15, 40 / np.sqrt(max(len(kept), 1))))
-    alpha = darkest * weights / (weights.max(initial=0.0) or 1.0)
+    darkest = np.clip(40 / np.sqrt(max(len(kept), 1)), 0.15, 0.8)
+    alpha = darkest * A.data[kept] / A.data.max(initial=np.finfo(float).tiny)
     lines = LineCollection(list(ends), colors="#444444", linewidths=0.6, alpha=alpha)
     ax.add_collection(lines)
     _scatter(ax, xy, labels, size=12, zorder=2)
@@ -110,10 +109,9 @@ def _scatter(ax: Axes, xy: np.ndarray, labels, size: float = 7, **style: Any) ->
         points = ax.scatter(xy[:, 0], xy[:, 1], c=labels, cmap="viridis", **style)
         ax.figure.colorbar(points, ax=ax, shrink=0.8)
         return
-    few = len(classes) <= 10
-    colors = mpl.colormaps["tab10" if few else "turbo"]
-    for k, name in enumerate(classes):
-        color = colors(k if few else k / (len(classes) - 1))
+    few = mpl.colormaps["tab10"](range(10))
+    many = mpl.colormaps["turbo"](np.linspace(0, 1, len(classes)))
+    for color, name in zip(few if len(classes) <= 10 else many, classes, strict=False):
         ax.scatter(*xy[labels == name].T, color=color, label=str(name), **style)
     if len(classes) <= LEGEND:
         ax.legend(fontsize=7, markerscale=2, frameon=False, loc="best", ncols=2)

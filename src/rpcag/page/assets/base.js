@@ -63,10 +63,10 @@ function placeIn(node, event) {
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
-// Keys that do something while a node has the focus.
-function onKeys(node, actions) {
+// Keys that do something while a node, or one in it that is free, has the focus.
+function onKeys(node, actions, isFree = () => true) {
   node.addEventListener("keydown", (event) => {
-    const act = actions[event.key];
+    const act = isFree(event.target) && actions[event.key];
     if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     act();
@@ -81,9 +81,8 @@ const tooltip = {
     box.replaceChildren(...content.filter((part) => part != null));
     box.classList.add("shown");
     const { width, height } = box.getBoundingClientRect();
-    const left = x + 16 + width < innerWidth ? x + 16 : x - 16 - width;
-    const top = y + 16 + height < innerHeight ? y + 16 : y - 16 - height;
-    box.style.transform = `translate(${clamp(left, 4, Math.max(4, innerWidth - width - 4))}px, ${Math.max(4, top)}px)`;
+    const beside = (at, size, room) => (at + 16 + size < room ? at + 16 : Math.max(4, at - 16 - size));
+    box.style.transform = `translate(${beside(x, width, innerWidth)}px, ${beside(y, height, innerHeight)}px)`;
   },
   hide() {
     document.getElementById("tooltip").classList.remove("shown");
@@ -145,6 +144,10 @@ function drawTicks(svg, [low, high], y, left, right) {
       make("line", { class: "axis", x1: left, x2: right, y1: y(value), y2: y(value) }),
       make("text", { x: left - 7, y: y(value) + 4, "text-anchor": "end" }, isPlain ? fixed(value + 0, digits) : number(value)));
 }
+
+// An entry of a legend: paths by their classes, and what they mean.
+const legend = (told, ...paths) => make("li", {}, make("svg", { width: 22, height: 16, "aria-hidden": "true" },
+  ...paths.map(([cls, d]) => make("path", { class: cls, d }))), told);
 
 // Points as segments without length: the caps of the line draw them.
 const dots = (points) => points.map(([x, y]) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join("");

@@ -39,16 +39,14 @@ widgets.column = async (root, data) => {
   const group = (...buttons) => make("span", { class: "buttons" }, ...buttons);
   const facts = make("p", { class: "hint", "aria-live": "polite" });
   const plot = make("div", { class: "plot", tabindex: 0, role: "img" });
-  const key = (told, ...paths) => make("li", {}, make("svg", { width: 22, height: 16, "aria-hidden": "true" },
-    ...paths.map(([cls, d]) => make("path", { class: cls, d }))), told);
   root.append(
     make("div", { class: "controls" }, menu,
       group(button("zoom in", "+", () => zoom(0.5)), button("zoom out", "−", () => zoom(2)), button("all rows", "All rows", whole)),
       group(button("previous change", "← change", () => walk(-1)), button("next change", "change →", () => walk(1)))),
     facts, plot,
-    make("ul", { class: "series" }, key("value", ["value", "M0 8H22"]),
-      key(`gap filled, with its ${data.coverage} interval`, ["interval", "M11 1V15"], ["filled", "M11 8h0"]),
-      key("wrong value (hollow) and its replacement", ["stem", "M11 3V12"], ["wrong", "M11 4h0"], ["hole", "M11 4h0"], ["new", "M11 13h0"])),
+    make("ul", { class: "series" }, legend("value", ["value", "M0 8H22"]),
+      legend(`gap filled, with its ${data.coverage} interval`, ["interval", "M11 1V15"], ["filled", "M11 8h0"]),
+      legend("wrong value (hollow) and its replacement", ["stem", "M11 3V12"], ["wrong", "M11 4h0"], ["hole", "M11 4h0"], ["new", "M11 13h0"])),
     make("p", { class: "hint" }, "Drag over the chart to zoom in. Keys: ← → move, + − zoom, 0 all rows, ↑ ↓ other columns, " +
       "n and p next and previous change."));
 

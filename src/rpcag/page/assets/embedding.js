@@ -15,8 +15,6 @@ widgets.embedding = async (root, data) => {
   const svg = make("svg", { tabindex: 0, role: "img",
     "aria-label": `${data.describes} Arrow keys move it, plus and minus zoom, 0 resets.` });
   const cloud = make("g"), ring = make("circle", { class: "ring", r: 8 });
-  const titles = [make("text", { "text-anchor": "end" }), make("text", { "text-anchor": "start" })];
-  svg.append(cloud, ring, ...titles);
   const hidden = new Set(); // classes
   let places = [], camera = null, width = 0, tall = 0;
 
@@ -41,13 +39,12 @@ widgets.embedding = async (root, data) => {
       ...(data.classes ? styleOf(k) : { class: "points scaled", style: `--share:${(100 * k) / (STEPS - 1)}%` }),
       "stroke-width": n > 2000 ? 5 : n > 400 ? 6.5 : 9, display: hidden.has(k) && "none", d: dots(members.map((i) => places[i])),
     })));
-    axes.forEach((axis, k) => titles[k].replaceChildren(data.names[axis]));
-    titles[0].setAttribute("x", width - 10);
-    titles[0].setAttribute("y", tall - 10);
-    titles[1].setAttribute("x", 10);
-    titles[1].setAttribute("y", 20);
-    look(camera ?? { zoom: 1, x: width / 2, y: tall / 2 });
+    const [across, up] = axes.map((axis) => data.names[axis]);
+    svg.replaceChildren(cloud, ring, make("text", { "text-anchor": "end", x: width - 10, y: tall - 10 }, across),
+      make("text", { "text-anchor": "start", x: 10, y: 20 }, up));
+    look(camera ?? middle());
   }
+  const middle = () => ({ zoom: 1, x: width / 2, y: tall / 2 });
 
   // The camera has the place in the middle, and how much it is enlarged.
   function look(next) {
@@ -65,7 +62,7 @@ widgets.embedding = async (root, data) => {
   const placeOf = (i) => [width / 2 + camera.zoom * (places[i][0] - camera.x), tall / 2 + camera.zoom * (places[i][1] - camera.y)];
   const zoom = (by) => look({ ...camera, zoom: camera.zoom * by });
   const move = (dx, dy) => look({ ...camera, x: camera.x - dx / camera.zoom, y: camera.y - dy / camera.zoom });
-  const reset = () => look({ zoom: 1, x: width / 2, y: tall / 2 });
+  const reset = () => look(middle());
 
   // -- pointer and keys -------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ widgets.viewer = async (root, data) => {
     return [low.map((value, j) => (gone?.[j] ? NaN : value + sparse[j])), low, sparse];
   };
   const nameOf = (i) => (/^\d+$/.test(data.names[i]) ? `sample ${data.names[i]}` : data.names[i]);
-  const labelOf = (i) => (data.labels ? `label ${data.labels[i]}` : null);
+  const labelOf = (i) => `label ${data.labels[i]}`;
 
   const which = make("p", { class: "which", "aria-live": "polite" });
   const holder = make("div"), after = make("div");
@@ -41,28 +41,23 @@ widgets.viewer = async (root, data) => {
     const i = sample.index;
     slider.value = i;
     slider.setAttribute("aria-valuetext", nameOf(i));
-    which.replaceChildren(nameOf(i), make("span", {}, [null, labelOf(i), `${i + 1} of ${n}`].filter((part) => part !== null)
-      .map((part) => ` · ${part}`).join("")));
+    const label = data.labels ? ` · ${labelOf(i)}` : "";
+    which.replaceChildren(nameOf(i), make("span", {}, `${label} · ${i + 1} of ${n}`));
     view.draw(i);
   };
   keepDrawn(root, show);
   sample.watchers.push(show);
   sample.describe = (i) => [view.thumbs?.(i), heading(nameOf(i)), data.labels && make("div", {}, labelOf(i))];
-  document.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const free = event.target === document.body || event.target.tagName === "BUTTON";
-    if (!by || !free || event.ctrlKey || event.altKey || event.metaKey) return;
-    step(by);
-    event.preventDefault();
-  });
+  onKeys(document, { ArrowLeft: () => step(-1), ArrowRight: () => step(1) },
+    (target) => target === document.body || target.tagName === "BUTTON");
 };
 
 // How much of every sample is in the sparse part: bars that are stretched over the slider.
 function track(amount) {
   const top = Math.max(...amount) || 1;
-  const path = amount.map((value, i) => `M${i} 1V${(1 - value / top).toFixed(3)}`).join("");
+  const d = amount.map((value, i) => `M${i} 1V${(1 - value / top).toFixed(3)}`).join("");
   return make("svg", { class: "track", viewBox: `-0.5 0 ${amount.length} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    make("path", { d: path }));
+    make("path", { d }));
 }
 
 // -- images -----------------------------------------------------------------------------
@@ -128,13 +123,11 @@ function profileView(holder, after, data, partsOf) {
   const p = data.features.length, { left, right: margin, top, below } = PROFILE;
   const own = make("input", { type: "checkbox", checked: data.own_scales, onchange: () => draw(sample.index) });
   const plot = make("div"), errors = make("div");
-  const key = (cls, text) => make("li", {}, make("svg", { width: 22, height: 12, "aria-hidden": "true" },
-    make("path", { class: cls, d: cls === "low" ? "M0 6H22" : cls === "stem" ? "M11 0V12" : "M11 6h0" })), text);
   holder.append(
     make("div", { class: "controls" }, make("label", {}, own, "each feature on its own scale: deviations from its median")),
     plot,
-    make("ul", { class: "series" }, key("low", "low-rank"), key("point", "original"), key("stem", "sparse: their difference"),
-      data.missing && key("filled", "missing in the data")));
+    make("ul", { class: "series" }, legend("low-rank", ["low", "M0 8H22"]), legend("original", ["point", "M11 8h0"]),
+      legend("sparse: their difference", ["stem", "M11 2V14"]), data.missing && legend("missing in the data", ["filled", "M11 8h0"])));
   after.append(errors);
 
   function draw(i) {
@@ -165,9 +158,9 @@ function profileView(holder, after, data, partsOf) {
     svg.addEventListener("pointermove", (event) => {
       const j = clamp(Math.floor((placeIn(svg, event)[0] - left) / wide), 0, p - 1);
       for (const [name, value] of [["x1", x(j)], ["x2", x(j)], ["visibility", "visible"]]) guide.setAttribute(name, value);
-      const texts = textsOf(j);
+      const [whole, part, rest] = textsOf(j);
       tooltip.show(event.clientX, event.clientY, heading(data.features[j]),
-        pairs([["Original", texts[0]], ["Low-rank", texts[1]], ["Sparse", texts[2]]]));
+        pairs([["Original", whole], ["Low-rank", part], ["Sparse", rest]]));
     });
     svg.addEventListener("pointerleave", () => { guide.setAttribute("visibility", "hidden"); tooltip.hide(); });
     plot.replaceChildren(svg);
