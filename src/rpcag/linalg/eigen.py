@@ -23,8 +23,8 @@ SMALL = 300
 DENSE = 3000
 # Beyond this size LAPACK would take minutes and gigabytes, so Lanczos must converge.
 DIRECT = 10_000
-# Maximum restarts of Lanczos. Graphs in many dimensions need ten or fewer. In one or two
-# dimensions there may be thousands, but there a factorization is cheap.
+# Maximum restarts of Lanczos. Neighbor graphs in many dimensions need ten or fewer; in
+# one or two dimensions it may need thousands, but there a factorization is cheap.
 RESTARTS = 100
 # Of `refine`: degree of the polynomials, and residual relative to the spectrum's width.
 DEGREE = 8

@@ -40,8 +40,7 @@ class NullSpace:
         if root is not None:
             most = np.zeros(self.n_parts)
             np.maximum.at(most, self.label, root)
-            alone = most[self.label] == 0
-            self.root[~alone] = root[~alone] / most[self.label][~alone]
+            np.divide(root, most[self.label], out=self.root, where=root > 0)
             longest = int(np.diff(pattern.indptr).max(initial=0))
             self.rounding = (longest + 8) * UNIT
         mass = np.bincount(self.label, self.root**2, minlength=self.n_parts)

@@ -9,9 +9,8 @@ from scipy import sparse
 def check_structure(A, name: str):
     """Return the sparse matrix A, or raise a ValueError that says what is malformed.
 
-    SciPy checks little of this when a matrix is created, and nothing when its arrays
-    are assigned. Its compiled routines do not check the arrays either: a column index
-    that is too large reads or writes outside of them. The check takes one pass.
+    SciPy checks little of this, and its compiled routines nothing: a column index that
+    is too large reads or writes outside of the arrays.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ def _check(A) -> None:
         again.check_format(full_check=True)
     elif A.format == "coo":
         _check_integers(A.row, A.col)
-        type(A)((A.data, (A.row, A.col)), shape=A.shape)
+        _check_places(A.data, A.row, A.col, A.shape)
     elif A.format == "dia":
         _check_integers(A.offsets)
         type(A)((A.data, A.offsets), shape=A.shape)
@@ -50,10 +49,11 @@ def _check(A) -> None:
         if lengths != [len(row) for row in A.data] or len(lengths) != A.shape[0]:
             raise ValueError("lists of indices and of values must have equal lengths")
         columns = np.fromiter(chain.from_iterable(A.rows), np.int64)
-        _check_places(np.repeat(np.arange(len(lengths)), lengths), columns, A.shape)
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        _check_places(np.ones(len(rows)), rows, columns, A.shape)
     else:
         places = np.fromiter(chain.from_iterable(A.keys()), np.int64).reshape(-1, 2)
-        _check_places(places[:, 0], places[:, 1], A.shape)
+        _check_places(np.ones(len(places)), places[:, 0], places[:, 1], A.shape)
 
 
 def _check_integers(*arrays) -> None:
@@ -62,5 +62,5 @@ def _check_integers(*arrays) -> None:
             raise ValueError("indices must be arrays of integers")
 
 
-def _check_places(rows, columns, shape: tuple[int, ...]) -> None:
-    sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+def _check_places(values, rows, columns, shape: tuple[int, ...]) -> None:
+    sparse.coo_array((values, (rows, columns)), shape=shape)

@@ -103,8 +103,15 @@ class GLPCA(FactorModel):
         top = largest_eigenvalue(Phi)
         self._constant = top if self.drop_constant else 0.0
         # Both terms are of degree two in X: gamma has the unit of X squared.
-        ratio = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
-        gamma = self._weight(scaled, ratio, unit)
+        natural = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
+        natural *= self._degree_correction(scaled)
+        if self.gamma is None:
+            self.beta_ = 0.5 if self.beta is None else float(self.beta)
+            gamma = self.beta_ / (1 - self.beta_) * natural
+        else:
+            gamma = self._in_units("gamma", scaled, unit)
+            self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
+        self.gamma_ = gamma * unit**self._degree
         Q, U = self._factorize(scaled, Phi, gamma, d, unit)
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
@@ -114,18 +121,6 @@ class GLPCA(FactorModel):
         self.objective_ = value * unit**self._degree
         self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
         self._set_factors(Q, U * unit, X)
-
-    def _weight(self, scaled, ratio: float, unit: float) -> float:
-        """gamma in units of the scaled data; sets `gamma_` and `beta_`."""
-        natural = ratio * self._degree_correction(scaled)
-        if self.gamma is not None:
-            gamma = self._in_units("gamma", scaled, unit)
-            self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
-        else:
-            self.beta_ = 0.5 if self.beta is None else float(self.beta)
-            gamma = self.beta_ / (1 - self.beta_) * natural
-        self.gamma_ = gamma * unit**self._degree
-        return gamma
 
     def _degree_correction(self, scaled) -> float:
         return 1.0
@@ -245,21 +240,13 @@ class RGLPCA(GLPCA):
 
     def _degree_correction(self, scaled):
         norms = np.linalg.norm(scaled, axis=1)
-        norms = norms[norms > 0]
-        self._norm = float(np.median(norms)) if norms.size else 1.0
+        self._norm = float(np.median(norms[norms > 0])) if norms.any() else 1.0
         return 1 / (2 * self._norm)
 
     def _factorize(self, scaled, Phi, gamma, d, unit):
         start = glpca(scaled, Phi, 2 * self._norm * gamma, d, self._constant)
-        result = rglpca(
-            scaled,
-            Phi,
-            gamma,
-            start,
-            constant=self._constant,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-        )
+        options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
+        result = rglpca(scaled, Phi, gamma, start, self._constant, **options)
         self.n_iter_ = max(len(result.history), 1)
         columns = (np.array(result.history).reshape(-1, 3) * [unit, 1, 1]).T
         names = ("objective", "primal_residual", "dual_residual")
