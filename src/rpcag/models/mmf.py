@@ -7,7 +7,6 @@ import numpy as np
 
 from rpcag.graphs.hypergraph import KNNHypergraph
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.linalg.eigen import column_signs
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import OPTIONS, auto_or, check_stiffness
 from rpcag.models.graph import ModelGraph, ModelHypergraph
@@ -95,8 +94,6 @@ class MMF(_Manifold):
         Phi, gamma = graph.laplacian, float(self.gamma)
         check_stiffness(gamma, [Phi])
         Q, U = mmf(scaled, Phi, gamma, d)
-        signs = column_signs(U)
-        Q, U = Q * signs, U * signs
         residual = float(np.sum((scaled - Q @ U.T) ** 2))
         rough = graph.null.without(Q)  # the rest of Q adds only rounding errors
         roughness = float(np.sum(rough * (Phi @ rough)))
@@ -126,43 +123,30 @@ class _Mixture(_Manifold):
         """The graph of the rows of X."""
         raise NotImplementedError
 
-    def _listed(self) -> list:
-        """The graphs given, or the ensemble of "auto"."""
+    def _fit(self, X, scaled, d, unit):
         graphs = self.graphs
         if isinstance(graphs, str) and graphs == "auto":
-            return list(self._ensemble)
+            graphs = self._ensemble
         if not isinstance(graphs, (list, tuple)):
             raise TypeError(
                 f"graphs must be 'auto' or a list of graphs, got "
                 f"{type(graphs).__name__}; for one graph write [graph]"
             )
-        if len(graphs) == 0:
+        if not graphs:
             raise ValueError("graphs must hold at least one graph, got an empty list")
-        return list(graphs)
-
-    def _fit(self, X, scaled, d, unit):
-        graphs = [
-            self._build(graph, X, f"graphs[{g}]")
-            for g, graph in enumerate(self._listed())
+        self._graphs = [
+            self._build(graph, X, f"graphs[{g}]") for g, graph in enumerate(graphs)
         ]
-        check_stiffness(float(self.gamma), [graph.laplacian for graph in graphs])
-        result = mmmf(
-            scaled,
-            [graph.laplacian for graph in graphs],
-            float(self.gamma),
-            None
-            if isinstance(self.weight_penalty, str)
-            else self._in_units("weight_penalty", scaled, unit),
-            d,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-        )
-        signs = column_signs(result.U)
-        self._set_factors(result.Q * signs * unit, result.U * signs, X)
-        self._graphs = graphs
-        self.laplacians_ = [graph.laplacian for graph in graphs]
-        self.graph_weights_ = result.weights
+        self.laplacians_ = [graph.laplacian for graph in self._graphs]
         self.gamma_ = float(self.gamma)
+        check_stiffness(self.gamma_, self.laplacians_)
+        penalty = None
+        if not isinstance(self.weight_penalty, str):
+            penalty = self._in_units("weight_penalty", scaled, unit)
+        options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
+        result = mmmf(scaled, self.laplacians_, self.gamma_, penalty, d, **options)
+        self._set_factors(result.Q * unit, result.U, X)
+        self.graph_weights_ = result.weights
         self.weight_penalty_ = result.penalty * unit**2
         self.objective_ = result.history[-1] * unit**2
         self.history_ = {"objective": np.array(result.history) * unit**2}

@@ -1,13 +1,13 @@
 """Manifold matrix factorization: the closed form, and its mixtures of graphs."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
 
-from rpcag.linalg.eigen import DENSE, eigenvectors, eigh_subset
+from rpcag.linalg.eigen import DENSE, column_signs, eigenvectors, eigh_subset
 from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
 
 
@@ -21,43 +21,36 @@ def mmf(
     of X^T B X. Where X has fewer rows than columns, they are X^T z for the eigenvectors
     of X X^T z = theta (I + gamma Phi) z, since then z is proportional to B X u.
 
-    Returns Q (n x d) and U (p x d).
+    Returns Q (n x d) and U (p x d), with the signs of `column_signs`.
     """
     n, p = X.shape
-    if min(n, p) > DENSE and d <= p // 4:
-        return _mmf_by_products(X, Phi, gamma, d)
-    if n < p:
+    is_large = min(n, p) > DENSE and d <= p // 4
+    if n < p and not is_large:
         system = np.eye(n) + gamma * (Phi.toarray() if sparse.issparse(Phi) else Phi)
         _, Z = eigh_subset(X @ X.T, (n - d, n - 1), system)
         # Householder's QR: orthonormal also where the eigenvalues are zero.
         U, _ = linalg.qr(X.T @ Z[:, ::-1], mode="economic", check_finite=False)
+        U *= column_signs(U)
         return linalg.solve(system, X @ U, assume_a="pos", check_finite=False), U
-    BX = _solver(Phi, gamma, X)(X)
-    C = X.T @ BX
-    _, U = eigenvectors((C + C.T) / 2, d, largest=True)
-    return BX @ U, U
+    # For one solve with many columns a dense inverse is the fastest up to DENSE.
+    method = "inverse" if n <= DENSE else "auto"
+    shifted = ShiftedLaplacian(Phi, p, method, reduction=0.0)
 
+    def smooth(Y):  # B Y
+        return shifted.solve(gamma, Y, np.zeros_like(Y)) if gamma > 0 else Y
 
-def _solver(Phi, gamma: float, X: np.ndarray):
-    """Y -> (I + gamma Phi)^-1 Y, accurate."""
-    if gamma == 0:
-        return lambda Y: Y
-    # For one solve with many columns a dense inverse is the fastest up to here.
-    method = "inverse" if len(X) <= DENSE else "auto"
-    shifted = ShiftedLaplacian(Phi, X.shape[1], method, reduction=0.0)
-    return lambda Y: shifted.solve(gamma, Y, np.zeros_like(Y))
+    if is_large:
 
+        def product(v):
+            return X.T @ smooth(X @ v.reshape(p, -1))
 
-def _mmf_by_products(X, Phi, gamma: float, d: int):
-    p = X.shape[1]
-    solve = _solver(Phi, gamma, X)
-
-    def product(v):
-        return X.T @ solve(X @ v.reshape(p, -1))
-
-    C = LinearOperator((p, p), product, matmat=product, dtype=np.float64)
+        C: Any = LinearOperator((p, p), product, matmat=product, dtype=np.float64)
+    else:
+        C = X.T @ smooth(X)
+        C = (C + C.T) / 2
     _, U = eigenvectors(C, d, largest=True)
-    return solve(X @ U), U
+    U = U * column_signs(U)
+    return smooth(X @ U), U
 
 
 class Mixture(NamedTuple):
@@ -97,7 +90,8 @@ def mmmf(
     history: list[float] = []
     converged = False
     while not converged and len(history) < max_iter:
-        Q, U = mmf(X, mix(laplacians, alpha), gamma, d)
+        mixture = sum(a * Phi for a, Phi in zip(alpha, laplacians, strict=True))
+        Q, U = mmf(X, mixture, gamma, d)
         t = np.array([float(np.sum(Q * (Phi @ Q))) for Phi in laplacians])
         if penalty is None:
             penalty = gamma * float(t.mean())
@@ -116,20 +110,10 @@ def mmmf(
     return Mixture(Q, U, alpha, penalty, history, converged)
 
 
-def mix(laplacians: Sequence[Laplacian], alpha: np.ndarray) -> Laplacian:
-    """sum_g alpha_g Phi_g, sparse if all are."""
-    dense = any(isinstance(Phi, np.ndarray) for Phi in laplacians)
-    total = 0
-    for Phi, a in zip(laplacians, alpha, strict=True):
-        total = total + a * (Phi.toarray() if dense and sparse.issparse(Phi) else Phi)
-    return total
-
-
 def _weights(cost: np.ndarray, penalty: float) -> np.ndarray:
-    if np.ptp(cost) == 0:
-        return np.full(len(cost), 1 / len(cost))
     if penalty <= np.finfo(float).eps * cost.max():
-        return (np.arange(len(cost)) == cost.argmin()).astype(np.float64)
+        smoothest = cost == cost.min()
+        return smoothest / smoothest.sum()
     return project_simplex(-cost / (2 * penalty))
 
 
