@@ -161,16 +161,14 @@ class _Mixture(_Manifold):
     def _edges(self, X, adjacency):
         if adjacency is None:
             return [None] * len(self._graphs)
-        if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
-            self._graphs
-        ):
+        count = len(self._graphs)
+        if not isinstance(adjacency, (list, tuple)) or len(adjacency) != count:
             raise ValueError(
-                f"adjacency must be a list of {len(self._graphs)} arrays, one per "
-                f"graph, got {type(adjacency).__name__}"
+                f"adjacency must be a list of {count} arrays, one per graph, got "
+                f"{type(adjacency).__name__}"
             )
-        return [
-            edges for A in adjacency for edges in super(_Mixture, self)._edges(X, A)
-        ]
+        edges = super()._edges
+        return [checked for A in adjacency for checked in edges(X, A)]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -238,9 +236,7 @@ class MMMF(_Mixture):
     laplacian: str = "normalized"
 
     _ensemble = (
-        KNNGraph(5),
-        KNNGraph(10),
-        KNNGraph(20),
+        *(KNNGraph(n_neighbors) for n_neighbors in (5, 10, 20)),
         KNNGraph(10, weights="correlation"),
     )
 

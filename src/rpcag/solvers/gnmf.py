@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize
+from scipy.sparse.linalg import LinearOperator, cg
 
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
@@ -33,15 +34,14 @@ def gnmf(
     Phi: Laplacian,
     gamma: float,
     start: tuple[np.ndarray, np.ndarray],
+    null: NullSpace,
     *,
     tol: float,
     max_iter: int,
-    null: NullSpace | None = None,
 ) -> NonNegativeFactors:
     """Minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q), Q, U >= 0, ||u_k|| = 1.
 
-    Without the unit norms the problem has no minimizer: Q / c, c U lowers the
-    smoothness for nothing. They are kept by minimizing the scale-free
+    The unit norms are kept by minimizing the scale-free
 
         F = ||X - Q U^T||_F^2 + gamma sum_k ||u_k||^2 s_k,   s_k = q_k^T Phi q_k
 
@@ -114,23 +114,15 @@ def _leap(Q, XU, H, gamma_Phi):
     value = float(np.sum(Q * (HQ - 2 * XU)))
     R = XU - HQ
     free = (Q > 0) | (R > 0)
-    R *= free
-    step, direction = np.zeros_like(Q), R.copy()
-    size = first = float(np.sum(R * R))
-    for _ in range(LEAP):
-        if size <= 1e-6 * first or first == 0:
-            break
-        AD = hessian(direction) * free
-        curvature = float(np.sum(direction * AD))
-        if curvature <= 0:
-            break
-        step += (size / curvature) * direction
-        R -= (size / curvature) * AD
-        new = float(np.sum(R * R))
-        direction = R + (new / size) * direction
-        size = new
+
+    def projected(d):
+        return (hessian(d.reshape(Q.shape)) * free).ravel()
+
+    A = LinearOperator((Q.size, Q.size), projected, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # no curvature left
+        step, _ = cg(A, (R * free).ravel(), rtol=1e-3, maxiter=LEAP)
     for scale in (1.0, 0.3):
-        tried = np.maximum(Q + scale * step, 0)
+        tried = np.maximum(Q + scale * step.reshape(Q.shape), 0)
         if float(np.sum(tried * (hessian(tried) - 2 * XU))) < value:
             return tried
     return Q
@@ -147,10 +139,9 @@ def _objective(X, Q, U, Phi, gamma, null) -> float:
     return fit + gamma * _roughness(Q, Phi, null)
 
 
-def _roughness(Q, Phi, null: NullSpace | None) -> float:
+def _roughness(Q, Phi, null: NullSpace) -> float:
     """tr(Q^T Phi Q), without the null space of Phi, which adds only rounding errors."""
-    if null is not None:
-        Q = null.without(Q)
+    Q = null.without(Q)
     return float(np.sum(Q * (Phi @ Q)))
 
 
