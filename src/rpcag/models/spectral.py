@@ -82,7 +82,7 @@ class NCuts(Embedding):
         X = self._validate(X, reset=True)
         check_observed(X)
         first = int(self.drop_first)
-        check_components(self, X, most=max(len(X) - first, 0))
+        check_components(self, X, most=len(X) - first)
         graph = self._build_graph(X)
         root = degree_roots(graph.adjacency)
         used = self._vertices(root)
@@ -92,10 +92,8 @@ class NCuts(Embedding):
                 ": there is nothing to embed"
             )
         d = check_components(self, X, most=int(used.sum()) - first)
-        Phi = graph.laplacian
-        if not used.all():
-            Phi = Phi[used][:, used]
         with one_blas_thread_each():
+            Phi = graph.laplacian if used.all() else graph.laplacian[used][:, used]
             values, V = smoothest(Phi, root[used], d + first)
         Q = np.zeros((len(X), d))
         Q[used] = V[:, first:]
@@ -116,10 +114,9 @@ class NCuts(Embedding):
     def _embed_rows(self, X, adjacency):
         """The eigenvectors, continued to new rows by Nyström's formula.
 
-        A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu),
-        which also defines values for new rows. Every coordinate is clipped to the range
-        of the fitted ones, since 1 - mu may be small. Rows without neighbors are mapped
-        to the origin.
+        A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu).
+        Every coordinate is clipped to the range of the fitted ones, since 1 - mu may be
+        small. Rows without neighbors are mapped to the origin.
         """
         Q = self.embedding_.astype(np.float64)
         A = self._graph.edges(X, adjacency)

@@ -1,10 +1,10 @@
 """The smoothest vectors on a graph, component by component."""
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
+from scipy import linalg
 
 from rpcag.linalg.eigen import column_signs, eigenvectors
+from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
 
 
@@ -22,22 +22,19 @@ def smoothest(
     """
     n = len(root)
     root = root / (root.max(initial=0.0) or 1.0)  # so that squares do not overflow
-    # A pattern: of a dense matrix small entries would not count as edges.
-    n_parts, label = connected_components(sparse.csr_array(Phi != 0), directed=False)
+    label = NullSpace(Phi).label
     order = np.argsort(label, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(label, minlength=n_parts))[:-1])
+    parts = np.split(order, np.cumsum(np.bincount(label))[:-1])
     parts.sort(key=lambda part: (-float(np.sum(root[part] ** 2)), part[0]))
-    values = [np.zeros(min(k, n_parts))]
-    vectors = [_null_space(parts, root, min(k, n_parts))]
-    wanted = k - n_parts
-    if wanted > 0:
-        for part in parts:
-            if len(part) > 1:
-                found, V = _above_zero(Phi[part][:, part], root[part], wanted)
-                whole = np.zeros((n, len(found)))
-                whole[part] = V
-                values.append(found)
-                vectors.append(whole)
+    n_zeros = min(k, len(parts))
+    values, vectors = [np.zeros(n_zeros)], [_null_space(parts, root, n_zeros)]
+    for part in parts:
+        if k > n_zeros and len(part) > 1:
+            found, V = _above_zero(Phi[part][:, part], root[part], k - n_zeros)
+            whole = np.zeros((n, len(found)))
+            whole[part] = V
+            values.append(found)
+            vectors.append(whole)
     merged = np.concatenate(values)
     lowest = np.argsort(merged, kind="stable")[:k]
     return merged[lowest], np.hstack(vectors)[:, lowest]
