@@ -13,13 +13,8 @@ class NullSpace:
     """All vectors with entries c[component of i] root_i.
 
     c has one number per connected component. A vertex without neighbors is a component.
-
-    Parameters
-    ----------
-    adjacency : ndarray or sparse array
-    root : ndarray, optional
-        Square roots of the degrees for the normalized Laplacian. Default: ones, for the
-        combinatorial Laplacian.
+    `root` are the square roots of the degrees for the normalized Laplacian, and ones,
+    the default, for the combinatorial one.
 
     Attributes
     ----------

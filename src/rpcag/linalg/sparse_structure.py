@@ -10,13 +10,7 @@ def check_structure(A, name: str):
     """Return the sparse matrix A, or raise a ValueError that says what is malformed.
 
     SciPy checks little of this, and its compiled routines nothing: a column index that
-    is too large reads or writes outside of the arrays.
-
-    Parameters
-    ----------
-    A : sparse array or matrix, in any format of SciPy
-    name : str
-        Name of the matrix in errors.
+    is too large reads or writes outside of the arrays. `name` is for errors.
     """
     if len(A.shape) != 2:
         raise ValueError(f"{name} must have two axes, got shape {A.shape}")
@@ -40,7 +34,7 @@ def _check(A) -> None:
         again.check_format(full_check=True)
     elif A.format == "coo":
         _check_integers(A.row, A.col)
-        _check_places(A.data, A.row, A.col, A.shape)
+        type(A)((A.data, (A.row, A.col)), shape=A.shape)
     elif A.format == "dia":
         _check_integers(A.offsets)
         type(A)((A.data, A.offsets), shape=A.shape)
@@ -50,17 +44,12 @@ def _check(A) -> None:
             raise ValueError("lists of indices and of values must have equal lengths")
         columns = np.fromiter(chain.from_iterable(A.rows), np.int64)
         rows = np.repeat(np.arange(len(lengths)), lengths)
-        _check_places(np.ones(len(rows)), rows, columns, A.shape)
-    else:
-        places = np.fromiter(chain.from_iterable(A.keys()), np.int64).reshape(-1, 2)
-        _check_places(np.ones(len(places)), places[:, 0], places[:, 1], A.shape)
+        sparse.coo_array((columns, (rows, columns)), shape=A.shape)
+    else:  # "dok"
+        A.tocoo()
 
 
 def _check_integers(*arrays) -> None:
     for array in arrays:
         if not isinstance(array, np.ndarray) or array.dtype.kind != "i":
             raise ValueError("indices must be arrays of integers")
-
-
-def _check_places(values, rows, columns, shape: tuple[int, ...]) -> None:
-    sparse.coo_array((values, (rows, columns)), shape=shape)

@@ -32,8 +32,7 @@ class _Here(threading.local):
 class _Limit:
     """Limit BLAS to one thread while any block is active; the last one removes it.
 
-    With OpenMP every thread has its own limits. A thread that enters without a limit
-    sets one, and removes it when it leaves.
+    With OpenMP, every thread that enters has a limit of its own.
     """
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from rpcag.solvers.mmf import mmf, mmmf
 
 
 class _Manifold(FactorModel):
-    """Base class of the factorizations on one graph and on mixtures of graphs."""
+    """Factorizations on one graph or on a mixture of graphs."""
 
     gamma: float
 
@@ -29,11 +29,9 @@ class _Manifold(FactorModel):
         weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
         graphs = zip(self._sample_graphs(), weights, edges, strict=True)
         for graph, weight, A in graphs:
-            ties = graph.ties(X, A, Q)
-            if ties is not None:
-                curvature, pull = ties
-                Z += self.gamma_ * weight * pull
-                stiffness += self.gamma_ * weight * curvature
+            curvature, pull = graph.ties(X, A, Q) or (0.0, 0.0)
+            Z += self.gamma_ * weight * pull
+            stiffness += self.gamma_ * weight * curvature
         return Z / stiffness[:, None] * self._unit
 
 
