@@ -127,16 +127,13 @@ def factorize(
         none = np.empty(0, A.dtype)
         return none.reshape(len(A), 0), none, none.reshape(0, A.shape[1])
     else:
-        B = basis.astype(A.dtype, copy=False)
+        B, is_tall = basis.astype(A.dtype, copy=False), A.shape[0] > A.shape[1]
         # The SVD of a thin matrix: that of its triangle.
-        if A.shape[0] <= A.shape[1]:
-            N, C = orthonormal(product(A.T, B))
-            right, s, small = svd(C)
-            P, Qt = B @ small.T, product(N, right).T
-        else:
-            N, C = orthonormal(product(A, B))
-            left, s, small = svd(C)
-            P, Qt = N @ left, small @ B.T
+        N, C = orthonormal(product(A if is_tall else A.T, B))
+        left, s, right = svd(C)
+        P, Qt = product(N, left), right @ B.T
+        if not is_tall:
+            P, Qt = Qt.T, P.T
     kept = s > s[:1].sum() * max(A.shape) * np.finfo(A.dtype).eps
     return P[:, kept], s[kept], Qt[kept]
 

@@ -59,6 +59,7 @@ class NCuts(Embedding):
     """
 
     _takes_missing = True
+    _by_degree = False  # whether Q^T D Q = I, instead of Q^T Q = I
     _parameter_constraints = OPTIONS | {"drop_first": ["boolean"]}
 
     n_components: int = 2
@@ -81,7 +82,7 @@ class NCuts(Embedding):
         check_components(self, X, most=len(X) - first)
         graph = self._build_graph(X)
         root = degree_roots(graph.adjacency)
-        used = self._vertices(root)
+        used = root > 0 if self._by_degree else np.ones(len(root), bool)
         if used.sum() <= first:
             raise ValueError(
                 f"graph joins {used.sum()} of the {len(X)} samples (n_samples={len(X)})"
@@ -97,7 +98,9 @@ class NCuts(Embedding):
         self.objective_ = float(self.eigenvalues_.sum())
         self.n_iter_ = 1
         with np.errstate(over="ignore"):
-            Q = (Q * self._scale(root)).astype(X.dtype)
+            if self._by_degree:
+                Q *= inverse(root)[:, None]
+            Q = Q.astype(X.dtype)
         if not np.isfinite(Q).all():
             raise ValueError(
                 f"graph has a sample whose weights sum to only "
@@ -121,27 +124,18 @@ class NCuts(Embedding):
                 "the graph was precomputed, so new rows need adjacency=: their weights "
                 "to the rows of fit"
             )
+        _, pull = self._graph.ties_of(A, Q)
+        if self._by_degree:  # for q / sqrt(d), the sum becomes a mean
+            pull = mean_of_neighbors(A, Q)
         decay = 1 - self.eigenvalues_
         safe = np.abs(decay) > 1e-10
-        Z = np.where(safe, self._pull(A, Q) / np.where(safe, decay, 1), 0.0)
+        Z = np.where(safe, pull / np.where(safe, decay, 1), 0.0)
         Z = np.clip(Z, Q.min(axis=0), Q.max(axis=0))
         # The formula also holds for rows of fit, but it is inaccurate if mu is near 1.
         places = self._graph.places(A)
         Z[places >= 0] = Q[places[places >= 0]]
         Z[np.diff(A.indptr) == 0] = 0.0
         return Z
-
-    def _pull(self, A, Q) -> np.ndarray:
-        """sum_j a_j q_j / sqrt(d d_j) for rows with the weights A."""
-        return self._graph.ties_of(A, Q)[1]
-
-    def _vertices(self, root) -> np.ndarray:
-        """Vertices that take part."""
-        return np.ones(len(root), bool)
-
-    def _scale(self, root) -> np.ndarray:
-        """From orthonormal vectors to the model's, row by row."""
-        return np.ones((len(root), 1))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -189,12 +183,4 @@ class LaplacianEigenmaps(NCuts):
 
     drop_first: bool = True
 
-    def _vertices(self, root):
-        return root > 0
-
-    def _scale(self, root):
-        return inverse(root)[:, None]
-
-    def _pull(self, A, Q):
-        # For q / sqrt(d), the sum of `NCuts` becomes the mean of the neighbors.
-        return mean_of_neighbors(A, Q)
+    _by_degree = True
