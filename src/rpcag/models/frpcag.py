@@ -42,13 +42,14 @@ class FRPCAG(DecompositionModel):
 
     Parameters
     ----------
-    n_components
+    n_components, scale, tol, verbose
         As in `RPCA`.
     gamma, gamma_features : float, "auto" or "unit", default="auto"
         Weights of the smoothness. "auto" hides some of the entries and chooses the
         weights that predict them best. "unit" is one over the typical size of an entry
         (the median size of those that are not zero, as a deviation). Larger values give
-        lower ranks and take more iterations.
+        lower ranks and take more iterations. If a weight is "auto" and `scale` is None,
+        features are centered by their medians, so that offsets are not smoothed.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         Graph between samples, as in `RPCAG`.
     feature_graph : as `graph`, default="knn"
@@ -56,15 +57,6 @@ class FRPCAG(DecompositionModel):
         features are ordered, such as wavelengths.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Kind of both Laplacians.
-    scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by a clipped mean and
-        quantiles ("robust"), or by the mean and the standard deviation ("standard").
-        Use it if features have different units; "robust" withstands gross errors.
-        Constant features are only centered. Graphs are built from the scaled data.
-        If `scale` is None and a weight is "auto", features are centered by their
-        medians. Otherwise the graphs would smooth the offsets of features, too.
-    tol, verbose
-        As in `RPCA`.
     max_iter : int, default=2000
         Maximum number of iterations.
     callback : callable, optional

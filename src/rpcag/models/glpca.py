@@ -58,9 +58,8 @@ class GLPCA(FactorModel):
     objective_ : float
     n_iter_ : int
         1: closed form.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns of X, and their names, if it has any.
 
     References
     ----------
@@ -180,7 +179,7 @@ class RGLPCA(GLPCA):
 
     Parameters
     ----------
-    n_components
+    n_components, graph, laplacian, drop_constant
         As in `GLPCA`.
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given. gamma is that of `GLPCA`
@@ -188,8 +187,6 @@ class RGLPCA(GLPCA):
         much as norms.
     gamma : float, optional
         Weight of the smoothness, in the unit of X, instead of `beta`.
-    graph, laplacian, drop_constant
-        As in `GLPCA`.
     tol : float, default=1e-4
         Relative primal and dual residual at which to stop. These are the distance
         between two copies of the low-rank matrix, and the change of a copy.

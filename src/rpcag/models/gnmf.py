@@ -26,17 +26,13 @@ class GNMF(FactorModel):
 
     Parameters
     ----------
-    n_components
+    n_components, graph, laplacian
         As in `GLPCA`.
+    tol, max_iter
+        As in `MMMF`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is non-negative matrix
         factorization.
-    graph, laplacian
-        As in `GLPCA`.
-    tol : float, default=1e-5
-        Relative decrease of the objective per iteration at which to stop.
-    max_iter : int, default=1000
-        Maximum number of iterations.
     random_state : int, RandomState or None, default=0
         Random seed of the initialization, if its singular vectors are approximated.
 
@@ -50,7 +46,7 @@ class GNMF(FactorModel):
     history_ : dict of ndarray
         ``objective`` at the start and after every iteration.
     n_iter_ : int
-    low_rank_, n_components_, adjacency_, objective_, n_features_in_, feature_names_in_
+    low_rank_, n_components_, adjacency_, objective_, feature_names_in_
         As in `GLPCA`.
 
     References

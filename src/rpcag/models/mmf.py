@@ -47,12 +47,10 @@ class MMF(_Manifold):
 
     Parameters
     ----------
-    n_components
+    n_components, graph, laplacian
         As in `GLPCA`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is PCA (of centered data).
-    graph, laplacian
-        As in `GLPCA`.
 
     Attributes
     ----------
@@ -61,9 +59,7 @@ class MMF(_Manifold):
     components_ : ndarray of shape (n_components, n_features)
         U^T, with orthonormal rows.
     gamma_ : float
-    low_rank_, n_components_, adjacency_, objective_, n_iter_, n_features_in_
-        As in `GLPCA`.
-    feature_names_in_
+    low_rank_, n_components_, adjacency_, objective_, n_iter_, feature_names_in_
         As in `GLPCA`.
 
     References
@@ -182,7 +178,7 @@ class MMMF(_Mixture):
 
     Parameters
     ----------
-    n_components
+    n_components, laplacian
         As in `MMF`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit.
@@ -193,8 +189,6 @@ class MMMF(_Mixture):
     graphs : "auto" or list, default="auto"
         Each as the `graph` of `RPCAG`. "auto" is ``KNNGraph`` with the heat kernel and
         5, 10 and 20 neighbors, and one with 10 neighbors by correlation.
-    laplacian
-        As in `MMF`.
     tol : float, default=1e-5
         Relative decrease of the objective per iteration at which to stop.
     max_iter : int, default=1000
@@ -209,9 +203,7 @@ class MMMF(_Mixture):
     history_ : dict of ndarray
         ``objective`` after every alternation.
     n_iter_ : int
-    embedding_, components_, low_rank_, n_components_, objective_, n_features_in_
-        As in `MMF`.
-    feature_names_in_
+    embedding_, components_, low_rank_, n_components_, objective_, feature_names_in_
         As in `MMF`.
 
     References

@@ -40,7 +40,7 @@ class NCuts(Embedding):
         Eigenvalues of Phi, ascending. There are as many zeros as connected components.
     n_iter_ : int
         1: solved as an eigenproblem.
-    adjacency_, objective_, n_features_in_, feature_names_in_
+    adjacency_, objective_, feature_names_in_
         As in `GLPCA`.
 
     References
