@@ -15,9 +15,6 @@ FIRST = LADDER.index(1 / 4)
 # Certified gap and iterations of a trial. More would change its error by little.
 GAP, MAX_ITER = 2e-2, 150
 
-# Maximum gamma: for subnormal entries, those of the ladder would be infinite.
-LARGEST = sys.float_info.max
-
 Place = tuple[int, int]  # on the ladder, of both gammas
 
 
@@ -68,7 +65,8 @@ def choose_gammas(
     trials: dict[Place, tuple[float, np.ndarray]] = {}  # errors and predictions
 
     def gammas(place: Place) -> tuple[float, float]:
-        steps = (min(LADDER[k] / size, LARGEST) for k in place)
+        # For subnormal entries, those of the ladder would be infinite.
+        steps = (min(LADDER[k] / size, sys.float_info.max) for k in place)
         a, b = (s if g is None else g for s, g in zip(steps, given, strict=True))
         return a, b
 

@@ -11,13 +11,12 @@ from rpcag.linalg.shifted import Laplacian
 from rpcag.losses import Rows
 
 RELAXATION = 1.3
-# The penalty is checked every LOOK iterations or more. It does not change if the
-# larger residual has shrunk to PROGRESS times its value at the last check. If the
-# penalty is too small, the iterates oscillate: the dual residual is less than UNSTABLE
-# times the primal one, or the larger did not shrink at all, twice. Then it grows by
-# FACTOR, and never shrinks to that value again. If it is too large, progress is slow:
-# the ratio exceeds SLOW, and it shrinks. Penalties that only grow end in points that
-# are not stationary.
+# The penalty is checked every LOOK iterations or more, and kept if the larger residual
+# has shrunk to PROGRESS times that of the last check. If it is too small, the iterates
+# oscillate: the dual residual is less than UNSTABLE times the primal one, or the larger
+# did not shrink to STUCK, twice. Then it grows by FACTOR, and never shrinks to that
+# value again. If it is too large, the ratio exceeds SLOW, and it shrinks. Penalties
+# that only grow end in points that are not stationary.
 LOOK = 6
 PROGRESS, STUCK = 0.5, 0.95
 FACTOR = 1.5
