@@ -128,8 +128,7 @@ class FRPCAG(DecompositionModel):
         X = self._learn_scale(X)
         with np.errstate(**QUIET):
             graph = self._build_graph(X, Stage(self, "graph"))
-            stage = Stage(self, "feature_graph")
-            features = build_feature_graph(self, X, stage=stage)
+            features = build_feature_graph(self, X, stage=Stage(self, "feature_graph"))
         self.feature_adjacency_ = features.adjacency
         self.feature_laplacian_ = features.laplacian
         with one_blas_thread_each():

@@ -59,44 +59,40 @@ def gnmf(
     stiffness = 2 * gamma * Phi.diagonal()
     squares = float(np.sum(X**2))
     history = [_objective(X, Q, U, Phi, gamma, null)]
-    converged = False
     for _ in range(max_iter):
-        XtQ, G = X.T @ Q, Q.T @ Q
-        diagonal = np.diag(G) + gamma * np.einsum("ij,ij->j", Q, Phi @ Q)
+        XtQ, roughness = X.T @ Q, np.einsum("ij,ij->j", Q, Phi @ Q)
+        G = Q.T @ Q + np.diag(gamma * roughness)
         for _ in range(SWEEPS):
-            for k in np.flatnonzero(diagonal > 0):
-                u = XtQ[:, k] - U @ G[:, k] + U[:, k] * G[k, k]
-                U[:, k] = np.maximum(u / diagonal[k], 0)
+            _sweep(U, XtQ, G)
         Q, U = _unit_columns(Q, U)
         XU, H = X @ U, U.T @ U
         if gamma > 0:
             Q = _leap(Q, XU, H, gamma * Phi)
         for _ in range(SWEEPS):
-            _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
+            _sweep(Q, XU - gamma * (Phi @ Q), H, stiffness)
         value = squares - 2 * float(np.sum(XU * Q)) + float(np.sum(H * (Q.T @ Q)))
         value += gamma * _roughness(Q, Phi, null)
         history.append(value)
         # Of an almost exact fit, no more than is worth it beside X.
-        if history[-2] - value <= tol * max(history[-2], NEGLIGIBLE * squares):
-            converged = True
+        goal = tol * max(history[-2], NEGLIGIBLE * squares)
+        converged = history[-2] - value <= goal
+        if converged:
             break
     XU, H = X @ U, U.T @ U
     for _ in range(LAST_SWEEPS):
         before = Q.copy()
-        _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
+        _sweep(Q, XU - gamma * (Phi @ Q), H, stiffness)
         if np.abs(Q - before).max() <= 1e-7 * np.abs(Q).max(initial=0.0):
             break
     history[-1] = _objective(X, Q, U, Phi, gamma, null)
     return NonNegativeFactors(Q, U, history, converged)
 
 
-def _sweep(Q, XU, H, gamma_PhiQ, stiffness) -> None:
-    """Once over the columns of Q. Phi acts on each by itself: Phi Q stays valid."""
-    for k in range(Q.shape[1]):
-        steps = H[k, k] + stiffness
-        if H[k, k] > 0:
-            g = Q @ H[:, k] - XU[:, k] + gamma_PhiQ[:, k]
-            Q[:, k] = np.maximum(Q[:, k] - g / steps, 0)
+def _sweep(F, target, H, stiffness=0.0) -> None:
+    """Step once toward F H = target in every column of F >= 0, in turn."""
+    for k in np.flatnonzero(np.diag(H) > 0):
+        g = F @ H[:, k] - target[:, k]
+        F[:, k] = np.maximum(F[:, k] - g / (H[k, k] + stiffness), 0)
 
 
 def _leap(Q, XU, H, gamma_Phi):

@@ -85,11 +85,11 @@ def mmmf(
     By default the penalty is gamma times the mean of the first t: a graph that is
     smoother by a share s of that mean gains about s / 2 in weight.
     """
-    alpha = np.full(len(laplacians), 1 / len(laplacians))
+    better = np.full(len(laplacians), 1 / len(laplacians))
     rounding = 1e-14 * float(np.sum(X**2))  # an objective where the fit is exact
     history: list[float] = []
-    converged = False
-    while not converged and len(history) < max_iter:
+    for _ in range(max_iter):
+        alpha = better
         mixture = sum(a * Phi for a, Phi in zip(alpha, laplacians, strict=True))
         Q, U = mmf(X, mixture, gamma, d)
         t = np.array([float(np.sum(Q * (Phi @ Q))) for Phi in laplacians])
@@ -102,10 +102,9 @@ def mmmf(
         gain += penalty * float(alpha @ alpha - better @ better)
         if len(history) > 1:
             gain = max(gain, history[-2] - history[-1])
-        # Q and U belong to alpha: it moves only if they are to be found anew.
         converged = gain <= max(tol * history[-1], rounding)
-        if not converged and len(history) < max_iter:
-            alpha = better
+        if converged:
+            break
     assert penalty is not None
     return Mixture(Q, U, alpha, penalty, history, converged)
 
