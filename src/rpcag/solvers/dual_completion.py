@@ -192,7 +192,7 @@ class DualCompletion:
 
     @staticmethod
     def suits(laplacian: ShiftedLaplacian) -> bool:
-        return laplacian.method == "inverse" and laplacian.size <= LARGEST
+        return laplacian.size <= LARGEST
 
     def is_due(self, asked: Asked) -> bool:
         """Whether completion is worth its cost."""

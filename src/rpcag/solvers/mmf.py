@@ -34,7 +34,7 @@ def mmf(
         return linalg.solve(system, X @ U, assume_a="pos", check_finite=False), U
     # For one solve with many columns a dense inverse is the fastest up to DENSE.
     method = "inverse" if n <= DENSE else "auto"
-    shifted = ShiftedLaplacian(Phi, p, method, reduction=0.0)
+    shifted = ShiftedLaplacian(Phi, method, reduction=0.0)
 
     def smooth(Y):  # B Y
         return shifted.solve(gamma, Y, np.zeros_like(Y)) if gamma > 0 else Y
