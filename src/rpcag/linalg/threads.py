@@ -176,14 +176,8 @@ def _span(indices: Sequence[int]) -> slice:
     return slice(indices[0], indices[-1] + 1) if indices else slice(0)
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@cache
-def _cores() -> int:
-    return joblib.cpu_count()
+_controller = cache(ThreadpoolController)
+_cores = cache(joblib.cpu_count)
 
 
 def _blas() -> list:

@@ -21,9 +21,6 @@ from rpcag.solvers.fista import Centered, fista, fista_rows
 
 # Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100
-# While graphs are built: means of distances near the largest numbers overflow. If the
-# objective does too, an error says so.
-QUIET: dict[str, Any] = {"over": "ignore", "invalid": "ignore"}
 
 
 @dataclass(eq=False, repr=False)
@@ -126,7 +123,9 @@ class FRPCAG(DecompositionModel):
         X = self._validate(X, reset=True)
         check_observed(X)
         X = self._learn_scale(X)
-        with np.errstate(**QUIET):
+        # Means of distances overflow near the largest numbers. If the objective does
+        # too, an error says so.
+        with np.errstate(over="ignore", invalid="ignore"):
             graph = self._build_graph(X, Stage(self, "graph"))
             features = build_feature_graph(self, X, stage=Stage(self, "feature_graph"))
         self.feature_adjacency_ = features.adjacency
@@ -171,7 +170,7 @@ class FRPCAG(DecompositionModel):
         part = np.ascontiguousarray(X[np.ix_(rows, columns)])
 
         def prepare(Y):
-            with np.errstate(**QUIET):
+            with np.errstate(over="ignore", invalid="ignore"):
                 parts = graph.part(rows, Y), features.part(columns, Y.T)
             options = {"tol": GAP, "max_iter": MAX_ITER}
             return lambda gammas: self._solve(Y, parts, gammas, watch, **options).x

@@ -285,7 +285,12 @@ def fista_rows(
     with Phi the Laplacian between the columns and `top` its largest eigenvalue. Returns
     the rows and the number of rows that have not converged.
     """
-    answer = _without_extremes(X)  # gross errors are far from the solution
+    # Gross errors are far from the solution: rows start clipped to five deviations.
+    seen = ~np.isnan(X)
+    filled = np.where(seen.any(axis=1, keepdims=True), X, 0.0)
+    center = np.nanmedian(filled, axis=1, keepdims=True)
+    reach = 5 / 0.6745 * np.nanmedian(np.abs(filled - center), axis=1, keepdims=True)
+    answer = np.where(seen, np.clip(X, center - reach, center + reach), 0.0)
     lipschitz = 2 * (curvature + b * top)[:, None] * (1 + 1e-6)
     steps = 1 / np.where(lipschitz > 0, lipschitz, 1.0)
     size = np.nanmax(np.abs(X), axis=1, initial=1e-300)
@@ -316,12 +321,3 @@ def fista_rows(
             part[moving] for part in (x, step, c, g, new, L, t, momentum)
         )
     return answer, active.size
-
-
-def _without_extremes(X: np.ndarray) -> np.ndarray:
-    """Rows clipped to five deviations around their medians; zero where missing."""
-    seen = ~np.isnan(X)
-    filled = np.where(seen.any(axis=1, keepdims=True), X, 0.0)
-    center = np.nanmedian(filled, axis=1, keepdims=True)
-    reach = 5 / 0.6745 * np.nanmedian(np.abs(filled - center), axis=1, keepdims=True)
-    return np.where(seen, np.clip(X, center - reach, center + reach), 0.0)

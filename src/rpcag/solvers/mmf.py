@@ -96,9 +96,13 @@ def mmmf(
         if penalty is None:
             penalty = gamma * float(t.mean())
         fit = float(np.sum((X - Q @ U.T) ** 2))
-        history.append(fit + gamma * float(t @ alpha) + penalty * float(alpha @ alpha))
-        better = _weights(gamma * t, penalty)
-        gain = gamma * float(t @ (alpha - better))
+        cost = gamma * t
+        history.append(fit + float(cost @ alpha) + penalty * float(alpha @ alpha))
+        if penalty > np.finfo(float).eps * cost.max():
+            better = project_simplex(-cost / (2 * penalty))
+        else:
+            better = (cost == cost.min()) / np.sum(cost == cost.min())
+        gain = float(cost @ (alpha - better))
         gain += penalty * float(alpha @ alpha - better @ better)
         if len(history) > 1:
             gain = max(gain, history[-2] - history[-1])
@@ -107,13 +111,6 @@ def mmmf(
             break
     assert penalty is not None
     return Mixture(Q, U, alpha, penalty, history, converged)
-
-
-def _weights(cost: np.ndarray, penalty: float) -> np.ndarray:
-    if penalty <= np.finfo(float).eps * cost.max():
-        smoothest = cost == cost.min()
-        return smoothest / smoothest.sum()
-    return project_simplex(-cost / (2 * penalty))
 
 
 def project_simplex(v: np.ndarray) -> np.ndarray:
