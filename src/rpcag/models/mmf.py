@@ -146,8 +146,8 @@ class _Mixture(_Manifold):
         self.history_ = {"objective": np.array(result.history) * unit**2}
         self.n_iter_ = len(result.history)
         if not result.converged:
-            before = result.history[max(self.n_iter_ - 2, 0)]
-            self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
+            before, last = result.history[-2:][0], result.history[-1]
+            self._warn_max_iter(1 - last / before, "a decrease")
 
     def _sample_graphs(self):
         return self._graphs

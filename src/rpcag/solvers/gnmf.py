@@ -58,7 +58,15 @@ def gnmf(
     Q, U = _unit_columns(*(factor.copy() for factor in start))
     stiffness = 2 * gamma * Phi.diagonal()
     squares = float(np.sum(X**2))
-    history = [_objective(X, Q, U, Phi, gamma, null)]
+
+    def smoothness() -> float:
+        rest = null.without(Q)  # the null space adds only rounding errors
+        return gamma * float(np.sum(rest * (Phi @ rest)))
+
+    def objective() -> float:
+        return float(np.sum((X - Q @ U.T) ** 2)) + smoothness()
+
+    history = [objective()]
     for _ in range(max_iter):
         XtQ, roughness = X.T @ Q, np.einsum("ij,ij->j", Q, Phi @ Q)
         G = Q.T @ Q + np.diag(gamma * roughness)
@@ -71,7 +79,7 @@ def gnmf(
         for _ in range(SWEEPS):
             _sweep(Q, XU - gamma * (Phi @ Q), H, stiffness)
         value = squares - 2 * float(np.sum(XU * Q)) + float(np.sum(H * (Q.T @ Q)))
-        value += gamma * _roughness(Q, Phi, null)
+        value += smoothness()
         history.append(value)
         # Of an almost exact fit, no more than is worth it beside X.
         goal = tol * max(history[-2], NEGLIGIBLE * squares)
@@ -84,7 +92,7 @@ def gnmf(
         _sweep(Q, XU - gamma * (Phi @ Q), H, stiffness)
         if np.abs(Q - before).max() <= 1e-7 * np.abs(Q).max(initial=0.0):
             break
-    history[-1] = _objective(X, Q, U, Phi, gamma, null)
+    history[-1] = objective()
     return NonNegativeFactors(Q, U, history, converged)
 
 
@@ -128,17 +136,6 @@ def _unit_columns(Q, U):
     """The same product with ||u_k|| = 1; columns that vanished are zero in both."""
     norms = np.linalg.norm(U, axis=0)
     return Q * norms, U / np.where(norms > 0, norms, 1)
-
-
-def _objective(X, Q, U, Phi, gamma, null) -> float:
-    fit = float(np.sum((X - Q @ U.T) ** 2))
-    return fit + gamma * _roughness(Q, Phi, null)
-
-
-def _roughness(Q, Phi, null: NullSpace) -> float:
-    """tr(Q^T Phi Q), without the null space of Phi, which adds only rounding errors."""
-    Q = null.without(Q)
-    return float(np.sum(Q * (Phi @ Q)))
 
 
 def nonnegative_rows(
