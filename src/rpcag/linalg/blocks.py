@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-# 8192 doubles are 64 KiB: a dozen such pieces fit in a second-level cache, so
-# a chain of element-wise operations reads main memory once instead of once per step.
-# (OpenBLAS also uses only one thread for a dot product of this length.)
+# 8192 doubles are 64 KiB: a dozen such pieces fit in a second-level cache, so that a
+# chain of element-wise operations reads main memory once.
 BLOCK = 8192
-# Columns taken at a time where a matrix multiplies an array as large as the data: at
-# most this many, and fewer of long ones, so that the pieces stay small beside it.
+# Columns at a time where a matrix multiplies an array as large as the data: at most
+# this many, and fewer of long ones.
 COLUMNS = 256
 PIECE = 2**15
 # Entries of a piece of whole rows, for products with thin matrices in between.
@@ -28,8 +27,7 @@ def column_blocks(
 ) -> list[slice]:
     """Slices that cover the columns of an array of this shape."""
     height, width = shape
-    step = max(8, min(most, piece // max(height, 1)))
-    return _slices(width, step)
+    return _slices(width, max(8, min(most, piece // max(height, 1))))
 
 
 def inner(A: np.ndarray, B: np.ndarray) -> float:
@@ -43,9 +41,8 @@ def row_blocks(shape: tuple[int, ...], piece: int | None = None) -> list[slice]:
     Of about `piece` entries; by default tall enough for fast products.
     """
     height, width = shape
-    if piece is not None:
-        return _slices(height, max(1, piece // max(width, 1)))
-    return _slices(height, max(64, ROWS // max(width, 1)))
+    least, piece = (64, ROWS) if piece is None else (1, piece)
+    return _slices(height, max(least, piece // max(width, 1)))
 
 
 def _slices(length: int, step: int) -> list[slice]:

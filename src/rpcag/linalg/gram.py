@@ -16,11 +16,10 @@ from rpcag.linalg.threads import product
 
 # Up to this size the memory of a Gram matrix in double precision does not matter.
 SMALL = 300
-# Number of entries of A that are processed at a time. With fewer, matrix products are
-# slow; with more, they take memory beside A.
+# Number of entries of A that are processed at a time. Products of fewer are slow.
 WIDE = 2**18
 # Up to this size all eigenvalues are as cheap as one by Lanczos. More steps of Lanczos
-# give a tighter bound, but each takes a product with a vector.
+# give a tighter bound.
 LANCZOS_SIZE, LANCZOS_STEPS = 150, 60
 
 
@@ -96,9 +95,8 @@ def excess(A: np.ndarray) -> np.ndarray | None:
 def singular_values(A: np.ndarray, accuracy: float = 1e-10) -> np.ndarray:
     """Singular values, by the Gram matrix if it gives their sum accurately.
 
-    It is computed in double precision. Its eigenvalues are off by e = n u ||A||^2, so
-    a singular value s is off by min(e / s, sqrt(e)). Those below sqrt(e) are returned
-    as zero.
+    Its eigenvalues are off by e = n u ||A||^2, so a singular value s is off by
+    min(e / s, sqrt(e)). Those below sqrt(e) are returned as zero.
     """
     if min(A.shape) > SMALL:
         squares = linalg.eigvalsh(gram(short_side(A), double=True), overwrite_a=True)
@@ -129,16 +127,13 @@ def factorize(
         none = np.empty(0, A.dtype)
         return none.reshape(len(A), 0), none, none.reshape(0, A.shape[1])
     else:
-        B = basis.astype(A.dtype, copy=False)
+        B, is_tall = basis.astype(A.dtype, copy=False), A.shape[0] > A.shape[1]
         # The SVD of a thin matrix: that of its triangle.
-        if A.shape[0] <= A.shape[1]:
-            N, C = orthonormal(product(A.T, B))
-            right, s, small = svd(C)
-            P, Qt = B @ small.T, product(N, right).T
-        else:
-            N, C = orthonormal(product(A, B))
-            left, s, small = svd(C)
-            P, Qt = N @ left, small @ B.T
+        N, C = orthonormal(product(A if is_tall else A.T, B))
+        left, s, right = svd(C)
+        P, Qt = product(N, left), right @ B.T
+        if not is_tall:
+            P, Qt = Qt.T, P.T
     kept = s > s[:1].sum() * max(A.shape) * np.finfo(A.dtype).eps
     return P[:, kept], s[kept], Qt[kept]
 
@@ -154,9 +149,8 @@ def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
     """Bound ||A||_2 from above, given K = A A^T, to within twice `accuracy`.
 
     Lanczos finds a lower bound s^2 of the largest eigenvalue. If c^2 I - K has a
-    Cholesky factor for a c slightly larger than s, then ||A||_2 < c. This proof takes
-    a tenth of the time of an eigenvalue. If it fails for several c, the eigenvalue is
-    computed. K is overwritten.
+    Cholesky factor for a c slightly larger than s, then ||A||_2 < c. If that fails for
+    several c, the eigenvalue is computed. K is overwritten.
 
     Bounds on rounding errors are added, with u = 2^-53 and n the size of K. If rows of
     A have `length` entries, the error of K is at most length u tr K in norm. A Cholesky
@@ -164,8 +158,9 @@ def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
     error of LAPACK's eigenvalues is about n u ||K||; ten times that is added.
     """
     size = len(K)
-    if not np.isfinite(K[0, 0]) or not np.isfinite(K).all():
+    if not np.isfinite(K).all():
         return np.inf
+    up = 1 + 4 * UNIT  # for the rounding of the square root
     lost = (length + 4) * UNIT * float(np.trace(K))
     rounding = 4 * float(np.finfo(K.dtype).eps) * math.sqrt(size)
     if size > LANCZOS_SIZE and accuracy > 10 * rounding:
@@ -173,22 +168,17 @@ def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
         for slack in (0.5, 1, 2, 4):
             bound = largest * (1 + slack * accuracy)
             if is_below(K, bound):
-                return _root(bound * (1 + (size + 2) ** 2 * UNIT) + lost)
+                return up * math.sqrt(bound * (1 + (size + 2) ** 2 * UNIT) + lost)
     largest = float(linalg.eigvalsh(K, overwrite_a=True, check_finite=False)[-1])
-    return _root(max(largest, 0.0) * (1 + 10 * size * UNIT) + lost)
+    return up * math.sqrt(max(largest, 0.0) * (1 + 10 * size * UNIT) + lost)
 
 
 def _ritz_value(K: np.ndarray) -> float:
-    """A lower bound of the largest eigenvalue, by a few steps of Lanczos.
-
-    If many eigenvalues are close to the largest, the bound is soon among them, even
-    though the eigenvectors converge slowly.
-    """
+    """A lower bound of the largest eigenvalue, by a few steps of Lanczos."""
     size = len(K)
     V = np.empty((LANCZOS_STEPS, size))
     v = np.random.default_rng(0).standard_normal(size)
-    diagonal: list[float] = []
-    beside: list[float] = []
+    diagonal, beside = list[float](), list[float]()
     for k in range(LANCZOS_STEPS):
         norm = float(linalg.norm(v, check_finite=False))  # does not overflow
         if k and norm <= 1e-10 * diagonal[0]:
@@ -203,16 +193,10 @@ def _ritz_value(K: np.ndarray) -> float:
     return max(float(values[-1]), 0.0)
 
 
-def _root(square: float) -> float:
-    """The square root, rounded up."""
-    return math.sqrt(square) * (1 + 4 * UNIT)
-
-
 def is_below(K: np.ndarray, bound: float) -> bool:
     """Whether K is below the bound, proven by a Cholesky factor of bound I - K.
 
-    The factor uses one triangle of K, which is then restored from the other. LAPACK
-    copies a K that is not aligned, such as one from another process.
+    The factor uses one triangle of K, which is then restored from the other.
     """
     if not bound > 0:
         return False

@@ -13,13 +13,8 @@ class NullSpace:
     """All vectors with entries c[component of i] root_i.
 
     c has one number per connected component. A vertex without neighbors is a component.
-
-    Parameters
-    ----------
-    adjacency : ndarray or sparse array
-    root : ndarray, optional
-        Square roots of the degrees for the normalized Laplacian. Default: ones, for the
-        combinatorial Laplacian.
+    `root` are the square roots of the degrees for the normalized Laplacian, and ones,
+    the default, for the combinatorial one.
 
     Attributes
     ----------
@@ -40,8 +35,7 @@ class NullSpace:
         if root is not None:
             most = np.zeros(self.n_parts)
             np.maximum.at(most, self.label, root)
-            alone = most[self.label] == 0
-            self.root[~alone] = root[~alone] / most[self.label][~alone]
+            np.divide(root, most[self.label], out=self.root, where=root > 0)
             longest = int(np.diff(pattern.indptr).max(initial=0))
             self.rounding = (longest + 8) * UNIT
         mass = np.bincount(self.label, self.root**2, minlength=self.n_parts)

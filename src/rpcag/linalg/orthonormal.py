@@ -14,13 +14,12 @@ def orthonormal(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """N and C with Y = N C and orthonormal columns in N.
 
     Y^T Y = C^T C gives N = Y C^-1 at the speed of matrix products, with an error of eps
-    times the squared condition number of Y; a second pass corrects that. LAPACK works
-    column by column, so memory access takes most of the time for tall matrices.
+    times the squared condition number of Y; a second pass corrects that.
     """
     if not Y.shape[1]:
         return Y, np.empty((0, 0), Y.dtype)
     N, C, pivot = _pass(Y)
-    if pivot < ONE_PASS and pivot > TWO_PASSES:
+    if TWO_PASSES < pivot < ONE_PASS:
         N, again, pivot = _pass(N)
         C = again @ C
     return (N, C) if pivot >= ONE_PASS else np.linalg.qr(Y)

@@ -1,8 +1,7 @@
 """Bounds on rounding errors, so that a certificate is valid despite rounding.
 
 All bounds are worst cases (Higham, Accuracy and Stability of Numerical Algorithms,
-chapters 3 and 4), not estimates. Integer factors are larger than needed, which covers
-second-order terms.
+chapters 3 and 4). Integer factors are larger than needed, to cover second-order terms.
 """
 
 import math
@@ -56,9 +55,9 @@ def row_sizes(Phi: Any) -> np.ndarray:
 def product_error(Phi: Any) -> float:
     """c with |fl(factor Phi Y) - factor Phi Y| <= c |factor| |Phi| |Y|, entry by entry.
 
-    Phi is the exact Laplacian of its graph, and k the largest number of entries in a
-    row. The stored entries have k + 6 roundings (degree, root, products). The product
-    with Y adds k more, and the factor and an addition add a few.
+    Phi is the exact Laplacian. With k entries in its longest row, the stored entries
+    have k + 6 roundings (degree, root, products). The product with Y adds k more, and
+    the factor and an addition add a few.
     """
     longest = Phi.shape[1]
     if sparse.issparse(Phi):
@@ -72,9 +71,7 @@ def size_norm(Phi: Any) -> float:
     For every positive x the norm is at most max_i (|Phi| x)_i / x_i (Collatz,
     Wielandt). A few steps of the power method give a good x.
     """
-    sizes = abs(Phi)
-    x = np.ones(Phi.shape[0])
-    best = np.inf
+    sizes, x, best = abs(Phi), np.ones(Phi.shape[0]), np.inf
     for _ in range(STEPS):
         image = np.asarray(sizes @ x).reshape(-1)
         best = min(best, float((image / x).max(initial=0.0)))

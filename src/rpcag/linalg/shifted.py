@@ -34,11 +34,10 @@ PATIENCE = 50
 class ShiftedLaplacian:
     """The systems I + shift * Phi of one Laplacian, for any shift > 0.
 
-    Three ways, chosen once: the explicit inverse (small or dense graphs), a sparse
-    factor (graphs with a thin profile, such as chains of video frames), conjugate
-    gradients (everything else: factors of nearest-neighbor graphs fill memory).
-    All eigenvalues of the inverse lie in (0, 1], so an inverse computed in double
-    precision loses nothing when it is applied in single.
+    The method is chosen once: the explicit inverse for small or dense graphs, a sparse
+    factor for graphs with a thin profile, such as chains, and conjugate gradients for
+    all others, whose factors would fill memory. The eigenvalues of the inverse lie in
+    (0, 1], so an inverse in double precision loses nothing when applied in single.
     """
 
     def __init__(
@@ -52,35 +51,19 @@ class ShiftedLaplacian:
         self.null = null  # of the Laplacian, if known
         self.size = laplacian.shape[0]
         self.reduction = reduction
-        self._order: np.ndarray | None = None
         self.method = self._choose() if method == "auto" else method
-        self._matrices: dict[np.dtype, Laplacian] = {}
-        self._solves: dict[tuple[float, np.dtype], Solve] = {}
+        self._last: tuple[Any, Solve] | None = None  # the last shift and its solve
 
     def _choose(self) -> str:
-        if not sparse.issparse(self.laplacian):
-            return "inverse"
-        if self.size <= DENSE_SIZE:
+        if self.size <= DENSE_SIZE or not sparse.issparse(self.laplacian):
             return "inverse"
         # The envelope under reverse Cuthill-McKee bounds the factor's fill.
         pattern = sparse.csr_array(self.laplacian)
-        order = reverse_cuthill_mckee(pattern, symmetric_mode=True)
-        permuted = pattern[order][:, order].tocsr()
-        permuted.sort_indices()
-        filled = np.diff(permuted.indptr) > 0
-        first = np.arange(self.size)
-        first[filled] = permuted.indices[permuted.indptr[:-1][filled]]
-        profile = np.maximum(np.arange(self.size) - first, 0)
-        if profile.mean() > PROFILE:
-            return "cg"
-        self._order = order
-        return "factor"
-
-    def matrix(self, dtype: np.dtype) -> Laplacian:
-        """Phi in the wanted precision."""
-        if dtype not in self._matrices:
-            self._matrices[dtype] = self.laplacian.astype(dtype, copy=False)
-        return self._matrices[dtype]
+        place = np.argsort(reverse_cuthill_mckee(pattern, symmetric_mode=True))
+        rows, columns = pattern.nonzero()
+        profile = np.zeros(self.size, int)
+        np.maximum.at(profile, rows, place[rows] - place[columns])
+        return "cg" if profile.mean() > PROFILE else "factor"
 
     def without_null(self, Y: np.ndarray) -> np.ndarray:
         """Y minus its part in the null space, which would add only rounding errors."""
@@ -98,11 +81,11 @@ class ShiftedLaplacian:
 
     def solve(self, shift: float, Y: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write (I + shift Phi)^-1 Y to `out`, whose content is the first guess."""
-        key = (shift, Y.dtype)
-        if key not in self._solves:
+        last, key = self._last, (shift, Y.dtype)
+        if last is None or last[0] != key:
             make = {"inverse": self._inverse, "factor": self._factor, "cg": self._cg}
-            self._solves = {key: make[self.method](shift, Y.dtype)}  # keep one only
-        return self._solves[key](Y, out)
+            last = self._last = key, make[self.method](shift, Y.dtype)
+        return last[1](Y, out)
 
     def _inverse(self, shift: float, dtype: np.dtype) -> Solve:
         system = _dense(self.laplacian)
@@ -116,24 +99,11 @@ class ShiftedLaplacian:
         return lambda Y, out: product(inverse, Y, out=out)
 
     def _factor(self, shift: float, dtype: np.dtype) -> Solve:
-        if self._order is None:
-            self._order = np.arange(self.size)
-        order = self._order
-        identity = sparse.eye_array(self.size, format="csc")
-        system = (identity + shift * sparse.csc_array(self.laplacian))[order][:, order]
-        # SuperLU pivots for stability; a diagonally dominant-like system needs none,
-        # so the order that keeps the profile thin is kept.
-        factor = splu(
-            sparse.csc_array(system),
-            permc_spec="NATURAL",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        solve_piece = factorized(shift * self.laplacian, 1.0)
 
         def solve(Y: np.ndarray, out: np.ndarray) -> np.ndarray:
             for columns in column_blocks(Y.shape):
-                piece = Y[order, columns].astype(np.float64)
-                out[order, columns] = factor.solve(piece)
+                out[:, columns] = solve_piece(Y[:, columns].astype(np.float64))
             return out
 
         return solve
@@ -158,6 +128,19 @@ class ShiftedLaplacian:
             return out
 
         return solve
+
+
+def factorized(A, shift: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Y -> (A + shift I)^-1 Y for a sparse positive semi-definite A."""
+    system = sparse.csc_array(A) + shift * sparse.eye_array(A.shape[0], format="csc")
+    # Positive definite: no pivoting needed, so the order that keeps it sparse holds.
+    factor = splu(
+        sparse.csc_array(system),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return factor.solve
 
 
 def _dense(laplacian: Laplacian) -> np.ndarray:

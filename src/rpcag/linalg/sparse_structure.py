@@ -9,15 +9,8 @@ from scipy import sparse
 def check_structure(A, name: str):
     """Return the sparse matrix A, or raise a ValueError that says what is malformed.
 
-    SciPy checks little of this when a matrix is created, and nothing when its arrays
-    are assigned. Its compiled routines do not check the arrays either: a column index
-    that is too large reads or writes outside of them. The check takes one pass.
-
-    Parameters
-    ----------
-    A : sparse array or matrix, in any format of SciPy
-    name : str
-        Name of the matrix in errors.
+    SciPy checks little of this, and its compiled routines nothing: a column index that
+    is too large reads or writes outside of the arrays. `name` is for errors.
     """
     if len(A.shape) != 2:
         raise ValueError(f"{name} must have two axes, got shape {A.shape}")
@@ -50,17 +43,13 @@ def _check(A) -> None:
         if lengths != [len(row) for row in A.data] or len(lengths) != A.shape[0]:
             raise ValueError("lists of indices and of values must have equal lengths")
         columns = np.fromiter(chain.from_iterable(A.rows), np.int64)
-        _check_places(np.repeat(np.arange(len(lengths)), lengths), columns, A.shape)
-    else:
-        places = np.fromiter(chain.from_iterable(A.keys()), np.int64).reshape(-1, 2)
-        _check_places(places[:, 0], places[:, 1], A.shape)
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        sparse.coo_array((columns, (rows, columns)), shape=A.shape)
+    else:  # "dok"
+        A.tocoo()
 
 
 def _check_integers(*arrays) -> None:
     for array in arrays:
         if not isinstance(array, np.ndarray) or array.dtype.kind != "i":
             raise ValueError("indices must be arrays of integers")
-
-
-def _check_places(rows, columns, shape: tuple[int, ...]) -> None:
-    sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape)

@@ -1,14 +1,14 @@
 """Split work between a few threads, each with one BLAS thread.
 
-The threads of a BLAS wait for each other in busy loops. If other work runs on the same
-cores, or two copies of the library (NumPy's and SciPy's) alternate, two threads can be
-many times slower than one: docs/design_solver.md. Python's threads sleep while waiting.
+The threads of a BLAS wait for each other in busy loops, so two can be many times slower
+than one (docs/design_solver.md). Python's threads sleep while waiting.
 """
 
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -32,8 +32,7 @@ class _Here(threading.local):
 class _Limit:
     """Limit BLAS to one thread while any block is active; the last one removes it.
 
-    With OpenMP every thread has its own limits. A thread that enters without a limit
-    sets one, and removes it when it leaves.
+    With OpenMP, every thread that enters has a limit of its own.
     """
 
     def __init__(self) -> None:
@@ -96,38 +95,16 @@ def one_blas_thread_each() -> Iterator[None]:
         _limit.leave()
 
 
-class _Share(threading.Thread):
-    """A thread that calls a function on a share of the pieces.
-
-    Starting it takes far less time than LARGE multiplications. Unlike a pool's threads
-    it does not outlive a fork or the interpreter, and no share waits for another.
-    """
-
-    def __init__(self, function: Callable[[Sequence], Any], pieces: Sequence) -> None:
-        super().__init__(name="rpcag")
-        self.function, self.pieces = function, pieces
-        self.error: BaseException | None = None
-        # Used instead of `join`, because before Python 3.13, Ctrl-C in `join` marks a
-        # thread as ended.
-        self.done = threading.Event()
-
-    def run(self) -> None:
+def _run(future: Future, function: Callable[[Sequence], Any], pieces: Sequence) -> None:
+    """Call a function on a share of the pieces, in a thread of its own."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
         _here.is_open = True  # the share is not split again
         _set_blas_threads([1] * len(_blas()))  # with OpenMP, a limit of its own
-        try:
-            self.found = self.function(self.pieces)
-        except BaseException as error:
-            self.error = error
-        finally:
-            self.done.set()
-
-    def result(self) -> Any:
-        if self.ident is None:  # no thread could be started
-            return self.function(self.pieces)
-        self.done.wait()
-        if self.error is not None:
-            raise self.error
-        return self.found
+        future.set_result(function(pieces))
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def in_shares(
@@ -139,7 +116,9 @@ def in_shares(
     """Call `function` on consecutive shares of the pieces, one share per thread.
 
     `work` is the total number of multiplications; little work is done in this thread.
-    There are at most `most` shares.
+    There are at most `most` shares. Starting a thread takes far less time than LARGE
+    multiplications. Unlike those of a pool, it does not outlive a fork or the
+    interpreter, and no share waits for another.
     """
     crew = _here.crew
     count = min(crew, len(pieces), most or len(pieces))
@@ -147,19 +126,18 @@ def in_shares(
         return [function(pieces)]
     edges = [len(pieces) * i // count for i in range(count + 1)]
     first, *rest = [pieces[a:b] for a, b in itertools.pairwise(edges)]
-    shares = [_Share(function, share) for share in rest]
+    futures: list[Future] = [Future() for _ in rest]
     _here.crew = 1  # nor is the share of this thread split again
     try:
-        for share in shares:
+        for future, share in zip(futures, rest, strict=True):
+            task = (future, function, share)
             try:
-                share.start()
+                threading.Thread(target=_run, name="rpcag", args=task).start()
             except RuntimeError:  # too many threads, or Python is shutting down
-                break
-        return [function(first), *(share.result() for share in shares)]
+                _run(*task)
+        return [function(first), *(future.result() for future in futures)]
     finally:  # also after Ctrl-C, no thread continues to write
-        for share in shares:
-            if share.ident is not None:
-                share.done.wait()
+        wait([future for future in futures if not future.cancel()])
         _here.crew = crew
 
 
@@ -173,14 +151,14 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.n
         return sum(in_shares(lambda s: A[:, _span(s)] @ B[_span(s)], range(k), work))
     if out is None:
         out = np.empty((m, n), np.result_type(A, B))
+    if n > m:
+        product(B.T, A.T, out.T)
+        return out
 
     def rows(share: Sequence[int]) -> None:
         np.matmul(A[_span(share)], B, out=out[_span(share)])
 
-    def columns(share: Sequence[int]) -> None:
-        np.matmul(A, B[:, _span(share)], out=out[:, _span(share)])
-
-    in_shares(rows if m >= n else columns, range(max(m, n)), work)
+    in_shares(rows, range(m), work)
     return out
 
 
@@ -198,14 +176,8 @@ def _span(indices: Sequence[int]) -> slice:
     return slice(indices[0], indices[-1] + 1) if indices else slice(0)
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@cache
-def _cores() -> int:
-    return joblib.cpu_count()
+_controller = cache(ThreadpoolController)
+_cores = cache(joblib.cpu_count)
 
 
 def _blas() -> list:

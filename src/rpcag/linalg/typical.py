@@ -25,7 +25,7 @@ def typical_size(X: np.ndarray) -> float:
     """Median size of the entries that are neither missing nor zero, as a deviation.
 
     0.6745 is the median of |x| for a standard normal x, so standardized data have a
-    size of about one. Unlike a mean it does not move with gross errors.
+    size of about one.
     """
     sizes = np.abs(X[(X != 0) & ~np.isnan(X)])
     if sizes.size == 0:
@@ -39,10 +39,9 @@ def typical_size(X: np.ndarray) -> float:
 
 
 class TooFarApart(ValueError):
-    """An error: the largest entry of X is so large that others are lost to rounding.
+    """The largest entry of X is so large that others are lost to rounding.
 
-    X may be scaled; the message has the entry of `given`. `place` is its row and
-    column.
+    X may be scaled; the message has the entry of `given`. `place` is (row, column).
     """
 
     def __init__(self, X: np.ndarray, given: np.ndarray) -> None:
@@ -73,22 +72,20 @@ def thinned(X: np.ndarray) -> np.ndarray:
 def typical_center(X: np.ndarray) -> np.ndarray:
     """The median of every feature, from at most a hundred rows; zero where unseen."""
     rows = some_rows(X)
-    # Half of them first: the sum of the two middle ones may overflow.
-    if not np.isnan(rows).any():
-        return 2 * np.median(rows / 2, axis=0)
     center = np.zeros(X.shape[1], X.dtype)
-    seen = ~np.isnan(rows).all(axis=0)
-    center[seen] = 2 * np.nanmedian(rows[:, seen] / 2, axis=0)
+    missing = np.isnan(rows)
+    median, seen = np.nanmedian if missing.any() else np.median, ~missing.all(axis=0)
+    # Half of them first: the sum of the two middle ones may overflow.
+    center[seen] = 2 * median(rows[:, seen] / 2, axis=0)
     return center
 
 
 def typical_spread(
     X: np.ndarray, size: float, center: np.ndarray, least: float = 1e-3
 ) -> float:
-    """Typical size of the distance of an entry from the median of its feature.
+    """Typical distance of an entry from its feature's median, in rows that gave these.
 
-    From the rows that gave the medians: it only sets the first penalties. `size` is
-    that of the entries themselves; the result is at least `least` times that.
+    `size` is that of the entries themselves; the result is at least `least` times that.
     """
     distances = some_rows(X) - center
     if not np.any(np.abs(distances) > 0):

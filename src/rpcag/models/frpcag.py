@@ -21,9 +21,6 @@ from rpcag.solvers.fista import Centered, fista, fista_rows
 
 # Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100
-# While graphs are built: means of distances near the largest numbers overflow. If the
-# objective does too, an error says so.
-QUIET: dict[str, Any] = {"over": "ignore", "invalid": "ignore"}
 
 
 @dataclass(eq=False, repr=False)
@@ -42,13 +39,14 @@ class FRPCAG(DecompositionModel):
 
     Parameters
     ----------
-    n_components
+    n_components, scale, tol, verbose
         As in `RPCA`.
     gamma, gamma_features : float, "auto" or "unit", default="auto"
         Weights of the smoothness. "auto" hides some of the entries and chooses the
         weights that predict them best. "unit" is one over the typical size of an entry
         (the median size of those that are not zero, as a deviation). Larger values give
-        lower ranks and take more iterations.
+        lower ranks and take more iterations. If a weight is "auto" and `scale` is None,
+        features are centered by their medians, so that offsets are not smoothed.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         Graph between samples, as in `RPCAG`.
     feature_graph : as `graph`, default="knn"
@@ -56,15 +54,6 @@ class FRPCAG(DecompositionModel):
         features are ordered, such as wavelengths.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         Kind of both Laplacians.
-    scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by a clipped mean and
-        quantiles ("robust"), or by the mean and the standard deviation ("standard").
-        Use it if features have different units; "robust" withstands gross errors.
-        Constant features are only centered. Graphs are built from the scaled data.
-        If `scale` is None and a weight is "auto", features are centered by their
-        medians. Otherwise the graphs would smooth the offsets of features, too.
-    tol, verbose
-        As in `RPCA`.
     max_iter : int, default=2000
         Maximum number of iterations.
     callback : callable, optional
@@ -134,16 +123,17 @@ class FRPCAG(DecompositionModel):
         X = self._validate(X, reset=True)
         check_observed(X)
         X = self._learn_scale(X)
-        with np.errstate(**QUIET):
+        # Means of distances overflow near the largest numbers. If the objective does
+        # too, an error says so.
+        with np.errstate(over="ignore", invalid="ignore"):
             graph = self._build_graph(X, Stage(self, "graph"))
-            stage = Stage(self, "feature_graph")
-            features = build_feature_graph(self, X, stage=stage)
+            features = build_feature_graph(self, X, stage=Stage(self, "feature_graph"))
+        self.feature_adjacency_ = features.adjacency
+        self.feature_laplacian_ = features.laplacian
         with one_blas_thread_each():
             gammas = self._gammas(X, graph, features)
             options = {"tol": float(self.tol), "max_iter": self.max_iter}
             result = self._solve(X, (graph, features), gammas, self._watch(), **options)
-        self.feature_adjacency_ = features.adjacency
-        self.feature_laplacian_ = features.laplacian
         self.gamma_, self.gamma_features_ = gammas
         self._unit = power_of_two(X)
         self._warn(result)
@@ -173,26 +163,24 @@ class FRPCAG(DecompositionModel):
         )
         self._forget_choice()
         if first is not None and second is not None:
-            return [first, second]
-        stage = Stage(self, "weights")
+            return first, second
+        watch = Stage(self, "weights").watch
         rows = graph.some(X.shape)
         columns = features.some((X.shape[1], len(rows)))
         part = np.ascontiguousarray(X[np.ix_(rows, columns)])
 
         def prepare(Y):
-            with np.errstate(**QUIET):
+            with np.errstate(over="ignore", invalid="ignore"):
                 parts = graph.part(rows, Y), features.part(columns, Y.T)
             options = {"tol": GAP, "max_iter": MAX_ITER}
-            return lambda gammas: (
-                self._solve(Y, parts, gammas, stage.watch, **options).x
-            )
+            return lambda gammas: self._solve(Y, parts, gammas, watch, **options).x
 
         choice = choose_gammas(part, typical, (first, second), prepare)
-        weights = f"gammas {choice.gamma:.3g} and {choice.gamma_features:.3g}"
-        self._name_choice(X, choice, weights)
-        return [choice.gamma, choice.gamma_features]
+        chosen = choice.gamma, choice.gamma_features
+        self._name_choice(X, choice, "gammas {:.3g} and {:.3g}".format(*chosen))
+        return chosen
 
-    def _solve(self, X, graphs, gammas, watch, *, tol, max_iter):
+    def _solve(self, X, graphs, gammas, watch, **options):
         """With X in another unit c, L / c solves the problem with gamma c for gamma."""
         graph, features = graphs
         unit = power_of_two(X)
@@ -211,35 +199,25 @@ class FRPCAG(DecompositionModel):
         )
         np.copyto(start, data.array, where=alone & ~np.isnan(data.array))
 
-        def in_units(progress):
-            return progress._replace(
-                objective=progress.objective * unit,
-                lower_bound=progress.lower_bound * unit,
-            )
+        def in_units(found):
+            names = ("objective", "lower_bound")
+            return {name: getattr(found, name) * unit for name in names}
 
-        result = fista(
-            data,
-            smooth,
-            start,
-            tol=tol,
-            max_iter=max_iter,
-            callback=watch and (lambda progress: watch(in_units(progress))),
-        )
-        objective = result.objective * unit
+        def relay(progress):
+            return watch(progress._replace(**in_units(progress)))
+
+        options |= {"callback": watch and relay}
+        result = fista(data, smooth, start, **options)
+        history = tuple(one._replace(**in_units(one)) for one in result.history)
         with np.errstate(over="ignore"):
             L = from_unit(result.x, unit)
-        if not (np.isfinite(objective) and np.isfinite(L).all()):
+        result = replace(result, x=L, history=history, **in_units(result))
+        if not (np.isfinite(result.objective) and np.isfinite(L).all()):
             raise ValueError(
                 f"X has entries of size {largest_entry(X):.3g}: L or the objective "
                 "overflows; rescale X"
             )
-        return replace(
-            result,
-            x=L,
-            objective=objective,
-            lower_bound=result.lower_bound * unit,
-            history=tuple(in_units(progress) for progress in result.history),
-        )
+        return result
 
     def _embed_rows(self, X, adjacency):
         """The model of `fit` for one row x, with all other rows fixed.
@@ -251,15 +229,13 @@ class FRPCAG(DecompositionModel):
         """
         values = self._scaled(self.low_rank_).astype(np.float64) / self._unit
         ties = self._graph.ties(X, adjacency, values)
-        if ties is None:
-            ties = np.zeros(len(X)), np.zeros(X.shape)
-        a, b = (g * self._unit for g in (self.gamma_, self.gamma_features_))
+        curvature, pull = ties or (np.zeros(len(X)), np.zeros(X.shape))
         L, unfinished = fista_rows(
             X.astype(np.float64) / self._unit,
-            a * ties[0],
-            a * ties[1],
+            self.gamma_ * self._unit * curvature,
+            self.gamma_ * self._unit * pull,
             self.feature_laplacian_,
-            b,
+            self.gamma_features_ * self._unit,
             self._top,
         )
         self._warn_unfinished(unfinished)

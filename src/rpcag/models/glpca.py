@@ -58,9 +58,8 @@ class GLPCA(FactorModel):
     objective_ : float
     n_iter_ : int
         1: closed form.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Names of the columns of X, if it has any.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns of X, and their names, if it has any.
 
     References
     ----------
@@ -103,8 +102,15 @@ class GLPCA(FactorModel):
         top = largest_eigenvalue(Phi)
         self._constant = top if self.drop_constant else 0.0
         # Both terms are of degree two in X: gamma has the unit of X squared.
-        ratio = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
-        gamma = self._weight(scaled, ratio, unit)
+        natural = spectral_norm(scaled) ** 2 / top if top > 0 else 1.0
+        natural *= self._degree_correction(scaled)
+        if self.gamma is None:
+            self.beta_ = 0.5 if self.beta is None else float(self.beta)
+            gamma = self.beta_ / (1 - self.beta_) * natural
+        else:
+            gamma = self._in_units("gamma", scaled, unit)
+            self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
+        self.gamma_ = gamma * unit**self._degree
         Q, U = self._factorize(scaled, Phi, gamma, d, unit)
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
@@ -114,18 +120,6 @@ class GLPCA(FactorModel):
         self.objective_ = value * unit**self._degree
         self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
         self._set_factors(Q, U * unit, X)
-
-    def _weight(self, scaled, ratio: float, unit: float) -> float:
-        """gamma in units of the scaled data; sets `gamma_` and `beta_`."""
-        natural = ratio * self._degree_correction(scaled)
-        if self.gamma is not None:
-            gamma = self._in_units("gamma", scaled, unit)
-            self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
-        else:
-            self.beta_ = 0.5 if self.beta is None else float(self.beta)
-            gamma = self.beta_ / (1 - self.beta_) * natural
-        self.gamma_ = gamma * unit**self._degree
-        return gamma
 
     def _degree_correction(self, scaled) -> float:
         return 1.0
@@ -138,15 +132,12 @@ class GLPCA(FactorModel):
         return float(np.sum(R**2))
 
     def _embed(self, X, scaled, adjacency):
-        """Rows q of K Q - gamma Phi Q = Q Lambda, Lambda = U^T U - gamma Q^T Phi Q.
+        """Rows q of X X^T Q - gamma Phi Q = Q Lambda, Lambda = U^T U - gamma Q^T Phi Q.
 
         q (Lambda + gamma c) = x U + gamma pull
 
-        The rows of fit get their fitted q. The divisor Lambda + gamma c of a rough
-        column may be near zero or negative. So every coordinate of a new row is limited
-        by the embedding without the graph and by the fitted rows:
-
-        |q_k| <= max(|x U (U^T U)^-1|_k, max_i |q_ik|)
+        The divisor Lambda + gamma c of a rough column may be near zero or negative. So
+        new rows are limited: |q_k| <= max(|x U (U^T U)^-1|_k, max_i |q_ik|).
         """
         curvature, pull = self._ties(X, adjacency)
         U, gamma = self._scaled_U, self._scaled_gamma
@@ -161,21 +152,18 @@ class GLPCA(FactorModel):
 
     def _least_squares(self, xU):
         """The embedding q of a row without the graph."""
-        gram = self._scaled_U.T @ self._scaled_U
         # If U is rank deficient, many q fit: take the shortest.
-        return xU @ np.linalg.pinv(gram, rcond=1e-14, hermitian=True)
+        return xU @ _inverses(self._scaled_U.T @ self._scaled_U)
 
     def _ties(self, X, adjacency):
         Q = self.embedding_.astype(np.float64)
         ties = self._graph.ties(X, adjacency, Q)
-        if ties is None:
-            if self._scaled_gamma > 0:
-                raise ValueError(
-                    "the graph was precomputed, so new rows need adjacency=: their "
-                    "weights to the rows of fit"
-                )
-            ties = np.zeros(len(X)), np.zeros((len(X), Q.shape[1]))
-        curvature, pull = ties
+        if ties is None and self._scaled_gamma > 0:
+            raise ValueError(
+                "the graph was precomputed, so new rows need adjacency=: their weights "
+                "to the rows of fit"
+            )
+        curvature, pull = ties or (np.zeros(len(X)), np.zeros((len(X), Q.shape[1])))
         return curvature, pull - self._constant * Q.mean(axis=0)
 
 
@@ -186,14 +174,12 @@ class RGLPCA(GLPCA):
     minimize ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) over Q and U,   Q^T Q = I
 
     The l2,1 norm adds the Euclidean norms of the rows, so the error of a corrupted
-    sample is not squared. The problem is not convex. An augmented Lagrangian method has
-    a copy P of Q U^T with a scaled multiplier C. In turn, Q and U are `GLPCA` of P - C,
-    and the rows of X - P are the shrunk rows of X - Q U^T - C. It starts from the
+    sample is not squared. The problem is not convex. The solver (ADMM) starts from the
     solution of `GLPCA` and never returns a larger objective. X is not centered.
 
     Parameters
     ----------
-    n_components
+    n_components, graph, laplacian, drop_constant
         As in `GLPCA`.
     beta : float in [0, 1), optional
         Share of the graph, 0.5 unless `gamma` is given. gamma is that of `GLPCA`
@@ -201,12 +187,9 @@ class RGLPCA(GLPCA):
         much as norms.
     gamma : float, optional
         Weight of the smoothness, in the unit of X, instead of `beta`.
-    graph, laplacian, drop_constant
-        As in `GLPCA`.
     tol : float, default=1e-4
-        Relative primal and dual residual at which to stop.
-        The primal residual is the distance between the two copies of the low-rank
-        matrix. The dual residual is the change of a copy relative to its multiplier.
+        Relative primal and dual residual at which to stop. These are the distance
+        between two copies of the low-rank matrix, and the change of a copy.
     max_iter : int, default=1000
         Maximum number of iterations.
 
@@ -224,8 +207,7 @@ class RGLPCA(GLPCA):
 
     References
     ----------
-    Jiang, Ding, Luo, Tang, "Graph-Laplacian PCA: Closed-Form Solution and Robustness",
-    CVPR 2013.
+    Jiang et al., CVPR 2013: see `GLPCA`.
 
     Examples
     --------
@@ -245,21 +227,13 @@ class RGLPCA(GLPCA):
 
     def _degree_correction(self, scaled):
         norms = np.linalg.norm(scaled, axis=1)
-        norms = norms[norms > 0]
-        self._norm = float(np.median(norms)) if norms.size else 1.0
+        self._norm = float(np.median(norms[norms > 0])) if norms.any() else 1.0
         return 1 / (2 * self._norm)
 
     def _factorize(self, scaled, Phi, gamma, d, unit):
         start = glpca(scaled, Phi, 2 * self._norm * gamma, d, self._constant)
-        result = rglpca(
-            scaled,
-            Phi,
-            gamma,
-            start,
-            constant=self._constant,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-        )
+        options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
+        result = rglpca(scaled, Phi, gamma, start, self._constant, **options)
         self.n_iter_ = max(len(result.history), 1)
         columns = (np.array(result.history).reshape(-1, 3) * [unit, 1, 1]).T
         names = ("objective", "primal_residual", "dual_residual")
@@ -285,12 +259,11 @@ class RGLPCA(GLPCA):
         """
         curvature, pull = self._ties(X, adjacency)
         U, gamma, x = self._scaled_U, self._scaled_gamma, scaled
-        gram = U.T @ U
-        xU = x @ U
-        tie = 2 * gamma * (curvature[:, None, None] * np.eye(U.shape[1]) - self._S)
+        gram, xU = U.T @ U, x @ U
         q = self._least_squares(xU)
         if gamma == 0:
             return q
+        tie = 2 * gamma * (curvature[:, None, None] * np.eye(U.shape[1]) - self._S)
         longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
         limit = np.maximum(np.linalg.norm(q, axis=1), longest)
         floor = 1e-9 * np.maximum(np.linalg.norm(x, axis=1), 1e-300)
@@ -299,9 +272,12 @@ class RGLPCA(GLPCA):
             norms = np.linalg.norm(x[active] - q[active] @ U.T, axis=1)
             r = np.maximum(norms, floor[active])[:, None]
             # Both sides times r = 1 / w: finite also where the residual vanishes.
-            system = gram + r[:, :, None] * tie[active]
-            right = xU[active] + 2 * gamma * r * pull[active]
-            new = _solve(system, right)
+            systems = gram + r[:, :, None] * tie[active]
+            right = (xU[active] + 2 * gamma * r * pull[active])[:, :, None]
+            try:
+                new = np.linalg.solve(systems, right)[:, :, 0]
+            except np.linalg.LinAlgError:  # some are singular: take the shortest
+                new = (_inverses(systems) @ right)[:, :, 0]
             norms = np.maximum(np.linalg.norm(new, axis=1), 1e-300)
             new *= np.minimum(1, limit[active] / norms)[:, None]
             change = np.abs(new - q[active]).max(axis=1)
@@ -315,10 +291,6 @@ class RGLPCA(GLPCA):
         return max(super()._row_width(X, dense), self.n_components_**2)
 
 
-def _solve(systems: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solve many symmetric systems; the shortest solution if one is singular."""
-    try:
-        return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
-    except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(systems, rcond=1e-14, hermitian=True)
-        return (inverse @ right[:, :, None])[:, :, 0]
+def _inverses(systems: np.ndarray) -> np.ndarray:
+    """Pseudoinverses of symmetric matrices."""
+    return np.linalg.pinv(systems, rcond=1e-14, hermitian=True)

@@ -20,28 +20,19 @@ class GNMF(FactorModel):
 
     Without the unit norms, the problem has no solution: shrinking Q and stretching U
     would lower the smoothness term at no cost. The problem is not convex. Columns are
-    updated in turn, with R_k the residual without component k, and never increase the
-    objective (``rpcag.solvers.gnmf`` derives them):
-
-    u_k = max(0, R_k^T q_k), scaled to norm 1; q_k = max(0, q_k + (R_k u_k - q_k -
-    gamma Phi q_k) / (1 + 2 gamma diag(Phi)))
-
-    The solver starts from scikit-learn's initialization of `NMF`, or from its solution
-    if gamma is 0.
+    updated in turn, and never increase the objective (``rpcag.solvers.gnmf`` derives
+    the updates). The solver starts from scikit-learn's initialization of `NMF`, or from
+    its solution if gamma is 0.
 
     Parameters
     ----------
-    n_components
+    n_components, graph, laplacian
         As in `GLPCA`.
+    tol, max_iter
+        As in `MMMF`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is non-negative matrix
         factorization.
-    graph, laplacian
-        As in `GLPCA`.
-    tol : float, default=1e-5
-        Relative decrease of the objective per iteration at which to stop.
-    max_iter : int, default=1000
-        Maximum number of iterations.
     random_state : int, RandomState or None, default=0
         Random seed of the initialization, if its singular vectors are approximated.
 
@@ -55,7 +46,7 @@ class GNMF(FactorModel):
     history_ : dict of ndarray
         ``objective`` at the start and after every iteration.
     n_iter_ : int
-    low_rank_, n_components_, adjacency_, objective_, n_features_in_, feature_names_in_
+    low_rank_, n_components_, adjacency_, objective_, feature_names_in_
         As in `GLPCA`.
 
     References
@@ -83,9 +74,6 @@ class GNMF(FactorModel):
     random_state: Any = 0
 
     def _check_options(self, X):
-        self._refuse_negative(X)
-
-    def _refuse_negative(self, X):
         lowest = X.min()
         if lowest < 0:
             raise ValueError(
@@ -94,19 +82,13 @@ class GNMF(FactorModel):
             )
 
     def _fit(self, X, scaled, d, unit):
-        graph = self._build_graph(X)
-        check_stiffness(float(self.gamma), [graph.laplacian])
-        result = gnmf(
-            scaled,
-            graph.laplacian,
-            float(self.gamma),
-            self._start(scaled, d, unit),
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-            null=graph.null,
-        )
+        graph, gamma = self._build_graph(X), float(self.gamma)
+        check_stiffness(gamma, [graph.laplacian])
+        start = self._start(scaled, d, unit)
+        options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
+        result = gnmf(scaled, graph.laplacian, gamma, start, graph.null, **options)
         self._set_factors(result.Q * unit, result.U, X)
-        self.gamma_ = float(self.gamma)
+        self.gamma_ = gamma
         self.objective_ = result.history[-1] * unit**2
         self.history_ = {"objective": np.array(result.history) * unit**2}
         self.n_iter_ = len(result.history) - 1
@@ -117,10 +99,8 @@ class GNMF(FactorModel):
     def _start(self, scaled, d, unit):
         """Scikit-learn's NNDSVD initialization of `NMF`, through its first iteration.
 
-        Without a graph the model is NMF, so the solution of NMF is the start. X is then
-        not rescaled, since "nndsvda" depends on its scale. With a graph, X is divided
-        by its mean. The tolerance is zero, because NMF then does not warn if it has not
-        converged.
+        Without a graph, it is the solution of NMF, for X in its own unit, since
+        "nndsvda" depends on that. With a tolerance of zero, NMF never warns.
         """
         size = float(scaled.mean()) or 1.0
         options: dict[str, Any] = {"init": "nndsvd", "max_iter": 1}
@@ -143,18 +123,12 @@ class GNMF(FactorModel):
         The columns of U >= 0 have unit norm, so ||q U^T|| >= ||q||, and stationarity
         along q gives ||q|| <= max(||x||, sqrt(2) max_j ||q_j||).
         """
-        self._refuse_negative(X)
+        self._check_options(X)
         U = self.components_.T.astype(np.float64)
-        H = U.T @ U
-        XU = scaled @ U
-        curvature = np.zeros(len(X))
-        ties = self._graph.ties(
-            X, adjacency, self.embedding_.astype(np.float64) / self._unit
-        )
-        if ties is not None:
-            curvature = self.gamma_ * ties[0]
-            XU += self.gamma_ * ties[1]
-        return nonnegative_rows(XU, H, curvature) * self._unit
+        Q = self.embedding_.astype(np.float64) / self._unit
+        curvature, pull = self._graph.ties(X, adjacency, Q) or (np.zeros(len(X)), 0.0)
+        XU = scaled @ U + self.gamma_ * pull
+        return nonnegative_rows(XU, U.T @ U, self.gamma_ * curvature) * self._unit
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,7 +7,6 @@ import numpy as np
 
 from rpcag.graphs.hypergraph import KNNHypergraph
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.linalg.eigen import column_signs
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import OPTIONS, auto_or, check_stiffness
 from rpcag.models.graph import ModelGraph, ModelHypergraph
@@ -15,7 +14,7 @@ from rpcag.solvers.mmf import mmf, mmmf
 
 
 class _Manifold(FactorModel):
-    """Base class of the factorizations on one graph and on mixtures of graphs."""
+    """Factorizations on one graph or on a mixture of graphs."""
 
     gamma: float
 
@@ -30,11 +29,9 @@ class _Manifold(FactorModel):
         weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
         graphs = zip(self._sample_graphs(), weights, edges, strict=True)
         for graph, weight, A in graphs:
-            ties = graph.ties(X, A, Q)
-            if ties is not None:
-                curvature, pull = ties
-                Z += self.gamma_ * weight * pull
-                stiffness += self.gamma_ * weight * curvature
+            curvature, pull = graph.ties(X, A, Q) or (0.0, 0.0)
+            Z += self.gamma_ * weight * pull
+            stiffness += self.gamma_ * weight * curvature
         return Z / stiffness[:, None] * self._unit
 
 
@@ -50,12 +47,10 @@ class MMF(_Manifold):
 
     Parameters
     ----------
-    n_components
+    n_components, graph, laplacian
         As in `GLPCA`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit. 0 is PCA (of centered data).
-    graph, laplacian
-        As in `GLPCA`.
 
     Attributes
     ----------
@@ -64,9 +59,7 @@ class MMF(_Manifold):
     components_ : ndarray of shape (n_components, n_features)
         U^T, with orthonormal rows.
     gamma_ : float
-    low_rank_, n_components_, adjacency_, objective_, n_iter_, n_features_in_
-        As in `GLPCA`.
-    feature_names_in_
+    low_rank_, n_components_, adjacency_, objective_, n_iter_, feature_names_in_
         As in `GLPCA`.
 
     References
@@ -95,8 +88,6 @@ class MMF(_Manifold):
         Phi, gamma = graph.laplacian, float(self.gamma)
         check_stiffness(gamma, [Phi])
         Q, U = mmf(scaled, Phi, gamma, d)
-        signs = column_signs(U)
-        Q, U = Q * signs, U * signs
         residual = float(np.sum((scaled - Q @ U.T) ** 2))
         rough = graph.null.without(Q)  # the rest of Q adds only rounding errors
         roughness = float(np.sum(rough * (Phi @ rough)))
@@ -126,50 +117,37 @@ class _Mixture(_Manifold):
         """The graph of the rows of X."""
         raise NotImplementedError
 
-    def _listed(self) -> list:
-        """The graphs given, or the ensemble of "auto"."""
+    def _fit(self, X, scaled, d, unit):
         graphs = self.graphs
         if isinstance(graphs, str) and graphs == "auto":
-            return list(self._ensemble)
+            graphs = self._ensemble
         if not isinstance(graphs, (list, tuple)):
             raise TypeError(
                 f"graphs must be 'auto' or a list of graphs, got "
                 f"{type(graphs).__name__}; for one graph write [graph]"
             )
-        if len(graphs) == 0:
+        if not graphs:
             raise ValueError("graphs must hold at least one graph, got an empty list")
-        return list(graphs)
-
-    def _fit(self, X, scaled, d, unit):
-        graphs = [
-            self._build(graph, X, f"graphs[{g}]")
-            for g, graph in enumerate(self._listed())
+        self._graphs = [
+            self._build(graph, X, f"graphs[{g}]") for g, graph in enumerate(graphs)
         ]
-        check_stiffness(float(self.gamma), [graph.laplacian for graph in graphs])
-        result = mmmf(
-            scaled,
-            [graph.laplacian for graph in graphs],
-            float(self.gamma),
-            None
-            if isinstance(self.weight_penalty, str)
-            else self._in_units("weight_penalty", scaled, unit),
-            d,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-        )
-        signs = column_signs(result.U)
-        self._set_factors(result.Q * signs * unit, result.U * signs, X)
-        self._graphs = graphs
-        self.laplacians_ = [graph.laplacian for graph in graphs]
-        self.graph_weights_ = result.weights
+        self.laplacians_ = [graph.laplacian for graph in self._graphs]
         self.gamma_ = float(self.gamma)
+        check_stiffness(self.gamma_, self.laplacians_)
+        penalty = None
+        if not isinstance(self.weight_penalty, str):
+            penalty = self._in_units("weight_penalty", scaled, unit)
+        options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
+        result = mmmf(scaled, self.laplacians_, self.gamma_, penalty, d, **options)
+        self._set_factors(result.Q * unit, result.U, X)
+        self.graph_weights_ = result.weights
         self.weight_penalty_ = result.penalty * unit**2
         self.objective_ = result.history[-1] * unit**2
         self.history_ = {"objective": np.array(result.history) * unit**2}
         self.n_iter_ = len(result.history)
         if not result.converged:
-            before = result.history[max(self.n_iter_ - 2, 0)]
-            self._warn_max_iter(1 - self.objective_ / unit**2 / before, "a decrease")
+            before, last = result.history[-2:][0], result.history[-1]
+            self._warn_max_iter(1 - last / before, "a decrease")
 
     def _sample_graphs(self):
         return self._graphs
@@ -177,16 +155,14 @@ class _Mixture(_Manifold):
     def _edges(self, X, adjacency):
         if adjacency is None:
             return [None] * len(self._graphs)
-        if not isinstance(adjacency, (list, tuple)) or len(adjacency) != len(
-            self._graphs
-        ):
+        count = len(self._graphs)
+        if not isinstance(adjacency, (list, tuple)) or len(adjacency) != count:
             raise ValueError(
-                f"adjacency must be a list of {len(self._graphs)} arrays, one per "
-                f"graph, got {type(adjacency).__name__}"
+                f"adjacency must be a list of {count} arrays, one per graph, got "
+                f"{type(adjacency).__name__}"
             )
-        return [
-            edges for A in adjacency for edges in super(_Mixture, self)._edges(X, A)
-        ]
+        edges = super()._edges
+        return [checked for A in adjacency for checked in edges(X, A)]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -202,7 +178,7 @@ class MMMF(_Mixture):
 
     Parameters
     ----------
-    n_components
+    n_components, laplacian
         As in `MMF`.
     gamma : float, default=1.0
         Weight of the smoothness; it has no unit.
@@ -213,8 +189,6 @@ class MMMF(_Mixture):
     graphs : "auto" or list, default="auto"
         Each as the `graph` of `RPCAG`. "auto" is ``KNNGraph`` with the heat kernel and
         5, 10 and 20 neighbors, and one with 10 neighbors by correlation.
-    laplacian
-        As in `MMF`.
     tol : float, default=1e-5
         Relative decrease of the objective per iteration at which to stop.
     max_iter : int, default=1000
@@ -229,9 +203,7 @@ class MMMF(_Mixture):
     history_ : dict of ndarray
         ``objective`` after every alternation.
     n_iter_ : int
-    embedding_, components_, low_rank_, n_components_, objective_, n_features_in_
-        As in `MMF`.
-    feature_names_in_
+    embedding_, components_, low_rank_, n_components_, objective_, feature_names_in_
         As in `MMF`.
 
     References
@@ -254,9 +226,7 @@ class MMMF(_Mixture):
     laplacian: str = "normalized"
 
     _ensemble = (
-        KNNGraph(5),
-        KNNGraph(10),
-        KNNGraph(20),
+        *(KNNGraph(n_neighbors) for n_neighbors in (5, 10, 20)),
         KNNGraph(10, weights="correlation"),
     )
 

@@ -40,7 +40,7 @@ class NCuts(Embedding):
         Eigenvalues of Phi, ascending. There are as many zeros as connected components.
     n_iter_ : int
         1: solved as an eigenproblem.
-    adjacency_, objective_, n_features_in_, feature_names_in_
+    adjacency_, objective_, feature_names_in_
         As in `GLPCA`.
 
     References
@@ -53,16 +53,13 @@ class NCuts(Embedding):
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> A = [[0, 1, 1, 0, 0, 0], [1, 0, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0],
     ...      [0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 1], [0, 0, 0, 1, 1, 0]]
-    >>> NCuts(2, graph=A).fit_transform(X).round(2)
+    >>> NCuts(2, graph=A).fit_transform(X)[[0, 5]].round(2)
     array([[ 0.41,  0.41],
-           [ 0.41,  0.41],
-           [ 0.41,  0.41],
-           [ 0.41, -0.41],
-           [ 0.41, -0.41],
            [ 0.41, -0.41]])
     """
 
     _takes_missing = True
+    _by_degree = False  # whether Q^T D Q = I, instead of Q^T Q = I
     _parameter_constraints = OPTIONS | {"drop_first": ["boolean"]}
 
     n_components: int = 2
@@ -82,20 +79,18 @@ class NCuts(Embedding):
         X = self._validate(X, reset=True)
         check_observed(X)
         first = int(self.drop_first)
-        check_components(self, X, most=max(len(X) - first, 0))
+        check_components(self, X, most=len(X) - first)
         graph = self._build_graph(X)
         root = degree_roots(graph.adjacency)
-        used = self._vertices(root)
+        used = root > 0 if self._by_degree else np.ones(len(root), bool)
         if used.sum() <= first:
             raise ValueError(
                 f"graph joins {used.sum()} of the {len(X)} samples (n_samples={len(X)})"
                 ": there is nothing to embed"
             )
         d = check_components(self, X, most=int(used.sum()) - first)
-        Phi = graph.laplacian
-        if not used.all():
-            Phi = Phi[used][:, used]
         with one_blas_thread_each():
+            Phi = graph.laplacian if used.all() else graph.laplacian[used][:, used]
             values, V = smoothest(Phi, root[used], d + first)
         Q = np.zeros((len(X), d))
         Q[used] = V[:, first:]
@@ -103,7 +98,9 @@ class NCuts(Embedding):
         self.objective_ = float(self.eigenvalues_.sum())
         self.n_iter_ = 1
         with np.errstate(over="ignore"):
-            Q = (Q * self._scale(root)).astype(X.dtype)
+            if self._by_degree:
+                Q *= inverse(root)[:, None]
+            Q = Q.astype(X.dtype)
         if not np.isfinite(Q).all():
             raise ValueError(
                 f"graph has a sample whose weights sum to only "
@@ -116,10 +113,9 @@ class NCuts(Embedding):
     def _embed_rows(self, X, adjacency):
         """The eigenvectors, continued to new rows by Nyström's formula.
 
-        A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu),
-        which also defines values for new rows. Every coordinate is clipped to the range
-        of the fitted ones, since 1 - mu may be small. Rows without neighbors are mapped
-        to the origin.
+        A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu).
+        Every coordinate is clipped to the range of the fitted ones, since 1 - mu may be
+        small. Rows without neighbors are mapped to the origin.
         """
         Q = self.embedding_.astype(np.float64)
         A = self._graph.edges(X, adjacency)
@@ -128,27 +124,18 @@ class NCuts(Embedding):
                 "the graph was precomputed, so new rows need adjacency=: their weights "
                 "to the rows of fit"
             )
+        _, pull = self._graph.ties_of(A, Q)
+        if self._by_degree:  # for q / sqrt(d), the sum becomes a mean
+            pull = mean_of_neighbors(A, Q)
         decay = 1 - self.eigenvalues_
         safe = np.abs(decay) > 1e-10
-        Z = np.where(safe, self._pull(A, Q) / np.where(safe, decay, 1), 0.0)
+        Z = np.where(safe, pull / np.where(safe, decay, 1), 0.0)
         Z = np.clip(Z, Q.min(axis=0), Q.max(axis=0))
         # The formula also holds for rows of fit, but it is inaccurate if mu is near 1.
         places = self._graph.places(A)
         Z[places >= 0] = Q[places[places >= 0]]
         Z[np.diff(A.indptr) == 0] = 0.0
         return Z
-
-    def _pull(self, A, Q) -> np.ndarray:
-        """sum_j a_j q_j / sqrt(d d_j) for rows with the weights A."""
-        return self._graph.ties_of(A, Q)[1]
-
-    def _vertices(self, root) -> np.ndarray:
-        """Vertices that take part."""
-        return np.ones(len(root), bool)
-
-    def _scale(self, root) -> np.ndarray:
-        """From orthonormal vectors to the model's, row by row."""
-        return np.ones((len(root), 1))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -196,12 +183,4 @@ class LaplacianEigenmaps(NCuts):
 
     drop_first: bool = True
 
-    def _vertices(self, root):
-        return root > 0
-
-    def _scale(self, root):
-        return inverse(root)[:, None]
-
-    def _pull(self, A, Q):
-        # For q / sqrt(d), the sum of `NCuts` becomes the mean of the neighbors.
-        return mean_of_neighbors(A, Q)
+    _by_degree = True

@@ -15,9 +15,6 @@ FIRST = LADDER.index(1 / 4)
 # Certified gap and iterations of a trial. More would change its error by little.
 GAP, MAX_ITER = 2e-2, 150
 
-# Maximum gamma: for subnormal entries, those of the ladder would be infinite.
-LARGEST = sys.float_info.max
-
 Place = tuple[int, int]  # on the ladder, of both gammas
 
 
@@ -65,23 +62,21 @@ def choose_gammas(
     Y = np.where(hidden, X.dtype.type(np.nan), X)
     spread, solve = spread_of(Y), prepare(Y)
     limit = spread.limit[columns] / size
-    errors: dict[Place, float] = {}
-    predictions: dict[Place, np.ndarray] = {}
+    trials: dict[Place, tuple[float, np.ndarray]] = {}  # errors and predictions
 
     def gammas(place: Place) -> tuple[float, float]:
-        a, b = (
-            min(LADDER[k] / size, LARGEST) if gamma is None else gamma
-            for k, gamma in zip(place, given, strict=True)
-        )
+        # For subnormal entries, those of the ladder would be infinite.
+        steps = (min(LADDER[k] / size, sys.float_info.max) for k in place)
+        a, b = (s if g is None else g for s, g in zip(steps, given, strict=True))
         return a, b
 
     def error(place: Place) -> float:
-        if place not in errors:
+        if place not in trials:
             predicted = solve(gammas(place))[hidden].astype(np.float64)
             distances = np.minimum(np.abs(truth - predicted) / size, limit)
-            predictions[place] = predicted
-            errors[place] = float(np.mean(distances**2)) if len(truth) else 0.0
-        return errors[place]
+            mean = float(np.mean(distances**2)) if len(truth) else 0.0
+            trials[place] = mean, predicted
+        return trials[place][0]
 
     steps = [(s, 0) for s in (-1, 1) if given[0] is None]
     steps += [(0, s) for s in (-1, 1) if given[1] is None]
@@ -95,18 +90,12 @@ def choose_gammas(
         if error(found) >= error(best):
             break
         best = found
-    explained, spread_error = spread.explained(truth, predictions[best], columns)
-    places = list(errors)
-    tried = np.array([gammas(place) for place in places])
+    tried = np.array([gammas(place) for place in trials])
+    errors = size * np.sqrt([error(place) for place in trials])
     return GammaChoice(
         *gammas(best),
-        explained=explained,
-        explained_error=spread_error,
-        trials={
-            "gamma": tried[:, 0],
-            "gamma_features": tried[:, 1],
-            "error": size * np.sqrt([errors[place] for place in places]),
-        },
+        *spread.explained(truth, trials[best][1], columns),
+        trials={"gamma": tried[:, 0], "gamma_features": tried[:, 1], "error": errors},
         n_hidden=len(truth),
         n_rows=len(X),
     )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -21,6 +22,9 @@ LOSS = L1(1.0)
 FAR = 10.0
 # Rows from which the median is computed. More cost time and gain little.
 SAMPLE = 256
+# New rows: maximum number of iterations, and the gradient step, over the step length,
+# at which to stop. The slope of the loss is one.
+ROW_ITERATIONS, ROW_TOL = 20_000, 1e-6
 
 
 class Centered:
@@ -28,8 +32,7 @@ class Centered:
 
     u and v are the roots of the null spaces of the two Laplacians. h(L) = h(L - T), so
     L - T solves the problem of X - T. If X is far from zero, cancellation in inner
-    products with X would cost more digits than a gap has. Inner products with X - T
-    avoid this.
+    products with X would cost more digits than a gap has.
 
     Attributes
     ----------
@@ -51,9 +54,9 @@ class Centered:
         self.array = X if self.c == 0 else np.empty_like(X)
         self.box = 0.0
         for part in row_blocks(X.shape):
-            x, _, error = self.values(part)
+            x, seen, error = self.values(part)
             if self.c != 0:
-                self.array[part] = np.where(np.isnan(X[part]), np.nan, x)
+                self.array[part] = np.where(seen, x, np.nan)
             ratios = (np.abs(x) + error) / self.u[part, None] / self.v
             self.box = max(self.box, float(ratios.max(initial=0.0)))
         self.box *= 1 + 2 * self.rounding + 8 * UNIT
@@ -132,11 +135,9 @@ def fista(
         sum over observed of e |x| + max(e) F + sum over missing of e B,
 
     since the l1 distance of the minimizer to X is at most F, the objective of any
-    matrix. This is subtracted from the bound. So are the rounding errors of X - T,
-    which change the loss by at most their sum, and the rounding errors of the sums.
+    matrix. This is subtracted, like the rounding errors of X - T and of the sums.
 
-    `start` is any finite L - T. The nearer it is to the solution, the fewer iterations.
-    A true value of the callback stops the solver.
+    `start` is any finite L - T. A true value of the callback stops the solver.
     """
     X = data.array
     has_missing = any(np.isnan(x).any() for (x,) in blocks(X))
@@ -145,11 +146,10 @@ def fista(
     gradient_before = gradient.copy()
     step = 1 / smooth.lipschitz if smooth.lipschitz > 0 else 1.0
     certificates = Certificates(tol)
-    t = 1.0
-    momentum = 0.0
-    next_check = 1
+    certify = partial(_certify, certificates, data, smooth)
+    t, momentum = 1.0, 0.0
+    n_iter, next_check = 0, 1
     status: Status = "max_iter"
-    n_iter = 0
     while status == "max_iter" and n_iter < max_iter:
         n_iter += 1
         against, change, size = _advance(
@@ -161,14 +161,11 @@ def fista(
             raise FloatingPointError(
                 f"the solver left the range of {X.dtype} in iteration {n_iter}"
             )
-        if against > 0:
-            t, momentum = 1.0, 0.0
-        else:
-            longer = (1 + math.sqrt(1 + 4 * t * t)) / 2
-            t, momentum = longer, (t - 1) / longer
+        longer = (1 + math.sqrt(1 + 4 * t * t)) / 2
+        t, momentum = (1.0, 0.0) if against > 0 else (longer, (t - 1) / longer)
         moved = math.sqrt(change / size) if size > 0 else 0.0
         if n_iter >= next_check or n_iter == max_iter:
-            progress = _certify(certificates, data, smooth, L, gradient, n_iter, moved)
+            progress = certify(L, gradient, n_iter, moved)
             next_check = n_iter + max(5, n_iter // 10)
             if certificates.is_contradicted:
                 status = "numerical_error"
@@ -177,44 +174,29 @@ def fista(
             elif moved <= 4 * float(np.finfo(X.dtype).eps):
                 status = "stalled"
         else:
-            progress = certificates.history[-1]._replace(
-                n_iter=n_iter, primal_residual=moved
-            )
+            last = certificates.history[-1]
+            progress = last._replace(n_iter=n_iter, primal_residual=moved)
         if callback is not None and callback(progress) and status == "max_iter":
             status = "stopped"
     if certificates.history[-1].n_iter != n_iter:
-        _certify(certificates, data, smooth, L, gradient, n_iter, moved)
+        certify(L, gradient, n_iter, moved)
     L = data.restored(L)
     if data.c != 0:  # certify L as it was rounded
         centered = L - data.offset(slice(None))
-        gradient = smooth.gradient(centered, np.empty(L.shape))
-        _certify(certificates, data, smooth, centered, gradient, n_iter, moved)
+        certify(centered, smooth.gradient(centered, np.empty(L.shape)), n_iter, moved)
     last = certificates.history[-1]
     if certificates.is_contradicted:
         status = "numerical_error"
     elif status == "converged" and last.gap > tol:
         status = "stalled"  # rounding L + T made the gap larger
-    return Result(
-        x=L,
-        objective=last.objective,
-        lower_bound=last.lower_bound,
-        gap=last.gap,
-        primal_residual=last.primal_residual,
-        dual_residual=last.dual_residual,
-        n_iter=n_iter,
-        rank=None,
-        status=status,
-        basis=None,
-        history=tuple(certificates.history),
-        state=None,
-    )
+    history = tuple(certificates.history)
+    found = last._asdict()
+    del found["stage"]
+    return Result(L, status=status, basis=None, history=history, state=None, **found)
 
 
 def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentum):
     """Write the next L over `before`; the test for restarting, and how far it went."""
-    penalty = 1 / step
-    kind = X.dtype.type
-    step, momentum = kind(step), kind(momentum)
     against = change = size = 0.0
     z, v = np.empty((2, min(BLOCK, X.size)), X.dtype)
     for x, l, old, g, g_old in blocks(X, L, before, gradient, gradient_before):
@@ -231,7 +213,7 @@ def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentu
         np.subtract(v, x, out=old)
         if has_missing:
             np.copyto(old, 0, where=np.isnan(old))
-        LOSS.project(old, penalty, out=old)
+        LOSS.project(old, 1 / step, out=old)
         np.subtract(v, old, out=old)
         np.subtract(old, l, out=v)
         z -= old
@@ -295,21 +277,20 @@ def fista_rows(
     columns: Laplacian,
     b: float,
     top: float,
-    *,
-    tol: float = 1e-6,
-    max_iter: int = 20_000,
 ) -> tuple[np.ndarray, int]:
     """Solve for rows l with fixed neighbors; each row has its own stopping test.
 
     minimize ||m o (x - l)||_1 + curvature ||l||^2 - 2 l pull^T + b l Phi l^T
 
-    with Phi the Laplacian between the columns and `top` its largest eigenvalue. A row
-    has converged if its gradient step, divided by the step length, is below `tol`. That
-    is relative to the slope of the loss, which is one. Returns the rows and the number
-    of rows that have not converged.
+    with Phi the Laplacian between the columns and `top` its largest eigenvalue. Returns
+    the rows and the number of rows that have not converged.
     """
-    X = X.astype(np.float64)
-    answer = _without_extremes(X)  # gross errors are far from the solution
+    # Gross errors are far from the solution: rows start clipped to five deviations.
+    seen = ~np.isnan(X)
+    filled = np.where(seen.any(axis=1, keepdims=True), X, 0.0)
+    center = np.nanmedian(filled, axis=1, keepdims=True)
+    reach = 5 / 0.6745 * np.nanmedian(np.abs(filled - center), axis=1, keepdims=True)
+    answer = np.where(seen, np.clip(X, center - reach, center + reach), 0.0)
     lipschitz = 2 * (curvature + b * top)[:, None] * (1 + 1e-6)
     steps = 1 / np.where(lipschitz > 0, lipschitz, 1.0)
     size = np.nanmax(np.abs(X), axis=1, initial=1e-300)
@@ -321,7 +302,7 @@ def fista_rows(
     x, step, c, g = X, steps, curvature[:, None], pull
     L = before = answer.copy()
     t, momentum = np.ones((len(X), 1)), np.zeros((len(X), 1))
-    for _ in range(max_iter):
+    for _ in range(ROW_ITERATIONS):
         Z = L + momentum * (L - before)
         D = 2 * (c * Z - g)
         add_row_products(Z, columns, 2 * b, D)
@@ -332,7 +313,7 @@ def fista_rows(
         momentum = np.where(against, 0.0, (t - 1) / longer)
         t = np.where(against, 1.0, longer)
         answer[active] = new
-        moving = np.abs(new - Z).max(axis=1) > tol * step[:, 0] + rounding[active]
+        moving = np.abs(new - Z).max(axis=1) > ROW_TOL * step[:, 0] + rounding[active]
         active = active[moving]
         if active.size == 0:
             break
@@ -340,12 +321,3 @@ def fista_rows(
             part[moving] for part in (x, step, c, g, new, L, t, momentum)
         )
     return answer, active.size
-
-
-def _without_extremes(X: np.ndarray) -> np.ndarray:
-    """Rows clipped to five deviations around their medians; zero where missing."""
-    seen = ~np.isnan(X)
-    filled = np.where(seen.any(axis=1, keepdims=True), X, 0.0)
-    center = np.nanmedian(filled, axis=1, keepdims=True)
-    reach = 5 / 0.6745 * np.nanmedian(np.abs(filled - center), axis=1, keepdims=True)
-    return np.where(seen, np.clip(X, center - reach, center + reach), 0.0)

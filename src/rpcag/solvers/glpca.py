@@ -8,16 +8,15 @@ from scipy.sparse.linalg import LinearOperator
 
 from rpcag.linalg.eigen import DENSE, eigenvectors, largest_eigenvalue, refine
 from rpcag.linalg.shifted import Laplacian
-from rpcag.losses import DataTerm, Rows
+from rpcag.losses import Rows
 
 RELAXATION = 1.3
-# The penalty is checked every LOOK iterations or more. It does not change if the
-# larger residual has shrunk to PROGRESS times its value at the last check. If the
-# penalty is too small, the iterates oscillate: the dual residual is less than UNSTABLE
-# times the primal one, or the larger did not shrink at all, twice. Then it grows by
-# FACTOR, and never shrinks to that value again. If it is too large, progress is slow:
-# the ratio exceeds SLOW, and it shrinks. Penalties that only grow end in points that
-# are not stationary.
+# The penalty is checked every LOOK iterations or more, and kept if the larger residual
+# has shrunk to PROGRESS times that of the last check. If it is too small, the iterates
+# oscillate: the dual residual is less than UNSTABLE times the primal one, or the larger
+# did not shrink to STUCK, twice. Then it grows by FACTOR, and never shrinks to that
+# value again. If it is too large, the ratio exceeds SLOW, and it shrinks. Penalties
+# that only grow end in points that are not stationary.
 LOOK = 6
 PROGRESS, STUCK = 0.5, 0.95
 FACTOR = 1.5
@@ -58,7 +57,7 @@ def _operator(X, Phi, gamma: float, constant: float):
     n, p = X.shape
     if n <= SMALL or n <= min(DENSE, 4 * p):
         G = X @ X.T
-        G -= (gamma * Phi) if isinstance(Phi, np.ndarray) else (gamma * Phi).toarray()
+        G -= gamma * (Phi.toarray() if sparse.issparse(Phi) else Phi)
         G -= gamma * constant / n
         return G
 
@@ -70,40 +69,11 @@ def _operator(X, Phi, gamma: float, constant: float):
     return LinearOperator((n, n), product, matmat=product, dtype=np.float64)
 
 
-class _Successive:
-    """`glpca` for a sequence of matrices, each near the one before.
-
-    The eigenvectors of the last matrix, and GUARD more, are refined. If that fails, or
-    an exact result is requested, they are computed from scratch.
-    """
-
-    def __init__(self, Phi: Laplacian, constant: float, d: int) -> None:
-        self.Phi, self.constant, self.d = Phi, constant, d
-        self.top = largest_eigenvalue(Phi) + constant
-        self.block: np.ndarray | None = None
-
-    def __call__(self, X: np.ndarray, gamma: float, exact: bool):
-        n = len(X)
-        width = self.d + GUARD
-        if n < REFINED or 4 * width > n:
-            return glpca(X, self.Phi, gamma, self.d, self.constant)
-        G = _operator(X, self.Phi, gamma, self.constant)
-        found = None
-        if self.block is not None and not exact:
-            found = refine(G, self.block, self.d, -gamma * self.top)
-        if found is None:
-            found = _largest(G, width, self.Phi, gamma)
-        self.block = found[1]
-        Q = self.block[:, : self.d]
-        return Q, X.T @ Q
-
-
 class RobustFactors(NamedTuple):
     """The result of `rglpca`; `history` has objective and residuals per iteration."""
 
     Q: np.ndarray
     U: np.ndarray
-    objective: float
     history: list[tuple[float, float, float]]
     converged: bool
 
@@ -113,8 +83,8 @@ def rglpca(
     Phi: Laplacian,
     gamma: float,
     start: tuple[np.ndarray, np.ndarray],
-    *,
     constant: float = 0.0,
+    *,
     tol: float,
     max_iter: int,
 ) -> RobustFactors:
@@ -133,15 +103,15 @@ def rglpca(
     Stops when ||Q U^T - P|| is `tol` times the residual of the start, and the change of
     P `tol` times the size of C (times mu, both are dual).
     """
-    d = start[0].shape[1]
-    loss = DataTerm(X, Rows(1.0))
+    Q, U = start
+    n, d = Q.shape
+    loss = Rows(1.0)
 
     def value(Q, U) -> float:
         roughness = float(np.sum(Q * (Phi @ Q)))
-        roughness += constant * len(Q) * float(np.sum(Q.mean(axis=0) ** 2))
-        return loss.value(Q @ U.T) + gamma * roughness
+        roughness += constant * n * float(np.sum(Q.mean(axis=0) ** 2))
+        return float(loss.value(Q @ U.T - X).sum()) + gamma * roughness
 
-    Q, U = start
     best = (value(Q, U), Q, U)
     P = Q @ U.T
     norms = np.linalg.norm(X - P, axis=1)
@@ -149,20 +119,31 @@ def rglpca(
     history: list[tuple[float, float, float]] = []
     left = norms > 1e-12 * size
     if not left.any():  # nothing is left to explain
-        return RobustFactors(Q, U, best[0], history, True)
+        return RobustFactors(Q, U, history, True)
     mu = 1 / float(np.median(norms[left]))
     # mu C is in the subdifferential of P -> ||X - P||_2,1.
     C = (P - X) / (mu * np.maximum(norms, 1e-12 * size)[:, None])
     size = max(float(np.linalg.norm(norms)), 1e-3 * size)
     look, before, residual, floor, stuck = LOOK, np.inf, np.inf, 0.0, 0
-    solve = _Successive(Phi, constant, d)
+    top = largest_eigenvalue(Phi) + constant
+    block: np.ndarray | None = None
     for n_iter in range(1, max_iter + 1):
         exact = residual <= tol  # the final eigenvectors are exact, not refined
-        Q, U = solve(P - C, 2 * gamma / mu, exact)
+        A, weight = P - C, 2 * gamma / mu
+        if n < max(REFINED, 4 * (d + GUARD)):
+            Q, U = glpca(A, Phi, weight, d, constant)
+        else:  # refine the last eigenvectors, and GUARD more
+            G = _operator(A, Phi, weight, constant)
+            found = None
+            if block is not None and not exact:
+                found = refine(G, block, d, -weight * top)
+            _, block = found or _largest(G, d + GUARD, Phi, weight)
+            Q = block[:, :d]
+            U = A.T @ Q
         L = Q @ U.T
         V = RELAXATION * L + (1 - RELAXATION) * P + C
-        old, P = P, loss.prox(V, 1 / mu, np.empty_like(X))
-        C = V - P
+        C = loss.project(V - X, mu)
+        old, P = P, V - C
         primal = float(np.linalg.norm(L - P)) / size
         dual = float(np.linalg.norm(P - old)) / max(float(np.linalg.norm(C)), 1e-300)
         residual = max(primal, dual)
@@ -187,5 +168,4 @@ def rglpca(
                 C /= factor
                 before, stuck = np.inf, 0
             look = n_iter + max(LOOK, n_iter // 5)
-    objective, Q, U = best
-    return RobustFactors(Q, U, objective, history, residual <= tol)
+    return RobustFactors(*best[1:], history, residual <= tol)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize
+from scipy.sparse.linalg import LinearOperator, cg
 
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
@@ -33,15 +34,14 @@ def gnmf(
     Phi: Laplacian,
     gamma: float,
     start: tuple[np.ndarray, np.ndarray],
+    null: NullSpace,
     *,
     tol: float,
     max_iter: int,
-    null: NullSpace | None = None,
 ) -> NonNegativeFactors:
     """Minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q), Q, U >= 0, ||u_k|| = 1.
 
-    Without the unit norms the problem has no minimizer: Q / c, c U lowers the
-    smoothness for nothing. They are kept by minimizing the scale-free
+    The unit norms are kept by minimizing the scale-free
 
         F = ||X - Q U^T||_F^2 + gamma sum_k ||u_k||^2 s_k,   s_k = q_k^T Phi q_k
 
@@ -58,45 +58,49 @@ def gnmf(
     Q, U = _unit_columns(*(factor.copy() for factor in start))
     stiffness = 2 * gamma * Phi.diagonal()
     squares = float(np.sum(X**2))
-    history = [_objective(X, Q, U, Phi, gamma, null)]
-    converged = False
+
+    def smoothness() -> float:
+        rest = null.without(Q)  # the null space adds only rounding errors
+        return gamma * float(np.sum(rest * (Phi @ rest)))
+
+    def objective() -> float:
+        return float(np.sum((X - Q @ U.T) ** 2)) + smoothness()
+
+    history = [objective()]
     for _ in range(max_iter):
-        XtQ, G = X.T @ Q, Q.T @ Q
-        diagonal = np.diag(G) + gamma * np.einsum("ij,ij->j", Q, Phi @ Q)
+        XtQ, roughness = X.T @ Q, np.einsum("ij,ij->j", Q, Phi @ Q)
+        G = Q.T @ Q + np.diag(gamma * roughness)
         for _ in range(SWEEPS):
-            for k in np.flatnonzero(diagonal > 0):
-                u = XtQ[:, k] - U @ G[:, k] + U[:, k] * G[k, k]
-                U[:, k] = np.maximum(u / diagonal[k], 0)
+            _sweep(U, XtQ, G)
         Q, U = _unit_columns(Q, U)
         XU, H = X @ U, U.T @ U
         if gamma > 0:
             Q = _leap(Q, XU, H, gamma * Phi)
         for _ in range(SWEEPS):
-            _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
+            _sweep(Q, XU - gamma * (Phi @ Q), H, stiffness)
         value = squares - 2 * float(np.sum(XU * Q)) + float(np.sum(H * (Q.T @ Q)))
-        value += gamma * _roughness(Q, Phi, null)
+        value += smoothness()
         history.append(value)
         # Of an almost exact fit, no more than is worth it beside X.
-        if history[-2] - value <= tol * max(history[-2], NEGLIGIBLE * squares):
-            converged = True
+        goal = tol * max(history[-2], NEGLIGIBLE * squares)
+        converged = history[-2] - value <= goal
+        if converged:
             break
     XU, H = X @ U, U.T @ U
     for _ in range(LAST_SWEEPS):
         before = Q.copy()
-        _sweep(Q, XU, H, gamma * (Phi @ Q), stiffness)
+        _sweep(Q, XU - gamma * (Phi @ Q), H, stiffness)
         if np.abs(Q - before).max() <= 1e-7 * np.abs(Q).max(initial=0.0):
             break
-    history[-1] = _objective(X, Q, U, Phi, gamma, null)
+    history[-1] = objective()
     return NonNegativeFactors(Q, U, history, converged)
 
 
-def _sweep(Q, XU, H, gamma_PhiQ, stiffness) -> None:
-    """Once over the columns of Q. Phi acts on each by itself: Phi Q stays valid."""
-    for k in range(Q.shape[1]):
-        steps = H[k, k] + stiffness
-        if H[k, k] > 0:
-            g = Q @ H[:, k] - XU[:, k] + gamma_PhiQ[:, k]
-            Q[:, k] = np.maximum(Q[:, k] - g / steps, 0)
+def _sweep(F, target, H, stiffness=0.0) -> None:
+    """Step once toward F H = target in every column of F >= 0, in turn."""
+    for k in np.flatnonzero(np.diag(H) > 0):
+        g = F @ H[:, k] - target[:, k]
+        F[:, k] = np.maximum(F[:, k] - g / (H[k, k] + stiffness), 0)
 
 
 def _leap(Q, XU, H, gamma_Phi):
@@ -114,23 +118,15 @@ def _leap(Q, XU, H, gamma_Phi):
     value = float(np.sum(Q * (HQ - 2 * XU)))
     R = XU - HQ
     free = (Q > 0) | (R > 0)
-    R *= free
-    step, direction = np.zeros_like(Q), R.copy()
-    size = first = float(np.sum(R * R))
-    for _ in range(LEAP):
-        if size <= 1e-6 * first or first == 0:
-            break
-        AD = hessian(direction) * free
-        curvature = float(np.sum(direction * AD))
-        if curvature <= 0:
-            break
-        step += (size / curvature) * direction
-        R -= (size / curvature) * AD
-        new = float(np.sum(R * R))
-        direction = R + (new / size) * direction
-        size = new
+
+    def projected(d):
+        return (hessian(d.reshape(Q.shape)) * free).ravel()
+
+    A = LinearOperator((Q.size, Q.size), projected, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # no curvature left
+        step, _ = cg(A, (R * free).ravel(), rtol=1e-3, maxiter=LEAP)
     for scale in (1.0, 0.3):
-        tried = np.maximum(Q + scale * step, 0)
+        tried = np.maximum(Q + scale * step.reshape(Q.shape), 0)
         if float(np.sum(tried * (hessian(tried) - 2 * XU))) < value:
             return tried
     return Q
@@ -140,18 +136,6 @@ def _unit_columns(Q, U):
     """The same product with ||u_k|| = 1; columns that vanished are zero in both."""
     norms = np.linalg.norm(U, axis=0)
     return Q * norms, U / np.where(norms > 0, norms, 1)
-
-
-def _objective(X, Q, U, Phi, gamma, null) -> float:
-    fit = float(np.sum((X - Q @ U.T) ** 2))
-    return fit + gamma * _roughness(Q, Phi, null)
-
-
-def _roughness(Q, Phi, null: NullSpace | None) -> float:
-    """tr(Q^T Phi Q), without the null space of Phi, which adds only rounding errors."""
-    if null is not None:
-        Q = null.without(Q)
-    return float(np.sum(Q * (Phi @ Q)))
 
 
 def nonnegative_rows(

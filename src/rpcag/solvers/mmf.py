@@ -1,13 +1,13 @@
 """Manifold matrix factorization: the closed form, and its mixtures of graphs."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
 
-from rpcag.linalg.eigen import DENSE, eigenvectors, eigh_subset
+from rpcag.linalg.eigen import DENSE, column_signs, eigenvectors, eigh_subset
 from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
 
 
@@ -21,43 +21,36 @@ def mmf(
     of X^T B X. Where X has fewer rows than columns, they are X^T z for the eigenvectors
     of X X^T z = theta (I + gamma Phi) z, since then z is proportional to B X u.
 
-    Returns Q (n x d) and U (p x d).
+    Returns Q (n x d) and U (p x d), with the signs of `column_signs`.
     """
     n, p = X.shape
-    if min(n, p) > DENSE and d <= p // 4:
-        return _mmf_by_products(X, Phi, gamma, d)
-    if n < p:
+    is_large = min(n, p) > DENSE and d <= p // 4
+    if n < p and not is_large:
         system = np.eye(n) + gamma * (Phi.toarray() if sparse.issparse(Phi) else Phi)
         _, Z = eigh_subset(X @ X.T, (n - d, n - 1), system)
         # Householder's QR: orthonormal also where the eigenvalues are zero.
         U, _ = linalg.qr(X.T @ Z[:, ::-1], mode="economic", check_finite=False)
+        U *= column_signs(U)
         return linalg.solve(system, X @ U, assume_a="pos", check_finite=False), U
-    BX = _solver(Phi, gamma, X)(X)
-    C = X.T @ BX
-    _, U = eigenvectors((C + C.T) / 2, d, largest=True)
-    return BX @ U, U
-
-
-def _solver(Phi, gamma: float, X: np.ndarray):
-    """Y -> (I + gamma Phi)^-1 Y, accurate."""
-    if gamma == 0:
-        return lambda Y: Y
-    # For one solve with many columns a dense inverse is the fastest up to here.
-    method = "inverse" if len(X) <= DENSE else "auto"
+    # For one solve with many columns a dense inverse is the fastest up to DENSE.
+    method = "inverse" if n <= DENSE else "auto"
     shifted = ShiftedLaplacian(Phi, method, reduction=0.0)
-    return lambda Y: shifted.solve(gamma, Y, np.zeros_like(Y))
 
+    def smooth(Y):  # B Y
+        return shifted.solve(gamma, Y, np.zeros_like(Y)) if gamma > 0 else Y
 
-def _mmf_by_products(X, Phi, gamma: float, d: int):
-    p = X.shape[1]
-    solve = _solver(Phi, gamma, X)
+    if is_large:
 
-    def product(v):
-        return X.T @ solve(X @ v.reshape(p, -1))
+        def product(v):
+            return X.T @ smooth(X @ v.reshape(p, -1))
 
-    C = LinearOperator((p, p), product, matmat=product, dtype=np.float64)
+        C: Any = LinearOperator((p, p), product, matmat=product, dtype=np.float64)
+    else:
+        C = X.T @ smooth(X)
+        C = (C + C.T) / 2
     _, U = eigenvectors(C, d, largest=True)
-    return solve(X @ U), U
+    U = U * column_signs(U)
+    return smooth(X @ U), U
 
 
 class Mixture(NamedTuple):
@@ -92,45 +85,32 @@ def mmmf(
     By default the penalty is gamma times the mean of the first t: a graph that is
     smoother by a share s of that mean gains about s / 2 in weight.
     """
-    alpha = np.full(len(laplacians), 1 / len(laplacians))
+    better = np.full(len(laplacians), 1 / len(laplacians))
     rounding = 1e-14 * float(np.sum(X**2))  # an objective where the fit is exact
     history: list[float] = []
-    converged = False
-    while not converged and len(history) < max_iter:
-        Q, U = mmf(X, mix(laplacians, alpha), gamma, d)
+    for _ in range(max_iter):
+        alpha = better
+        mixture = sum(a * Phi for a, Phi in zip(alpha, laplacians, strict=True))
+        Q, U = mmf(X, mixture, gamma, d)
         t = np.array([float(np.sum(Q * (Phi @ Q))) for Phi in laplacians])
         if penalty is None:
             penalty = gamma * float(t.mean())
         fit = float(np.sum((X - Q @ U.T) ** 2))
-        history.append(fit + gamma * float(t @ alpha) + penalty * float(alpha @ alpha))
-        better = _weights(gamma * t, penalty)
-        gain = gamma * float(t @ (alpha - better))
+        cost = gamma * t
+        history.append(fit + float(cost @ alpha) + penalty * float(alpha @ alpha))
+        if penalty > np.finfo(float).eps * cost.max():
+            better = project_simplex(-cost / (2 * penalty))
+        else:
+            better = (cost == cost.min()) / np.sum(cost == cost.min())
+        gain = float(cost @ (alpha - better))
         gain += penalty * float(alpha @ alpha - better @ better)
         if len(history) > 1:
             gain = max(gain, history[-2] - history[-1])
-        # Q and U belong to alpha: it moves only if they are to be found anew.
         converged = gain <= max(tol * history[-1], rounding)
-        if not converged and len(history) < max_iter:
-            alpha = better
+        if converged:
+            break
     assert penalty is not None
     return Mixture(Q, U, alpha, penalty, history, converged)
-
-
-def mix(laplacians: Sequence[Laplacian], alpha: np.ndarray) -> Laplacian:
-    """sum_g alpha_g Phi_g, sparse if all are."""
-    dense = any(isinstance(Phi, np.ndarray) for Phi in laplacians)
-    total = 0
-    for Phi, a in zip(laplacians, alpha, strict=True):
-        total = total + a * (Phi.toarray() if dense and sparse.issparse(Phi) else Phi)
-    return total
-
-
-def _weights(cost: np.ndarray, penalty: float) -> np.ndarray:
-    if np.ptp(cost) == 0:
-        return np.full(len(cost), 1 / len(cost))
-    if penalty <= np.finfo(float).eps * cost.max():
-        return (np.arange(len(cost)) == cost.argmin()).astype(np.float64)
-    return project_simplex(-cost / (2 * penalty))
 
 
 def project_simplex(v: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Split new rows into a part in a known subspace and a sparse part."""
 
+from functools import partial
+
 import numpy as np
 
 from rpcag.losses import Loss, nearest
@@ -60,6 +62,7 @@ def project(
     length = np.maximum(np.abs(X).mean(axis=1), np.abs(P).mean(axis=1))[:, None]
     small = np.where(length > 0, np.minimum(length / SMALL, 1.0), 1.0)
     rho = (penalty / np.maximum(small, np.finfo(X.dtype).tiny ** 0.5)).astype(X.dtype)
+    norms = partial(np.linalg.norm, axis=1)
     for iteration in range(1, max_iter + 1):
         z = (g + rho * ((P - U) @ V.T)) / (h + rho)
         L = z @ V
@@ -75,10 +78,10 @@ def project(
             # Residuals relative to all of U and P, as usual. But L - P is also how U
             # moves per iteration: if that is much more than P does, as in rows that the
             # subspace fits almost exactly, the penalty is too small.
-            primal, dual = _norms(L - new), _norms(new - P)
+            primal, dual = norms(L - new), norms(new - P)
             is_low = primal > 5 * dual
-            primal *= _norms(U)
-            dual *= np.maximum(_norms(L), _norms(new))
+            primal *= norms(U)
+            dual *= np.maximum(norms(L), norms(new))
             is_low |= primal > 5 * dual
             factor = np.where(is_low, 2, np.where(dual > 5 * primal, 0.5, 1))
             factor = factor[:, None] if iteration <= 300 else np.ones_like(rho)
@@ -99,7 +102,3 @@ def _gap(x, m, h, g, z, L, Y, V, loss):
     bound = -(Y * x).sum(axis=1) - loss.conjugate(Y)
     bound -= (w * w / h).sum(axis=1, dtype=np.float64) / 2
     return objective - bound
-
-
-def _norms(A):
-    return np.sqrt(np.einsum("ij,ij->i", A, A))

@@ -1,10 +1,10 @@
 """The smoothest vectors on a graph, component by component."""
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
+from scipy import linalg
 
 from rpcag.linalg.eigen import column_signs, eigenvectors
+from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
 
 
@@ -22,22 +22,19 @@ def smoothest(
     """
     n = len(root)
     root = root / (root.max(initial=0.0) or 1.0)  # so that squares do not overflow
-    # A pattern: of a dense matrix small entries would not count as edges.
-    n_parts, label = connected_components(sparse.csr_array(Phi != 0), directed=False)
+    label = NullSpace(Phi).label
+    masses = np.bincount(label, root**2)
+    label = np.argsort(np.argsort(-masses, kind="stable"))[label]  # the largest first
     order = np.argsort(label, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(label, minlength=n_parts))[:-1])
-    parts.sort(key=lambda part: (-float(np.sum(root[part] ** 2)), part[0]))
-    values = [np.zeros(min(k, n_parts))]
-    vectors = [_null_space(parts, root, min(k, n_parts))]
-    wanted = k - n_parts
-    if wanted > 0:
-        for part in parts:
-            if len(part) > 1:
-                found, V = _above_zero(Phi[part][:, part], root[part], wanted)
-                whole = np.zeros((n, len(found)))
-                whole[part] = V
-                values.append(found)
-                vectors.append(whole)
+    n_zeros = min(k, len(masses))
+    values, vectors = [np.zeros(n_zeros)], [_null_space(label, root, n_zeros)]
+    for part in np.split(order, np.cumsum(np.bincount(label))[:-1]):
+        if k > n_zeros and len(part) > 1:
+            found, V = _above_zero(Phi[part][:, part], root[part], k - n_zeros)
+            whole = np.zeros((n, len(found)))
+            whole[part] = V
+            values.append(found)
+            vectors.append(whole)
     merged = np.concatenate(values)
     lowest = np.argsort(merged, kind="stable")[:k]
     return merged[lowest], np.hstack(vectors)[:, lowest]
@@ -60,7 +57,7 @@ def _above_zero(Phi: Laplacian, root: np.ndarray, wanted: int):
     return np.maximum(values, 0.0), V * column_signs(V)
 
 
-def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
+def _null_space(label: np.ndarray, root: np.ndarray, k: int) -> np.ndarray:
     """The whole graph, then each component against all larger ones: k null vectors.
 
     On component i, with the mass m_i = ||root_i||, vector j is c_ij root_i / m_i. With
@@ -71,19 +68,16 @@ def _null_space(parts, root: np.ndarray, k: int) -> np.ndarray:
 
     are orthonormal.
     """
-    masses = np.array([np.linalg.norm(root[part]) for part in parts])
-    if masses[0] == 0:  # no edge at all
-        masses[:] = 1.0
-    b = np.sqrt(np.cumsum(masses**2))
-    C = np.zeros((len(parts), k))
-    C[:, 0] = masses / b[-1]
+    if not root.any():  # no edge at all
+        root = np.ones_like(root)
+    m = np.sqrt(np.bincount(label, root**2))
+    b = np.sqrt(np.cumsum(m**2))
+    C = np.zeros((len(m), k))
+    C[:, 0] = m / b[-1]
     for j in range(1, k):
-        C[:j, j] = masses[:j] * masses[j] / (b[j - 1] * b[j])
+        C[:j, j] = m[:j] * m[j] / (b[j - 1] * b[j])
         C[j, j] = -b[j - 1] / b[j]
-    Q = np.zeros((len(root), k))
-    for part, row in zip(parts, C, strict=True):
-        norm = np.linalg.norm(root[part])
-        # A vertex without neighbors is a component of its own.
-        unit = root[part] / norm if norm > 0 else np.ones(1)
-        Q[part] = unit[:, None] * row
+    # A vertex without neighbors is a component of its own.
+    unit = np.divide(root, m[label], out=np.ones_like(root), where=root > 0)
+    Q = unit[:, None] * C[label]
     return Q * column_signs(Q)
