@@ -1,25 +1,22 @@
 """Base class of all graph builders."""
 
 import hashlib
-import math
-from numbers import Real
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.distances import observed
 from rpcag.graphs.inpainting import check_image_shape, inpaint_tv
-from rpcag.graphs.inputs import as_float, check_rows, shown
+from rpcag.graphs.inputs import check_rows
 
-
-def check_positive(name: str, value: Any) -> None:
-    """Refuse an option that is not a positive number, by name."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 < as_float(value) < math.inf:
-        raise ValueError(f"{name} must be a positive number, got {shown(value)}")
+# Values that scikit-learn allows for an option.
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, np.inf, closed="neither")
 
 
 class Estimator(BaseEstimator):
@@ -43,6 +40,7 @@ class GraphBuilder(Estimator):
     # Whether the edges depend on the order of the rows, and not on their values. Then
     # the rows of `connect` belong together, and a part of the rows has no graph.
     by_order = False
+    _parameter_constraints: ClassVar[dict] = {}
     image_shape: tuple[int, ...] | None
     adjacency_: Any
     _rows: Any
@@ -96,6 +94,7 @@ class GraphBuilder(Estimator):
 
     def _check(self, X) -> None:
         """Refuse options that are wrong or do not suit X, before anything is built."""
+        self._validate_params()
         if self.image_shape is not None:
             check_image_shape(self.image_shape, X.shape)
 

@@ -3,13 +3,15 @@
 from collections import Counter
 from dataclasses import dataclass
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import GraphBuilder, row_keys
-from rpcag.graphs.inputs import check_rows, shown
+from rpcag.graphs.builder import COUNT, GraphBuilder, row_keys
+from rpcag.graphs.inputs import check_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -58,6 +60,11 @@ class Chain(GraphBuilder):
 
     image_shape = None
     by_order = True
+    _parameter_constraints: ClassVar = {
+        "steps": [Interval(Integral, 0, None, closed="left")],
+        "period": [Interval(Integral, 2, None, closed="left"), None],
+        "n_periods": [COUNT],
+    }
 
     steps: int = 1
     period: int | None = None
@@ -135,16 +142,5 @@ class Chain(GraphBuilder):
 
     def _check(self, X) -> None:
         super()._check(X)
-        for name, least, other in (
-            ("steps", 0 if self.period is not None else 1, ""),
-            ("period", 2, " or None"),
-            ("n_periods", 1, ""),
-        ):
-            value = getattr(self, name)
-            is_int = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (is_int and value >= least) and not (other and value is None):
-                remedy = ", which needs a period" if is_int and value == 0 else ""
-                raise ValueError(
-                    f"{name} must be an int of at least {least}{other}, got "
-                    f"{shown(value)}{remedy if name == 'steps' else ''}"
-                )
+        if self.steps == 0 and self.period is None:
+            raise ValueError("steps=0 needs a period; set one, or steps of at least 1")

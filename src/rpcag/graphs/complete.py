@@ -1,10 +1,11 @@
 """The complete graph of the paper."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from rpcag.graphs.builder import GraphBuilder, check_positive
+from rpcag.graphs.builder import POSITIVE, GraphBuilder
 from rpcag.graphs.distances import distance_blocks
 
 
@@ -36,12 +37,10 @@ class CompleteGraph(GraphBuilder):
            [0.17, 0.82, 0.  ]])
     """
 
+    _parameter_constraints: ClassVar = {"sigma2": [POSITIVE]}
+
     sigma2: float = 0.05
     image_shape: tuple[int, ...] | None = None
-
-    def _check(self, X) -> None:
-        super()._check(X)
-        check_positive("sigma2", self.sigma2)
 
     def _build(self, rows):
         distances = np.vstack(list(distance_blocks(rows, rows)))

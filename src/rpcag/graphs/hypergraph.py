@@ -87,19 +87,19 @@ class KNNHypergraph(Estimator):
         """
         check_is_fitted(self, "incidence_")
         H = self.incidence_
-        reach = self._graph.reach(X, mask=mask)
+        doubles, nearest, reached = self._graph.reach(X, mask=mask)
         shares = 1 / degree(H.T)  # We / De of every edge
-        is_new = (reach.doubles < 0).astype(np.float64)
-        own = is_new / (1 + degree(reach.nearest))  # the same for a new row's edge
-        equal = reach.equal
-        joined = sparse.csr_array(reach.reached + equal @ H)
-        weights = sparse.diags_array(own) @ reach.nearest
+        is_new = (doubles < 0).astype(np.float64)
+        own = is_new / (1 + degree(nearest))  # the same for a new row's edge
+        place = np.arange(len(doubles)), np.maximum(doubles, 0)
+        equal = sparse.csr_array((1 - is_new, place), shape=reached.shape)
+        joined = sparse.csr_array(reached + equal @ H)
+        weights = sparse.diags_array(own) @ nearest
         weights = weights + joined @ sparse.diags_array(shares) @ H.T
         weights = sparse.csr_array(weights - weights * equal)  # without loops
         weights.eliminate_zeros()
-        return NewVertices(
-            weights, is_new + degree(joined), own + joined @ shares, reach.doubles
-        )
+        degrees, loops = is_new + degree(joined), own + joined @ shares
+        return NewVertices(weights, degrees, loops, doubles)
 
 
 def hypergraph_laplacian(
