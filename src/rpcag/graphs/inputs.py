@@ -1,14 +1,11 @@
 """Convert masked arrays and data frames to numbers; errors name a remedy."""
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Rational
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 REAL = "fiub"  # kinds of dtypes that are read as numbers
@@ -79,22 +76,6 @@ def explained(name: str = "X", *, missing: bool) -> Iterator[None]:
         raise ValueError(f"{str(error).rstrip('.')}; {remedy}") from error
 
 
-def as_float(value: Any) -> float:
-    """A number as a float; infinite if it is out of range."""
-    try:
-        with np.errstate(over="ignore"):
-            return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def shown(value: Any) -> str:
-    """The value for an error message, without printing hundreds of digits."""
-    if isinstance(value, Rational) and abs(as_float(value)) == math.inf:
-        return f"a number of type {type(value).__name__} beyond the range of float64"
-    return repr(value)
-
-
 def percent(share: float) -> str:
     """A share in percent, with two digits and never as 1e+02."""
     value = 100 * share
@@ -104,17 +85,6 @@ def percent(share: float) -> str:
 def reason(error: Exception) -> str:
     """The message of an error; errors from C have a number and a message."""
     return str(error.args[-1]) if error.args else type(error).__name__
-
-
-def random_generator(random_state: Any) -> np.random.RandomState:
-    """The generator of an option `random_state`, or an error that names it."""
-    try:
-        return check_random_state(random_state)
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"random_state must be None, an int from 0 to {2**32 - 1} or a "
-            f"RandomState, got {shown(random_state)}"
-        ) from error
 
 
 def _refuse_column(name: str, column: Any, dtype: Any) -> None:
