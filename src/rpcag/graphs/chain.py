@@ -105,14 +105,13 @@ class Chain(GraphBuilder):
         n = len(self._keys)
         if keys == self._keys:  # also if rows are equal
             return np.arange(n)
-        found = ((k, self._position_of.get(key)) for k, key in enumerate(keys))
-        # Time of the first row: from the first row whose time is known, or after the
-        # end.
-        position = next((i - k for k, i in found if i is not None), n)
-        positions = []
+        known = self._position_of
+        # Time of the first row: from the first row whose time is known, or the end.
+        starts = (known[key] - k for k, key in enumerate(keys) if key in known)
+        position, positions = next(starts, n), []
         for key in keys:
             if not 0 <= position < n or self._keys[position] != key:
-                position = self._position_of.get(key, position)
+                position = known.get(key, position)
             positions.append(position)
             position += 1
         return np.array(positions, dtype=int)
@@ -120,25 +119,20 @@ class Chain(GraphBuilder):
     def _edges(self, positions: np.ndarray) -> sparse.csr_array:
         """Weights between rows at the given positions and the rows of the graph."""
         n = len(self._keys)
-        farthest = max(positions.max(), n - 1) - min(positions.min(), 0)
-        lags, weights = self._lags(int(farthest))
-        offsets = np.concatenate([-lags[::-1], lags])
-        j = positions[:, None] + offsets
-        inside = (j >= 0) & (j < n)
-        data = np.broadcast_to(np.concatenate([weights[::-1], weights]), j.shape)
-        indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
-        return sparse.csr_array(
-            (data[inside], j[inside], indptr), shape=(len(positions), n)
-        )
-
-    def _lags(self, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Lags of edges, up to the largest that is possible, and their weights."""
+        # The largest lag that is possible.
+        most = int(max(positions.max(), n - 1) - min(positions.min(), 0))
         weight = {h: 1 / h for h in range(1, min(self.steps, most) + 1)}
         if self.period is not None:
             n_periods = min(self.n_periods, most // self.period)
             weight |= {int(k * self.period): 1 / k for k in range(1, n_periods + 1)}
+        weight |= {-h: w for h, w in weight.items()}
         lags = np.array(sorted(weight), dtype=int)
-        return lags, np.array([weight[h] for h in lags.tolist()])
+        j = positions[:, None] + lags
+        inside = (j >= 0) & (j < n)
+        data = np.broadcast_to([weight[h] for h in lags.tolist()], j.shape)
+        indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+        entries = data[inside], j[inside], indptr
+        return sparse.csr_array(entries, shape=(len(positions), n))
 
     def _check(self, X) -> None:
         super()._check(X)

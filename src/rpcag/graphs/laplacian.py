@@ -37,7 +37,7 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     """
     check_kind(kind)
     if sparse.issparse(adjacency):
-        check_structure(adjacency, name)
+        adjacency = sparse.csr_array(check_structure(adjacency, name))
     else:
         refuse_masked("use 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
@@ -53,17 +53,10 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     diagonal = degrees
     if kind == "normalized":
         half = inverse_sqrt(degrees)
+        adjacency = adjacency * half[:, None] * half
         diagonal = (degrees > 0).astype(np.float64)
-        if sparse.issparse(adjacency):
-            D = sparse.diags_array(half)
-            adjacency = D @ adjacency @ D
-        else:
-            adjacency = half[:, None] * adjacency * half
-    if sparse.issparse(adjacency):
-        return sparse.csr_array(sparse.diags_array(diagonal) - adjacency)
-    Phi = 0.0 - adjacency  # not -adjacency, whose zeros would be negative
-    np.fill_diagonal(Phi, diagonal)
-    return Phi
+    Phi = sparse.diags_array(diagonal) - adjacency
+    return sparse.csr_array(Phi) if sparse.issparse(Phi) else Phi
 
 
 def check_kind(kind: str) -> None:
@@ -100,8 +93,7 @@ def _in_range(adjacency):
 
 def inverse(roots: np.ndarray) -> np.ndarray:
     """1 / roots, and zero where roots are zero."""
-    positive = roots > 0
-    return np.where(positive, 1 / np.where(positive, roots, 1), 0.0)
+    return np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
 
 
 def inverse_sqrt(degrees: np.ndarray) -> np.ndarray:
