@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.distances import observed
+from rpcag.graphs.distances import observed, take_rows
 from rpcag.graphs.inpainting import check_image_shape, inpaint_tv
 from rpcag.graphs.inputs import check_rows
 
@@ -127,11 +127,6 @@ def row_keys(rows):
     for i, x in enumerate(X):
         mask = b"" if M is None or M[i].all() else M[i].tobytes()
         yield digest((x + 0.0).tobytes() + mask)  # + 0.0 turns -0.0 into 0.0
-
-
-def take_rows(rows, which):
-    X, M = rows
-    return X[which], None if M is None else M[which]
 
 
 def put_together(new: np.ndarray, made, known):

@@ -68,14 +68,13 @@ def check_graph(
             f"{name} is not symmetric (weights of (i, j) and (j, i) differ by up to "
             f"{asymmetry:.3g}); pass (A + A.T) / 2 or np.maximum(A, A.T)"
         )
+    A = A * 0.5 + A.T * 0.5
     if sparse.issparse(A):
-        A = A * 0.5 + A.T * 0.5
         A = sparse.csr_array(A - sparse.diags_array(A.diagonal()))
         A.eliminate_zeros()
         A.sort_indices()
-        return A
-    A = A / 2 + A.T / 2
-    np.fill_diagonal(A, 0.0)
+    else:
+        np.fill_diagonal(A, 0.0)
     return A
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from rpcag.graphs.builder import POSITIVE, GraphBuilder
-from rpcag.graphs.distances import distance_blocks
+from rpcag.graphs.distances import distance_blocks, distances_within
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -43,9 +43,7 @@ class CompleteGraph(GraphBuilder):
     image_shape: tuple[int, ...] | None = None
 
     def _build(self, rows):
-        distances = np.vstack(list(distance_blocks(rows, rows)))
-        distances = (distances + distances.T) / 2
-        np.fill_diagonal(distances, np.inf)
+        distances = distances_within(rows, np.inf)
         self.omega_min_ = distances.min(initial=np.inf)
         return self._weights(distances)
 

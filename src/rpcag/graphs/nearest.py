@@ -7,12 +7,14 @@ rounding errors is subtracted, so that none is missed. The distances of the few 
 that are found are computed in double precision.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from rpcag.graphs.distances import center_and_scale, distance_blocks
+from rpcag.graphs.distances import center_and_scale, distance_blocks, take_rows
+from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import in_shares, one_blas_thread_each
 from rpcag.linalg.typical import typical_size
 
@@ -46,21 +48,20 @@ def nearest_rows(rows, k: int) -> tuple[np.ndarray, np.ndarray]:
         blocks = [smallest(block, k + 1) for block in distance_blocks(rows, rows)]
         return without_self(*map(np.vstack, zip(*blocks, strict=True)))
     center, unit = center_and_scale(X, M)
-    scaled = X / unit - center
-    if M is not None:
-        scaled[~M] = 0.0
+    scaled = (X / unit - center) * (1.0 if M is None else M)
     typical = max(typical_size(scaled), 1e-100)  # else squares may overflow
     scaled /= typical
     search = _Search(scaled, M, k + 1)
     leaves = _leaves(search.Z, max(LEAF, 2 * (k + 1)))
-    with one_blas_thread_each():
-        work = X.size * float(len(X))
-        parts = in_shares(lambda some: [search(leaf) for leaf in some], leaves, work)
-    found = (pair for part in parts for pair in part)
     neighbors = np.empty((len(X), k + 1), dtype=np.intp)
     squares = np.empty((len(X), k + 1))
-    for leaf, (near, best) in zip(leaves, found, strict=True):
-        neighbors[leaf], squares[leaf] = near, best
+
+    def fill(some: Sequence[np.ndarray]) -> None:
+        for leaf in some:
+            neighbors[leaf], squares[leaf] = search(leaf)
+
+    with one_blas_thread_each():
+        in_shares(fill, leaves, X.size * float(len(X)))
     return without_self(neighbors, np.sqrt(squares) * typical * unit)
 
 
@@ -185,10 +186,7 @@ class _Search:
 
     def _select(self, leaf: np.ndarray, others: np.ndarray) -> np.ndarray:
         """The others that are nearest to each row of the leaf."""
-        x, y = (
-            (self.X[rows], None if self.M is None else self.M[rows])
-            for rows in (leaf, others)
-        )
+        x, y = (take_rows((self.X, self.M), rows) for rows in (leaf, others))
         distances = np.vstack(list(distance_blocks(x, y)))
         return others[smallest(distances, min(self.k, len(others)))[0]]
 
@@ -208,9 +206,7 @@ class _Search:
     def _mean_squares(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Of the differences of pairs of rows."""
         squares = np.empty(len(i))
-        step = max(1, ENTRIES // self.X.shape[1])
-        for start in range(0, len(i), step):
-            pairs = slice(start, start + step)
+        for pairs in row_blocks((len(i), self.X.shape[1]), ENTRIES):
             a, b = i[pairs], j[pairs]
             difference = self.X[a] - self.X[b]
             count: Any = float(self.X.shape[1])

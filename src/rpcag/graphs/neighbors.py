@@ -10,8 +10,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import COUNT, POSITIVE, GraphBuilder, take_rows
-from rpcag.graphs.distances import center_and_scale, distance_blocks
+from rpcag.graphs.builder import COUNT, POSITIVE, GraphBuilder
+from rpcag.graphs.distances import center_and_scale, distance_blocks, take_rows
 from rpcag.graphs.inputs import check_rows
 from rpcag.graphs.nearest import FEW, nearest_rows, smallest, without_self
 from rpcag.linalg.blocks import row_blocks
@@ -78,7 +78,8 @@ class KNNGraph(GraphBuilder):
         n = len(self._rows[0])
         nearest, reached = [sparse.csr_array((0, n))], [sparse.csr_array((0, n))]
         for block, neighbors, distances, linked in self._links(take_rows(rows, new)):
-            nearest.append(_ones(*_pairs(neighbors, distances), block.shape))
+            i, j = _pairs(neighbors, distances)
+            nearest.append(_ones(i, j, block.shape))
             reached.append(sparse.csr_array(linked.astype(np.float64)))
         place = sparse.eye_array(len(doubles), format="csc")[:, new]
         return doubles, place @ sparse.vstack(nearest), place @ sparse.vstack(reached)
