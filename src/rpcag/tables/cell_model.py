@@ -1,9 +1,8 @@
 """Predict the cells of a scaled table from one another, and find wrong cells."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from rpcag.models import RPCAG, PoorFitWarning
 from rpcag.models.hidden_entries import SEED, spread_of
 from rpcag.models.scaling import center_and_scale, standardize
-from rpcag.solvers import Progress
 from rpcag.tables.cross_prediction import ITERATIONS, Folds, Weights, cross_predict
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.features import is_level, levels_of
@@ -96,14 +94,12 @@ class CellModel:
         self.explained = np.zeros(len(middle))
         self.levels = [np.empty(0)] * len(middle)
 
-    def fit(
-        self,
-        Z: np.ndarray,
-        make: Callable[[], RPCAG],
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> PredictedCells:
-        """Find wrong cells, and predict all cells without them."""
-        self._make, self._callback = make, callback
+    def fit(self, Z: np.ndarray, options: dict[str, Any]) -> PredictedCells:
+        """Find wrong cells, and predict all cells without them.
+
+        `options` are those of `RPCAG`.
+        """
+        self._options = options
         observed = ~np.isnan(Z)
         if any(a < b for a, b in zip(Z.shape, SMALLEST, strict=True)):
             return self._fit_medians(Z, observed)
@@ -111,7 +107,7 @@ class CellModel:
         self._limit = np.maximum(spread_of(Z).limit, LEAST)
         self._folds = Folds.draw(~observed)
         folds = self._folds.of_all
-        first = cross_predict(Z, self._weights(Z), folds, callback).reshape(Z.shape)
+        first = self._cross_predict(Z, self._weights(Z), folds).reshape(Z.shape)
         wrong = self._find(Z, observed, first)
         chosen = without = self._try_without(wrong, Z, first)
         # Correct cells next to wrong ones may seem wrong until those are removed.
@@ -138,7 +134,7 @@ class CellModel:
             filling[wrong] = predicted[wrong]
         self._set_medians(filling)
         predicted[~(observed & self._folds.is_like_gap)] = np.nan
-        del self._candidates, self._least, self._folds, self._make, self._callback
+        del self._candidates, self._least, self._folds, self._options
         scale = self._sizes.scale(filling, rows)
         return PredictedCells(predicted, filling, scale, scores, wrong)
 
@@ -184,10 +180,15 @@ class CellModel:
     def _fit_model(self, Z: np.ndarray, **options) -> RPCAG:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PoorFitWarning)  # reported by `explained`
-            return self._make().set_params(**options).fit(Z)
+            return RPCAG(**self._options | options).fit(Z)
 
     def _weights(self, Z: np.ndarray) -> Weights:
         return Weights.of(self._fit_model(Z, tol=ROUGH))
+
+    def _cross_predict(self, Z, weights: Weights, folds, max_iter=0) -> np.ndarray:
+        callback = self._options["callback"]
+        watch = callback and (lambda p: callback(p._replace(stage="cells")))
+        return cross_predict(Z, weights, folds, watch, max_iter)
 
     def _try_without(
         self, left_out: np.ndarray | np.bool_, Z: np.ndarray, first: np.ndarray
@@ -202,7 +203,7 @@ class CellModel:
         center, scale = center_and_scale(W, "standard")
         W = standardize(W, center, scale)
         weights, folds = self._weights(W), self._folds.like_gaps(np.isnan(W))
-        values = cross_predict(W, weights, folds, self._callback, ITERATIONS)
+        values = self._cross_predict(W, weights, folds, ITERATIONS)
         rank = 0
         predicted = standardize(first, center, scale)
         predicted[folds >= 0] = values
