@@ -268,15 +268,16 @@ class RobustImputer(TransformerMixin, TableEstimator):
             )
 
     def _learn_errors(self, Z: np.ndarray, cells: PredictedCells) -> None:
-        found = np.full((3, len(self._features.varies)), np.nan)
         known = ~np.isnan(Z - cells.predicted) & ~cells.wrong
         n_known = np.maximum(known.sum(axis=0), 1)
-        of_model, of_median = (
+        errors = (
             self._features.scale
             * np.sqrt(truncated_squares(Z, values, np.inf, known) / n_known)
             for values in (cells.predicted, self._features.middle)
         )
-        found[:, self._features.varies] = of_model, of_median, self._model.explained
+        found = self._features.among_all(
+            np.array([*errors, self._model.explained]), np.nan
+        )
         self.prediction_error_, self.median_error_, self.explained_ = found
 
     def _examine(self, X, find=True) -> tuple[np.ndarray, PredictedCells]:
@@ -308,9 +309,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
             filled = np.clip(filled, *self._range)
         if self.round_integers:
             filled = np.where(self._has_integers, np.rint(filled), filled)
-        found = X.copy()
-        found[changed] = filled[changed]
-        found = found[:, self._kept]
+        found = np.where(changed, filled, X)[:, self._kept]
         if self.indicator_ is None:
             return found
         return np.hstack([found, self.indicator_.transform(X).astype(found.dtype)])
