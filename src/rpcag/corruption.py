@@ -1,7 +1,7 @@
 """Corrupt data for experiments, as in the paper.
 
-Every function returns a corrupted copy, and a mask that is True where an entry is
-unchanged.
+Every function returns a corrupted copy and a boolean mask, which is True where an entry
+is unchanged.
 """
 
 import math
@@ -51,9 +51,7 @@ def occlude_blocks(
 
     Returns
     -------
-    occluded : ndarray of the shape of X
-    mask : ndarray of bool
-        True where a pixel is visible.
+    occluded, mask : ndarrays of the shape of X
 
     Examples
     --------
@@ -104,9 +102,7 @@ def drop_entries(
 
     Returns
     -------
-    dropped : ndarray of the shape of X
-    mask : ndarray of bool
-        True where an entry is unchanged.
+    dropped, mask : ndarrays of the shape of X
 
     Examples
     --------
@@ -150,16 +146,12 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
 
     Returns
     -------
-    corrupted : ndarray of the shape of X
-    mask : ndarray of bool
-        True where an entry is unchanged.
+    corrupted, mask : ndarrays of the shape of X
 
     Notes
     -----
-    The paper says that a corrupted entry "takes a value ±1 with a probability rho / 2",
-    or a sign "coherent with the sign of the corresponding entry in L", as in Candès et
-    al. (2011). There these are entries of S in X = L + S, so errors are added here,
-    and do not replace the entry.
+    In the paper, a corrupted entry "takes a value ±1", as in Candès et al. (2011).
+    There these are entries of S in X = L + S, so errors are added to entries.
 
     Examples
     --------

@@ -33,8 +33,7 @@ class GraphBuilder(Estimator):
     """Build a graph between rows, and connect new rows to it.
 
     Builders are scikit-learn estimators, so their options can be tuned in a grid search
-    (``graph__n_neighbors``). A call with X returns the adjacency. A fitted builder also
-    connects new rows.
+    (``graph__n_neighbors``).
     """
 
     # Whether the edges depend on the order of the rows, and not on their values. Then
@@ -64,9 +63,9 @@ class GraphBuilder(Estimator):
         rows, seen = self._prepare(X, mask)
         # A copy: later changes of the caller's array must not affect `connect`.
         self._rows = rows.copy() if rows is X else rows, seen
-        self._places: dict[bytes, int] = {}
-        for i, key in enumerate(row_keys(self._rows)):
-            self._places.setdefault(key, i)
+        keys = list(row_keys(self._rows))
+        order = reversed(range(len(keys)))
+        self._places = {keys[i]: i for i in order}  # the first of equal rows
         self.adjacency_ = self._build(self._rows)
         return self
 
@@ -90,7 +89,11 @@ class GraphBuilder(Estimator):
         known = self.adjacency_[doubles[~new]]
         if not new.any():
             return known
-        return put_together(new, self._connect(take_rows(rows, new)), known)
+        both = [known, self._connect(take_rows(rows, new))]
+        order = np.argsort(np.argsort(new, kind="stable"))
+        if sparse.issparse(known):
+            return sparse.csr_array(sparse.vstack(both, format="csr")[order])
+        return np.concatenate(both)[order]
 
     def _check(self, X) -> None:
         """Refuse options that are wrong or do not suit X, before anything is built."""
@@ -127,11 +130,3 @@ def row_keys(rows):
     for i, x in enumerate(X):
         mask = b"" if M is None or M[i].all() else M[i].tobytes()
         yield digest((x + 0.0).tobytes() + mask)  # + 0.0 turns -0.0 into 0.0
-
-
-def put_together(new: np.ndarray, made, known):
-    """Rows of two matrices, `made` where new and `known` elsewhere, in order."""
-    order = np.argsort(np.concatenate([np.flatnonzero(new), np.flatnonzero(~new)]))
-    if sparse.issparse(known):
-        return sparse.csr_array(sparse.vstack([made, known], format="csr")[order])
-    return np.concatenate([made, known])[order]

@@ -19,8 +19,8 @@ class Chain(GraphBuilder):
     """Every row and its neighbors in time, before and after it.
 
     Use it for rows in time order at equal distances, or for other ordered rows, such as
-    depths or wavelengths. The values do not matter, so gross errors and missing values
-    cannot mislead the graph. If times are missing, insert rows of NaN for them.
+    depths or wavelengths. The values do not matter. If times are missing, insert rows
+    of NaN for them.
 
     Rows i and j are joined with weight ::
 
@@ -28,7 +28,7 @@ class Chain(GraphBuilder):
         1 / k          if |i - j| = k * period,  k = 1, ..., n_periods
 
     In a random walk, the expected squared difference of two rows is proportional to
-    their lag. With the weight 1 / lag, every edge has the same share of the smoothness.
+    their lag, so every edge has the same share of the smoothness.
 
     Parameters
     ----------

@@ -25,8 +25,7 @@ class CompleteGraph(GraphBuilder):
     image_shape : tuple of int, optional
         Shape of the images in the rows. Missing pixels are then inpainted by total
         variation before distances are computed (the paper's case of random missing
-        values). Without it, distances skip missing entries (the paper's block
-        occlusions).
+        values). By default, distances skip them (the paper's block occlusions).
 
     Examples
     --------

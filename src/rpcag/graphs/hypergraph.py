@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import Estimator
 from rpcag.graphs.inputs import refuse_masked
-from rpcag.graphs.laplacian import degree, inverse_sqrt
+from rpcag.graphs.laplacian import degree, inverse, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.sparse_structure import check_structure
 
@@ -28,16 +28,13 @@ class NewVertices(NamedTuple):
 class KNNHypergraph(Estimator):
     """Hypergraph with one edge per sample, which joins it and its nearest neighbors.
 
-    Called with X, it returns the incidence matrix H, with H[i, e] = 1 if sample i
-    belongs to the edge around sample e. If fitted, it also connects new rows.
+    Called with X, and optionally a mask of observed entries, it returns the incidence
+    matrix H, with H[i, e] = 1 if sample i belongs to the edge around sample e.
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-    image_shape : tuple of int, optional
-        Shape of the images in the rows. Missing pixels are then inpainted by total
-        variation before distances are computed. Without it, distances skip missing
-        entries.
+    n_neighbors, image_shape
+        As in `KNNGraph`.
 
     Examples
     --------
@@ -53,30 +50,17 @@ class KNNHypergraph(Estimator):
     image_shape: tuple[int, ...] | None = None
 
     def __call__(self, X, mask=None):
-        """Incidence of the hypergraph of the rows of X.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            NaN marks a missing entry.
-        mask : boolean array of the shape of X, optional
-            True where an entry is observed.
-
-        Returns
-        -------
-        csr_array of shape (n_samples, n_samples)
-        """
+        """Incidence of the hypergraph of the rows of X, as a csr_array."""
         return clone(self).fit(X, mask=mask).incidence_
 
     def fit(self, X, y=None, *, mask=None):
         """Build the hypergraph of the rows of X; `incidence_` holds it."""
-        self._graph = KNNGraph(
-            self.n_neighbors, weights="binary", image_shape=self.image_shape
-        ).fit(X, mask=mask)
+        options = self.get_params(deep=False)
+        self._graph = KNNGraph(**options, weights="binary").fit(X, mask=mask)
         neighbors = self._graph.nearest_
-        n = neighbors.shape[0]
         # Column e holds the neighbors of e, and e itself.
-        self.incidence_ = sparse.csr_array(neighbors.T + sparse.eye_array(n))
+        itself = sparse.eye_array(neighbors.shape[0])
+        self.incidence_ = sparse.csr_array(neighbors.T + itself)
         return self
 
     def connect(self, X, mask=None) -> NewVertices:
@@ -133,8 +117,7 @@ def hypergraph_laplacian(
         raise ValueError(
             f"weights must be {n_edges} finite numbers of at least 0, one per edge"
         )
-    sizes = np.asarray(H.sum(axis=0)).reshape(-1)
-    shares = np.divide(w, sizes, out=np.zeros(n_edges), where=sizes > 0)
+    shares = w * inverse(degree(H.T))
     degrees = degree(H @ sparse.diags_array(w))
     half = sparse.diags_array(inverse_sqrt(degrees)) @ H
     identity = sparse.diags_array((degrees > 0).astype(np.float64))

@@ -120,11 +120,11 @@ class CellModel:
             # at these cells are not compared: wrong cells in groups predict each other.
             whole = self._try_without(np.False_, Z, first)
             counted = observed & ~wrong & self._folds.is_like_gap
-            squares = [
+            squared, squared_whole = (
                 truncated_squares(Z, some.among(first), self._limit, counted).sum()
                 for some in (without, whole)
-            ]
-            if squares[1] < squares[0]:
+            )
+            if squared_whole < squared:
                 chosen, left_out = whole, np.False_
         scores = self._score_sizes.scores(Z - first, first)
         predicted = chosen.among(first)
@@ -207,14 +207,10 @@ class CellModel:
         W = standardize(W, center, scale)
         weights, folds = self._weights(W), self._folds.like_gaps(np.isnan(W))
         values = self._cross_predict(W, weights, folds, ITERATIONS)
-        rank = 0
         predicted = standardize(first, center, scale)
         predicted[folds >= 0] = values
-        found = predict_folds(W, folds, predicted, self._limit / scale)
-        if found is not None:
-            rank, values = found[0], found[1][folds >= 0]
-        columns = np.nonzero(folds >= 0)[1]
-        values = _in_units(values, center[columns], scale[columns])
+        rank, predicted = predict_folds(W, folds, predicted, self._limit / scale)
+        values = _in_units(predicted, center, scale)[folds >= 0]
         return _Candidate(center, scale, weights, folds, values, rank)
 
     def _fill(

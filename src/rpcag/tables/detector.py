@@ -35,11 +35,9 @@ class OutlierDetector(OutlierMixin, TableEstimator):
 
     where z is the distance of a cell from the median of its feature and e that from its
     prediction by `RobustImputer`, both in quartile deviations of the feature. A row is
-    unusual if its values are far from the center or inconsistent with each other.
-    Features that are constant in `fit` do not count in the mean; each value that
-    differs from the constant adds 10 to the distance. Rows without any other observed
-    cell have the median distance of the rows of `fit`, since nothing is known about
-    them.
+    unusual if its values are far from the center or inconsistent with each other. A
+    value that differs from those of a feature that is constant in `fit` adds 10. Rows
+    without an observed cell of other features have the median distance of `fit`.
 
     Parameters
     ----------
@@ -94,14 +92,7 @@ class OutlierDetector(OutlierMixin, TableEstimator):
     max_iter: int = 1000
 
     def fit(self, X, y=None):
-        """Fit the model of the cells and the threshold for outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing value.
-        y : ignored
-        """
+        """Fit the model of the cells and the threshold for outliers."""
         X = self._read(X, reset=True)
         self.imputer_ = RobustImputer(
             alpha=self.alpha,
@@ -114,9 +105,11 @@ class OutlierDetector(OutlierMixin, TableEstimator):
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         self._constants = np.where(low == high, low, np.nan)
         distances, known = self._distances(X)
-        self._typical = float(np.median(distances[known])) if known.any() else 0.0
+        if not known.any():
+            known[:] = True
+        self._typical = float(np.median(distances[known]))
         distances[~known] += self._typical
-        seen = distances[known] if known.any() else distances
+        seen = distances[known]
         if isinstance(self.contamination, str):
             self.threshold_ = _far_above_most(seen)
         else:

@@ -86,8 +86,8 @@ class PrincipalComponents:
 
 def predict_folds(
     Z: np.ndarray, folds: np.ndarray, predicted: np.ndarray, limit: np.ndarray
-) -> tuple[int, np.ndarray] | None:
-    """The rank and predictions of all folds, if they are better than those given.
+) -> tuple[int, np.ndarray]:
+    """The rank and predictions of all folds, or 0 and those given if they are better.
 
     Errors are truncated at `limit`. Cells without a fold (-1) keep their prediction.
     """
@@ -105,13 +105,13 @@ def predict_folds(
     rank = _best_rank(Z, folds, start, limit)
     hidden, L = of_fold(0, rank)
     if squares(L, hidden) > HOPELESS * squares(predicted, hidden):
-        return None
+        return 0, predicted
     found = np.where(hidden, L, predicted)
     for fold in range(1, int(folds.max()) + 1):
         hidden, L = of_fold(fold, rank)
         found[hidden] = L[hidden]
     if squares(found, known) > (1 - GAIN) * squares(predicted, known):
-        return None
+        return 0, predicted
     return rank, found
 
 

@@ -102,15 +102,16 @@ def repair_matrix(
         order = np.arange(len(X))  # an adjacency is for the given order
     marks = fill_values(X)
     known = np.where(marks, np.nan, X)
-    fits = [
-        RobustImputer(
-            alpha=alpha, graph=kind, keep_empty_features=True, callback=callback
-        ).fit(known[order])
-        for kind in kinds
+    options: dict[str, Any] = {
+        "alpha": alpha,
+        "keep_empty_features": True,
+        "callback": callback,
+    }
+    imputer, *other = [
+        RobustImputer(graph=kind, **options).fit(known[order]) for kind in kinds
     ]
-    imputer = fits[0]
-    if len(fits) > 1 and _unexplained(fits[1]) < CHAIN * _unexplained(fits[0]):
-        imputer = fits[1]
+    if other and _unexplained(other[0]) < CHAIN * _unexplained(imputer):
+        imputer = other[0]
     place = np.argsort(order, kind="stable")  # back to the order of X
     missing = np.isnan(X)
     dead = np.isnan(imputer.explained_)
