@@ -15,13 +15,8 @@ def check_rows(X, **options) -> np.ndarray:
     """X in double precision with NaN where it is missing or masked."""
     X = as_numbers(X)
     with explained(missing=True):
-        return check_array(
-            X,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            input_name="X",
-            **options,
-        )
+        options |= {"ensure_all_finite": "allow-nan", "input_name": "X"}
+        return check_array(X, dtype=np.float64, **options)
 
 
 def as_numbers(X, name: str = "X"):
@@ -37,9 +32,10 @@ def as_numbers(X, name: str = "X"):
             f"{name} has dtype {dtype}, which is not numeric; convert it first, for "
             "example to days by dividing time differences by np.timedelta64(1, 'D')"
         )
-    if _is_frame(X, "pandas"):
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas and isinstance(X, pandas.DataFrame):
         return _numeric_pandas(X, name)
-    if _is_frame(X, "polars"):
+    if polars and isinstance(X, polars.DataFrame):
         _check_polars(X, name)
     return X
 
@@ -96,15 +92,7 @@ def _refuse_column(name: str, column: Any, dtype: Any) -> None:
 
 def is_dask(X) -> bool:
     """Whether X is a Dask array or data frame, without importing Dask."""
-    return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(
-        X, "dask"
-    )
-
-
-def _is_frame(X, library: str) -> bool:
-    """Whether X is a data frame of a library, without importing it."""
-    module = sys.modules.get(library)
-    return module is not None and isinstance(X, module.DataFrame)
+    return type(X).__module__.startswith("dask") and hasattr(X, "dask")
 
 
 def _numeric_pandas(X, name: str):

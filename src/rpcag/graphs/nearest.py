@@ -115,12 +115,18 @@ class _Search:
     def __call__(self, leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Neighbors and mean squares of the differences, smallest first."""
         rows = np.repeat(np.arange(len(leaf)), self.k)
-        near, best = self._merge(leaf, rows, self._select(leaf, leaf).ravel())
-        far = self._far(leaf)
+        near = self._select(leaf, leaf).ravel()
+        near, best = self._merge(leaf, rows, near, np.empty(0))
+        # Lower bounds of the distances of all rows to the leaf: those to its box.
+        Z = self.Z[leaf]
+        outside = self.Z - np.clip(self.Z, Z.min(axis=0), Z.max(axis=0))
+        far = np.sqrt(np.einsum("ij,ij->i", outside, outside))
         far[leaf] = np.inf
         first = min(FIRST * LEAF, len(far) - 1)
         for limit in (np.partition(far, first)[first], np.inf):
-            limit = min(limit, self._reach(best[:, -1].max()))
+            if self.M is None:  # a box says nothing about the features both observe
+                reach = np.sqrt(self.X.shape[1] * best[:, -1].max()) + self.rounding
+                limit = min(limit, reach)
             others = np.flatnonzero((far <= limit) & (far < np.inf))
             if not len(others):
                 break
@@ -129,18 +135,6 @@ class _Search:
             i, j = np.concatenate([rows, i]), np.concatenate([near.ravel(), j])
             near, best = self._merge(leaf, i, j, best.ravel())
         return near, best
-
-    def _far(self, leaf: np.ndarray) -> np.ndarray:
-        """Lower bounds of the distances of all rows to a leaf: those to its box."""
-        Z = self.Z[leaf]
-        outside = self.Z - np.clip(self.Z, Z.min(axis=0), Z.max(axis=0))
-        return np.sqrt(np.einsum("ij,ij->i", outside, outside))
-
-    def _reach(self, square: float) -> float:
-        """Distance within which rows may have mean squares below `square`."""
-        if self.M is not None:  # the box says nothing about the features both observe
-            return np.inf
-        return float(np.sqrt(self.X.shape[1] * square)) + self.rounding
 
     def _within(
         self, leaf: np.ndarray, others: np.ndarray, squares: np.ndarray
@@ -190,9 +184,8 @@ class _Search:
         distances = np.vstack(list(distance_blocks(x, y)))
         return others[smallest(distances, min(self.k, len(others)))[0]]
 
-    def _merge(self, leaf, rows, others, known=None) -> tuple[np.ndarray, np.ndarray]:
+    def _merge(self, leaf, rows, others, known) -> tuple[np.ndarray, np.ndarray]:
         """The nearest of the others paired with each row; the first are `known`."""
-        known = np.empty(0) if known is None else known
         i, j = leaf[rows[len(known) :]], others[len(known) :]
         squares = np.concatenate([known, self._mean_squares(i, j)])
         order = np.argsort(squares)
