@@ -92,13 +92,10 @@ def drop_entries(
     share : float, default=0.25
         Share of the entries to remove: exactly ``round(share * n_features)`` of every
         sample.
-    samples : float, default=1.0
-        Share of the samples that lose entries, drawn at random.
-    value : float, default=0.0
-        Value of removed entries. NaN marks them as missing.
+    samples, value, random_state
+        As in `occlude_blocks`.
     image_shape : tuple of int, optional
         (height, width, channels) of color images, to remove whole pixels.
-    random_state : int, RandomState or None
 
     Returns
     -------

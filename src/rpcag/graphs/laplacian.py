@@ -35,7 +35,8 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
            [-1.,  1.,  0.],
            [ 0.,  0.,  0.]])
     """
-    check_kind(kind)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
     if sparse.issparse(adjacency):
         adjacency = sparse.csr_array(check_structure(adjacency, name))
     else:
@@ -57,12 +58,6 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
         diagonal = (degrees > 0).astype(np.float64)
     Phi = sparse.diags_array(diagonal) - adjacency
     return sparse.csr_array(Phi) if sparse.issparse(Phi) else Phi
-
-
-def check_kind(kind: str) -> None:
-    """Refuse a `laplacian` argument that is not one of `KINDS`."""
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
 
 
 def degree(adjacency) -> np.ndarray:
