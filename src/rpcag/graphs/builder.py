@@ -60,13 +60,9 @@ class GraphBuilder(Estimator):
         """Build the graph of the rows of X; `adjacency_` holds it."""
         X = check_rows(X)
         self._check(X)
-        rows, seen = self._prepare(X, mask)
-        # A copy: later changes of the caller's array must not affect `connect`.
-        self._rows = rows.copy() if rows is X else rows, seen
-        keys = list(row_keys(self._rows))
-        order = reversed(range(len(keys)))
-        self._places = {keys[i]: i for i in order}  # the first of equal rows
-        self.adjacency_ = self._build(self._rows)
+        rows = self._prepare(X, mask)
+        self._remember(rows)
+        self.adjacency_ = self._build(rows)
         return self
 
     def connect(self, X, mask=None):
@@ -105,6 +101,15 @@ class GraphBuilder(Estimator):
         if self.image_shape is not None:
             return observed(inpaint_tv(X, self.image_shape, mask=mask))
         return observed(X, mask)
+
+    def _remember(self, rows) -> None:
+        """Store what `connect` needs to know of the rows."""
+        values, seen = rows
+        # A copy: later changes of the caller's array must not affect `connect`.
+        self._rows = values.copy() if seen is None else values, seen
+        keys = list(row_keys(rows))
+        order = reversed(range(len(keys)))
+        self._places = {keys[i]: i for i in order}  # the first of equal rows
 
     def _doubles(self, rows) -> np.ndarray:
         """The first row of the graph that equals each row, or -1."""

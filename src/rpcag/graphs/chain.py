@@ -70,22 +70,6 @@ class Chain(GraphBuilder):
     period: int | None = None
     n_periods: int = 1
 
-    def fit(self, X, y=None, *, mask=None):
-        """Build the graph of the rows of X; `adjacency_` holds it."""
-        X = check_rows(X)
-        self._check(X)
-        rows = self._prepare(X, mask)
-        self._keys = list(row_keys(rows))
-        # Values identify the time of a row only if no other row has them. Rows without
-        # any value, as in an outage, may occur more than once.
-        seen = np.ones(len(self._keys), bool) if rows[1] is None else rows[1].any(1)
-        count = Counter(self._keys)
-        self._position_of = {
-            key: i for i, key in enumerate(self._keys) if count[key] == 1 and seen[i]
-        }
-        self.adjacency_ = self._edges(np.arange(len(self._keys)))
-        return self
-
     def connect(self, X, mask=None):
         """Weights between new rows and the rows of the graph.
 
@@ -99,6 +83,19 @@ class Chain(GraphBuilder):
         check_is_fitted(self, "adjacency_")
         keys = list(row_keys(self._prepare(check_rows(X), mask)))
         return self._edges(self._positions(keys))
+
+    def _remember(self, rows) -> None:
+        self._keys = list(row_keys(rows))
+        # Values identify the time of a row only if no other row has them. Rows without
+        # any value, as in an outage, may occur more than once.
+        seen = np.ones(len(self._keys), bool) if rows[1] is None else rows[1].any(1)
+        count = Counter(self._keys)
+        self._position_of = {
+            key: i for i, key in enumerate(self._keys) if count[key] == 1 and seen[i]
+        }
+
+    def _build(self, rows):
+        return self._edges(np.arange(len(self._keys)))
 
     def _positions(self, keys: list[bytes]) -> np.ndarray:
         """Positions in time of consecutive rows; those of the graph are 0 to n - 1."""

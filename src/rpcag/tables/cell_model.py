@@ -186,7 +186,9 @@ class CellModel:
             return RPCAG(**self._options | options).fit(Z)
 
     def _weights(self, Z: np.ndarray) -> Weights:
-        return Weights.of(self._fit_model(Z, tol=ROUGH))
+        model = self._fit_model(Z, tol=ROUGH)
+        build = model.trial_graph() if model.gamma_ > 0 else None
+        return Weights(model.lam_, model.gamma_, build)
 
     def _cross_predict(self, Z, weights: Weights, folds, max_iter=0) -> np.ndarray:
         callback = self._options["callback"]

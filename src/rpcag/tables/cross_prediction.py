@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpcag.models import RPCAG
 from rpcag.models.hidden_entries import SEED
 from rpcag.models.rules import theory_lam
 from rpcag.models.trials import Build, Trials, Watch, observed_part
@@ -33,11 +32,6 @@ class Weights(NamedTuple):
     lam: float
     gamma: float
     build: Build | None
-
-    @classmethod
-    def of(cls, model: RPCAG) -> "Weights":
-        build = model.trial_graph() if model.gamma_ > 0 else None
-        return cls(model.lam_, model.gamma_, build)
 
 
 @dataclass(frozen=True, eq=False)

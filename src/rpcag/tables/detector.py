@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import stats
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -111,7 +112,9 @@ class OutlierDetector(OutlierMixin, TableEstimator):
         distances[~known] += self._typical
         seen = distances[known]
         if isinstance(self.contamination, str):
-            self.threshold_ = _far_above_most(seen)
+            logs = np.log(np.maximum(seen, np.finfo(float).tiny))
+            spread = MAD * float(stats.median_abs_deviation(logs))
+            self.threshold_ = math.exp(float(np.median(logs)) + DEVIATIONS * spread)
         else:
             self.threshold_ = float(np.quantile(seen, 1 - self.contamination))
         self.offset_ = -self.threshold_
@@ -155,10 +158,3 @@ class OutlierDetector(OutlierMixin, TableEstimator):
         """Cells that differ from the constant value of their feature."""
         with np.errstate(over="ignore"):  # near the largest numbers
             return np.abs(X - self._constants) > SAME * np.abs(self._constants)
-
-
-def _far_above_most(distances: np.ndarray) -> float:
-    logs = np.log(np.maximum(distances, np.finfo(float).tiny))
-    middle = float(np.median(logs))
-    spread = MAD * float(np.median(np.abs(logs - middle)))
-    return math.exp(middle + DEVIATIONS * spread)
