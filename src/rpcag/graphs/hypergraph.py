@@ -9,10 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import Estimator
+from rpcag.graphs.check import as_matrix, check_weights
 from rpcag.graphs.inputs import refuse_masked
 from rpcag.graphs.laplacian import degree, inverse, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.linalg.sparse_structure import check_structure
 
 
 class NewVertices(NamedTuple):
@@ -128,26 +128,11 @@ def check_incidence(
     incidence, n_vertices: int | None = None, *, name: str = "incidence"
 ) -> sparse.csr_array:
     """The incidence of a hypergraph, with one row per vertex, in double precision."""
-    refuse_masked("use 0 for no edge", **{name: incidence})
-    try:
-        if incidence is None or np.iscomplexobj(incidence):
-            raise TypeError("a real matrix is needed")
-        if sparse.issparse(incidence):
-            H = check_structure(incidence, name)
-        else:
-            H = sparse.csr_array(incidence, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence of shape "
-            f"(n_samples, n_edges), got {type(incidence).__name__}: {error}"
-        ) from error
-    if H.ndim != 2 or (n_vertices is not None and H.shape[0] != n_vertices):
+    kinds = "a KNNHypergraph of rpcag.graphs or an incidence (n_samples, n_edges)"
+    H = as_matrix(incidence, name, kinds)
+    if n_vertices is not None and H.shape[0] != n_vertices:
         raise ValueError(
             f"{name} must have one row per sample, {n_vertices}, and one column per "
             f"edge, got an incidence of shape {H.shape}"
         )
-    # Converted last: a matrix of a wrong shape may be too large to convert.
-    H = sparse.csr_array(H, dtype=np.float64)
-    if not np.isfinite(H.data).all() or (H.data < 0).any():
-        raise ValueError(f"{name} must hold finite numbers of at least 0")
-    return H
+    return sparse.csr_array(check_weights(H, name))

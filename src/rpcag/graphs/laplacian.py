@@ -1,7 +1,5 @@
 """The Laplacian of a graph."""
 
-import math
-
 import numpy as np
 from scipy import sparse
 
@@ -42,8 +40,6 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     else:
         refuse_masked("use 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
-    if kind == "normalized":
-        adjacency, _ = _in_range(adjacency)
     with np.errstate(over="ignore"):
         degrees = degree(adjacency)
     if not degrees.max(initial=0.0) < LARGEST:
@@ -66,24 +62,8 @@ def degree(adjacency) -> np.ndarray:
 
 
 def degree_roots(adjacency) -> np.ndarray:
-    """Square roots of the degrees, even if the degrees themselves overflow."""
-    scaled, exponent = _in_range(adjacency)
-    return np.ldexp(np.sqrt(degree(scaled)), exponent // 2)
-
-
-def _in_range(adjacency):
-    """The adjacency divided by 2^k, and k, which is even; 0 for weights of usual size.
-
-    Otherwise degrees could overflow or lose digits. The normalized Laplacian does not
-    depend on a common factor of the weights, and dividing by a power of two is exact.
-    """
-    top = float(adjacency.max()) if min(adjacency.shape) else 0.0
-    if top == 0 or 2.0**-500 < top < 2.0**500:
-        return adjacency, 0
-    exponent = 2 * (math.frexp(top)[1] // 2)
-    # Two steps: a single factor could overflow.
-    first = 2.0 ** (-exponent // 2)
-    return adjacency * first * 2.0 ** (-exponent - (-exponent // 2)), exponent
+    """Square roots of the degrees."""
+    return np.sqrt(degree(adjacency))
 
 
 def inverse(roots: np.ndarray) -> np.ndarray:
