@@ -66,14 +66,10 @@ class GraphBuilder(Estimator):
         return self
 
     def connect(self, X, mask=None):
-        """Weights between new rows and the rows of the graph.
+        """Weights between new rows and the rows of the graph, (n_new, n_samples).
 
         A new row is connected by the same rule as the rows of the graph. If it equals
         a row of the graph, it gets the neighbors of that row (of the first such row).
-
-        Returns
-        -------
-        csr_array or ndarray of shape (n_new, n_samples)
         """
         check_is_fitted(self, "adjacency_")
         X = check_rows(X)

@@ -34,12 +34,12 @@ class Chain(GraphBuilder):
     ----------
     steps : int, default=1
         Number of rows before and after to which a row is joined. Increase it if the
-        series is smooth and single rows are noisy. 0 needs a period, and joins a row
-        only to the same time in other periods. Use it if the series has jumps.
+        series is smooth and single rows are noisy. If the series has jumps, use 0 and a
+        period.
     period : int, optional
-        Number of rows in a period, at least 2. Also joins a row to the same time in the
-        periods before and after, such as the same hour of other days if rows are hours
-        and period=24. It helps most where many rows in sequence are missing.
+        Number of rows in a period, at least 2, such as 24 for hours of days. Also joins
+        a row to the same time in the periods before and after. It helps most where many
+        rows in sequence are missing.
     n_periods : int, default=1
         Number of periods before and after to which a row is joined. Increase it if the
         periods are alike.
@@ -75,10 +75,6 @@ class Chain(GraphBuilder):
 
         The rows of X are consecutive and continue the series after its last row. Rows
         of the graph that are in X keep their time, and others are placed next to them.
-
-        Returns
-        -------
-        csr_array of shape (n_new, n_samples)
         """
         check_is_fitted(self, "adjacency_")
         keys = list(row_keys(self._prepare(check_rows(X), mask)))

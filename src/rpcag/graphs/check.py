@@ -14,7 +14,9 @@ def check_graph(
     name: str = "graph",
     vertices: str = "samples",
 ):
-    """Return `graph` as a symmetric, non-negative adjacency with a zero diagonal.
+    """Return a symmetric, non-negative adjacency with a zero diagonal.
+
+    It is a copy in double precision, sparse if the graph is.
 
     Parameters
     ----------
@@ -24,11 +26,6 @@ def check_graph(
         The number of vertices it must have.
     name, vertices : str
         Name of the graph and of its vertices in error messages.
-
-    Returns
-    -------
-    ndarray or csr_array
-        A copy in double precision, sparse if the graph is.
 
     Examples
     --------

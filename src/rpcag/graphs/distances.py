@@ -15,8 +15,8 @@ PAIRS = 2**20
 def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
     """Root mean square differences over the features that both rows observe.
 
-    Omega_ij = sqrt( ||M_ij o (x_i - y_j)||^2 / ||M_ij||_1 ), the distances of the
-    paper's graph. Pairs that share no feature are infinitely far apart.
+    Omega_ij = sqrt( ||M_ij o (x_i - y_j)||^2 / ||M_ij||_1 ), as in the paper. It is
+    infinite for pairs that share no feature.
 
     Parameters
     ----------

@@ -11,8 +11,7 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
     """Fill the missing pixels of images by total variation, all images at once.
 
     Every image u minimizes sum_ij ||grad u_ij||_2 subject to u = x on the observed
-    pixels. Solved by the primal-dual method of Chambolle and Pock. The prox of the
-    constraint restores the observed pixels.
+    pixels, by the primal-dual method of Chambolle and Pock.
 
     Parameters
     ----------

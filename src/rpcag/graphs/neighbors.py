@@ -87,12 +87,8 @@ class KNNGraph(GraphBuilder):
     def _build(self, rows):
         n = len(rows[0])
         k = min(self.n_neighbors, n - 1)
-        if k < 1:
-            self.nearest_ = sparse.csr_array((n, n))
-            self._radius, self._width, self._mean_width = np.zeros(n), np.ones(n), 1.0
-            return sparse.csr_array((n, n))
         neighbors, distances = self._search(rows, k)
-        self._radius = distances[:, -1]
+        self._radius = distances.max(axis=1, initial=0.0)
         i, j = _pairs(neighbors, distances)
         self.nearest_ = _ones(i, j, (n, n))
         finite = distances[np.isfinite(distances)]
@@ -112,6 +108,8 @@ class KNNGraph(GraphBuilder):
     def _search(self, rows, k):
         """Indices and RMS distances of k neighbors of every row, nearest first."""
         X, M = rows
+        if k == 0:
+            return np.empty((len(X), 0), int), np.empty((len(X), 0))
         is_large = X.shape[1] > TREE and len(X) > BRUTE and k <= FEW
         if is_large or M is not None:
             return nearest_rows(rows, k)
@@ -182,7 +180,7 @@ def _pairs(neighbors, distances):
 
 def _farthest(distances):
     """Distance of every row to the last neighbor that it has."""
-    return np.where(np.isfinite(distances), distances, 0.0).max(axis=1)
+    return np.where(np.isfinite(distances), distances, 0.0).max(axis=1, initial=0.0)
 
 
 def _correlations(rows, others, i, j):

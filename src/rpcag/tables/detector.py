@@ -43,14 +43,12 @@ class OutlierDetector(OutlierMixin, TableEstimator):
     Parameters
     ----------
     contamination : float or "auto", default=0.1
-        Share of the rows of `fit` that are outliers. "auto" finds rows whose distance
-        is far above that of most rows, and may find none.
+        Share of the rows of `fit` that are outliers. "auto" finds rows with a distance
+        far above that of most rows.
     alpha : float, default=0.05
         False discovery rate of the cells that `find_cells` returns.
-    graph : str, graph builder or adjacency, default="robust"
+    graph, tol, max_iter
         As in `RobustImputer`.
-    tol : float, default=1e-3
-    max_iter : int, default=1000
 
     Attributes
     ----------

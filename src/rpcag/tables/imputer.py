@@ -233,10 +233,8 @@ class RobustImputer(TransformerMixin, TableEstimator):
             name: getattr(self, name)
             for name in ("lam", "gamma", "graph", "tol", "max_iter", "callback")
         }
-        Z = self._features.scaled(X)
         self._model = CellModel(self._features.middle, self.alpha)
-        with one_blas_thread_each():
-            cells = self._without_far(X, Z, lambda Z: self._model.fit(Z, options))
+        Z, cells = self._predict(X, lambda Z: self._model.fit(Z, options))
         self._cells = cells
         self.model_, self.threshold_ = self._model.model, self._model.threshold
         self.n_iter_ = 1 if self.model_ is None else self.model_.n_iter_
@@ -284,20 +282,20 @@ class RobustImputer(TransformerMixin, TableEstimator):
         """Predict the cells of new rows; find wrong cells if they are needed."""
         check_is_fitted(self, "statistics_")
         X = self._read(X, reset=False)
-        Z = self._features.scaled(X)
-        with one_blas_thread_each():
-            return X, self._without_far(X, Z, lambda Z: self._model.predict(Z, find))
+        return X, self._predict(X, lambda Z: self._model.predict(Z, find))[1]
 
-    def _without_far(self, X, Z, predict) -> PredictedCells:
-        """The cells as predicted from Z without far ones, which are all wrong."""
-        far = self._features.is_far(X)
-        if not far.any():
-            return predict(Z)
-        cells = predict(np.where(far, Z.dtype.type(np.nan), Z))
+    def _predict(self, X, predict) -> tuple[np.ndarray, PredictedCells]:
+        """The scaled cells, and predictions without far ones, which are all wrong."""
+        Z, far = self._features.scaled(X), self._features.is_far(X)
+        values = Z[far]
+        Z[far] = np.nan
+        with one_blas_thread_each():
+            cells = predict(Z)
+        Z[far] = values
         cells.wrong[far] = True
         cells.predicted[far] = cells.filling[far]
-        cells.scores[far] = (np.abs(Z - cells.filling) / cells.scale)[far]
-        return cells
+        cells.scores[far] = np.abs(values - cells.filling[far]) / cells.scale[far]
+        return Z, cells
 
     def _output(self, X: np.ndarray, cells: PredictedCells) -> np.ndarray:
         """X with new values in its gaps, and in wrong cells if they are repaired."""

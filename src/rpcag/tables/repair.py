@@ -32,13 +32,11 @@ class Repaired:
     lower, upper : ndarrays of shape (n, p)
         Bounds of the interval where filled or replaced, NaN elsewhere.
     scores : ndarray of shape (n, p)
-        Distance from the prediction in units of the column's prediction error; NaN at
-        gaps.
+        Distance from the prediction in units of its typical error; NaN at gaps.
     explained : ndarray of shape (p,)
         Share of the variance of hidden cells that is predicted; NaN for dead columns.
     error, median_error : ndarrays of shape (p,)
-        Root mean squared error of predictions of hidden cells, in the unit of the
-        column, and of the column's median.
+        Root mean squared error of predictions of hidden cells, and of the median.
     dead : bool ndarray of shape (p,)
         Constant or empty columns, which are not changed.
     coverage : float
@@ -77,7 +75,6 @@ def repair_matrix(
     Parameters
     ----------
     X : ndarray of shape (n, p)
-        NaN marks a gap.
     gaps, errors : bool, default=True
         Whether to fill gaps, and to replace wrong cells.
     alpha : float, default=0.02
