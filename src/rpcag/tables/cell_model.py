@@ -111,9 +111,7 @@ class CellModel:
         wrong = self._find(Z, observed, first)
         chosen = without = self._try_without(wrong, Z, first)
         # Correct cells next to wrong ones may seem wrong until those are removed.
-        found = without.among(first)
-        scores = self._score_sizes.scores(Z - found, found)
-        wrong &= scores >= self.threshold * self.caution
+        wrong &= self._scores(Z, without.among(first)) >= self.threshold * self.caution
         left_out = wrong
         if wrong.any():
             # Cells that are odd, but help to predict others, stay in the model. Errors
@@ -126,8 +124,7 @@ class CellModel:
             )
             if squared_whole < squared:
                 chosen, left_out = whole, np.False_
-        scores = self._score_sizes.scores(Z - first, first)
-        predicted = chosen.among(first)
+        scores, predicted = self._scores(Z, first), chosen.among(first)
         predicted[wrong] = without.among(first)[wrong]
         del first, without
         W = standardize(np.where(left_out, np.nan, Z), chosen.center, chosen.scale)
@@ -226,6 +223,9 @@ class CellModel:
             start = standardize(predicted, self.center, self.scale)
             self.components, L = PrincipalComponents.fit(W, chosen.rank, start)
         return _in_units(L, self.center, self.scale)
+
+    def _scores(self, Z: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        return self._score_sizes.scores(Z - predicted, predicted)
 
     def _find(self, Z: np.ndarray, observed: np.ndarray, predicted: np.ndarray):
         """The cells that are wrong."""
