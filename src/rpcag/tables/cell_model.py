@@ -71,26 +71,18 @@ class _Candidate(NamedTuple):
 
 
 class CellModel:
-    """RPCAG, or regularized principal components, of a scaled table.
+    """RPCAG, or regularized principal components, of a scaled table."""
 
-    Attributes
-    ----------
-    model : RPCAG or None
-        None if the table is so small that all predictions are medians.
-    threshold : float
-        Score from which a cell is wrong.
-    explained : ndarray of shape (p,)
-        Share of the squared error of the median that predictions save, 0 for features
-        that get the median. Errors are truncated as in the choice of weights.
-    calibration : Calibration
-        Widths of prediction intervals.
-    """
+    calibration: Calibration  # widths of prediction intervals
 
     def __init__(self, middle: np.ndarray, alpha: float) -> None:
         self.middle, self.alpha = middle, alpha
-        self.model: RPCAG | None = None
+        self.model: RPCAG | None = None  # tables without one get medians
         self.components: PrincipalComponents | None = None
+        # Score from which a cell is wrong, and its factors by feature.
         self.threshold, self.caution = np.inf, np.ones(len(middle))
+        # Share of the truncated squared error of the median that predictions save, 0
+        # for features that get the median.
         self.explained = np.zeros(len(middle))
         self.levels = [np.empty(0)] * len(middle)
 

@@ -42,16 +42,10 @@ class Folds:
     gaps, because a gap next to observed cells of its column is easier to predict than
     one inside a long run. A place has at most one cell of every row, so that hidden
     cells are like gaps: as many other cells of their row are missing.
-
-    Attributes
-    ----------
-    places : int ndarray of shape (n, p)
-    n : int
-        Number of folds.
     """
 
-    places: np.ndarray
-    n: int
+    places: np.ndarray  # of the shape of the table
+    n: int  # number of folds
 
     @classmethod
     def draw(cls, missing: np.ndarray) -> "Folds":
@@ -88,11 +82,10 @@ def cross_predict(
 ) -> np.ndarray:
     """Predict every cell with a fold >= 0 by a fit without this fold.
 
-    Cells that are missing belong to folds too, so that their values are as accurate as
-    the predictions of observed cells. The graph is rebuilt without the cells of the
-    fold, because neighbors that were found with a cell predict it too well. The fits
-    are the trials that also choose weights, with up to `max_iter` iterations if this is
-    more than the default.
+    Missing cells belong to folds too, so that their values are as accurate as the
+    predictions of observed cells. The graph is rebuilt without the fold, because
+    neighbors that were found with a cell predict it too well. The fits are the trials
+    that also choose weights, with `max_iter` iterations if this is more than usual.
     """
     labels = folds[folds >= 0]
     predicted = np.zeros(len(labels), X.dtype)

@@ -31,15 +31,9 @@ class PredictionError:
     its row, so that its size does not depend on its own error, and is like that of a
     gap.
 
-    Parameters
-    ----------
-    errors, predicted : ndarray of shape (n, p)
-        NaN where a cell is missing.
-    counted : bool ndarray of shape (n, p)
-        Cells that are known, and not known to be wrong.
-    least : ndarray of shape (p,), optional
-        Smallest scale of every column. If most cells of a column are equal, a quantile
-        of their errors is nearly zero.
+    Errors are NaN where a cell is missing. Cells are `counted` that are known, and not
+    known to be wrong. `least` is the smallest scale of every column: if most cells of a
+    column are equal, a quantile of their errors is nearly zero.
     """
 
     def __init__(

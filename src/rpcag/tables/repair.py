@@ -91,36 +91,33 @@ def repair_matrix(
         As in `RobustImputer`.
     """
     X = np.asarray(X, dtype=np.float64)
-    order = np.arange(len(X)) if times is None else np.argsort(times, kind="stable")
-    kinds = [graph]
-    if isinstance(graph, str) and graph == "auto":
-        kinds = ["robust"] if times is None else ["robust", "chain"]
-    elif not isinstance(graph, str):
-        order = np.arange(len(X))  # an adjacency is for the given order
+    order = np.arange(len(X))
+    if times is not None and isinstance(graph, str):  # others are for the given order
+        order = np.argsort(times, kind="stable")
     marks = fill_values(X)
-    known = np.where(marks, np.nan, X)
-    options: dict[str, Any] = {
-        "alpha": alpha,
-        "keep_empty_features": True,
-        "callback": callback,
-    }
-    imputer, *other = [
-        RobustImputer(graph=kind, **options).fit(known[order]) for kind in kinds
-    ]
-    if other and _unexplained(other[0]) < CHAIN * _unexplained(imputer):
-        imputer = other[0]
+    known = np.where(marks, np.nan, X)[order]
+
+    def fit(graph) -> RobustImputer:
+        return RobustImputer(
+            alpha=alpha, graph=graph, keep_empty_features=True, callback=callback
+        ).fit(known)
+
+    is_auto = isinstance(graph, str) and graph == "auto"
+    imputer = fit("robust" if is_auto else graph)
+    if is_auto and times is not None:
+        chain = fit("chain")
+        if _unexplained(chain) < CHAIN * _unexplained(imputer):
+            imputer = chain
     place = np.argsort(order, kind="stable")  # back to the order of X
-    missing = np.isnan(X)
     dead = np.isnan(imputer.explained_)
-    filled = missing & ~dead & gaps
-    replaced = (imputer.outliers_[place] | (marks & ~dead)) & errors
+    marks &= ~dead
+    filled = np.isnan(X) & ~dead & gaps
+    replaced = (imputer.outliers_[place] | marks) & errors
     changed = filled | replaced
     new = imputer.low_rank()[place]
-    scores = imputer.outlier_scores_[place]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         distances = np.abs(X - new) / imputer.prediction_error_
-    largest = np.finfo(float).max
-    scores = np.where(marks & ~dead, np.minimum(distances, largest), scores)
+    distances = np.minimum(distances, np.finfo(float).max)
     if integers is not None:
         new = np.where(integers, np.rint(new), new)
     bounds = imputer.predict_interval(alpha=1 - COVERAGE)
@@ -131,11 +128,11 @@ def repair_matrix(
         replaced=replaced,
         fill_values=[
             np.unique(x[cells])
-            for x, cells in zip(X.T, (marks & replaced).T, strict=True)
+            for x, cells in zip(X.T, (marks & errors).T, strict=True)
         ],
         lower=lower,
         upper=upper,
-        scores=scores,
+        scores=np.where(marks, distances, imputer.outlier_scores_[place]),
         explained=imputer.explained_,
         error=imputer.prediction_error_,
         median_error=imputer.median_error_,
