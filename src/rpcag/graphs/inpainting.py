@@ -59,10 +59,12 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
     tau, sigma = 0.5, 0.25
     for iteration in range(1, max_iter + 1):
         # Dual ascent, then onto the unit ball at every pixel.
-        q[0, :, :-1] += sigma * (bar[:, 1:] - bar[:, :-1])
-        q[1, :, :, :-1] += sigma * (bar[:, :, 1:] - bar[:, :, :-1])
+        q[0, :, :-1] += sigma * np.diff(bar, axis=1)
+        q[1, :, :, :-1] += sigma * np.diff(bar, axis=2)
         q /= np.maximum(1.0, np.sqrt(q[0] ** 2 + q[1] ** 2))
-        new = u + tau * _divergence(q)
+        # Minus the adjoint of these differences; the last of q are zero.
+        divergence = np.diff(q[0], axis=1, prepend=0) + np.diff(q[1], axis=2, prepend=0)
+        new = u + tau * divergence
         new[known] = target[known]
         bar, u = 2 * new - u, new
         if iteration % 10 == 0:
@@ -96,13 +98,3 @@ def check_image_shape(
             f"{shape[1]} features"
         )
     return sides
-
-
-def _divergence(q):
-    """Minus the adjoint of the forward differences used in `inpaint_tv`."""
-    div = np.zeros_like(q[0])
-    div[:, :-1] += q[0, :, :-1]
-    div[:, 1:] -= q[0, :, :-1]
-    div[:, :, :-1] += q[1, :, :, :-1]
-    div[:, :, 1:] -= q[1, :, :, :-1]
-    return div

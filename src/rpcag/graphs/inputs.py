@@ -83,16 +83,21 @@ def reason(error: Exception) -> str:
     return str(error.args[-1]) if error.args else type(error).__name__
 
 
-def _refuse_column(name: str, column: Any, dtype: Any) -> None:
-    raise TypeError(
-        f"{name} has a column {column!r} of dtype {dtype}, which is not numeric; drop "
-        f"it ({name}.drop(columns={column!r})) or convert it to numbers"
-    )
-
-
 def is_dask(X) -> bool:
     """Whether X is a Dask array or data frame, without importing Dask."""
     return type(X).__module__.startswith("dask") and hasattr(X, "dask")
+
+
+@contextmanager
+def _named_column(name: str, column: Any, dtype: Any) -> Iterator[None]:
+    """Name the column in errors about what cannot be converted to numbers."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(
+            f"{name} has a column {column!r} of dtype {dtype}, which is not numeric; "
+            f"drop it ({name}.drop(columns={column!r})) or convert it to numbers"
+        ) from error
 
 
 def _numeric_pandas(X, name: str):
@@ -100,12 +105,10 @@ def _numeric_pandas(X, name: str):
     for place, (column, dtype) in enumerate(X.dtypes.items()):
         if dtype.kind in REAL:
             continue
-        try:
+        with _named_column(name, column, dtype):
             if dtype.kind in "mMc":
-                raise TypeError
+                raise TypeError("not real numbers")
             values = X.iloc[:, place].to_numpy(np.float64, na_value=np.nan)
-        except (TypeError, ValueError, OverflowError):
-            _refuse_column(name, column, dtype)
         X = X.copy(deep=False)
         X.isetitem(place, values)
     return X
@@ -113,11 +116,8 @@ def _numeric_pandas(X, name: str):
 
 def _check_polars(X, name: str) -> None:
     for column, dtype in X.schema.items():
-        if dtype.is_numeric() or str(dtype) in ("Boolean", "Null"):
-            continue
-        try:
+        with _named_column(name, column, dtype):
             if dtype.is_temporal():
-                raise TypeError
-            np.asarray(X[column].to_numpy(), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            _refuse_column(name, column, dtype)
+                raise TypeError("not real numbers")
+            if not dtype.is_numeric():
+                np.asarray(X[column].to_numpy(), dtype=np.float64)

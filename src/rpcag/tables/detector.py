@@ -64,8 +64,6 @@ class OutlierDetector(OutlierMixin, TableEstimator):
         The fitted model of the cells.
     n_iter_ : int
         Iterations of its last fit.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------

@@ -90,8 +90,6 @@ class RobustImputer(TransformerMixin, TableEstimator):
     n_iter_ : int
         Iterations of the last fit.
     indicator_ : MissingIndicator or None
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     See Also
     --------
