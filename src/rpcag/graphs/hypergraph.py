@@ -118,7 +118,7 @@ def hypergraph_laplacian(
             f"weights must be {n_edges} finite numbers of at least 0, one per edge"
         )
     shares = w * inverse(degree(H.T))
-    degrees = degree(H @ sparse.diags_array(w))
+    degrees = H @ w
     half = sparse.diags_array(inverse_sqrt(degrees)) @ H
     identity = sparse.diags_array((degrees > 0).astype(np.float64))
     return sparse.csr_array(identity - half @ sparse.diags_array(shares) @ half.T)

@@ -52,7 +52,7 @@ def nearest_rows(rows, k: int) -> tuple[np.ndarray, np.ndarray]:
     typical = max(typical_size(scaled), 1e-100)  # else squares may overflow
     scaled /= typical
     search = _Search(scaled, M, k + 1)
-    leaves = _leaves(search.Z, max(LEAF, 2 * (k + 1)))
+    leaves = _leaves(search.Z, np.arange(len(X)), max(LEAF, 2 * (k + 1)))
     neighbors = np.empty((len(X), k + 1), dtype=np.intp)
     squares = np.empty((len(X), k + 1))
 
@@ -222,16 +222,11 @@ def _principal(X: np.ndarray) -> np.ndarray:
     return Z @ linalg.eigh(Z.T @ Z, check_finite=False)[1]
 
 
-def _leaves(Z: np.ndarray, size: int) -> list[np.ndarray]:
+def _leaves(Z: np.ndarray, rows: np.ndarray, size: int) -> list[np.ndarray]:
     """Split the rows at medians of their most variable coordinates."""
-    leaves, todo = [], [np.arange(len(Z))]
-    while todo:
-        rows = todo.pop()
-        if len(rows) <= size:
-            leaves.append(rows)
-            continue
-        axis = int(Z[rows].var(axis=0).argmax())
-        half = len(rows) // 2
-        order = rows[np.argpartition(Z[rows, axis], half)]
-        todo += [order[half:], order[:half]]
-    return leaves
+    if len(rows) <= size:
+        return [rows]
+    axis = int(Z[rows].var(axis=0).argmax())
+    half = len(rows) // 2
+    order = rows[np.argpartition(Z[rows, axis], half)]
+    return _leaves(Z, order[:half], size) + _leaves(Z, order[half:], size)

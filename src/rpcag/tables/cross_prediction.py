@@ -109,13 +109,11 @@ def cross_predict(
 
 def _typical_run(missing: np.ndarray) -> int:
     """Median length of the run that a missing cell is in; 1 if gaps are at random."""
-    lengths: list[int] = []
-    for column in missing.T:
-        ends = np.flatnonzero(np.diff(np.r_[False, column, False].astype(np.int8)))
-        if len(ends) and not column.all():
-            lengths += (ends[1::2] - ends[::2]).tolist()
-    if not lengths:
+    columns = missing[:, ~missing.all(axis=0)].T.astype(np.int8)
+    changes = np.diff(columns, axis=1, prepend=0, append=0)
+    starts, ends = (np.nonzero(changes == change)[1] for change in (1, -1))
+    lengths = np.sort(ends - starts)
+    if not len(lengths):
         return 1
-    ordered = np.sort(lengths)
-    half = np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)
-    return int(np.clip(ordered[half], 1, max(LONGEST * len(missing), 1)))
+    half = np.searchsorted(np.cumsum(lengths), lengths.sum() / 2)
+    return int(np.clip(lengths[half], 1, max(LONGEST * len(missing), 1)))

@@ -47,7 +47,7 @@ class Features:
             medians[some] = np.nanmedian(X[:, some], axis=0)
         live = X[:, varies]
         center, scale = center_and_scale(live, "robust")
-        quartiles = np.zeros((2, len(scale)))
+        quartiles = np.zeros((2, 0))
         if varies.any():
             quartiles = np.nanpercentile(live, [25, 75], axis=0)
         deviation = (quartiles[1] - quartiles[0]) / NORMAL
