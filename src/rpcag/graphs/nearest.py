@@ -102,6 +102,7 @@ class _Search:
 
     def __init__(self, X: np.ndarray, M: np.ndarray | None, k: int) -> None:
         self.X, self.M, self.k = X, M, k
+        self.seen = np.ones((len(X), 1)) if M is None else M
         self.Z = _principal(X)
         size = float(np.abs(self.Z).max())
         self.rounding = 8 * np.finfo(float).eps * X.shape[1] * size  # of distances in Z
@@ -166,13 +167,12 @@ class _Search:
         i, j = zip(*found, strict=True)
         return np.concatenate(i), np.concatenate(j)
 
-    def _shifted(self, rows: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, Any]:
+    def _shifted(
+        self, rows: np.ndarray, center: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Rows less a center, and their masks; a column of ones if none is missing."""
-        shifted = self.limited[rows] - center
-        if self.M is None:
-            return shifted, np.ones((len(rows), 1))
-        shifted *= self.M[rows]
-        return shifted, self.M[rows]
+        seen = self.seen[rows]
+        return (self.limited[rows] - center) * seen, seen
 
     def _sums(self, x: np.ndarray) -> np.ndarray:
         """Squares, summed over the features if none is missing."""
