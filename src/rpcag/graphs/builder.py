@@ -72,8 +72,7 @@ class GraphBuilder(Estimator):
         a row of the graph, it gets the neighbors of that row (of the first such row).
         """
         check_is_fitted(self, "adjacency_")
-        X = check_rows(X)
-        rows = self._prepare(X, mask)
+        rows = self._prepare(check_rows(X), mask)
         doubles = self._doubles(rows)
         new = doubles < 0
         if new.all():
@@ -82,7 +81,7 @@ class GraphBuilder(Estimator):
         if not new.any():
             return known
         both = [known, self._connect(take_rows(rows, new))]
-        order = np.argsort(np.argsort(new, kind="stable"))
+        order = np.argsort(np.argsort(new, kind="stable"))  # back to that of X
         if sparse.issparse(known):
             return sparse.csr_array(sparse.vstack(both, format="csr")[order])
         return np.concatenate(both)[order]
@@ -109,9 +108,8 @@ class GraphBuilder(Estimator):
 
     def _doubles(self, rows) -> np.ndarray:
         """The first row of the graph that equals each row, or -1."""
-        return np.array(
-            [self._places.get(key, -1) for key in row_keys(rows)], dtype=int
-        )
+        found = [self._places.get(key, -1) for key in row_keys(rows)]
+        return np.array(found, dtype=int)
 
     def _build(self, rows):
         raise NotImplementedError

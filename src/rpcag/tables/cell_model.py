@@ -137,13 +137,11 @@ class CellModel:
         if self.model is None:
             middle = np.broadcast_to(self.middle, Z.shape).astype(Z.dtype)
             scale = self._sizes.scale(middle, np.ones(Z.shape))
-            return PredictedCells(
-                middle, middle, scale, np.abs(Z - middle) / scale, none
-            )
+            scores = np.abs(Z - middle) / scale
+            return PredictedCells(middle, middle, scale, scores, none)
         if not find and observed.all():
-            return PredictedCells(
-                Z, Z, np.ones(Z.shape), np.full(Z.shape, np.nan), none
-            )
+            ones = np.ones(Z.shape)
+            return PredictedCells(Z, Z, ones, np.nan * ones, none)
         # By feature: what is found in a row does not depend on the other rows.
         folds = np.random.default_rng(SEED).permutation(Z.shape[1]) % PARTS
         predicted = np.full(Z.shape, np.nan)
