@@ -64,9 +64,8 @@ def cluster_embedding(
     found = kmeans.fit_predict(_unit(_unit(Q, axis=0) if weighted else Q, axis=1))
     if adjacency is not None:
         other = kmeans.fit_predict(Q)
-        if normalized_cut(adjacency, other) < CLEARLY * normalized_cut(
-            adjacency, found
-        ):
+        cuts = [normalized_cut(adjacency, clusters) for clusters in (other, found)]
+        if cuts[0] < CLEARLY * cuts[1]:
             found = other
     return _in_order(found)
 

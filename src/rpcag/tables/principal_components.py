@@ -97,19 +97,14 @@ def predict_folds(
     def squares(values: np.ndarray, cells: np.ndarray) -> float:
         return float(truncated_squares(Z, values, limit, cells).sum())
 
-    def of_fold(fold: int, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    rank, found = _best_rank(Z, folds, start, limit), predicted.copy()
+    for fold in range(int(folds.max()) + 1):
         hidden = known & (folds == fold)
         seen = np.where(hidden, np.nan, Z)
-        return hidden, PrincipalComponents.fit(seen, rank, start)[1]
-
-    rank = _best_rank(Z, folds, start, limit)
-    hidden, L = of_fold(0, rank)
-    if squares(L, hidden) > HOPELESS * squares(predicted, hidden):
-        return 0, predicted
-    found = np.where(hidden, L, predicted)
-    for fold in range(1, int(folds.max()) + 1):
-        hidden, L = of_fold(fold, rank)
-        found[hidden] = L[hidden]
+        found[hidden] = PrincipalComponents.fit(seen, rank, start)[1][hidden]
+        hopeless = HOPELESS * squares(predicted, hidden)
+        if fold == 0 and squares(found, hidden) > hopeless:
+            return 0, predicted
     if squares(found, known) > (1 - GAIN) * squares(predicted, known):
         return 0, predicted
     return rank, found
