@@ -102,12 +102,14 @@ class GraphBuilder(Estimator):
         values, seen = rows
         # A copy: later changes of the caller's array must not affect `connect`.
         self._rows = values.copy() if seen is None else values, seen
-        keys = list(row_keys(rows))
-        order = reversed(range(len(keys)))
-        self._places = {keys[i]: i for i in order}  # the first of equal rows
+        self._places: dict[bytes, int] | None = None  # made by the first `connect`
 
     def _doubles(self, rows) -> np.ndarray:
         """The first row of the graph that equals each row, or -1."""
+        if self._places is None:
+            self._places = {}
+            for i, key in enumerate(row_keys(self._rows)):
+                self._places.setdefault(key, i)
         found = [self._places.get(key, -1) for key in row_keys(rows)]
         return np.array(found, dtype=int)
 
