@@ -17,10 +17,10 @@ def cluster_embedding(
 ) -> np.ndarray:
     """Cluster an embedding by k-means, after scaling samples to unit length.
 
-    If k orthogonal directions separate k clusters, the direction of a sample determines
-    its cluster (Ng, Jordan, Weiss, "On Spectral Clustering", NIPS 2001). Samples are
-    not scaled if there are fewer components than clusters. With a graph, they are also
-    not scaled if the clusters then cut clearly less of it.
+    The direction of a sample determines its cluster if k orthogonal directions separate
+    k clusters (Ng, Jordan, Weiss, "On Spectral Clustering", NIPS 2001). Samples are not
+    scaled if there are fewer components than clusters, or if the clusters then cut
+    clearly less of a given graph.
 
     Parameters
     ----------
@@ -39,8 +39,7 @@ def cluster_embedding(
     Returns
     -------
     ndarray of shape (n_samples,)
-        Cluster of each sample. Clusters are numbered in the order of their first
-        samples.
+        Clusters, numbered in the order of their first samples.
 
     Examples
     --------
@@ -65,9 +64,8 @@ def cluster_embedding(
     found = kmeans.fit_predict(_unit(_unit(Q, axis=0) if weighted else Q, axis=1))
     if adjacency is not None:
         other = kmeans.fit_predict(Q)
-        if normalized_cut(adjacency, other) < CLEARLY * normalized_cut(
-            adjacency, found
-        ):
+        cuts = [normalized_cut(adjacency, clusters) for clusters in (other, found)]
+        if cuts[0] < CLEARLY * cuts[1]:
             found = other
     return _in_order(found)
 

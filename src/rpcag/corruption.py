@@ -1,19 +1,36 @@
 """Corrupt data for experiments, as in the paper.
 
-Every function returns a corrupted copy, and a mask that is True where an entry is
-unchanged.
+Every function returns a corrupted copy and a boolean mask, which is True where an entry
+is unchanged.
 """
 
+import math
 from numbers import Real
 
 import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
+from rpcag.graphs.builder import POSITIVE
 from rpcag.graphs.inpainting import check_image_shape
-from rpcag.graphs.inputs import as_float, random_generator, shown, with_nan
+from rpcag.graphs.inputs import with_nan
 
 __all__ = ["add_sign_errors", "drop_entries", "occlude_blocks"]
 
+SHARE = Interval(Real, 0, 1, closed="both")
+checked = validate_params(
+    {
+        "share": [SHARE],
+        "samples": [SHARE],
+        "size": [POSITIVE],
+        "signs": [StrOptions({"random", "coherent"})],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
 
+
+@checked
 def occlude_blocks(
     X, image_shape, share=0.25, *, samples=1.0, value=0.0, random_state=None
 ):
@@ -34,9 +51,7 @@ def occlude_blocks(
 
     Returns
     -------
-    occluded : ndarray of the shape of X
-    mask : ndarray of bool
-        True where a pixel is visible.
+    occluded, mask : ndarrays of the shape of X
 
     Examples
     --------
@@ -51,8 +66,7 @@ def occlude_blocks(
     """
     X = _check_rows(X, "image")
     height, width, *channels = check_image_shape(image_shape, X.shape, channels=True)
-    _check_share(share=share, samples=samples)
-    rng = random_generator(random_state)
+    rng = check_random_state(random_state)
     rows = min(height, round(np.sqrt(share * height * width)))
     columns = min(width, round(share * height * width / rows)) if rows else 0
     mask = np.ones((len(X), height, width, *channels), dtype=bool)
@@ -66,6 +80,7 @@ def occlude_blocks(
     return _put(X, mask, value), mask
 
 
+@checked
 def drop_entries(
     X, share=0.25, *, samples=1.0, value=0.0, image_shape=None, random_state=None
 ):
@@ -77,19 +92,14 @@ def drop_entries(
     share : float, default=0.25
         Share of the entries to remove: exactly ``round(share * n_features)`` of every
         sample.
-    samples : float, default=1.0
-        Share of the samples that lose entries, drawn at random.
-    value : float, default=0.0
-        Value of removed entries. NaN marks them as missing.
+    samples, value, random_state
+        As in `occlude_blocks`.
     image_shape : tuple of int, optional
         (height, width, channels) of color images, to remove whole pixels.
-    random_state : int, RandomState or None
 
     Returns
     -------
-    dropped : ndarray of the shape of X
-    mask : ndarray of bool
-        True where an entry is unchanged.
+    dropped, mask : ndarrays of the shape of X
 
     Examples
     --------
@@ -100,21 +110,19 @@ def drop_entries(
     array([3, 3])
     """
     X = _check_rows(X, "sample")
-    _check_share(share=share, samples=samples)
-    channels = 1
+    pixels = X.shape[1]
     if image_shape is not None:
-        sides = check_image_shape(image_shape, X.shape, channels=True)
-        channels = sides[2] if len(sides) == 3 else 1
-    rng = random_generator(random_state)
-    pixels = X.shape[1] // channels
+        pixels = math.prod(check_image_shape(image_shape, X.shape, channels=True)[:2])
+    rng = check_random_state(random_state)
     lost = rng.rand(len(X), pixels).argsort(axis=1)[:, : round(share * pixels)]
     hit = _draw_samples(len(X), samples, rng)
     mask = np.ones((len(X), pixels), dtype=bool)
     mask[hit[:, None], lost[hit]] = False
-    mask = mask.repeat(channels, axis=1)
+    mask = mask.repeat(X.shape[1] // max(pixels, 1), axis=1)
     return _put(X, mask, value), mask
 
 
+@checked
 def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None):
     """Add errors of one size and random sign, the S of X = L + S.
 
@@ -135,16 +143,12 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
 
     Returns
     -------
-    corrupted : ndarray of the shape of X
-    mask : ndarray of bool
-        True where an entry is unchanged.
+    corrupted, mask : ndarrays of the shape of X
 
     Notes
     -----
-    The paper says that a corrupted entry "takes a value ±1 with a probability rho / 2",
-    or a sign "coherent with the sign of the corresponding entry in L", as in Candès et
-    al. (2011). There these are entries of S in X = L + S, so errors are added here,
-    and do not replace the entry.
+    In the paper, a corrupted entry "takes a value ±1", as in Candès et al. (2011).
+    There these are entries of S in X = L + S, so errors are added to entries.
 
     Examples
     --------
@@ -155,12 +159,7 @@ def add_sign_errors(X, share=0.1, *, size=1.0, signs="random", random_state=None
     array([[ 1.5, -0.5,  0.5, -1.5]])
     """
     X = _check_rows(X, "sample")
-    _check_share(share=share)
-    if not (_is_number(size) and 0 < as_float(size) < np.inf):
-        raise ValueError(f"size must be a positive number, got {shown(size)}")
-    if signs not in ("random", "coherent"):
-        raise ValueError(f"signs must be 'random' or 'coherent', got {signs!r}")
-    rng = random_generator(random_state)
+    rng = check_random_state(random_state)
     mask = rng.random_sample(X.shape) >= share
     positive = rng.random_sample(X.shape) < 0.5 if signs == "random" else X >= 0
     S = np.where(mask, 0, np.where(positive, size, -size))
@@ -172,16 +171,6 @@ def _check_rows(X, row: str) -> np.ndarray:
     if X.ndim != 2:
         raise ValueError(f"X must have one row per {row}, got shape {X.shape}")
     return X
-
-
-def _check_share(**shares) -> None:
-    for name, share in shares.items():
-        if not (_is_number(share) and 0 <= share <= 1):
-            raise ValueError(f"{name} must lie between 0 and 1, got {share!r}")
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, Real)
 
 
 def _draw_samples(n: int, share, rng) -> np.ndarray:

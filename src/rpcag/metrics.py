@@ -59,9 +59,8 @@ def recovery_error(L, truth) -> float:
     >>> recovery_error([[3.0, 0.0]], [[4.0, 0.0]])
     0.25
     """
-    refuse_masked(KNOWN, L=L, truth=truth)
-    L, truth = np.asarray(L, dtype=float), np.asarray(truth, dtype=float)
     _check_same_shape(L=L, truth=truth)
+    L, truth = np.asarray(L, dtype=float), np.asarray(truth, dtype=float)
     size = np.linalg.norm(truth)
     if size == 0:
         raise ValueError("truth is zero, so a relative error is not defined")
@@ -100,22 +99,18 @@ def foreground_scores(mask, truth, valid=None) -> ForegroundScores:
     >>> foreground_scores([True, True, False, False], [True, False, True, False])
     ForegroundScores(precision=0.5, recall=0.5, f=0.5)
     """
-    refuse_masked(KNOWN, mask=mask, truth=truth, valid=valid)
-    mask, truth = _boolean("mask", mask), _boolean("truth", truth)
     _check_same_shape(mask=mask, truth=truth)
+    mask, truth = _boolean("mask", mask), _boolean("truth", truth)
     if valid is not None:
-        valid = _boolean("valid", valid)
         _check_same_shape(valid=valid, truth=truth)
+        valid = _boolean("valid", valid)
         mask, truth = mask[valid], truth[valid]
     right = int((mask & truth).sum())
     found, there = int(mask.sum()), int(truth.sum())
     if found == there == 0:
         return ForegroundScores(1.0, 1.0, 1.0)
-    return ForegroundScores(
-        right / found if found else 0.0,
-        right / there if there else 0.0,
-        2 * right / (found + there),
-    )
+    parts = (found, there, (found + there) / 2)
+    return ForegroundScores(*(right / max(part, 0.5) for part in parts))
 
 
 def _boolean(name: str, array) -> np.ndarray:
@@ -125,10 +120,9 @@ def _boolean(name: str, array) -> np.ndarray:
     return array.astype(bool)
 
 
-def _check_same_shape(**arrays: np.ndarray) -> None:
-    (name, array), (other, reference) = arrays.items()
-    if array.shape != reference.shape:
-        raise ValueError(
-            f"{name} and {other} must have one shape, got {array.shape} and "
-            f"{reference.shape}"
-        )
+def _check_same_shape(**arrays) -> None:
+    refuse_masked(KNOWN, **arrays)
+    shape, other = map(np.shape, arrays.values())
+    if shape != other:
+        names = " and ".join(arrays)
+        raise ValueError(f"{names} must have one shape, got {shape} and {other}")

@@ -122,7 +122,7 @@ def test_blocks_cover_the_share_they_say():
         occluded, mask = occlude_blocks(X, (20, 30), share, random_state=0)
         assert (~mask).mean() == pytest.approx(share, abs=0.02)
         np.testing.assert_array_equal(occluded == 1, mask)
-    with pytest.raises(ValueError, match="share must lie between 0 and 1"):
+    with pytest.raises(ValueError, match=r"'share' .* in the range \[0.0, 1.0\]"):
         occlude_blocks(X, (20, 30), 25)
 
 

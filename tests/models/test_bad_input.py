@@ -446,7 +446,7 @@ MODEL_OPTIONS = [
     (
         MHMF(graphs=[-A]),
         ValueError,
-        r"graphs\[0\] must hold finite numbers of at least",
+        r"graphs\[0\] has negative weights .* must be at least 0",
     ),
     (MHMF(graphs=[KNNGraph()]), TypeError, r"graphs\[0\] must be a KNNHypergraph"),
     (MHMF(graphs=["knn"]), TypeError, r"graphs\[0\] must be a KNNHypergraph"),

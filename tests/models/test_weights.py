@@ -369,11 +369,11 @@ def exactly_low_rank(rng, n=60, p=24):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (KNNGraph(n_neighbors=-3), "n_neighbors must be an int of at least 1"),
-        (KNNGraph(weights="cosine"), "weights must be one of"),
+        (KNNGraph(n_neighbors=-3), "'n_neighbors' .* must be an int"),
+        (KNNGraph(weights="cosine"), "'weights' .* must be a str among"),
         (KNNGraph(image_shape=(3, 3)), "image_shape"),
-        (RobustGraph(n_neighbors=0), "n_neighbors must be an int of at least 1"),
-        (CompleteGraph(sigma2=-1.0), "sigma2 must be a positive number"),
+        (RobustGraph(n_neighbors=0), "'n_neighbors' .* must be an int"),
+        (CompleteGraph(sigma2=-1.0), "'sigma2' .* must be a float"),
     ],
 )
 def test_options_of_a_graph_are_checked_even_if_none_is_built(graph, message, rng):

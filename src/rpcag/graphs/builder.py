@@ -1,25 +1,22 @@
 """Base class of all graph builders."""
 
 import hashlib
-import math
-from numbers import Real
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.distances import observed
+from rpcag.graphs.distances import observed, take_rows
 from rpcag.graphs.inpainting import check_image_shape, inpaint_tv
-from rpcag.graphs.inputs import as_float, check_rows, shown
+from rpcag.graphs.inputs import check_rows
 
-
-def check_positive(name: str, value: Any) -> None:
-    """Refuse an option that is not a positive number, by name."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 < as_float(value) < math.inf:
-        raise ValueError(f"{name} must be a positive number, got {shown(value)}")
+# Values that scikit-learn allows for an option.
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, np.inf, closed="neither")
 
 
 class Estimator(BaseEstimator):
@@ -36,13 +33,13 @@ class GraphBuilder(Estimator):
     """Build a graph between rows, and connect new rows to it.
 
     Builders are scikit-learn estimators, so their options can be tuned in a grid search
-    (``graph__n_neighbors``). A call with X returns the adjacency. A fitted builder also
-    connects new rows.
+    (``graph__n_neighbors``).
     """
 
     # Whether the edges depend on the order of the rows, and not on their values. Then
     # the rows of `connect` belong together, and a part of the rows has no graph.
     by_order = False
+    _parameter_constraints: ClassVar[dict] = {}
     image_shape: tuple[int, ...] | None
     adjacency_: Any
     _rows: Any
@@ -63,26 +60,19 @@ class GraphBuilder(Estimator):
         """Build the graph of the rows of X; `adjacency_` holds it."""
         X = check_rows(X)
         self._check(X)
-        rows, seen = self._prepare(X, mask)
-        # A copy: later changes of the caller's array must not affect `connect`.
-        self._rows = rows.copy() if rows is X else rows, seen
-        self._places: dict[bytes, int] | None = None  # made by the first `connect`
-        self.adjacency_ = self._build(self._rows)
+        rows = self._prepare(X, mask)
+        self._remember(rows)
+        self.adjacency_ = self._build(rows)
         return self
 
     def connect(self, X, mask=None):
-        """Weights between new rows and the rows of the graph.
+        """Weights between new rows and the rows of the graph, (n_new, n_samples).
 
         A new row is connected by the same rule as the rows of the graph. If it equals
         a row of the graph, it gets the neighbors of that row (of the first such row).
-
-        Returns
-        -------
-        csr_array or ndarray of shape (n_new, n_samples)
         """
         check_is_fitted(self, "adjacency_")
-        X = check_rows(X)
-        rows = self._prepare(X, mask)
+        rows = self._prepare(check_rows(X), mask)
         doubles = self._doubles(rows)
         new = doubles < 0
         if new.all():
@@ -90,10 +80,15 @@ class GraphBuilder(Estimator):
         known = self.adjacency_[doubles[~new]]
         if not new.any():
             return known
-        return put_together(new, self._connect(take_rows(rows, new)), known)
+        both = [known, self._connect(take_rows(rows, new))]
+        order = np.argsort(np.argsort(new, kind="stable"))  # back to that of X
+        if sparse.issparse(known):
+            return sparse.csr_array(sparse.vstack(both, format="csr")[order])
+        return np.concatenate(both)[order]
 
     def _check(self, X) -> None:
         """Refuse options that are wrong or do not suit X, before anything is built."""
+        self._validate_params()
         if self.image_shape is not None:
             check_image_shape(self.image_shape, X.shape)
 
@@ -102,15 +97,21 @@ class GraphBuilder(Estimator):
             return observed(inpaint_tv(X, self.image_shape, mask=mask))
         return observed(X, mask)
 
+    def _remember(self, rows) -> None:
+        """Store what `connect` needs to know of the rows."""
+        values, seen = rows
+        # A copy: later changes of the caller's array must not affect `connect`.
+        self._rows = values.copy() if seen is None else values, seen
+        self._places: dict[bytes, int] | None = None  # made by the first `connect`
+
     def _doubles(self, rows) -> np.ndarray:
         """The first row of the graph that equals each row, or -1."""
         if self._places is None:
             self._places = {}
             for i, key in enumerate(row_keys(self._rows)):
                 self._places.setdefault(key, i)
-        return np.array(
-            [self._places.get(key, -1) for key in row_keys(rows)], dtype=int
-        )
+        found = [self._places.get(key, -1) for key in row_keys(rows)]
+        return np.array(found, dtype=int)
 
     def _build(self, rows):
         raise NotImplementedError
@@ -130,16 +131,3 @@ def row_keys(rows):
     for i, x in enumerate(X):
         mask = b"" if M is None or M[i].all() else M[i].tobytes()
         yield digest((x + 0.0).tobytes() + mask)  # + 0.0 turns -0.0 into 0.0
-
-
-def take_rows(rows, which):
-    X, M = rows
-    return X[which], None if M is None else M[which]
-
-
-def put_together(new: np.ndarray, made, known):
-    """Rows of two matrices, `made` where new and `known` elsewhere, in order."""
-    order = np.argsort(np.concatenate([np.flatnonzero(new), np.flatnonzero(~new)]))
-    if sparse.issparse(known):
-        return sparse.csr_array(sparse.vstack([made, known], format="csr")[order])
-    return np.concatenate([made, known])[order]

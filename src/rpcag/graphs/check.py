@@ -14,7 +14,9 @@ def check_graph(
     name: str = "graph",
     vertices: str = "samples",
 ):
-    """Return `graph` as a symmetric, non-negative adjacency with a zero diagonal.
+    """Return a symmetric, non-negative adjacency with a zero diagonal.
+
+    It is a copy in double precision, sparse if the graph is.
 
     Parameters
     ----------
@@ -25,11 +27,6 @@ def check_graph(
     name, vertices : str
         Name of the graph and of its vertices in error messages.
 
-    Returns
-    -------
-    ndarray or csr_array
-        A copy in double precision, sparse if the graph is.
-
     Examples
     --------
     >>> from rpcag.graphs import check_graph
@@ -37,57 +34,65 @@ def check_graph(
     array([[0., 2.],
            [2., 0.]])
     """
-    refuse_masked("weights cannot be missing: use 0 for no edge", **{name: graph})
-    # Check the shape first: a sparse matrix of a wrong shape may be too large to
-    # convert.
-    A = graph if sparse.issparse(graph) else _as_float(graph, name)
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        what = f"an array of shape {A.shape}" if A.ndim else repr(graph)
-        raise ValueError(
-            f"{name} must be a square matrix of edge weights, or 'robust', 'knn', "
-            f"'complete' or a builder of rpcag.graphs, got {what}"
-        )
+    kinds = (
+        "a square matrix of edge weights, 'robust', 'knn', 'complete' or a builder of "
+        "rpcag.graphs"
+    )
+    A = as_matrix(graph, name, kinds)
+    if A.shape[0] != A.shape[1]:
+        raise ValueError(f"{name} must be {kinds}, got a matrix of shape {A.shape}")
     if n_vertices is not None and A.shape[0] != n_vertices:
         raise ValueError(
             f"{name} has {A.shape[0]} vertices but X has {n_vertices} {vertices}; "
             f"a precomputed graph must be built from the same {vertices}"
         )
+    A = check_weights(A, name)
+    asymmetry = abs(A - A.T).max() if A.shape[0] else 0.0
+    if asymmetry > 1e-8 * (A.max() if A.shape[0] else 1.0):
+        raise ValueError(
+            f"{name} is not symmetric (weights of (i, j) and (j, i) differ by up to "
+            f"{asymmetry:.3g}); pass (A + A.T) / 2 or np.maximum(A, A.T)"
+        )
+    A = A * 0.5 + A.T * 0.5
     if sparse.issparse(A):
-        A = _as_float(check_structure(A, name), name)
+        A = sparse.csr_array(A - sparse.diags_array(A.diagonal()))
+        A.eliminate_zeros()
+        A.sort_indices()
+    else:
+        np.fill_diagonal(A, 0.0)
+    return A
+
+
+def as_matrix(given, name: str, kinds: str):
+    """The argument as a matrix of floats.
+
+    Sparse matrices are converted by `check_weights`, after their shape is checked: one
+    of a wrong shape may be too large.
+    """
+    refuse_masked("weights cannot be missing: use 0 for no edge", **{name: given})
+    try:
+        if np.iscomplexobj(given):
+            raise TypeError("it is complex")
+        A = given if sparse.issparse(given) else np.asarray(given, dtype=np.float64)
+        if A.ndim != 2:
+            raise TypeError(f"it has shape {A.shape}")
+        return A
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be {kinds}, got {type(given).__name__}: {error}"
+        ) from error
+
+
+def check_weights(A, name: str):
+    """A as a csr_array if it is sparse; its weights are finite and at least 0."""
+    if sparse.issparse(A):
+        A = sparse.csr_array(check_structure(A, name), dtype=np.float64)
     weights = A.data if sparse.issparse(A) else A
     if not np.isfinite(weights).all():
         raise ValueError(f"{name} has weights that are NaN or infinite; drop the edges")
     if weights.size and weights.min() < 0:
         raise ValueError(
-            f"{name} has negative weights (down to {weights.min():.3g}); "
-            "weights are similarities of samples and must be at least 0"
+            f"{name} has negative weights (down to {weights.min():.3g}); weights must "
+            "be at least 0"
         )
-    asymmetry = abs(A - A.T).max() if A.shape[0] else 0.0
-    if asymmetry > 1e-8 * (weights.max() if weights.size else 1.0):
-        raise ValueError(
-            f"{name} is not symmetric (weights of (i, j) and (j, i) differ by up to "
-            f"{asymmetry:.3g}); pass (A + A.T) / 2 or np.maximum(A, A.T)"
-        )
-    if sparse.issparse(A):
-        A = A * 0.5 + A.T * 0.5
-        A = sparse.csr_array(A - sparse.diags_array(A.diagonal()))
-        A.eliminate_zeros()
-        A.sort_indices()
-        return A
-    A = A / 2 + A.T / 2
-    np.fill_diagonal(A, 0.0)
     return A
-
-
-def _as_float(graph, name: str):
-    try:
-        if np.iscomplexobj(graph):
-            raise TypeError("complex weights")
-        if sparse.issparse(graph):
-            return sparse.csr_array(graph, dtype=np.float64)
-        return np.asarray(graph, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be 'robust', 'knn', 'complete', a builder of rpcag.graphs or "
-            f"a square matrix of edge weights, got {type(graph).__name__}: {error}"
-        ) from error

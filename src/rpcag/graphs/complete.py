@@ -1,11 +1,12 @@
 """The complete graph of the paper."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from rpcag.graphs.builder import GraphBuilder, check_positive
-from rpcag.graphs.distances import distance_blocks
+from rpcag.graphs.builder import POSITIVE, GraphBuilder
+from rpcag.graphs.distances import distance_blocks, distances_within
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -24,8 +25,7 @@ class CompleteGraph(GraphBuilder):
     image_shape : tuple of int, optional
         Shape of the images in the rows. Missing pixels are then inpainted by total
         variation before distances are computed (the paper's case of random missing
-        values). Without it, distances skip missing entries (the paper's block
-        occlusions).
+        values). By default, distances skip them (the paper's block occlusions).
 
     Examples
     --------
@@ -36,17 +36,13 @@ class CompleteGraph(GraphBuilder):
            [0.17, 0.82, 0.  ]])
     """
 
+    _parameter_constraints: ClassVar = {"sigma2": [POSITIVE]}
+
     sigma2: float = 0.05
     image_shape: tuple[int, ...] | None = None
 
-    def _check(self, X) -> None:
-        super()._check(X)
-        check_positive("sigma2", self.sigma2)
-
     def _build(self, rows):
-        distances = np.vstack(list(distance_blocks(rows, rows)))
-        distances = (distances + distances.T) / 2
-        np.fill_diagonal(distances, np.inf)
+        distances = distances_within(rows, np.inf)
         self.omega_min_ = distances.min(initial=np.inf)
         return self._weights(distances)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rpcag.graphs.inputs import check_rows, refuse_masked
+from rpcag.linalg.blocks import row_blocks
 
 # Pairs of rows whose distances are held at a time: 8 MiB of doubles, and about six
 # arrays of that size while neighbors are searched.
@@ -14,8 +15,8 @@ PAIRS = 2**20
 def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
     """Root mean square differences over the features that both rows observe.
 
-    Omega_ij = sqrt( ||M_ij o (x_i - y_j)||^2 / ||M_ij||_1 ), the distances of the
-    paper's graph. Pairs that share no feature are infinitely far apart.
+    Omega_ij = sqrt( ||M_ij o (x_i - y_j)||^2 / ||M_ij||_1 ), as in the paper. It is
+    infinite for pairs that share no feature.
 
     Parameters
     ----------
@@ -41,15 +42,11 @@ def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
     """
     rows = observed(X, mask)
     if Y is None:
-        distances = np.vstack(list(distance_blocks(rows, rows)))
-        distances = (distances + distances.T) / 2
-        np.fill_diagonal(distances, 0.0)
-        return distances
+        return distances_within(rows, 0.0)
     others = observed(Y, mask_Y)
-    if others[0].shape[1] != rows[0].shape[1]:
-        raise ValueError(
-            f"Y has {others[0].shape[1]} features but X has {rows[0].shape[1]}"
-        )
+    p, q = rows[0].shape[1], others[0].shape[1]
+    if p != q:
+        raise ValueError(f"Y has {q} features but X has {p}")
     return np.vstack(list(distance_blocks(rows, others)))
 
 
@@ -71,26 +68,38 @@ def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
     return np.where(missing, 0.0, X), ~missing
 
 
+def take_rows(rows, which) -> tuple[np.ndarray, np.ndarray | None]:
+    X, M = rows
+    return X[which], None if M is None else M[which]
+
+
+def distances_within(rows, diagonal: float) -> np.ndarray:
+    """Symmetric RMS distances between rows, with this diagonal."""
+    distances = np.vstack(list(distance_blocks(rows, rows)))
+    distances = (distances + distances.T) / 2
+    np.fill_diagonal(distances, diagonal)
+    return distances
+
+
 def distance_blocks(rows, others) -> Iterator[np.ndarray]:
     """RMS distances from some rows at a time to all others."""
     (X, M), (Y, N) = rows, others
     center, scale = center_and_scale(Y, N)
-    X = _shift(X, M, center, scale)
-    Y = _shift(Y, N, center, scale)
+    X, Y = X / scale - center, Y / scale - center
+    complete = M is None and N is None
+    if not complete:
+        M, N = _indicator(M, X.shape), _indicator(N, Y.shape)
+        X, Y = X * M, Y * N
     X2, Y2 = X**2, Y**2
     # Cancellation leaves about this share of the squares where there is no distance.
     rounding = 4 * np.finfo(float).eps * max(8.0, np.sqrt(X.shape[1]))
-    seen_Y = None if M is None and N is None else _indicator(N, Y.shape)
-    step = max(1, PAIRS // max(len(Y), 1))
-    for start in range(0, len(X), step):
-        part = slice(start, start + step)
-        if seen_Y is None:
+    for part in row_blocks((len(X), len(Y)), PAIRS):
+        if complete:
             sizes = X2[part].sum(axis=1)[:, None] + Y2.sum(axis=1)
             count = np.full(sizes.shape, float(X.shape[1]))
         else:
-            seen_X = _indicator(None if M is None else M[part], X[part].shape)
-            sizes = X2[part] @ seen_Y.T + seen_X @ Y2.T
-            count = seen_X @ seen_Y.T
+            sizes = X2[part] @ N.T + M[part] @ Y2.T
+            count = M[part] @ N.T
         squares = sizes - 2 * (X[part] @ Y.T)
         squares[squares <= rounding * sizes] = 0.0
         apart = count == 0
@@ -114,8 +123,3 @@ def center_and_scale(Y: np.ndarray, N: np.ndarray | None):
         return np.median(Y / scale, axis=0), scale
     seen = np.ma.masked_array(Y / scale, mask=~N)
     return np.ma.filled(np.ma.median(seen, axis=0), 0.0), scale
-
-
-def _shift(X, M, center, scale):
-    shifted = X / scale - center
-    return shifted if M is None else np.where(M, shifted, 0.0)

@@ -9,10 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import Estimator
+from rpcag.graphs.check import as_matrix, check_weights
 from rpcag.graphs.inputs import refuse_masked
-from rpcag.graphs.laplacian import degree, inverse_sqrt
+from rpcag.graphs.laplacian import degree, inverse, inverse_sqrt
 from rpcag.graphs.neighbors import KNNGraph
-from rpcag.linalg.sparse_structure import check_structure
 
 
 class NewVertices(NamedTuple):
@@ -28,16 +28,13 @@ class NewVertices(NamedTuple):
 class KNNHypergraph(Estimator):
     """Hypergraph with one edge per sample, which joins it and its nearest neighbors.
 
-    Called with X, it returns the incidence matrix H, with H[i, e] = 1 if sample i
-    belongs to the edge around sample e. If fitted, it also connects new rows.
+    Called with X, and optionally a mask of observed entries, it returns the incidence
+    matrix H, with H[i, e] = 1 if sample i belongs to the edge around sample e.
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-    image_shape : tuple of int, optional
-        Shape of the images in the rows. Missing pixels are then inpainted by total
-        variation before distances are computed. Without it, distances skip missing
-        entries.
+    n_neighbors, image_shape
+        As in `KNNGraph`.
 
     Examples
     --------
@@ -53,30 +50,17 @@ class KNNHypergraph(Estimator):
     image_shape: tuple[int, ...] | None = None
 
     def __call__(self, X, mask=None):
-        """Incidence of the hypergraph of the rows of X.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            NaN marks a missing entry.
-        mask : boolean array of the shape of X, optional
-            True where an entry is observed.
-
-        Returns
-        -------
-        csr_array of shape (n_samples, n_samples)
-        """
+        """Incidence of the hypergraph of the rows of X, as a csr_array."""
         return clone(self).fit(X, mask=mask).incidence_
 
     def fit(self, X, y=None, *, mask=None):
         """Build the hypergraph of the rows of X; `incidence_` holds it."""
-        self._graph = KNNGraph(
-            self.n_neighbors, weights="binary", image_shape=self.image_shape
-        ).fit(X, mask=mask)
+        options = self.get_params(deep=False)
+        self._graph = KNNGraph(**options, weights="binary").fit(X, mask=mask)
         neighbors = self._graph.nearest_
-        n = neighbors.shape[0]
         # Column e holds the neighbors of e, and e itself.
-        self.incidence_ = sparse.csr_array(neighbors.T + sparse.eye_array(n))
+        itself = sparse.eye_array(neighbors.shape[0])
+        self.incidence_ = sparse.csr_array(neighbors.T + itself)
         return self
 
     def connect(self, X, mask=None) -> NewVertices:
@@ -87,19 +71,19 @@ class KNNHypergraph(Estimator):
         """
         check_is_fitted(self, "incidence_")
         H = self.incidence_
-        reach = self._graph.reach(X, mask=mask)
+        doubles, nearest, reached = self._graph.reach(X, mask=mask)
         shares = 1 / degree(H.T)  # We / De of every edge
-        is_new = (reach.doubles < 0).astype(np.float64)
-        own = is_new / (1 + degree(reach.nearest))  # the same for a new row's edge
-        equal = reach.equal
-        joined = sparse.csr_array(reach.reached + equal @ H)
-        weights = sparse.diags_array(own) @ reach.nearest
+        is_new = (doubles < 0).astype(np.float64)
+        own = is_new / (1 + degree(nearest))  # the same for a new row's edge
+        place = np.arange(len(doubles)), np.maximum(doubles, 0)
+        equal = sparse.csr_array((1 - is_new, place), shape=reached.shape)
+        joined = sparse.csr_array(reached + equal @ H)
+        weights = sparse.diags_array(own) @ nearest
         weights = weights + joined @ sparse.diags_array(shares) @ H.T
         weights = sparse.csr_array(weights - weights * equal)  # without loops
         weights.eliminate_zeros()
-        return NewVertices(
-            weights, is_new + degree(joined), own + joined @ shares, reach.doubles
-        )
+        degrees, loops = is_new + degree(joined), own + joined @ shares
+        return NewVertices(weights, degrees, loops, doubles)
 
 
 def hypergraph_laplacian(
@@ -133,9 +117,8 @@ def hypergraph_laplacian(
         raise ValueError(
             f"weights must be {n_edges} finite numbers of at least 0, one per edge"
         )
-    sizes = np.asarray(H.sum(axis=0)).reshape(-1)
-    shares = np.divide(w, sizes, out=np.zeros(n_edges), where=sizes > 0)
-    degrees = degree(H @ sparse.diags_array(w))
+    shares = w * inverse(degree(H.T))
+    degrees = H @ w
     half = sparse.diags_array(inverse_sqrt(degrees)) @ H
     identity = sparse.diags_array((degrees > 0).astype(np.float64))
     return sparse.csr_array(identity - half @ sparse.diags_array(shares) @ half.T)
@@ -145,26 +128,11 @@ def check_incidence(
     incidence, n_vertices: int | None = None, *, name: str = "incidence"
 ) -> sparse.csr_array:
     """The incidence of a hypergraph, with one row per vertex, in double precision."""
-    refuse_masked("use 0 for no edge", **{name: incidence})
-    try:
-        if incidence is None or np.iscomplexobj(incidence):
-            raise TypeError("a real matrix is needed")
-        if sparse.issparse(incidence):
-            H = check_structure(incidence, name)
-        else:
-            H = sparse.csr_array(incidence, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence of shape "
-            f"(n_samples, n_edges), got {type(incidence).__name__}: {error}"
-        ) from error
-    if H.ndim != 2 or (n_vertices is not None and H.shape[0] != n_vertices):
+    kinds = "a KNNHypergraph of rpcag.graphs or an incidence (n_samples, n_edges)"
+    H = as_matrix(incidence, name, kinds)
+    if n_vertices is not None and H.shape[0] != n_vertices:
         raise ValueError(
             f"{name} must have one row per sample, {n_vertices}, and one column per "
             f"edge, got an incidence of shape {H.shape}"
         )
-    # Converted last: a matrix of a wrong shape may be too large to convert.
-    H = sparse.csr_array(H, dtype=np.float64)
-    if not np.isfinite(H.data).all() or (H.data < 0).any():
-        raise ValueError(f"{name} must hold finite numbers of at least 0")
-    return H
+    return sparse.csr_array(check_weights(H, name))

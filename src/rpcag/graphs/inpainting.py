@@ -11,8 +11,7 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
     """Fill the missing pixels of images by total variation, all images at once.
 
     Every image u minimizes sum_ij ||grad u_ij||_2 subject to u = x on the observed
-    pixels. Solved by the primal-dual method of Chambolle and Pock. The prox of the
-    constraint restores the observed pixels.
+    pixels, by the primal-dual method of Chambolle and Pock.
 
     Parameters
     ----------
@@ -40,19 +39,39 @@ def inpaint_tv(X, image_shape, *, mask=None, tol=1e-3, max_iter=500) -> np.ndarr
     >>> inpaint_tv([[1.0, np.nan, 3.0, 1.0, np.nan, 3.0]], (2, 3)).round(2)[0, [0, 2]]
     array([1., 3.])
     """
-    filled, known = observed(X, mask)
-    height, width = check_image_shape(image_shape, filled.shape)
+    X, known = observed(X, mask)
+    height, width = check_image_shape(image_shape, X.shape)
     if known is None:
-        return filled.copy()
-    X = filled
+        return X.copy()
     filled = np.full_like(X, np.nan)
     todo = known.any(axis=1)
-    filled[todo] = _inpaint(
-        X[todo].reshape(-1, height, width),
-        known[todo].reshape(-1, height, width),
-        tol,
-        max_iter,
-    ).reshape(-1, X.shape[1])
+    images, known = (A[todo].reshape(-1, height, width) for A in (X, known))
+    count = known.sum(axis=(1, 2), keepdims=True)
+    low = np.where(known, images, np.inf).min(axis=(1, 2), keepdims=True)
+    high = np.where(known, images, -np.inf).max(axis=(1, 2), keepdims=True)
+    span = np.where(high > low, high - low, 1.0)
+    # In units of each image's range, the same step sizes suit all images.
+    target = np.where(known, (images - low) / span, 0.0)
+    u = np.where(known, target, target.sum(axis=(1, 2), keepdims=True) / count)
+    bar = before = u
+    q = np.zeros((2, *u.shape))
+    # ||grad||^2 <= 8, and the method converges for tau * sigma * 8 <= 1.
+    tau, sigma = 0.5, 0.25
+    for iteration in range(1, max_iter + 1):
+        # Dual ascent, then onto the unit ball at every pixel.
+        q[0, :, :-1] += sigma * np.diff(bar, axis=1)
+        q[1, :, :, :-1] += sigma * np.diff(bar, axis=2)
+        q /= np.maximum(1.0, np.sqrt(q[0] ** 2 + q[1] ** 2))
+        # Minus the adjoint of these differences; the last of q are zero.
+        divergence = np.diff(q[0], axis=1, prepend=0) + np.diff(q[1], axis=2, prepend=0)
+        new = u + tau * divergence
+        new[known] = target[known]
+        bar, u = 2 * new - u, new
+        if iteration % 10 == 0:
+            if np.abs(u - before).max(initial=0.0) <= tol:
+                break
+            before = u
+    filled[todo] = np.where(known, images, u * span + low).reshape(-1, X.shape[1])
     return filled
 
 
@@ -63,58 +82,19 @@ def check_image_shape(
     try:
         sides = tuple(int(length) for length in image_shape)
         fits = sides == tuple(image_shape) and min(sides) > 0
-        fits = fits and len(sides) in ((2, 3) if channels else (2,))
+        fits = fits and len(sides) in (2, 2 + channels)
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
+        other = ", or three with the channels" if channels else ""
         raise ValueError(
-            f"image_shape must be two positive ints, height and width"
-            f"{', or three with the channels' if channels else ''}, "
-            f"got {image_shape!r}"
+            f"image_shape must be two positive ints, height and width{other}, got "
+            f"{image_shape!r}"
         )
     if math.prod(sides) != shape[1]:
+        entries = "entries" if len(sides) == 3 else "pixels"
         raise ValueError(
-            f"image_shape {sides} has {math.prod(sides)} "
-            f"{'entries' if len(sides) == 3 else 'pixels'} but X has "
+            f"image_shape {sides} has {math.prod(sides)} {entries} but X has "
             f"{shape[1]} features"
         )
     return sides
-
-
-def _inpaint(images, known, tol, max_iter):
-    count = known.sum(axis=(1, 2), keepdims=True)
-    low = np.where(known, images, np.inf).min(axis=(1, 2), keepdims=True)
-    high = np.where(known, images, -np.inf).max(axis=(1, 2), keepdims=True)
-    span = np.where(high > low, high - low, 1.0)
-    # In units of each image's range, the same step sizes suit all images.
-    target = np.where(known, (images - low) / span, 0.0)
-    u = np.where(known, target, target.sum(axis=(1, 2), keepdims=True) / count)
-    bar = u.copy()
-    q = np.zeros((2, *u.shape))
-    # ||grad||^2 <= 8, and the method converges for tau * sigma * 8 <= 1.
-    tau, sigma = 0.5, 0.25
-    before = u.copy()
-    for iteration in range(1, max_iter + 1):
-        # Dual ascent, then onto the unit ball at every pixel.
-        q[0, :, :-1] += sigma * (bar[:, 1:] - bar[:, :-1])
-        q[1, :, :, :-1] += sigma * (bar[:, :, 1:] - bar[:, :, :-1])
-        q /= np.maximum(1.0, np.sqrt(q[0] ** 2 + q[1] ** 2))
-        new = u + tau * _divergence(q)
-        new[known] = target[known]
-        bar = 2 * new - u
-        u = new
-        if iteration % 10 == 0:
-            if np.abs(u - before).max() <= tol:
-                break
-            before = u.copy()
-    return np.where(known, images, u * span + low)
-
-
-def _divergence(q):
-    """Minus the adjoint of the forward differences used in `_inpaint`."""
-    div = np.zeros_like(q[0])
-    div[:, :-1] += q[0, :, :-1]
-    div[:, 1:] -= q[0, :, :-1]
-    div[:, :, :-1] += q[1, :, :, :-1]
-    div[:, :, 1:] -= q[1, :, :, :-1]
-    return div

@@ -1,14 +1,11 @@
 """Convert masked arrays and data frames to numbers; errors name a remedy."""
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Rational
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 REAL = "fiub"  # kinds of dtypes that are read as numbers
@@ -18,13 +15,8 @@ def check_rows(X, **options) -> np.ndarray:
     """X in double precision with NaN where it is missing or masked."""
     X = as_numbers(X)
     with explained(missing=True):
-        return check_array(
-            X,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            input_name="X",
-            **options,
-        )
+        options |= {"ensure_all_finite": "allow-nan", "input_name": "X"}
+        return check_array(X, dtype=np.float64, **options)
 
 
 def as_numbers(X, name: str = "X"):
@@ -40,9 +32,10 @@ def as_numbers(X, name: str = "X"):
             f"{name} has dtype {dtype}, which is not numeric; convert it first, for "
             "example to days by dividing time differences by np.timedelta64(1, 'D')"
         )
-    if _is_frame(X, "pandas"):
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas and isinstance(X, pandas.DataFrame):
         return _numeric_pandas(X, name)
-    if _is_frame(X, "polars"):
+    if polars and isinstance(X, polars.DataFrame):
         _check_polars(X, name)
     return X
 
@@ -79,22 +72,6 @@ def explained(name: str = "X", *, missing: bool) -> Iterator[None]:
         raise ValueError(f"{str(error).rstrip('.')}; {remedy}") from error
 
 
-def as_float(value: Any) -> float:
-    """A number as a float; infinite if it is out of range."""
-    try:
-        with np.errstate(over="ignore"):
-            return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def shown(value: Any) -> str:
-    """The value for an error message, without printing hundreds of digits."""
-    if isinstance(value, Rational) and abs(as_float(value)) == math.inf:
-        return f"a number of type {type(value).__name__} beyond the range of float64"
-    return repr(value)
-
-
 def percent(share: float) -> str:
     """A share in percent, with two digits and never as 1e+02."""
     value = 100 * share
@@ -106,35 +83,21 @@ def reason(error: Exception) -> str:
     return str(error.args[-1]) if error.args else type(error).__name__
 
 
-def random_generator(random_state: Any) -> np.random.RandomState:
-    """The generator of an option `random_state`, or an error that names it."""
-    try:
-        return check_random_state(random_state)
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"random_state must be None, an int from 0 to {2**32 - 1} or a "
-            f"RandomState, got {shown(random_state)}"
-        ) from error
-
-
-def _refuse_column(name: str, column: Any, dtype: Any) -> None:
-    raise TypeError(
-        f"{name} has a column {column!r} of dtype {dtype}, which is not numeric; drop "
-        f"it ({name}.drop(columns={column!r})) or convert it to numbers"
-    )
-
-
 def is_dask(X) -> bool:
     """Whether X is a Dask array or data frame, without importing Dask."""
-    return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(
-        X, "dask"
-    )
+    return type(X).__module__.startswith("dask") and hasattr(X, "dask")
 
 
-def _is_frame(X, library: str) -> bool:
-    """Whether X is a data frame of a library, without importing it."""
-    module = sys.modules.get(library)
-    return module is not None and isinstance(X, module.DataFrame)
+@contextmanager
+def _named_column(name: str, column: Any, dtype: Any) -> Iterator[None]:
+    """Name the column in errors about what cannot be converted to numbers."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(
+            f"{name} has a column {column!r} of dtype {dtype}, which is not numeric; "
+            f"drop it ({name}.drop(columns={column!r})) or convert it to numbers"
+        ) from error
 
 
 def _numeric_pandas(X, name: str):
@@ -142,12 +105,10 @@ def _numeric_pandas(X, name: str):
     for place, (column, dtype) in enumerate(X.dtypes.items()):
         if dtype.kind in REAL:
             continue
-        try:
+        with _named_column(name, column, dtype):
             if dtype.kind in "mMc":
-                raise TypeError
+                raise TypeError("not real numbers")
             values = X.iloc[:, place].to_numpy(np.float64, na_value=np.nan)
-        except (TypeError, ValueError, OverflowError):
-            _refuse_column(name, column, dtype)
         X = X.copy(deep=False)
         X.isetitem(place, values)
     return X
@@ -155,11 +116,8 @@ def _numeric_pandas(X, name: str):
 
 def _check_polars(X, name: str) -> None:
     for column, dtype in X.schema.items():
-        if dtype.is_numeric() or str(dtype) in ("Boolean", "Null"):
-            continue
-        try:
+        with _named_column(name, column, dtype):
             if dtype.is_temporal():
-                raise TypeError
-            np.asarray(X[column].to_numpy(), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            _refuse_column(name, column, dtype)
+                raise TypeError("not real numbers")
+            if not dtype.is_numeric():
+                np.asarray(X[column].to_numpy(), dtype=np.float64)

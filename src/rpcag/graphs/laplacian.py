@@ -1,7 +1,5 @@
 """The Laplacian of a graph."""
 
-import math
-
 import numpy as np
 from scipy import sparse
 
@@ -35,14 +33,13 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
            [-1.,  1.,  0.],
            [ 0.,  0.,  0.]])
     """
-    check_kind(kind)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
     if sparse.issparse(adjacency):
-        check_structure(adjacency, name)
+        adjacency = sparse.csr_array(check_structure(adjacency, name))
     else:
         refuse_masked("use 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
-    if kind == "normalized":
-        adjacency, _ = _in_range(adjacency)
     with np.errstate(over="ignore"):
         degrees = degree(adjacency)
     if not degrees.max(initial=0.0) < LARGEST:
@@ -53,23 +50,10 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     diagonal = degrees
     if kind == "normalized":
         half = inverse_sqrt(degrees)
+        adjacency = adjacency * half[:, None] * half
         diagonal = (degrees > 0).astype(np.float64)
-        if sparse.issparse(adjacency):
-            D = sparse.diags_array(half)
-            adjacency = D @ adjacency @ D
-        else:
-            adjacency = half[:, None] * adjacency * half
-    if sparse.issparse(adjacency):
-        return sparse.csr_array(sparse.diags_array(diagonal) - adjacency)
-    Phi = 0.0 - adjacency  # not -adjacency, whose zeros would be negative
-    np.fill_diagonal(Phi, diagonal)
-    return Phi
-
-
-def check_kind(kind: str) -> None:
-    """Refuse a `laplacian` argument that is not one of `KINDS`."""
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"laplacian must be one of {KINDS}, got {kind!r}")
+    Phi = sparse.diags_array(diagonal) - adjacency
+    return sparse.csr_array(Phi) if sparse.issparse(Phi) else Phi
 
 
 def degree(adjacency) -> np.ndarray:
@@ -78,30 +62,13 @@ def degree(adjacency) -> np.ndarray:
 
 
 def degree_roots(adjacency) -> np.ndarray:
-    """Square roots of the degrees, even if the degrees themselves overflow."""
-    scaled, exponent = _in_range(adjacency)
-    return np.ldexp(np.sqrt(degree(scaled)), exponent // 2)
-
-
-def _in_range(adjacency):
-    """The adjacency divided by 2^k, and k, which is even; 0 for weights of usual size.
-
-    Otherwise degrees could overflow or lose digits. The normalized Laplacian does not
-    depend on a common factor of the weights, and dividing by a power of two is exact.
-    """
-    top = float(adjacency.max()) if min(adjacency.shape) else 0.0
-    if top == 0 or 2.0**-500 < top < 2.0**500:
-        return adjacency, 0
-    exponent = 2 * (math.frexp(top)[1] // 2)
-    # Two steps: a single factor could overflow.
-    first = 2.0 ** (-exponent // 2)
-    return adjacency * first * 2.0 ** (-exponent - (-exponent // 2)), exponent
+    """Square roots of the degrees."""
+    return np.sqrt(degree(adjacency))
 
 
 def inverse(roots: np.ndarray) -> np.ndarray:
     """1 / roots, and zero where roots are zero."""
-    positive = roots > 0
-    return np.where(positive, 1 / np.where(positive, roots, 1), 0.0)
+    return np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
 
 
 def inverse_sqrt(degrees: np.ndarray) -> np.ndarray:

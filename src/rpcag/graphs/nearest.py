@@ -7,12 +7,14 @@ rounding errors is subtracted, so that none is missed. The distances of the few 
 that are found are computed in double precision.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from rpcag.graphs.distances import center_and_scale, distance_blocks
+from rpcag.graphs.distances import center_and_scale, distance_blocks, take_rows
+from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import in_shares, one_blas_thread_each
 from rpcag.linalg.typical import typical_size
 
@@ -46,21 +48,20 @@ def nearest_rows(rows, k: int) -> tuple[np.ndarray, np.ndarray]:
         blocks = [smallest(block, k + 1) for block in distance_blocks(rows, rows)]
         return without_self(*map(np.vstack, zip(*blocks, strict=True)))
     center, unit = center_and_scale(X, M)
-    scaled = X / unit - center
-    if M is not None:
-        scaled[~M] = 0.0
+    scaled = (X / unit - center) * (1.0 if M is None else M)
     typical = max(typical_size(scaled), 1e-100)  # else squares may overflow
     scaled /= typical
     search = _Search(scaled, M, k + 1)
-    leaves = _leaves(search.Z, max(LEAF, 2 * (k + 1)))
-    with one_blas_thread_each():
-        work = X.size * float(len(X))
-        parts = in_shares(lambda some: [search(leaf) for leaf in some], leaves, work)
-    found = (pair for part in parts for pair in part)
+    leaves = _leaves(search.Z, np.arange(len(X)), max(LEAF, 2 * (k + 1)))
     neighbors = np.empty((len(X), k + 1), dtype=np.intp)
     squares = np.empty((len(X), k + 1))
-    for leaf, (near, best) in zip(leaves, found, strict=True):
-        neighbors[leaf], squares[leaf] = near, best
+
+    def fill(some: Sequence[np.ndarray]) -> None:
+        for leaf in some:
+            neighbors[leaf], squares[leaf] = search(leaf)
+
+    with one_blas_thread_each():
+        in_shares(fill, leaves, X.size * float(len(X)))
     return without_self(neighbors, np.sqrt(squares) * typical * unit)
 
 
@@ -101,6 +102,7 @@ class _Search:
 
     def __init__(self, X: np.ndarray, M: np.ndarray | None, k: int) -> None:
         self.X, self.M, self.k = X, M, k
+        self.seen = np.ones((len(X), 1)) if M is None else M
         self.Z = _principal(X)
         size = float(np.abs(self.Z).max())
         self.rounding = 8 * np.finfo(float).eps * X.shape[1] * size  # of distances in Z
@@ -114,12 +116,18 @@ class _Search:
     def __call__(self, leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Neighbors and mean squares of the differences, smallest first."""
         rows = np.repeat(np.arange(len(leaf)), self.k)
-        near, best = self._merge(leaf, rows, self._select(leaf, leaf).ravel())
-        far = self._far(leaf)
+        near = self._select(leaf, leaf).ravel()
+        near, best = self._merge(leaf, rows, near, np.empty(0))
+        # Lower bounds of the distances of all rows to the leaf: those to its box.
+        Z = self.Z[leaf]
+        outside = self.Z - np.clip(self.Z, Z.min(axis=0), Z.max(axis=0))
+        far = np.sqrt(np.einsum("ij,ij->i", outside, outside))
         far[leaf] = np.inf
         first = min(FIRST * LEAF, len(far) - 1)
         for limit in (np.partition(far, first)[first], np.inf):
-            limit = min(limit, self._reach(best[:, -1].max()))
+            if self.M is None:  # a box says nothing about the features both observe
+                reach = np.sqrt(self.X.shape[1] * best[:, -1].max()) + self.rounding
+                limit = min(limit, reach)
             others = np.flatnonzero((far <= limit) & (far < np.inf))
             if not len(others):
                 break
@@ -128,18 +136,6 @@ class _Search:
             i, j = np.concatenate([rows, i]), np.concatenate([near.ravel(), j])
             near, best = self._merge(leaf, i, j, best.ravel())
         return near, best
-
-    def _far(self, leaf: np.ndarray) -> np.ndarray:
-        """Lower bounds of the distances of all rows to a leaf: those to its box."""
-        Z = self.Z[leaf]
-        outside = self.Z - np.clip(self.Z, Z.min(axis=0), Z.max(axis=0))
-        return np.sqrt(np.einsum("ij,ij->i", outside, outside))
-
-    def _reach(self, square: float) -> float:
-        """Distance within which rows may have mean squares below `square`."""
-        if self.M is not None:  # the box says nothing about the features both observe
-            return np.inf
-        return float(np.sqrt(self.X.shape[1] * square)) + self.rounding
 
     def _within(
         self, leaf: np.ndarray, others: np.ndarray, squares: np.ndarray
@@ -171,13 +167,12 @@ class _Search:
         i, j = zip(*found, strict=True)
         return np.concatenate(i), np.concatenate(j)
 
-    def _shifted(self, rows: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, Any]:
+    def _shifted(
+        self, rows: np.ndarray, center: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Rows less a center, and their masks; a column of ones if none is missing."""
-        shifted = self.limited[rows] - center
-        if self.M is None:
-            return shifted, np.ones((len(rows), 1))
-        shifted *= self.M[rows]
-        return shifted, self.M[rows]
+        seen = self.seen[rows]
+        return (self.limited[rows] - center) * seen, seen
 
     def _sums(self, x: np.ndarray) -> np.ndarray:
         """Squares, summed over the features if none is missing."""
@@ -185,16 +180,12 @@ class _Search:
 
     def _select(self, leaf: np.ndarray, others: np.ndarray) -> np.ndarray:
         """The others that are nearest to each row of the leaf."""
-        x, y = (
-            (self.X[rows], None if self.M is None else self.M[rows])
-            for rows in (leaf, others)
-        )
+        x, y = (take_rows((self.X, self.M), rows) for rows in (leaf, others))
         distances = np.vstack(list(distance_blocks(x, y)))
         return others[smallest(distances, min(self.k, len(others)))[0]]
 
-    def _merge(self, leaf, rows, others, known=None) -> tuple[np.ndarray, np.ndarray]:
+    def _merge(self, leaf, rows, others, known) -> tuple[np.ndarray, np.ndarray]:
         """The nearest of the others paired with each row; the first are `known`."""
-        known = np.empty(0) if known is None else known
         i, j = leaf[rows[len(known) :]], others[len(known) :]
         squares = np.concatenate([known, self._mean_squares(i, j)])
         order = np.argsort(squares)
@@ -208,9 +199,7 @@ class _Search:
     def _mean_squares(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Of the differences of pairs of rows."""
         squares = np.empty(len(i))
-        step = max(1, ENTRIES // self.X.shape[1])
-        for start in range(0, len(i), step):
-            pairs = slice(start, start + step)
+        for pairs in row_blocks((len(i), self.X.shape[1]), ENTRIES):
             a, b = i[pairs], j[pairs]
             difference = self.X[a] - self.X[b]
             count: Any = float(self.X.shape[1])
@@ -233,16 +222,11 @@ def _principal(X: np.ndarray) -> np.ndarray:
     return Z @ linalg.eigh(Z.T @ Z, check_finite=False)[1]
 
 
-def _leaves(Z: np.ndarray, size: int) -> list[np.ndarray]:
+def _leaves(Z: np.ndarray, rows: np.ndarray, size: int) -> list[np.ndarray]:
     """Split the rows at medians of their most variable coordinates."""
-    leaves, todo = [], [np.arange(len(Z))]
-    while todo:
-        rows = todo.pop()
-        if len(rows) <= size:
-            leaves.append(rows)
-            continue
-        axis = int(Z[rows].var(axis=0).argmax())
-        half = len(rows) // 2
-        order = rows[np.argpartition(Z[rows, axis], half)]
-        todo += [order[half:], order[:half]]
-    return leaves
+    if len(rows) <= size:
+        return [rows]
+    axis = int(Z[rows].var(axis=0).argmax())
+    half = len(rows) // 2
+    order = rows[np.argpartition(Z[rows, axis], half)]
+    return _leaves(Z, order[:half], size) + _leaves(Z, order[half:], size)

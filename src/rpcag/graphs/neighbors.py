@@ -1,36 +1,26 @@
 """Graphs of nearest neighbors."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
-from typing import NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import GraphBuilder, check_positive, take_rows
-from rpcag.graphs.distances import center_and_scale, distance_blocks
+from rpcag.graphs.builder import COUNT, POSITIVE, GraphBuilder
+from rpcag.graphs.distances import center_and_scale, distance_blocks, take_rows
 from rpcag.graphs.inputs import check_rows
 from rpcag.graphs.nearest import FEW, nearest_rows, smallest, without_self
+from rpcag.linalg.blocks import row_blocks
 
-WEIGHTS = ("heat", "binary", "correlation")
-WIDTHS = ("local", "mean")
 # Up to this many features a tree is faster than matrix products. With more, it visits
 # most rows.
 TREE = 6
 # Up to this many complete rows, scikit-learn's comparison of all pairs is as fast.
 BRUTE = 16_000
-
-
-class Reach(NamedTuple):
-    """Neighbors of new rows in a graph."""
-
-    doubles: np.ndarray  # the row of the graph that a row equals, or -1
-    equal: sparse.csr_array  # a one at that row
-    nearest: sparse.csr_array  # ones at the nearest neighbors of the other rows
-    reached: sparse.csr_array  # ones at the rows whose neighbors the other rows are
 
 
 @dataclass(eq=False, repr=False)
@@ -63,77 +53,63 @@ class KNNGraph(GraphBuilder):
            [0., 1., 0.]])
     """
 
+    _parameter_constraints: ClassVar = {
+        "n_neighbors": [COUNT],
+        "weights": [StrOptions({"heat", "binary", "correlation"})],
+        "width": [StrOptions({"local", "mean"}), POSITIVE],
+    }
+
     n_neighbors: int = 10
     _: KW_ONLY
     weights: str = "heat"
     width: float | str = "local"
     image_shape: tuple[int, ...] | None = None
 
-    def reach(self, X, mask=None) -> Reach:
+    def reach(self, X, mask=None) -> tuple[np.ndarray, Any, Any]:
         """Nearest neighbors of new rows in the graph, and whose neighbors they are.
 
-        A row that equals a row of the graph is treated as that row.
+        Returns the row of the graph that each row equals, or -1, and ones at the
+        neighbors and at the rows whose neighbors they are; none for rows of the graph.
         """
         check_is_fitted(self, "adjacency_")
-        X = check_rows(X)
-        rows = self._prepare(X, mask)
+        rows = self._prepare(check_rows(X), mask)
         doubles = self._doubles(rows)
-        known, new = np.flatnonzero(doubles >= 0), np.flatnonzero(doubles < 0)
+        new = np.flatnonzero(doubles < 0)
         n = len(self._rows[0])
         nearest, reached = [sparse.csr_array((0, n))], [sparse.csr_array((0, n))]
         for block, neighbors, distances, linked in self._links(take_rows(rows, new)):
-            near = np.isfinite(distances)
-            nearest.append(_ones(np.nonzero(near)[0], neighbors[near], block.shape))
+            i, j = _pairs(neighbors, distances)
+            nearest.append(_ones(i, j, block.shape))
             reached.append(sparse.csr_array(linked.astype(np.float64)))
-        place = _ones(new, np.arange(len(new)), (len(X), len(new)))
-        return Reach(
-            doubles,
-            _ones(known, doubles[known], (len(X), n)),
-            sparse.csr_array(place @ sparse.vstack(nearest)),
-            sparse.csr_array(place @ sparse.vstack(reached)),
-        )
+        place = sparse.eye_array(len(doubles), format="csc")[:, new]
+        return doubles, place @ sparse.vstack(nearest), place @ sparse.vstack(reached)
 
     def _build(self, rows):
         n = len(rows[0])
         k = min(self.n_neighbors, n - 1)
-        if k < 1:
-            self.nearest_ = sparse.csr_array((n, n))
-            self._radius, self._width, self._mean_width = np.zeros(n), np.ones(n), 1.0
-            return sparse.csr_array((n, n))
         neighbors, distances = self._search(rows, k)
-        self._radius = distances[:, -1]
-        near = np.isfinite(distances)
-        self.nearest_ = _ones(np.nonzero(near)[0], neighbors[near], (n, n))
+        self._radius = distances.max(axis=1, initial=0.0)
+        i, j = _pairs(neighbors, distances)
+        self.nearest_ = _ones(i, j, (n, n))
+        finite = distances[np.isfinite(distances)]
+        if self.width == "local":
+            widths = _farthest(distances)
+            widths = widths[widths > 0]
+        elif self.width == "mean":
+            widths = finite
+        else:
+            widths = np.array([float(self.width)])
+        self._mean_width = float(widths.mean()) if widths.any() else 1.0
         self._width = self._widths(distances)
-        # Rows that coincide with all their neighbors get the others' mean width.
-        zero = self._width <= 0
-        self._mean_width = 1.0 if zero.all() else float(self._width[~zero].mean())
-        self._width[zero] = self._mean_width
-        i = np.repeat(np.arange(n), k)
-        W = self._edges(
-            rows, i, neighbors.ravel(), distances.ravel(), self._width, rows
-        )
+        W = self._edges(rows, i, j, finite, self._width, rows)
         # An edge found from both sides has one weight; the larger differs by rounding.
         return sparse.csr_array(W.maximum(W.T))
-
-    def _check(self, X) -> None:
-        super()._check(X)
-        k = self.n_neighbors
-        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-            raise ValueError(f"n_neighbors must be an int of at least 1, got {k!r}")
-        if self.weights not in WEIGHTS:
-            raise ValueError(f"weights must be one of {WEIGHTS}, got {self.weights!r}")
-        if isinstance(self.width, str):
-            if self.width not in WIDTHS:
-                raise ValueError(
-                    f"width must be one of {WIDTHS} or a number, got {self.width!r}"
-                )
-        else:
-            check_positive("width", self.width)
 
     def _search(self, rows, k):
         """Indices and RMS distances of k neighbors of every row, nearest first."""
         X, M = rows
+        if k == 0:
+            return np.empty((len(X), 0), int), np.empty((len(X), 0))
         is_large = X.shape[1] > TREE and len(X) > BRUTE and k <= FEW
         if is_large or M is not None:
             return nearest_rows(rows, k)
@@ -149,19 +125,16 @@ class KNNGraph(GraphBuilder):
         return neighbors, distances * (size / np.sqrt(X.shape[1]))
 
     def _widths(self, distances):
-        if self.width == "local":
-            # The last neighbor there is.
-            return np.where(np.isfinite(distances), distances, 0.0).max(axis=1)
-        width = self.width
-        if width == "mean":
-            finite = distances[np.isfinite(distances)]
-            width = finite.mean() if finite.size else 1.0
-        return np.full(len(distances), float(width))
+        """Widths of rows with these distances to their neighbors.
 
-    def _edges(self, rows, i, j, distances, width, others):
-        """Weighted edges from rows i to others j, those at infinity left out."""
-        finite = np.isfinite(distances)
-        i, j, d = i[finite], j[finite], distances[finite]
+        Rows that coincide with all their neighbors get the mean width.
+        """
+        local = _farthest(distances) if self.width == "local" else np.zeros(1)
+        found = np.where(local > 0, local, self._mean_width)
+        return np.broadcast_to(found, len(distances))
+
+    def _edges(self, rows, i, j, d, width, others):
+        """Weighted edges from rows i to others j at distances d."""
         if self.weights == "binary":
             w = np.ones(len(d))
         elif self.weights == "heat":
@@ -177,12 +150,9 @@ class KNNGraph(GraphBuilder):
         for block, neighbors, distances, linked in self._links(rows):
             # Both directions, as within the graph.
             np.put_along_axis(linked, neighbors, True, axis=1)
-            i, j = np.nonzero(linked)
-            width = np.full(len(block), self._mean_width)
-            if self.width == "local":
-                local = self._widths(distances)
-                width = np.where(local > 0, local, width)
+            i, j = np.nonzero(linked & np.isfinite(block))
             part = take_rows(rows, slice(first, first + len(block)))
+            width = self._widths(distances)
             parts.append(self._edges(part, i, j, block[i, j], width, self._rows))
             first += len(block)
         return sparse.csr_array(sparse.vstack(parts))
@@ -202,29 +172,34 @@ def _ones(i, j, shape):
     return sparse.csr_array((np.ones(len(i)), (i, j)), shape=shape)
 
 
-def _correlations(rows, others, i, j, chunk=4096):
+def _pairs(neighbors, distances):
+    """Indices of rows and of their neighbors, those at infinity left out."""
+    near = np.isfinite(distances)
+    return np.nonzero(near)[0], neighbors[near]
+
+
+def _farthest(distances):
+    """Distance of every row to the last neighbor that it has."""
+    return np.where(np.isfinite(distances), distances, 0.0).max(axis=1, initial=0.0)
+
+
+def _correlations(rows, others, i, j):
     """Pearson correlation of row pairs over the features both observe."""
-    (X, M), (Y, N) = rows, others
-    result = np.zeros(len(i))
-    for start in range(0, len(i), chunk):
-        a, b = i[start : start + chunk], j[start : start + chunk]
-        seen = np.ones((len(a), X.shape[1]))
-        if M is not None:
-            seen *= M[a]
-        if N is not None:
-            seen *= N[b]
-        count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
-        x, y = X[a] * seen, Y[b] * seen
-        x, y = _centered(x, seen, count), _centered(y, seen, count)
+    found = np.empty(len(i))
+    for part in row_blocks((len(i), rows[0].shape[1])):
+        pairs = take_rows(rows, i[part]), take_rows(others, j[part])
+        seen = np.ones(pairs[0][0].shape)
+        for _, mask in pairs:
+            seen *= 1.0 if mask is None else mask
+        x, y = (_centered(values * seen, seen) for values, _ in pairs)
         sizes = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
         products = np.einsum("ij,ij->i", x, y)
-        result[start : start + chunk] = np.divide(
-            products, sizes, out=np.zeros(len(a)), where=sizes > 0
-        )
-    return result
+        found[part] = products / np.where(sizes > 0, sizes, 1.0)
+    return found
 
 
-def _centered(x, seen, count):
+def _centered(x, seen):
     """Rows less their means, in units in which squares are safe."""
     x = x / np.maximum(np.abs(x).max(axis=1, keepdims=True), 1e-300)
+    count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
     return (x - x.sum(axis=1, keepdims=True) / count) * seen

@@ -1,9 +1,8 @@
 """Predict the cells of a scaled table from one another, and find wrong cells."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from rpcag.models import RPCAG, PoorFitWarning
 from rpcag.models.hidden_entries import SEED, spread_of
 from rpcag.models.scaling import center_and_scale, standardize
-from rpcag.solvers import Progress
 from rpcag.tables.cross_prediction import ITERATIONS, Folds, Weights, cross_predict
 from rpcag.tables.false_discoveries import score_threshold
 from rpcag.tables.features import is_level, levels_of
@@ -73,37 +71,27 @@ class _Candidate(NamedTuple):
 
 
 class CellModel:
-    """RPCAG, or regularized principal components, of a scaled table.
+    """RPCAG, or regularized principal components, of a scaled table."""
 
-    Attributes
-    ----------
-    model : RPCAG or None
-        None if the table is so small that all predictions are medians.
-    threshold : float
-        Score from which a cell is wrong.
-    explained : ndarray of shape (p,)
-        Share of the squared error of the median that predictions save, 0 for features
-        that get the median. Errors are truncated as in the choice of weights.
-    calibration : Calibration
-        Widths of prediction intervals.
-    """
+    calibration: Calibration  # widths of prediction intervals
 
     def __init__(self, middle: np.ndarray, alpha: float) -> None:
         self.middle, self.alpha = middle, alpha
-        self.model: RPCAG | None = None
+        self.model: RPCAG | None = None  # tables without one get medians
         self.components: PrincipalComponents | None = None
+        # Score from which a cell is wrong, and its factors by feature.
         self.threshold, self.caution = np.inf, np.ones(len(middle))
+        # Share of the truncated squared error of the median that predictions save, 0
+        # for features that get the median.
         self.explained = np.zeros(len(middle))
         self.levels = [np.empty(0)] * len(middle)
 
-    def fit(
-        self,
-        Z: np.ndarray,
-        make: Callable[[], RPCAG],
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> PredictedCells:
-        """Find wrong cells, and predict all cells without them."""
-        self._make, self._callback = make, callback
+    def fit(self, Z: np.ndarray, options: dict[str, Any]) -> PredictedCells:
+        """Find wrong cells, and predict all cells without them.
+
+        `options` are those of `RPCAG`.
+        """
+        self._options = options
         observed = ~np.isnan(Z)
         if any(a < b for a, b in zip(Z.shape, SMALLEST, strict=True)):
             return self._fit_medians(Z, observed)
@@ -111,7 +99,7 @@ class CellModel:
         self._limit = np.maximum(spread_of(Z).limit, LEAST)
         self._folds = Folds.draw(~observed)
         folds = self._folds.of_all
-        first = cross_predict(Z, self._weights(Z), folds, callback).reshape(Z.shape)
+        first = self._cross_predict(Z, self._weights(Z), folds).reshape(Z.shape)
         wrong = self._find(Z, observed, first)
         chosen = without = self._try_without(wrong, Z, first)
         # Correct cells next to wrong ones may seem wrong until those are removed.
@@ -122,11 +110,11 @@ class CellModel:
             # at these cells are not compared: wrong cells in groups predict each other.
             whole = self._try_without(np.False_, Z, first)
             counted = observed & ~wrong & self._folds.is_like_gap
-            squares = [
+            squared, squared_whole = (
                 truncated_squares(Z, some.among(first), self._limit, counted).sum()
                 for some in (without, whole)
-            ]
-            if squares[1] < squares[0]:
+            )
+            if squared_whole < squared:
                 chosen, left_out = whole, np.False_
         scores, predicted = self._scores(Z, first), chosen.among(first)
         predicted[wrong] = without.among(first)[wrong]
@@ -138,7 +126,7 @@ class CellModel:
             filling[wrong] = predicted[wrong]
         self._set_medians(filling)
         predicted[~(observed & self._folds.is_like_gap)] = np.nan
-        del self._candidates, self._least, self._folds, self._make, self._callback
+        del self._candidates, self._least, self._folds, self._options
         scale = self._sizes.scale(filling, rows)
         return PredictedCells(predicted, filling, scale, scores, wrong)
 
@@ -149,13 +137,11 @@ class CellModel:
         if self.model is None:
             middle = np.broadcast_to(self.middle, Z.shape).astype(Z.dtype)
             scale = self._sizes.scale(middle, np.ones(Z.shape))
-            return PredictedCells(
-                middle, middle, scale, np.abs(Z - middle) / scale, none
-            )
+            scores = np.abs(Z - middle) / scale
+            return PredictedCells(middle, middle, scale, scores, none)
         if not find and observed.all():
-            return PredictedCells(
-                Z, Z, np.ones(Z.shape), np.full(Z.shape, np.nan), none
-            )
+            ones = np.ones(Z.shape)
+            return PredictedCells(Z, Z, ones, np.nan * ones, none)
         # By feature: what is found in a row does not depend on the other rows.
         folds = np.random.default_rng(SEED).permutation(Z.shape[1]) % PARTS
         predicted = np.full(Z.shape, np.nan)
@@ -184,10 +170,17 @@ class CellModel:
     def _fit_model(self, Z: np.ndarray, **options) -> RPCAG:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PoorFitWarning)  # reported by `explained`
-            return self._make().set_params(**options).fit(Z)
+            return RPCAG(**self._options | options).fit(Z)
 
     def _weights(self, Z: np.ndarray) -> Weights:
-        return Weights.of(self._fit_model(Z, tol=ROUGH))
+        model = self._fit_model(Z, tol=ROUGH)
+        build = model.trial_graph() if model.gamma_ > 0 else None
+        return Weights(model.lam_, model.gamma_, build)
+
+    def _cross_predict(self, Z, weights: Weights, folds, max_iter=0) -> np.ndarray:
+        callback = self._options["callback"]
+        watch = callback and (lambda p: callback(p._replace(stage="cells")))
+        return cross_predict(Z, weights, folds, watch, max_iter)
 
     def _try_without(
         self, left_out: np.ndarray | np.bool_, Z: np.ndarray, first: np.ndarray
@@ -202,15 +195,11 @@ class CellModel:
         center, scale = center_and_scale(W, "standard")
         W = standardize(W, center, scale)
         weights, folds = self._weights(W), self._folds.like_gaps(np.isnan(W))
-        values = cross_predict(W, weights, folds, self._callback, ITERATIONS)
-        rank = 0
+        values = self._cross_predict(W, weights, folds, ITERATIONS)
         predicted = standardize(first, center, scale)
         predicted[folds >= 0] = values
-        found = predict_folds(W, folds, predicted, self._limit / scale)
-        if found is not None:
-            rank, values = found[0], found[1][folds >= 0]
-        columns = np.nonzero(folds >= 0)[1]
-        values = _in_units(values, center[columns], scale[columns])
+        rank, predicted = predict_folds(W, folds, predicted, self._limit / scale)
+        values = _in_units(predicted, center, scale)[folds >= 0]
         return _Candidate(center, scale, weights, folds, values, rank)
 
     def _fill(

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpcag.models import RPCAG
 from rpcag.models.hidden_entries import SEED
 from rpcag.models.rules import theory_lam
 from rpcag.models.trials import Build, Trials, Watch, observed_part
@@ -34,11 +33,6 @@ class Weights(NamedTuple):
     gamma: float
     build: Build | None
 
-    @classmethod
-    def of(cls, model: RPCAG) -> "Weights":
-        build = model.trial_graph() if model.gamma_ > 0 else None
-        return cls(model.lam_, model.gamma_, build)
-
 
 @dataclass(frozen=True, eq=False)
 class Folds:
@@ -48,16 +42,10 @@ class Folds:
     gaps, because a gap next to observed cells of its column is easier to predict than
     one inside a long run. A place has at most one cell of every row, so that hidden
     cells are like gaps: as many other cells of their row are missing.
-
-    Attributes
-    ----------
-    places : int ndarray of shape (n, p)
-    n : int
-        Number of folds.
     """
 
-    places: np.ndarray
-    n: int
+    places: np.ndarray  # of the shape of the table
+    n: int  # number of folds
 
     @classmethod
     def draw(cls, missing: np.ndarray) -> "Folds":
@@ -94,11 +82,10 @@ def cross_predict(
 ) -> np.ndarray:
     """Predict every cell with a fold >= 0 by a fit without this fold.
 
-    Cells that are missing belong to folds too, so that their values are as accurate as
-    the predictions of observed cells. The graph is rebuilt without the cells of the
-    fold, because neighbors that were found with a cell predict it too well. The fits
-    are the trials that also choose weights, with up to `max_iter` iterations if this is
-    more than the default.
+    Missing cells belong to folds too, so that their values are as accurate as the
+    predictions of observed cells. The graph is rebuilt without the fold, because
+    neighbors that were found with a cell predict it too well. The fits are the trials
+    that also choose weights, with `max_iter` iterations if this is more than usual.
     """
     labels = folds[folds >= 0]
     predicted = np.zeros(len(labels), X.dtype)
@@ -122,13 +109,11 @@ def cross_predict(
 
 def _typical_run(missing: np.ndarray) -> int:
     """Median length of the run that a missing cell is in; 1 if gaps are at random."""
-    lengths: list[int] = []
-    for column in missing.T:
-        ends = np.flatnonzero(np.diff(np.r_[False, column, False].astype(np.int8)))
-        if len(ends) and not column.all():
-            lengths += (ends[1::2] - ends[::2]).tolist()
-    if not lengths:
+    columns = missing[:, ~missing.all(axis=0)].T.astype(np.int8)
+    changes = np.diff(columns, axis=1, prepend=0, append=0)
+    starts, ends = (np.nonzero(changes == change)[1] for change in (1, -1))
+    lengths = np.sort(ends - starts)
+    if not len(lengths):
         return 1
-    ordered = np.sort(lengths)
-    half = np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)
-    return int(np.clip(ordered[half], 1, max(LONGEST * len(missing), 1)))
+    half = np.searchsorted(np.cumsum(lengths), lengths.sum() / 2)
+    return int(np.clip(lengths[half], 1, max(LONGEST * len(missing), 1)))

@@ -1,13 +1,18 @@
 """Find rows that are unusual."""
 
 import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from scipy import stats
+from sklearn.base import OutlierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.inputs import as_numbers, explained
-from rpcag.tables.imputer import RobustImputer, check_share
+from rpcag.tables.imputer import RobustImputer
+from rpcag.tables.table import SHARE, TableEstimator
 
 # Distances of single cells count up to this many deviations, so that one grossly wrong
 # cell does not make a row of many features unusual.
@@ -21,7 +26,8 @@ SAME = 1e-6
 MAD = 1.4826  # deviation of a normal variable over its median absolute deviation
 
 
-class OutlierDetector(OutlierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OutlierDetector(OutlierMixin, TableEstimator):
     """Find unusual rows of a table that may have gaps and wrong cells.
 
     The distance of a row is the mean over its observed cells of
@@ -30,23 +36,19 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
 
     where z is the distance of a cell from the median of its feature and e that from its
     prediction by `RobustImputer`, both in quartile deviations of the feature. A row is
-    unusual if its values are far from the center or inconsistent with each other.
-    Features that are constant in `fit` do not count in the mean; each value that
-    differs from the constant adds 10 to the distance. Rows without any other observed
-    cell have the median distance of the rows of `fit`, since nothing is known about
-    them.
+    unusual if its values are far from the center or inconsistent with each other. A
+    value that differs from those of a feature that is constant in `fit` adds 10. Rows
+    without an observed cell of other features have the median distance of `fit`.
 
     Parameters
     ----------
     contamination : float or "auto", default=0.1
-        Share of the rows of `fit` that are outliers. "auto" finds rows whose distance
-        is far above that of most rows, and may find none.
+        Share of the rows of `fit` that are outliers. "auto" finds rows with a distance
+        far above that of most rows.
     alpha : float, default=0.05
         False discovery rate of the cells that `find_cells` returns.
-    graph : str, graph builder or adjacency, default="robust"
+    graph, tol, max_iter
         As in `RobustImputer`.
-    tol : float, default=1e-3
-    max_iter : int, default=1000
 
     Attributes
     ----------
@@ -62,8 +64,6 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
         The fitted model of the cells.
     n_iter_ : int
         Iterations of its last fit.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -77,42 +77,19 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
     [5]
     """
 
-    def __init__(
-        self,
-        *,
-        contamination=0.1,
-        alpha=0.05,
-        graph="robust",
-        tol=1e-3,
-        max_iter=1000,
-    ):
-        self.contamination = contamination
-        self.alpha = alpha
-        self.graph = graph
-        self.tol = tol
-        self.max_iter = max_iter
+    _parameter_constraints: ClassVar = {
+        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
+        "alpha": [SHARE],
+    }
+
+    contamination: float | str = 0.1
+    alpha: float = 0.05
+    graph: Any = "robust"
+    tol: float = 1e-3
+    max_iter: int = 1000
 
     def fit(self, X, y=None):
-        """Fit the model of the cells and the threshold for outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing value.
-        y : ignored
-        """
-        is_auto = isinstance(self.contamination, str)
-        if is_auto and self.contamination != "auto":
-            raise ValueError(
-                "contamination must be 'auto' or a number above 0 and at most 0.5, got "
-                f"{self.contamination!r}"
-            )
-        if not is_auto:
-            check_share("contamination", self.contamination)
-            if self.contamination > 0.5:
-                raise ValueError(
-                    f"contamination must be at most 0.5, got {self.contamination}"
-                )
+        """Fit the model of the cells and the threshold for outliers."""
         X = self._read(X, reset=True)
         self.imputer_ = RobustImputer(
             alpha=self.alpha,
@@ -125,11 +102,15 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         self._constants = np.where(low == high, low, np.nan)
         distances, known = self._distances(X)
-        self._typical = float(np.median(distances[known])) if known.any() else 0.0
+        if not known.any():
+            known[:] = True
+        self._typical = float(np.median(distances[known]))
         distances[~known] += self._typical
-        seen = distances[known] if known.any() else distances
-        if is_auto:
-            self.threshold_ = _far_above_most(seen)
+        seen = distances[known]
+        if isinstance(self.contamination, str):
+            logs = np.log(np.maximum(seen, np.finfo(float).tiny))
+            spread = MAD * float(stats.median_abs_deviation(logs))
+            self.threshold_ = math.exp(float(np.median(logs)) + DEVIATIONS * spread)
         else:
             self.threshold_ = float(np.quantile(seen, 1 - self.contamination))
         self.offset_ = -self.threshold_
@@ -161,16 +142,6 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
         X = self._read(X, reset=False)
         return self.imputer_.find_outliers(X) | self._departs(X)
 
-    def _read(self, X, reset: bool) -> np.ndarray:
-        with explained(missing=True):
-            return validate_data(
-                self,
-                as_numbers(X),
-                reset=reset,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan",
-            )
-
     def _distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Distances of rows, and whether cells of features that vary are observed."""
         Z, predicted = self.imputer_.predict_cells(X)
@@ -183,15 +154,3 @@ class OutlierDetector(OutlierMixin, BaseEstimator):
         """Cells that differ from the constant value of their feature."""
         with np.errstate(over="ignore"):  # near the largest numbers
             return np.abs(X - self._constants) > SAME * np.abs(self._constants)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-def _far_above_most(distances: np.ndarray) -> float:
-    logs = np.log(np.maximum(distances, np.finfo(float).tiny))
-    middle = float(np.median(logs))
-    spread = MAD * float(np.median(np.abs(logs - middle)))
-    return math.exp(middle + DEVIATIONS * spread)

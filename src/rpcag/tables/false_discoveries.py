@@ -53,7 +53,9 @@ def score_threshold(
         counts = np.diff(np.searchsorted(scores, edges))
         power = math.log(HEIGHTS[1] / HEIGHTS[0]) / math.log(upper / middle)
         n_correct = (1 - share) * n
-        expected = n_correct * _masses(edges / upper, min(power, POWER))
+        # S(t) = exp(-h (t / upper)^power), with h its height at the upper quantile.
+        tail = np.exp(-HEIGHTS[1] * (edges / upper) ** min(power, POWER))
+        expected = n_correct * -np.diff(tail)
         most = counts + DEVIATIONS * np.sqrt(counts) + MORE
         lowered = np.minimum(most / np.maximum(expected, MORE), 1.0)
         correct = expected * np.minimum.accumulate(lowered)
@@ -66,11 +68,3 @@ def score_threshold(
         if abs(before - share) < 1e-4:
             break
     return score
-
-
-def _masses(edges: np.ndarray, power: float) -> np.ndarray:
-    """Shares of the correct scores between these edges, in units of the upper quantile.
-
-    S(t) = exp(-h t^power), with h its height at the quantile.
-    """
-    return -np.diff(np.exp(-HEIGHTS[1] * edges**power))

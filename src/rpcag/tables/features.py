@@ -21,29 +21,16 @@ SINGLE = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Statistics of single features for `RobustImputer`.
+    """Statistics of single features for `RobustImputer`."""
 
-    Attributes
-    ----------
-    medians : ndarray of shape (p,)
-        NaN for features without observed values.
-    varies : bool ndarray of shape (p,)
-        Features that are not constant or empty: those of the model.
-    center, scale : ndarray of shape (number of features that vary,)
-    middle : ndarray
-        Medians of the scaled features.
-    in_quartiles : ndarray
-        The scale in quartile deviations.
-    bounds : ndarray of shape (2, p)
-        Entries beyond are far: they are wrong, and missing to all statistics.
-    """
-
-    medians: np.ndarray
-    varies: np.ndarray
+    medians: np.ndarray  # NaN for features without observed values
+    varies: np.ndarray  # features that are not constant or empty: those of the model
+    # Of the features that vary:
     center: np.ndarray
     scale: np.ndarray
-    middle: np.ndarray
-    in_quartiles: np.ndarray
+    middle: np.ndarray  # medians of the scaled features
+    in_quartiles: np.ndarray  # the scale in quartile deviations
+    # Entries beyond these are far: they are wrong, and missing to all statistics.
     bounds: np.ndarray
 
     @classmethod
@@ -51,18 +38,16 @@ class Features:
         spread = spread_of(X)
         reach = np.where(spread.unit > 0, FAR * spread.unit, np.inf)
         bounds = spread.center + np.outer((-1, 1), reach)
-        far = _is_beyond(X, bounds)
-        if far.any():
-            X = np.where(far, X.dtype.type(np.nan), X)
+        X = np.where(_is_beyond(X, bounds), X.dtype.type(np.nan), X)
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         varies = high > low  # False for NaN
         medians = np.full(X.shape[1], np.nan)
         some = ~np.isnan(low)
         if some.any():
             medians[some] = np.nanmedian(X[:, some], axis=0)
-        live = X if varies.all() else X[:, varies]
+        live = X[:, varies]
         center, scale = center_and_scale(live, "robust")
-        quartiles = np.zeros((2, len(scale)))
+        quartiles = np.zeros((2, 0))
         if varies.any():
             quartiles = np.nanpercentile(live, [25, 75], axis=0)
         deviation = (quartiles[1] - quartiles[0]) / NORMAL
@@ -72,14 +57,11 @@ class Features:
 
     def is_far(self, X: np.ndarray) -> np.ndarray:
         """Far entries of the features that vary."""
-        far = _is_beyond(X, self.bounds)
-        return far if self.varies.all() else far[:, self.varies]
+        return _is_beyond(X, self.bounds)[:, self.varies]
 
     def scaled(self, X: np.ndarray) -> np.ndarray:
         """The features that vary, clipped, robustly centered and scaled."""
-        live = X if self.varies.all() else X[:, self.varies]
-        if _is_beyond(X, self.bounds).any():
-            live = np.clip(live, *self.bounds[:, self.varies])
+        live = np.clip(X, *self.bounds)[:, self.varies]
         return standardize(live, self.center, self.scale, _precision(X))
 
     def in_units(self, Z: np.ndarray) -> np.ndarray:
@@ -129,15 +111,8 @@ def is_level(Z: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
 def ranges_and_integers(
     X: np.ndarray, left_out: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest value of every feature, and whether all are integers.
-
-    Ranges have two rows; they are 0 for features without values.
-    """
-    ranges = np.zeros((2, X.shape[1]))
-    are_integers = np.ones(X.shape[1], bool)
-    for j, column in enumerate(X.T):
-        values = column[~(np.isnan(column) | left_out[:, j])]
-        if len(values):
-            ranges[:, j] = values.min(), values.max()
-        are_integers[j] = (values == np.rint(values)).all()
-    return ranges, are_integers
+    """Smallest and largest value of every feature, and whether all are integers."""
+    X = np.where(left_out, X.dtype.type(np.nan), X)
+    ranges = np.array([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
+    are_integers = ((np.rint(X) == X) | np.isnan(X)).all(axis=0)
+    return np.nan_to_num(ranges), are_integers

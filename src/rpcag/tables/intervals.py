@@ -19,7 +19,7 @@ class Calibration:
     def __init__(self, ratios: np.ndarray, weights: np.ndarray) -> None:
         counted = (weights > 0) & ~np.isnan(ratios)
         few = np.count_nonzero(counted, axis=0) < FEWEST
-        pooled = counted if few.any() else np.zeros_like(counted)
+        pooled = counted & few.any()
         all_of_them = ratios[pooled], weights[pooled]
         self.errors = [
             all_of_them if few[j] else (ratios[some, j], weights[some, j])

@@ -31,15 +31,9 @@ class PredictionError:
     its row, so that its size does not depend on its own error, and is like that of a
     gap.
 
-    Parameters
-    ----------
-    errors, predicted : ndarray of shape (n, p)
-        NaN where a cell is missing.
-    counted : bool ndarray of shape (n, p)
-        Cells that are known, and not known to be wrong.
-    least : ndarray of shape (p,), optional
-        Smallest scale of every column. If most cells of a column are equal, a quantile
-        of their errors is nearly zero.
+    Errors are NaN where a cell is missing. Cells are `counted` that are known, and not
+    known to be wrong. `least` is the smallest scale of every column: if most cells of a
+    column are equal, a quantile of their errors is nearly zero.
     """
 
     def __init__(
@@ -49,12 +43,12 @@ class PredictionError:
         counted: np.ndarray,
         least: np.ndarray | None = None,
     ) -> None:
+        least = np.full(errors.shape[1], LEAST) if least is None else least
         self.knots: list[tuple[np.ndarray, np.ndarray]] = []
         for j, known in enumerate(counted.T):
             sizes = np.abs(errors[known, j])
             centers, scales = _local_scales(sizes, predicted[known, j])
-            floor = LEAST if least is None else least[j]
-            self.knots.append((centers, np.maximum(scales, floor)))
+            self.knots.append((centers, np.maximum(scales, least[j])))
         ratios, missing = self._relative(errors, predicted), np.isnan(errors)
         ratios[~counted] = np.nan
         self.needed = _needed(ratios, missing)
@@ -66,9 +60,8 @@ class PredictionError:
             )
             self.vague[j] = max(vague / others, 1.0) if others > 0 else 1.0
         ratios /= self._factors(ratios.copy(), missing)
-        self.column = np.array([_scale(r[~np.isnan(r)]) or 1.0 for r in ratios.T])
-        if least is not None:
-            self.column = np.where(least > LEAST, 1.0, self.column)
+        column = np.array([_scale(r[~np.isnan(r)]) or 1.0 for r in ratios.T])
+        self.column = np.where(least > LEAST, 1.0, column)
 
     def scale(self, predicted: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Typical error of cells with these predictions, in rows with these factors."""
@@ -90,7 +83,13 @@ class PredictionError:
         """The same for sizes of errors relative to those of their column."""
         for j, is_vague in self._vague_cells(missing):
             ratios[is_vague, j] /= self.vague[j]
-        factors = row_factors(ratios)
+        # Median ratio of the other cells of the row, shrunk toward 1, and at least 1.
+        factors = np.empty_like(ratios)
+        for rows in row_blocks(ratios.shape):
+            typical, n_others = _median_of_others(ratios[rows])
+            shares = n_others / (n_others + ROW)
+            found = np.maximum(typical / HALF_NORMAL, LEAST) ** shares
+            factors[rows] = np.maximum(found, 1.0)
         for j, is_vague in self._vague_cells(missing):
             factors[is_vague, j] *= self.vague[j]
         return factors
@@ -144,17 +143,6 @@ def _needed(ratios: np.ndarray, missing: np.ndarray) -> np.ndarray:
         some = ranks[rows]
         counts = np.count_nonzero(some, axis=0)
         found[k] = some.sum(axis=0) > limit * np.sqrt(np.maximum(counts, 1))
-    return found
-
-
-def row_factors(ratios: np.ndarray) -> np.ndarray:
-    """Median ratio of the other cells of the row, shrunk toward 1, and at least 1."""
-    found = np.empty_like(ratios)
-    for rows in row_blocks(ratios.shape):
-        typical, n_others = _median_of_others(ratios[rows])
-        shares = n_others / (n_others + ROW)
-        factors = np.maximum(typical / HALF_NORMAL, LEAST) ** shares
-        found[rows] = np.maximum(factors, 1.0)
     return found
 
 

@@ -66,9 +66,11 @@ class PrincipalComponents:
         return cls(mean, V[:, kept], signal[kept], noise), filled
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
-        """L of new rows: mean + V a, where a minimizes
-        ||Z_o - mean_o - V_o a||^2 / noise + sum_k a_k^2 / signal_k over the observed
-        cells o. For complete rows this is the shrinkage of `fit`."""
+        """L of new rows: mean + V a, from their observed cells o.
+
+        a minimizes ||Z_o - mean_o - V_o a||^2 / noise + sum_k a_k^2 / signal_k. For
+        complete rows this is the shrinkage of `fit`.
+        """
         found = np.empty(Z.shape)
         least = np.finfo(float).eps * np.max(self.signal, initial=1.0)
         ridge = np.diag(max(self.noise, least) / self.signal)
@@ -83,12 +85,9 @@ class PrincipalComponents:
 
 
 def predict_folds(
-    Z: np.ndarray,
-    folds: np.ndarray,
-    predicted: np.ndarray,
-    limit: np.ndarray,
-) -> tuple[int, np.ndarray] | None:
-    """The rank and predictions of all folds, if they are better than those given.
+    Z: np.ndarray, folds: np.ndarray, predicted: np.ndarray, limit: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """The rank and predictions of all folds, or 0 and those given if they are better.
 
     Errors are truncated at `limit`. Cells without a fold (-1) keep their prediction.
     """
@@ -98,36 +97,31 @@ def predict_folds(
     def squares(values: np.ndarray, cells: np.ndarray) -> float:
         return float(truncated_squares(Z, values, limit, cells).sum())
 
-    def of_fold(fold: int, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    rank, found = _best_rank(Z, folds, start, limit), predicted.copy()
+    for fold in range(int(folds.max()) + 1):
         hidden = known & (folds == fold)
         seen = np.where(hidden, np.nan, Z)
-        return hidden, PrincipalComponents.fit(seen, rank, start)[1]
-
-    rank = _best_rank(Z, folds, predicted, limit)
-    hidden, L = of_fold(0, rank)
-    if squares(L, hidden) > HOPELESS * squares(predicted, hidden):
-        return None
-    found = np.where(hidden, L, predicted)
-    for fold in range(1, int(folds.max()) + 1):
-        hidden, L = of_fold(fold, rank)
-        found[hidden] = L[hidden]
+        found[hidden] = PrincipalComponents.fit(seen, rank, start)[1][hidden]
+        hopeless = HOPELESS * squares(predicted, hidden)
+        if fold == 0 and squares(found, hidden) > hopeless:
+            return 0, predicted
     if squares(found, known) > (1 - GAIN) * squares(predicted, known):
-        return None
+        return 0, predicted
     return rank, found
 
 
-def _best_rank(Z, folds, predicted, limit) -> int:
+def _best_rank(Z, folds, start, limit) -> int:
     """The rank that predicts the first fold of some rows best."""
-    rows = slice(None, None, max(1, len(Z) // ROWS))
-    Z, start = Z[rows], np.where(np.isnan(predicted[rows]), 0.0, predicted[rows])
-    hidden = ~np.isnan(Z) & (folds[rows] == 0)
+    step = max(1, len(Z) // ROWS)
+    Z, folds, start = Z[::step], folds[::step], start[::step]
+    hidden = ~np.isnan(Z) & (folds == 0)
     seen = np.where(hidden, np.nan, Z)
     errors: list[float] = []
     for rank in RANKS:
         if rank >= min(Z.shape) - 1 and errors:
             break
         L = PrincipalComponents.fit(seen, rank, start)[1]
-        errors.append(float(np.sum(np.minimum(np.abs(Z - L), limit)[hidden] ** 2)))
+        errors.append(float(truncated_squares(Z, L, limit, hidden).sum()))
         if len(errors) - int(np.argmin(errors)) > 3:
             break  # three larger ranks were worse
     return RANKS[int(np.argmin(errors))]

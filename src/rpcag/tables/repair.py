@@ -32,13 +32,11 @@ class Repaired:
     lower, upper : ndarrays of shape (n, p)
         Bounds of the interval where filled or replaced, NaN elsewhere.
     scores : ndarray of shape (n, p)
-        Distance from the prediction in units of the column's prediction error; NaN at
-        gaps.
+        Distance from the prediction in units of its typical error; NaN at gaps.
     explained : ndarray of shape (p,)
         Share of the variance of hidden cells that is predicted; NaN for dead columns.
     error, median_error : ndarrays of shape (p,)
-        Root mean squared error of predictions of hidden cells, in the unit of the
-        column, and of the column's median.
+        Root mean squared error of predictions of hidden cells, and of the median.
     dead : bool ndarray of shape (p,)
         Constant or empty columns, which are not changed.
     coverage : float
@@ -77,7 +75,6 @@ def repair_matrix(
     Parameters
     ----------
     X : ndarray of shape (n, p)
-        NaN marks a gap.
     gaps, errors : bool, default=True
         Whether to fill gaps, and to replace wrong cells.
     alpha : float, default=0.02
@@ -94,35 +91,33 @@ def repair_matrix(
         As in `RobustImputer`.
     """
     X = np.asarray(X, dtype=np.float64)
-    order = np.arange(len(X)) if times is None else np.argsort(times, kind="stable")
-    kinds = [graph]
-    if isinstance(graph, str) and graph == "auto":
-        kinds = ["robust"] if times is None else ["robust", "chain"]
-    elif not isinstance(graph, str):
-        order = np.arange(len(X))  # an adjacency is for the given order
+    order = np.arange(len(X))
+    if times is not None and isinstance(graph, str):  # others are for the given order
+        order = np.argsort(times, kind="stable")
     marks = fill_values(X)
-    known = np.where(marks, np.nan, X)
-    fits = [
-        RobustImputer(
-            alpha=alpha, graph=kind, keep_empty_features=True, callback=callback
-        ).fit(known[order])
-        for kind in kinds
-    ]
-    imputer = fits[0]
-    if len(fits) > 1 and _unexplained(fits[1]) < CHAIN * _unexplained(fits[0]):
-        imputer = fits[1]
+    known = np.where(marks, np.nan, X)[order]
+
+    def fit(graph) -> RobustImputer:
+        return RobustImputer(
+            alpha=alpha, graph=graph, keep_empty_features=True, callback=callback
+        ).fit(known)
+
+    is_auto = isinstance(graph, str) and graph == "auto"
+    imputer = fit("robust" if is_auto else graph)
+    if is_auto and times is not None:
+        chain = fit("chain")
+        if _unexplained(chain) < CHAIN * _unexplained(imputer):
+            imputer = chain
     place = np.argsort(order, kind="stable")  # back to the order of X
-    missing = np.isnan(X)
     dead = np.isnan(imputer.explained_)
-    filled = missing & ~dead & gaps
-    replaced = (imputer.outliers_[place] | (marks & ~dead)) & errors
+    marks &= ~dead
+    filled = np.isnan(X) & ~dead & gaps
+    replaced = (imputer.outliers_[place] | marks) & errors
     changed = filled | replaced
     new = imputer.low_rank()[place]
-    scores = imputer.outlier_scores_[place]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         distances = np.abs(X - new) / imputer.prediction_error_
-    largest = np.finfo(float).max
-    scores = np.where(marks & ~dead, np.minimum(distances, largest), scores)
+    distances = np.minimum(distances, np.finfo(float).max)
     if integers is not None:
         new = np.where(integers, np.rint(new), new)
     bounds = imputer.predict_interval(alpha=1 - COVERAGE)
@@ -133,11 +128,11 @@ def repair_matrix(
         replaced=replaced,
         fill_values=[
             np.unique(x[cells])
-            for x, cells in zip(X.T, (marks & replaced).T, strict=True)
+            for x, cells in zip(X.T, (marks & errors).T, strict=True)
         ],
         lower=lower,
         upper=upper,
-        scores=scores,
+        scores=np.where(marks, distances, imputer.outlier_scores_[place]),
         explained=imputer.explained_,
         error=imputer.prediction_error_,
         median_error=imputer.median_error_,
