@@ -162,6 +162,15 @@ def test_hypergraph_of_pairs_is_half_the_graph():
     )
 
 
+def test_edges_do_not_reach_rows_that_share_no_feature():
+    # The third row has no neighbor at all, so that its edge has no limit.
+    nan = np.nan
+    X = np.array([[0.0, nan], [1.0, nan], [nan, 5.0]])
+    hypergraph = KNNHypergraph(1).fit(X)
+    found = hypergraph.connect(np.array([[0.4, nan]]))
+    np.testing.assert_array_equal(found.weights.toarray()[0] > 0, [True, True, False])
+
+
 def test_hypergraph_of_neighbors():
     H = dense(KNNHypergraph(4)(X))
     assert np.all(H.sum(axis=0) == 5)

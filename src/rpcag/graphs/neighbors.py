@@ -165,7 +165,8 @@ class KNNGraph(GraphBuilder):
         """
         k = min(self.n_neighbors, len(self._rows[0]))
         for block in distance_blocks(rows, self._rows):
-            yield block, *smallest(block, k), block <= self._radius * (1 + 1e-12)
+            reached = np.isfinite(block) & (block <= self._radius * (1 + 1e-12))
+            yield block, *smallest(block, k), reached
 
 
 def _ones(i, j, shape):
