@@ -166,8 +166,8 @@ def certify(
     X = check_rows(X)
     check_observed(X)
     L = check_array(as_numbers(L, "L"), dtype=np.float64, input_name="L")
-    D, W, _ = dual or DualPoint(None, None)
-    for name, A in {"L": L, "dual.D": D, "dual.W": W}.items():
+    parts = zip(("L", "dual.D", "dual.W"), (L, *(dual or ())), strict=False)
+    for name, A in parts:
         if A is not None and np.shape(A) != X.shape:
             raise ValueError(
                 f"{name} must have the shape of X, {X.shape}, got {np.shape(A)}"

@@ -1,8 +1,11 @@
 """Choose lam and gamma without labels, by a grid search on hidden entries."""
 
+import reprlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,10 +13,8 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import typical_size
-from rpcag.models.checks import COUNT, check_observed
-from rpcag.models.data_loss import check_sample_weight
+from rpcag.models.checks import COUNT
 from rpcag.models.messages import Stage, tell
 from rpcag.models.rpcag import RPCAG
 from rpcag.models.rules import resolve_gamma, resolve_lam
@@ -28,6 +29,7 @@ GAMMAS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 DEVIATIONS, SHARE = 2.5, 0.02
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RPCAGCV(RPCAG):
     """Robust PCA on graphs with lam and gamma from a grid search on hidden entries.
 
@@ -70,7 +72,8 @@ class RPCAGCV(RPCAG):
     graph, laplacian, scale, tol, max_iter, verbose
         As in `RPCAG`.
     callback : callable, optional
-        As in `RPCAG`, but only called in the final fit and for its graph.
+        As in `RPCAG`, but only called in the final fit and for its graph. The sample
+        weights of `fit` also count in the final fit only.
 
     Attributes
     ----------
@@ -113,57 +116,29 @@ class RPCAGCV(RPCAG):
         "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        lams="auto",
-        gammas="auto",
-        holdout=0.1,
-        n_splits=3,
-        rule="best",
-        n_jobs=None,
-        random_state=0,
-        graph="robust",
-        laplacian="normalized",
-        scale=None,
-        tol=1e-3,
-        max_iter=1000,
-        verbose=0,
-        callback=None,
-    ):
-        self.n_components = n_components
-        self.lams = lams
-        self.gammas = gammas
-        self.holdout = holdout
-        self.n_splits = n_splits
-        self.rule = rule
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.graph = graph
-        self.laplacian = laplacian
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
+    # Chosen, or not offered.
+    lam: Any = field(default="auto", init=False)
+    gamma: Any = field(default="auto", init=False)
+    loss: str = field(default="entries", init=False)
+    noise: None = field(default=None, init=False)
+    feature_graph: None = field(default=None, init=False)
+    gamma_features: Any = field(default="auto", init=False)
+    image_shape: None = field(default=None, init=False)
+    warm_start: bool = field(default=False, init=False)
+    checkpoint: None = field(default=None, init=False)
+    checkpoint_seconds: float = field(default=60.0, init=False)
 
-    def fit(self, X, y=None, *, sample_weight=None):
-        """Choose the weights on X, then decompose X with them.
+    lams: Any = "auto"
+    gammas: Any = "auto"
+    holdout: float = 0.1
+    n_splits: int = 3
+    rule: str = "best"
+    n_jobs: int | None = None
+    random_state: Any = 0
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `RPCAG`, for the final fit.
-        """
-        X = self._validate(X, reset=True)
-        self._check_options()
-        check_observed(X)
-        weight = check_sample_weight(sample_weight, X)
-        X = self._learn_scale(X)
+    _takes_dask = False
+
+    def _fit(self, X, weight) -> None:
         units = resolve_lam("theory", X), resolve_gamma("clustering", X)
         lams = self._candidates("lams", "theory", units[0], LAMS)
         if 0 in lams:
@@ -171,16 +146,14 @@ class RPCAGCV(RPCAG):
         gammas = self._candidates("gammas", "clustering", units[1], GAMMAS)
         cells = [(lam, gamma) for lam in lams for gamma in gammas]
         masks = self._masks(X)
-        with one_blas_thread_each():
-            self.cv_results_ = _results(cells, *self._search(X, masks, cells, units))
-            share = np.count_nonzero(masks[0]) / np.count_nonzero(~np.isnan(X))
-            self.best_index_ = _chosen(self.cv_results_, self.rule, share)
-            self.best_params_ = self.cv_results_["params"][self.best_index_]
-            scores = self.cv_results_["mean_test_score"]
-            self.best_score_ = float(scores[self.best_index_])
-            self.n_splits_ = self.n_splits
-            self._fit(X, weight)
-        return self
+        self.cv_results_ = _results(cells, *self._search(X, masks, cells, units))
+        share = np.count_nonzero(masks[0]) / np.count_nonzero(~np.isnan(X))
+        self.best_index_ = _chosen(self.cv_results_, self.rule, share)
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        scores = self.cv_results_["mean_test_score"]
+        self.best_score_ = float(scores[self.best_index_])
+        self.n_splits_ = self.n_splits
+        super()._fit(X, weight)
 
     def _parameters(self, X, loss):
         return self.best_params_["lam"], self.best_params_["gamma"]
@@ -199,15 +172,13 @@ class RPCAGCV(RPCAG):
         if isinstance(values, str) and values in ("auto", word):
             return [factor * unit for factor in (factors if values == "auto" else (1,))]
         try:
-            with np.errstate(over="ignore"):
-                found = np.unique(np.asarray(values, dtype=float))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ValueError(
-                f"{name} must be 'auto', {word!r} or numbers: {error}"
-            ) from error
+            found = np.unique(np.asarray(values, dtype=float))
+        except (TypeError, ValueError, OverflowError):
+            found = np.empty(0)
         if found.size == 0 or not np.isfinite(found).all() or found[0] < 0:
             raise ValueError(
-                f"{name} must be finite numbers of at least 0, got {found.tolist()}"
+                f"{name} must be 'auto', {word!r} or finite numbers of at least 0, got "
+                f"{reprlib.repr(values)}"
             )
         return found.tolist()
 

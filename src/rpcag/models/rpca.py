@@ -164,6 +164,7 @@ class RPCA(DecompositionModel):
         "checkpoint": [str, os.PathLike, None],
         "checkpoint_seconds": [NUMBER],
     }
+    _takes_dask = True
     # Options of `RPCAG`.
     gamma = 0.0
     graph = None
@@ -197,7 +198,7 @@ class RPCA(DecompositionModel):
             are treated as missing. Weights are not normalized, and neither the rules
             for lam nor the graph take them into account.
         """
-        if is_dask(X):
+        if is_dask(X) and self._takes_dask:
             from rpcag.models import distributed
 
             self._validate_params()
