@@ -288,9 +288,9 @@ def test_bad_options_are_refused_by_name(options, error, message):
 
 
 CV_OPTIONS = [
-    ({"gammas": []}, "gammas must be .* finite numbers of at least 0, got \\[\\]"),
-    ({"gammas": [-1.0]}, "gammas must be .* finite numbers of at least 0"),
-    ({"gammas": "all"}, "gammas must be 'auto', 'clustering' or finite numbers"),
+    ({"gammas": []}, "gammas must be finite numbers"),
+    ({"gammas": [-1.0]}, "gammas must be finite numbers"),
+    ({"gammas": "all"}, "gammas must be 'auto', 'clustering' or numbers"),
     ({"lams": [0.0]}, "lams must be positive"),
     ({"holdout": 0.0}, r"'holdout' .* a float in the range \(0.0, 1.0\)"),
     ({"holdout": 1.0}, r"'holdout' .* a float in the range \(0.0, 1.0\)"),

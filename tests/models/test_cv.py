@@ -126,9 +126,9 @@ def test_one_standard_error_takes_a_simpler_pair_that_is_nearly_as_good():
         ({"rule": "two"}, "'rule' .* Got 'two'"),
         ({"rule": "one_se", "n_splits": 1}, "needs n_splits of at least 2"),
         ({"n_jobs": 0}, "n_jobs == 0"),
-        ({"lams": "clustering"}, "lams must be 'auto', 'theory' or finite numbers"),
+        ({"lams": "clustering"}, "lams must be 'auto', 'theory' or numbers"),
         ({"lams": [0.0]}, "lams must be positive, got 0"),
-        ({"gammas": []}, "gammas must be .* finite numbers"),
+        ({"gammas": []}, "gammas must be finite numbers"),
         ({"holdout": 1.5}, "'holdout' .* a float"),
     ],
 )

@@ -1,6 +1,5 @@
 """Choose lam and gamma without labels, by a grid search on hidden entries."""
 
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
@@ -172,13 +171,15 @@ class RPCAGCV(RPCAG):
         if isinstance(values, str) and values in ("auto", word):
             return [factor * unit for factor in (factors if values == "auto" else (1,))]
         try:
-            found = np.unique(np.asarray(values, dtype=float))
-        except (TypeError, ValueError, OverflowError):
-            found = np.empty(0)
+            with np.errstate(over="ignore"):
+                found = np.unique(np.asarray(values, dtype=float))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(
+                f"{name} must be 'auto', {word!r} or numbers: {error}"
+            ) from error
         if found.size == 0 or not np.isfinite(found).all() or found[0] < 0:
             raise ValueError(
-                f"{name} must be 'auto', {word!r} or finite numbers of at least 0, got "
-                f"{reprlib.repr(values)}"
+                f"{name} must be finite numbers of at least 0, got {found.tolist()}"
             )
         return found.tolist()
 
