@@ -3,11 +3,7 @@
 import numpy as np
 
 from rpcag.graphs.inputs import percent
-from rpcag.linalg.typical import (
-    observed_share,
-    some_rows,
-    typical_center,
-)
+from rpcag.linalg.typical import observed_share, some_rows, typical_center
 from rpcag.models.messages import warn
 from rpcag.models.rules import theory_lam
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales

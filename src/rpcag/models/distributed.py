@@ -18,7 +18,7 @@ from rpcag.linalg.typical import typical_center, typical_size, typical_spread
 from rpcag.models.data_loss import DataLoss, check_sample_weight, loss_of
 from rpcag.models.graph import ModelGraph, as_builder, compares_rows
 from rpcag.models.hidden_entries import Spread, measure_spread
-from rpcag.models.parts import connected_rows, random_rows
+from rpcag.models.parts import random_rows
 from rpcag.models.rules import CLUSTERING_LAM, clustering_gamma, theory_lam
 from rpcag.models.scaling import center_and_scale
 from rpcag.solvers.dask_executor import solve_on_dask
@@ -81,17 +81,17 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
 
 def _check_options(model: Any) -> None:
     """Refuse options that need X, or whole samples, in one place."""
-    wanted = {
-        "loss": (model.loss != "entries", "pass loss='entries'"),
-        "noise='auto'": (model.noise == "auto", "pass a number"),
-        "feature_graph": (model.feature_graph is not None, "leave it out"),
-        "warm_start": (model.warm_start, "leave it out"),
-        "checkpoint": (model.checkpoint is not None, "leave it out"),
+    needs_memory = {
+        "loss": model.loss != "entries",
+        "noise='auto'": model.noise == "auto",
+        "feature_graph": model.feature_graph is not None,
+        "warm_start": model.warm_start,
+        "checkpoint": model.checkpoint is not None,
     }
-    for name, (is_wanted, remedy) in wanted.items():
-        if is_wanted:
+    for name, is_given in needs_memory.items():
+        if is_given:
             raise ValueError(
-                f"{name} needs X in memory, got a Dask array; {remedy}, or pass "
+                f"{name} needs X in memory, got a Dask array; leave it out, or pass "
                 "X.compute()"
             )
 
@@ -107,10 +107,9 @@ def _learn_scale(model: Any, X: Any) -> Any:
     """`DecompositionModel._learn_scale` of an array with all rows in every chunk."""
     model.center_ = model.scale_ = None
     if model.scale is not None:
-        found = by_feature(center_and_scale, X, model.scale, rows=2)
-        model.center_, model.scale_ = found
+        model.center_, model.scale_ = by_feature(center_and_scale, X, model.scale)
         X = model._scaled(X).persist()
-    model._spread_of_features = Spread(*by_feature(measure_spread, X, rows=4))
+    model._spread_of_features = Spread(*by_feature(measure_spread, X))
     return X
 
 
@@ -145,7 +144,7 @@ def _weights(
     given = [None if weight == "auto" else float(weight) for weight in (lam, gamma)]
     rows, build = random_rows(X.shape), None
     if graph is not None:
-        rows = connected_rows(graph.adjacency, X.shape)
+        rows = graph.some(X.shape)
         build = model.trial_graph(rows)
     some = np.ascontiguousarray(X[rows].compute())
     choice, _ = model._choose(some, *given, shape=X.shape, build=build)
@@ -175,16 +174,16 @@ def by_features(X: Any) -> Any:
     return X.persist()
 
 
-def by_feature(measure: Callable, X: Any, *options, rows: int) -> np.ndarray:
-    """Some numbers per feature, measured where all its rows are."""
+def by_feature(measure: Callable, X: Any, *options) -> np.ndarray:
+    """Some numbers per feature, one in each row, measured where all its rows are."""
 
     def measured(block: np.ndarray) -> np.ndarray:
         if np.isinf(block).any():
             raise ValueError("X contains infinity; mark missing entries by NaN")
         return np.stack(list(measure(block, *options)))
 
-    chunks, none = ((rows,), X.chunks[1]), np.empty((0, 0))
-    return X.map_blocks(measured, chunks=chunks, dtype=float, meta=none).compute()
+    parts = [delayed(measured)(block) for block in X.to_delayed().reshape(-1)]
+    return np.hstack(dask.compute(*parts))
 
 
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
@@ -231,11 +230,9 @@ def measure(X: Any) -> tuple[float, float, float]:
     """
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
+    few = X[:: max(1, len(X) // 64)]
     wrong, missing, sample, few = dask.compute(
-        da.isinf(X).any(),
-        da.isnan(X).sum(),
-        columns,
-        X[:: max(1, X.shape[0] // 64)],
+        da.isinf(X).any(), da.isnan(X).sum(), columns, few
     )
     if wrong:
         raise ValueError("X contains infinity; mark missing entries by NaN")

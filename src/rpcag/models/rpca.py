@@ -12,12 +12,7 @@ from rpcag.graphs.inputs import is_dask
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import rescaled
 from rpcag.models.checks import NUMBER, POSITIVE, check_checkpoint, check_observed
-from rpcag.models.data_loss import (
-    KINDS,
-    DataLoss,
-    check_sample_weight,
-    resolve_loss,
-)
+from rpcag.models.data_loss import KINDS, DataLoss, check_sample_weight, resolve_loss
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_tied
 from rpcag.models.messages import Callback, Stage
@@ -154,10 +149,7 @@ class RPCA(DecompositionModel):
     """
 
     _parameter_constraints = DecompositionModel._parameter_constraints | {
-        "lam": [
-            StrOptions({"auto", "theory"}),
-            POSITIVE,
-        ],
+        "lam": [StrOptions({"auto", "theory"}), POSITIVE],
         "loss": [StrOptions(set(KINDS))],
         "noise": [StrOptions({"auto"}), NUMBER, None],
         "warm_start": ["boolean"],
@@ -314,43 +306,39 @@ class RPCA(DecompositionModel):
         return self._transform(X, adjacency)
 
     def _embed_rows(self, X, adjacency):
-        curvature, pull = self._ties(X, adjacency)
+        graph = self._graph
+        ties = graph and graph.ties(X, adjacency, np.asarray(self._scores))
+        if ties is None:
+            ties = np.zeros(len(X)), np.zeros((len(X), self.rank_))
+        curvature, pull = (2 * getattr(self, "gamma_", 0.0) * part for part in ties)
         # In units of the typical size, as wide as the model or the rows are.
         dtype = np.result_type(X, self._directions)
         limits = np.finfo(dtype)
         size = min(max(self._size, float(limits.smallest_subnormal)), limits.max / 4)
         unit = dtype.type(2.0 ** math.floor(math.log2(size)))  # a power of two: exact
-        scaled = X.astype(dtype) / unit
-        observed = None
-        if np.isnan(X).any():
-            observed = ~np.isnan(X)
-            scaled[~observed] = 0
+        observed = ~np.isnan(X)
         V, quadratic, turn = self._row_penalty(dtype, unit)
         penalty = ExactPenalties.FIRST * self._loss.multiplier(X.shape[1])
         Z, unfinished = project(
-            scaled,
-            observed,
+            np.where(observed, X, 0).astype(dtype) / unit,
+            None if observed.all() else observed,
             V,
             quadratic + curvature[:, None] * float(unit),
             rescaled(self._loss.build(), float(unit)),
-            pull if turn is None else pull @ turn,
+            pull @ turn,
             penalty=penalty * float(unit) / self._spread,
         )
         self._warn_unfinished(unfinished)
-        Z = Z if turn is None else (Z @ turn.T).astype(Z.dtype)
-        return Z[:, : self.n_components_] * unit
-
-    def _ties(self, X, adjacency):
-        """Curvature and pull of the smoothness toward the fitted rows: none."""
-        return np.zeros(len(X)), np.zeros((len(X), self.rank_))
+        return (Z @ turn.T).astype(Z.dtype)[:, : self.n_components_] * unit
 
     def _row_penalty(self, dtype, unit):
-        """Directions V, and the diagonal of the quadratic that penalizes a row z V.
+        """Directions V, the diagonal of the quadratic that penalizes a row z V, and R.
 
-        The third result turns the directions to V; None if V are the directions.
+        R turns the directions of the model to V.
         """
         s = self._spectrum.astype(dtype, copy=False) / unit
-        return self._directions.astype(dtype, copy=False), 1 / s, None
+        turn = np.eye(len(s), dtype=dtype)
+        return self._directions.astype(dtype, copy=False), 1 / s, turn
 
     def _edges(self, X, adjacency):
         if adjacency is not None and self.graph is None:

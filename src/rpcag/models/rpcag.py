@@ -9,13 +9,10 @@ from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models.checks import auto_or
 from rpcag.models.data_loss import DataLoss, resolve_loss
-from rpcag.models.feature_graph import (
-    build_feature_graph,
-    choose_gamma_features,
-)
+from rpcag.models.feature_graph import build_feature_graph, choose_gamma_features
 from rpcag.models.graph import as_builder, compares_rows, trial_adjacency
 from rpcag.models.messages import Stage
-from rpcag.models.parts import connected_rows
+from rpcag.models.parts import random_rows
 from rpcag.models.rpca import RPCA
 from rpcag.models.trials import Build
 from rpcag.solvers.problem import Problem
@@ -130,7 +127,7 @@ class RPCAG(RPCA):
         graph = self._graph_without_values(X, stage)
         features = self._build_features(X)
         if lam is None or gamma is None:
-            rows = None if graph is None else connected_rows(graph.adjacency, X.shape)
+            rows = random_rows(X.shape) if graph is None else graph.some(X.shape)
             build = self.trial_graph(rows)
             choice, stopped = self._choose(X, lam, gamma, rows=rows, build=build)
             lam, gamma = choice.lam, choice.gamma
@@ -173,12 +170,7 @@ class RPCAG(RPCA):
         return ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
 
     def _weigh_features(
-        self,
-        X,
-        loss: DataLoss,
-        gamma: float,
-        shifted: ShiftedLaplacian | None,
-        features: ShiftedLaplacian,
+        self, X, loss: DataLoss, gamma: float, shifted, features: ShiftedLaplacian
     ) -> DataLoss:
         """Set `gamma_features_`; returns the loss, with another lam if it is free."""
         if not isinstance(self.gamma_features, str):
@@ -186,28 +178,27 @@ class RPCAG(RPCA):
             return loss
 
         def state(Y, gamma_features: float, c: float, is_part: bool) -> Problem:
+            weight, graph = (0.0, None) if is_part else (gamma, shifted)
             scaled = replace(loss, lam=c * loss.lam)
-            if is_part:
-                return scaled.problem(Y, 0.0, None, gamma_features, features)
-            return scaled.problem(Y, gamma, shifted, gamma_features, features)
+            return scaled.problem(Y, weight, graph, gamma_features, features)
 
         is_free = self.weights_ is not None and self.lam == "auto" and loss.is_plain
         self.gamma_features_, c = choose_gamma_features(X, features, state, is_free)
         return replace(loss, lam=c * loss.lam)
 
-    def trial_graph(self, rows: np.ndarray | None = None) -> Build:
+    def trial_graph(self, rows=slice(None)) -> Build:
         """Function that builds the Laplacian of X, or of some rows, for the weights.
 
         Only a builder that compares rows uses the entries, some of which are hidden.
         """
-        builder = as_builder(self.graph)
-        if compares_rows(builder):
-            return lambda Y, L: self._shifted(trial_adjacency(builder, Y, L), Y)
-        A = self.adjacency_ if rows is None else self.adjacency_[rows][:, rows]
-        return lambda Y, L: self._shifted(A, Y)
+        builder: Any = as_builder(self.graph)
+        given = None if compares_rows(builder) else self.adjacency_[rows][:, rows]
 
-    def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
-        return ShiftedLaplacian(laplacian(adjacency, self.laplacian), Y.shape[1])
+        def build(Y, L) -> ShiftedLaplacian:
+            A = trial_adjacency(builder, Y, L) if given is None else given
+            return ShiftedLaplacian(laplacian(A, self.laplacian), Y.shape[1])
+
+        return build
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -217,24 +208,15 @@ class RPCAG(RPCA):
                 "features: pass feature_graph, such as 'knn' or 'grid'"
             )
 
-    def _ties(self, X, adjacency):
-        ties = None
-        if self._graph is not None:
-            ties = self._graph.ties(X, adjacency, np.asarray(self._scores))
-        if ties is None:
-            return super()._ties(X, adjacency)
-        curvature, pull = ties
-        return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
-
     def _row_penalty(self, dtype, unit):
         """A graph between features adds gamma z V Phi V^T z^T.
 
         Its matrix and diag(1/s) are diagonal together in another basis.
         """
-        V, quadratic, _ = super()._row_penalty(dtype, unit)
+        V, quadratic, turn = super()._row_penalty(dtype, unit)
         gamma, Phi = self.gamma_features_, self.feature_laplacian_
         if gamma == 0 or not self.rank_:
-            return V, quadratic, None
+            return V, quadratic, turn
         V = V.astype(np.float64)
         rough = V @ np.asarray(Phi @ V.T)
         matrix = np.diag(quadratic.astype(np.float64))
