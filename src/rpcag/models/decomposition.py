@@ -15,7 +15,7 @@ from rpcag.models.base import MatrixModel, largest_entry, power_of_two
 from rpcag.models.checks import COUNT, OPTIONS
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.hidden_entries import Spread, hide, spread_of
-from rpcag.models.messages import Callback, tell, tells, warn
+from rpcag.models.messages import Callback, tell, warn
 from rpcag.models.scaling import center_and_scale, restore, standardize
 from rpcag.models.two_graph_weights import GammaChoice
 from rpcag.models.weights import Choice
@@ -125,23 +125,21 @@ class DecompositionModel(MatrixModel):
     # what moves in a video.
     _warns_of_ties = True
 
-    def _watch(self) -> Callback | None:
+    def _watch(self) -> Callback:
         """The user's callback, with a line in the log per certificate."""
-        if not tells(self.verbose):
-            return self.callback
         name, before = self._part_of or type(self).__name__, 1.0
 
         def watch(progress: Progress) -> bool | None:
             nonlocal before
             if progress.gap != before:
                 before = progress.gap
+                rank = "" if progress.rank is None else f"  rank {progress.rank}"
                 tell(
                     self.verbose,
                     f"{name} iteration {progress.n_iter:4d}  objective "
-                    f"{progress.objective:.6g}  certified gap {progress.gap:.1e}"
-                    + ("" if progress.rank is None else f"  rank {progress.rank}"),
+                    f"{progress.objective:.6g}  certified gap {progress.gap:.1e}{rank}",
                 )
-            return self.callback(progress) if self.callback is not None else None
+            return self.callback and self.callback(progress)
 
         return watch
 
