@@ -87,11 +87,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )
 
     def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
-        """Embed rows in blocks, so that memory does not grow with their number.
-
-        Rows are embedded independently, so blocks change only rounding errors. Only
-        their edges may depend on all of them.
-        """
+        """Embed rows in blocks, so that memory does not grow with their number."""
         graphs = self._sample_graphs()
         edges = [
             graph.builder.connect(X) if A is None and graph and graph.by_order else A
@@ -112,7 +108,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return Z
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        """Return X, scaled if the model scales it; see `DecompositionModel`."""
+        """X, scaled if the model scales it."""
         return X
 
     def _embed_rows(self, X: np.ndarray, *edges) -> np.ndarray:

@@ -59,12 +59,11 @@ class DecompositionModel(MatrixModel):
         """Share of the spread of hidden entries of X that the model predicts.
 
         Hides 15 % of the observed entries of X, with a fixed random seed, and predicts
-        them from the others: ``inverse_transform(transform(X))``. The score is one
-        minus the ratio of two sums of squared distances: to the prediction, and to the
-        median or the mean of the feature in `fit`, whichever is nearer. Distances are
-        in units of the feature, and truncated at three times the typical one, because
-        gross errors cannot be predicted. `explained_` is the same measure, from `fit`.
-        Rows of `fit` score higher than new rows.
+        them from the others. The score is one minus the ratio of two sums of squared
+        distances: to the prediction, and to the median or the mean of the feature in
+        `fit`, whichever is nearer. Distances are in units of the feature, and truncated
+        at three times the typical one, because gross errors cannot be predicted.
+        `explained_` is the same measure, from `fit`.
 
         Parameters
         ----------

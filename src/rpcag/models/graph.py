@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -40,16 +40,16 @@ def as_builder(graph, argument: str = "graph") -> GraphBuilder | None:
     """The builder given or named by a `graph` argument; None for other arguments."""
     if not isinstance(graph, str):
         return graph if isinstance(graph, GraphBuilder) else None
-    if graph not in BUILDERS:
-        raise ValueError(
-            f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
-            f"or an adjacency, got {graph!r}"
-        )
     if graph == "robust":
         # Imported late, because RobustGraph imports the models.
         from rpcag.models.robust_graph import RobustGraph
 
         return RobustGraph()
+    if graph not in BUILDERS:
+        raise ValueError(
+            f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
+            f"or an adjacency, got {graph!r}"
+        )
     return {"knn": KNNGraph, "complete": CompleteGraph, "chain": Chain}[graph]()
 
 
@@ -68,8 +68,7 @@ def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
 
 def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
     """The same graph for some rows and features; inpainting needs whole images."""
-    builder = clone(builder)
-    shape = builder.image_shape
+    builder, shape = clone(builder), builder.image_shape
     if shape is not None and math.prod(shape) != X.shape[1]:
         builder.set_params(image_shape=None)
     return builder
@@ -140,9 +139,9 @@ class ModelGraph:
     def _places(self) -> dict[bytes, int]:
         """Index of the first row of the graph with given weights, by their digest."""
         A, places = self.adjacency, dict[bytes, int]()
-        for rows in row_blocks(A.shape):
-            for i, key in enumerate(_keys(_positive(A[rows])), rows.start):
-                places.setdefault(key, i)
+        parts = (_keys(_positive(A[rows])) for rows in row_blocks(A.shape))
+        for i, key in enumerate(chain.from_iterable(parts)):
+            places.setdefault(key, i)
         return places
 
     def places(self, A: sparse.csr_array) -> np.ndarray:
@@ -245,7 +244,7 @@ def _pull(A, degrees, fitted, curvature, known, values) -> np.ndarray:
     sums = degree(W)
     most = np.where(known, np.inf, SPAN * curvature)
     least = np.where(known, 0.0, curvature / SPAN)
-    shrink = np.where(sums > most, most / np.where(sums > 0, sums, 1.0), 1.0)
+    shrink = np.divide(most, sums, out=np.ones_like(sums), where=sums > most)
     W.data *= _per_entry(A, shrink)
     W.data += shares * _per_entry(A, np.maximum(least - sums, 0.0))
     return W @ values
@@ -285,9 +284,8 @@ def check_edges(adjacency, n_new: int, n_samples: int):
     if sparse.issparse(A):
         check_structure(A, "adjacency")
     if not sparse.issparse(A) or A.shape == shape:  # or too large to convert
-        A = check_array(
-            A, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
-        )
+        options = {"accept_sparse": "csr", "dtype": np.float64}
+        A = check_array(A, **options, input_name="adjacency")
     if A.shape != shape:
         raise ValueError(
             f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "

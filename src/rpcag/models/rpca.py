@@ -42,14 +42,13 @@ class RPCA(DecompositionModel):
     lam : float, "auto" or "theory", default="auto"
         Weight of the sparse part. Smaller values move more of X into it. "auto" hides
         some of the entries and chooses the weight that predicts them best. "theory" is
-        1 / sqrt(max(n_samples, n_features)), divided by the square root of the share of
-        entries that are observed. It suits data that are exactly low-rank except for
-        gross errors.
+        1 / sqrt(max(n_samples, n_features) * share of observed entries); it suits data
+        that are exactly low-rank except for gross errors.
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by a clipped mean and
-        quantiles ("robust"), or by the mean and the standard deviation ("standard").
-        Use it if features have different units; "robust" withstands gross errors.
-        Constant features are only centered. Graphs are built from the scaled data.
+        Center and scale every feature first, by a clipped mean and quantiles
+        ("robust"), or by the mean and the standard deviation ("standard"). Use it if
+        features have different units; "robust" withstands gross errors. Constant
+        features are only centered. Graphs are built from the scaled data.
     loss : {"entries", "rows", "both"}, default="entries"
         What may be wrong: single entries (the l1 norm), whole samples (the sum of the
         norms of the rows of S), or both at once. For "rows", `lam` is the weight of a
@@ -57,10 +56,9 @@ class RPCA(DecompositionModel):
         "entries", or `noise` is given, ``lam="auto"`` is a rule and not a search.
     noise : None, "auto" or float, default=None
         Standard deviation of dense noise N in X = L + S + N, in the unit of X (of the
-        scaled X if `scale` is given). The objective then also has
-        ||X - L - S||_F^2 / (2 mu), with mu a little above the norm of the noise, so
-        that S is sparse and L has the rank of the signal. "auto" estimates the level.
-        Use it for measured data; without it, noise ends up in S and in L.
+        scaled X if `scale` is given). The objective then also has ||N||_F^2 / (2 mu),
+        with mu a little above the norm of the noise. "auto" estimates the level. Use it
+        for measured data; without it, noise ends up in S and in L.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -73,11 +71,11 @@ class RPCA(DecompositionModel):
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
         stops the fit. While weights are chosen its ``stage`` is "weights"; a true value
-        there ends the choice, and the best weights so far are used.
+        there only ends the choice, and the best weights so far are used.
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
-        continues from it to the same result. A fit that converges removes it. The
-        choice of weights and the graph, if any, are not saved but repeated.
+        continues from it to the same result, after it has repeated the choice of
+        weights and the graph. A fit that converges removes it.
     checkpoint_seconds : float, default=60
         Seconds between two saves.
 
@@ -105,20 +103,18 @@ class RPCA(DecompositionModel):
     mu_ : float or None
         The noise costs ``||N||_F^2 / (2 mu_)``.
     dual_ : DualPoint or None
-        The point that proves `lower_bound_`. If X has more than a million entries, it
-        is that of the last certificate, which may prove a little less
-        (docs/certificate.md).
+        The point that proves `lower_bound_` (docs/certificate.md). If X has more than a
+        million entries, it is that of the last certificate, which may prove a bit less.
     solver_ : {"factored", "exact", "factored, exact"}
-        How the solver represents L: as thin factors, as a full matrix, or first as
-        factors and then as a full matrix (docs/solver.md).
+        How the solver represents L: as thin factors or as a full matrix, or first as
+        one and then as the other (docs/solver.md).
     weights_ : Choice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
     explained_ : float or None
         If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, as measured by `score`: 1 for all, 0 for no more than the median or
-        mean of the feature. None if the weights are given or follow a rule, or if X has
-        too few entries to hide some.
+        predicts, as measured by `score`. None if the weights are given or follow a
+        rule, or if X has too few entries to hide some.
     objective_, lower_bound_, gap_ : float
         Objective at L, a certified lower bound of the optimum, and their relative
         difference.
@@ -187,8 +183,7 @@ class RPCA(DecompositionModel):
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             How much the loss of every sample counts, by default 1. Samples of weight 0
-            are treated as missing. Weights are not normalized, and neither the rules
-            for lam nor the graph take them into account.
+            are treated as missing. The rules for lam and the graph ignore the weights.
         """
         if is_dask(X) and self._takes_dask:
             from rpcag.models import distributed
@@ -219,10 +214,7 @@ class RPCA(DecompositionModel):
         self._name(X, result, loss)
 
     def _parameters(self, X, loss: DataLoss | None):
-        """lam and gamma; None where they are to be chosen.
-
-        For a `loss` other than the l1 norm (None here), lam follows a rule.
-        """
+        """lam and gamma; None where they are to be chosen from the data."""
         return resolve_weights(self.lam if loss is None else loss.lam, self.gamma, X)
 
     def _check_options(self) -> None:
@@ -233,7 +225,7 @@ class RPCA(DecompositionModel):
     def _choose(self, X, lam, gamma, **graph) -> tuple[Choice, bool]:
         """Choose the weights that are None; also returns whether the callback stopped.
 
-        If it did, the fit is not saved, because a later fit will have other weights.
+        If it did, the fit is not saved: a later fit will have other weights.
         """
         stage = Stage(self, "weights")
         choice = choose(X, lam=lam, gamma=gamma, callback=stage.watch, **graph)

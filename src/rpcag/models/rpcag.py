@@ -24,10 +24,10 @@ class RPCAG(RPCA):
 
     minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
 
-    Phi is the Laplacian of a graph between the rows of X. M is one where X is observed
-    and zero where it is NaN. The problem is convex, and `gap_` bounds how far the
-    objective at L is above its optimum. `explained_` and `score` measure how well
-    the model fits the data.
+    Phi is the Laplacian of a graph between the rows of X, and M is one where X is
+    observed and zero where it is NaN. `gap_` bounds how far the objective at L is above
+    the optimum of this convex problem. `explained_` and `score` measure how well the
+    model fits the data.
 
     The default weights predict missing entries. If you cluster the embedding, use
     ``RPCAG(k, gamma="clustering")`` and `rpcag.clustering.cluster_embedding`.
@@ -41,26 +41,23 @@ class RPCAG(RPCA):
         predicts hidden entries best, and 0 if the graph does not help; then no graph is
         built, and `adjacency_` is None unless a matrix or "chain" was given.
         "clustering" is larger: use it if you cluster the embedding. It is
-        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry
-        (the median size of those that are not zero, as a deviation), times the share of
-        entries that are observed. With it, ``lam="auto"`` is twice the weight of the
-        theory.
+        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry,
+        times the share of entries that are observed. With it, ``lam="auto"`` is twice
+        the weight of the theory.
     graph : "robust", "knn", "complete", "chain", builder or adjacency, default="robust"
-        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbors in
-        the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
-        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean
-        data and errors that are marked by NaN. "complete" is the graph of the paper,
-        `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
-        the rows before and after it, for rows in time order. You can also pass any
-        builder of `rpcag.graphs`, a function from X to an adjacency, or a symmetric
-        dense or sparse adjacency.
+        "robust" is `rpcag.models.RobustGraph()`: nearest neighbors in the low-rank part
+        of Robust PCA, which gross errors do not mislead; it costs one more fit. "knn"
+        is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean data and errors
+        that are marked by NaN. "complete" is the graph of the paper,
+        `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`, for rows in
+        time order. You can also pass any builder of `rpcag.graphs`, a function from X
+        to an adjacency, or a symmetric dense or sparse adjacency.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     feature_graph : None, "knn", "chain", "grid", builder or adjacency, default=None
         A second graph, between features: L is also smooth between features that are
         joined. "grid" joins each pixel to the four next to it; pass `image_shape`.
-        "knn" joins features that are alike in X. The solver then uses
-        full matrices, which is slower on large data.
+        "knn" joins features that are alike in X. The fit is slower on large data.
     gamma_features : float or "auto", default="auto"
         Weight of gamma_features tr(L Phi_f L^T). "auto" chooses the weight that
         predicts hidden entries best, after `lam` and `gamma`, and 0 if the graph does
@@ -75,8 +72,7 @@ class RPCAG(RPCA):
         stops the fit. It is also called with ``stage="weights"`` while weights are
         chosen, and with ``stage="graph"`` for a robust graph. A true value there ends
         that stage only: the best weights so far are used, and the graph is built from
-        the current state. The fit then starts; it stops after one iteration if the
-        callback again returns true.
+        the current state.
     checkpoint, checkpoint_seconds
         As in `RPCA`.
 
