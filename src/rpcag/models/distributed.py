@@ -36,10 +36,7 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
     _check_options(model)
     _refuse_frame(X)
     X = _learn_scale(model, by_features(X))
-    graph = _graph(model, X.shape[0])
-    if graph is not None:
-        model._graph = graph
-        model.adjacency_, model.laplacian_ = graph.adjacency, graph.laplacian
+    graph = _graph(model, len(X))
     size, spread, observed = measure(X)
     weight = check_sample_weight(sample_weight, X)
     if weight is not None and not weight.all():
@@ -126,22 +123,21 @@ def _graph(model: Any, n_samples: int) -> ModelGraph | None:
             "adjacency of shape (n_samples, n_samples), such as "
             "rpcag.graphs.KNNGraph()(some features of X)"
         )
-    return ModelGraph(model.graph, np.zeros((n_samples, 1)), model.laplacian)
+    return model._build_graph(np.zeros((n_samples, 1)))
 
 
 def _weights(
     model: Any, X: Any, graph: ModelGraph | None, lam, gamma, size, observed
-) -> tuple[float, float]:
+) -> Any:
     """lam and gamma as numbers; those that are "auto" are chosen on some rows of X."""
     rules = theory_lam(X.shape, observed), clustering_gamma(X.shape, size, observed)
     model._forget_choice()
     if lam == "auto" and gamma == "clustering":
         lam = CLUSTERING_LAM * rules[0]
-    lam = rules[0] if lam == "theory" else lam
-    gamma = rules[1] if gamma == "clustering" else gamma
-    if "auto" not in (lam, gamma):
-        return float(lam), float(gamma)
-    given = [None if weight == "auto" else float(weight) for weight in (lam, gamma)]
+    known = {"auto": None, "theory": rules[0], "clustering": rules[1]}
+    given = [known[w] if isinstance(w, str) else float(w) for w in (lam, gamma)]
+    if None not in given:
+        return given
     rows, build = random_rows(X.shape), None
     if graph is not None:
         rows = graph.some(X.shape)
@@ -149,8 +145,7 @@ def _weights(
     some = np.ascontiguousarray(X[rows].compute())
     choice, _ = model._choose(some, *given, shape=X.shape, build=build)
     found = (factor * rule for factor, rule in zip(choice.factors, rules, strict=True))
-    lam, gamma = (b if a is None else a for a, b in zip(given, found, strict=True))
-    return lam, gamma
+    return [b if a is None else a for a, b in zip(given, found, strict=True)]
 
 
 def by_features(X: Any) -> Any:
