@@ -208,11 +208,8 @@ class DecompositionModel(MatrixModel):
         self.embedding_ = scores[:, :kept].copy()
         self.components_ = Vt[:kept].copy()
         self.singular_values_ = s[:kept]
-        self.objective_ = result.objective
-        self.lower_bound_ = result.lower_bound
-        self.gap_ = result.gap
-        self.n_iter_ = result.n_iter
-        self.status_ = result.status
+        self.objective_, self.lower_bound_ = result.objective, result.lower_bound
+        self.gap_, self.n_iter_, self.status_ = result.gap, result.n_iter, result.status
         self.dual_, self.solver_ = result.dual, result.solver
         columns = zip(*result.history, strict=True)
         self.history_ = {

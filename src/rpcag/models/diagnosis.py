@@ -87,10 +87,9 @@ def warn_if_tied(model, X: np.ndarray) -> None:
 
     An automatic lam is not questioned: no larger one predicts hidden entries.
     """
-    by_rule = getattr(model, "gamma", None) == "clustering"
-    lam = getattr(model, "lam", "auto")  # RPCAGCV has candidates
-    is_given = lam != "auto" or by_rule
-    if not is_given or model._part_of is not None or not model._warns_of_ties:
+    by_rule = model.gamma == "clustering"
+    is_free = model.lam == "auto" and not by_rule
+    if is_free or model._part_of is not None or not model._warns_of_ties:
         return
     with np.errstate(over="ignore", invalid="ignore"):
         distances = np.abs(some_rows(X) - typical_center(X))

@@ -1,5 +1,7 @@
 """Options and weight of the feature graph of `RPCAG`."""
 
+from functools import cache
+
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.image import grid_to_graph
@@ -31,20 +33,13 @@ def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
                 "feature_graph='grid' needs image_shape, such as (32, 32) or "
                 "(32, 32, 3), got None"
             )
-        graph = pixel_graph(
-            *check_image_shape(model.image_shape, X.shape, channels=True)
-        )
-    return ModelGraph(
-        graph,
-        np.ascontiguousarray(X.T),
-        model.laplacian,
-        name="feature_graph",
-        vertices="features",
-        **options,
-    )
+        sides = check_image_shape(model.image_shape, X.shape, channels=True)
+        graph = _pixel_graph(*sides)
+    options |= {"name": "feature_graph", "vertices": "features"}
+    return ModelGraph(graph, np.ascontiguousarray(X.T), model.laplacian, **options)
 
 
-def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
+def _pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
     """Join adjacent pixels, separately in every channel."""
     grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
     grid.setdiag(0)
@@ -70,31 +65,25 @@ def choose_gamma_features(
     Y[hidden] = np.nan
     degree = float(features.laplacian.diagonal().mean()) or 1.0
     unit = clustering_gamma(X.shape, typical_size(Y), observed_share(Y)) / degree
-    errors: dict[tuple[float, float], float] = {}
     start = None
 
+    @cache
     def error(factor: float, c: float) -> float:
         nonlocal start
-        if (factor, c) not in errors:
-            problem = state(Y, factor * unit, c, is_part)
-            result = problem.solve(tol=GAP, max_iter=MOST, start=start)
-            start = result.state if factor > 0 else None
-            distances = np.minimum(np.abs(truth - result.x[hidden]), limit)
-            errors[factor, c] = float(np.sum(distances.astype(np.float64) ** 2))
-        return errors[factor, c]
+        problem = state(Y, factor * unit, c, is_part)
+        result = problem.solve(tol=GAP, max_iter=MOST, start=start)
+        start = result.state if factor > 0 else None
+        distances = np.minimum(np.abs(truth - result.x[hidden]), limit)
+        return float(np.sum(distances.astype(np.float64) ** 2))
 
     best, c = (0.0, 1.0), 1.0
     while True:
         before, worse = best, 0
         for factor in FACTORS:
-            if factor < best[0] / 4:  # far below the best so far
+            if factor < best[0] / 4 or worse == 2:  # far below the best, or too large
                 continue
-            if error(factor, c) < (1 - GAIN) * error(*best):
-                best, worse = (factor, c), 0
-            else:
-                worse += 1
-            if worse == 2:
-                break
+            is_better = error(factor, c) < (1 - GAIN) * error(*best)
+            best, worse = ((factor, c), 0) if is_better else (best, worse + 1)
         c *= 2
         if not free or best == before or best[0] == 0 or c > LARGEST:
             return best[0] * unit, best[1]

@@ -83,12 +83,11 @@ def estimate_noise(X: np.ndarray) -> Noise:
     lam, sigma, mu, excess, free = theory_lam(shape, observed), 0.0, 0.0, 1.0, 1.0
     state = None
     for _ in range(ROUNDS):
-        loss = None
+        loss, tol = None, COARSEST
         if sigma > 0:
             lam, mu = noise_weights(shape, observed, sigma, excess)
             loss = Huber(L1(lam), mu)
-        tol = ACCURACY * sigma / spread if sigma > 0 else COARSEST
-        tol = min(max(tol, FINEST), COARSEST)
+            tol = min(max(ACCURACY * sigma / spread, FINEST), COARSEST)
         result = Problem(X, lam, loss=loss).solve(tol=tol, max_iter=200, start=state)
         # L of Robust PCA has a high rank, which is a slow start.
         state, L = result.state if sigma > 0 else None, result.x
@@ -109,9 +108,8 @@ def estimate_noise(X: np.ndarray) -> Noise:
             clipped = np.clip(residuals / found, -LIMIT, LIMIT)
             free = max(float(np.mean(np.abs(clipped) < LIMIT)), 0.1)
             excess = MARGIN * math.sqrt(float(np.mean(clipped**2)))
-        settled = abs(found - sigma) < SETTLED * found
-        sigma = found
-        if settled:
+        before, sigma = sigma, found
+        if abs(sigma - before) < SETTLED * sigma:
             break
     return Noise(sigma, excess)
 

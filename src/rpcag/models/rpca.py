@@ -331,10 +331,3 @@ class RPCA(DecompositionModel):
         s = self._spectrum.astype(dtype, copy=False) / unit
         turn = np.eye(len(s), dtype=dtype)
         return self._directions.astype(dtype, copy=False), 1 / s, turn
-
-    def _edges(self, X, adjacency):
-        if adjacency is not None and self.graph is None:
-            raise ValueError(
-                f"adjacency is for models with a graph; {type(self).__name__} has none"
-            )
-        return super()._edges(X, adjacency)
