@@ -113,7 +113,7 @@ class ModelGraph:
         self.builder: Any = builder
         self.by_order = builder is not None and builder.by_order
         self.laplacian = laplacian(self.adjacency, kind, name=name)
-        self.normalized = kind == "normalized"
+        self.kind = kind
 
     def some(self, shape: tuple[int, int]) -> np.ndarray:
         """Rows from which weights are chosen; most of their neighbors are included."""
@@ -123,16 +123,16 @@ class ModelGraph:
 
     def part(self, rows: np.ndarray, X: np.ndarray) -> "ModelGraph":
         """The graph of these rows; a builder that compares rows makes it from X."""
-        kind = "normalized" if self.normalized else "combinatorial"
         if not compares_rows(self.builder):
-            return ModelGraph(self.adjacency[rows][:, rows], X, kind)
+            return ModelGraph(self.adjacency[rows][:, rows], X, self.kind)
         builder = _builder_of_part(self.builder, X)
-        return ModelGraph(builder, np.ascontiguousarray(X), kind)
+        return ModelGraph(builder, np.ascontiguousarray(X), self.kind)
 
     @cached_property
     def null(self) -> NullSpace:
         """The null space of the Laplacian."""
-        roots = degree_roots(self.adjacency) if self.normalized else None
+        is_normalized = self.kind == "normalized"
+        roots = degree_roots(self.adjacency) if is_normalized else None
         return NullSpace(self.adjacency, roots)
 
     @cached_property
@@ -184,7 +184,7 @@ class ModelGraph:
     ) -> tuple[np.ndarray, np.ndarray]:
         """`ties` of rows with the weights A."""
         degrees = degree(A)
-        if not self.normalized:
+        if self.kind == "combinatorial":
             return degrees, A @ values
         curvature = (degrees > 0).astype(np.float64)
         known = self.places(A) >= 0
