@@ -25,6 +25,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     laplacian_: Any
     _graph: Any = None
     _takes_missing = False
+    _dask_methods = frozenset[str]()  # those that support Dask arrays
     _parameter_constraints = OPTIONS
 
     def fit(self, X, y=None):
@@ -53,8 +54,13 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         ndarray of shape (n_new, n_components)
+            A Dask array if X is one, which `RPCA` and `RPCAG` support.
         """
         check_is_fitted(self, "embedding_")
+        if is_dask(X) and "transform" in self._dask_methods:
+            from rpcag.models import distributed
+
+            return distributed.transform(self, X, adjacency)
         return self._transform(self._validate(X, reset=False), adjacency)
 
     def _validate(self, X, reset):

@@ -131,7 +131,7 @@ class RPCAGCV(RPCAG):
     n_jobs: int | None = None
     random_state: Any = 0
 
-    _takes_dask = False
+    _dask_methods = frozenset({"transform"})
 
     def _fit(self, X, weight) -> None:
         units = resolve_lam("theory", X), resolve_gamma("clustering", X)

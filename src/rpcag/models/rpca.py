@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.inputs import is_dask
 from rpcag.linalg.threads import one_blas_thread_each
@@ -152,7 +151,7 @@ class RPCA(DecompositionModel):
         "checkpoint": [str, os.PathLike, None],
         "checkpoint_seconds": [NUMBER],
     }
-    _takes_dask = True
+    _dask_methods = frozenset({"fit", "transform"})
     # Options of `RPCAG`.
     gamma = 0.0
     graph = None
@@ -185,7 +184,7 @@ class RPCA(DecompositionModel):
             How much the loss of every sample counts, by default 1. Samples of weight 0
             are treated as missing. The rules for lam and the graph ignore the weights.
         """
-        if is_dask(X) and self._takes_dask:
+        if is_dask(X) and "fit" in self._dask_methods:
             from rpcag.models import distributed
 
             self._validate_params()
@@ -262,11 +261,8 @@ class RPCA(DecompositionModel):
         self.lam_, self.lam_rows_ = loss.lam, loss.lam_rows or None
         self.noise_, self.mu_ = loss.sigma, loss.mu or None
 
-    def transform(self, X, *, adjacency=None):
-        """Embedding of new rows, robust to gross errors and missing entries in them.
-
-        Every row x is split into z V in the learned subspace, smooth toward its
-        neighbors among the rows the model was fitted on, and a sparse rest:
+    def _embed_rows(self, X, adjacency):
+        """Split every row x into z V in the learned subspace and a sparse rest.
 
             minimize  loss of m o (x - z V) + z diag(1/s) z^T / 2
                       + gamma (smoothness of z on the edges to the fitted rows)
@@ -275,29 +271,7 @@ class RPCA(DecompositionModel):
         `rpcag.solvers.projection.project`). The result l = z V is bounded, whatever the
         outliers and edge weights are: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
         sqrt(2) times the norm of the longest neighbor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-            NaN marks a missing entry.
-        adjacency : array or sparse array of shape (n_new, n_samples), optional
-            Weights between the new rows and those of `fit`. By default the graph
-            builder computes them; for a precomputed graph there are none.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-            A Dask array with the same chunks of rows if X is one.
         """
-        check_is_fitted(self, "components_")
-        if is_dask(X):
-            from rpcag.models import distributed
-
-            return distributed.transform(self, X, adjacency)
-        X = self._validate(X, reset=False)
-        return self._transform(X, adjacency)
-
-    def _embed_rows(self, X, adjacency):
         graph = self._graph
         ties = graph and graph.ties(X, adjacency, np.asarray(self._scores))
         if ties is None:
