@@ -156,8 +156,9 @@ class MatrixModel(Embedding):
     components_: np.ndarray
 
     def inverse_transform(self, Z):
-        """Rows of the low-rank matrix with the given embedding: ``Z @ components_``.
+        """Rows of the low-rank matrix with the given embedding, in the unit of X.
 
+        ``Z @ components_``, or ``Z @ components_ * scale_ + center_`` if X was scaled.
         For a Dask array, the result is a Dask array.
         """
         check_is_fitted(self, "components_")
@@ -174,7 +175,11 @@ class MatrixModel(Embedding):
                 f"Z must have {len(self.components_)} columns, one per component, "
                 f"got shape {Z.shape}"
             )
-        return Z @ self.components_
+        return self._unscaled(Z @ self.components_)
+
+    def _unscaled(self, L):
+        """L in the unit of X, if the model scales X."""
+        return L
 
 
 class FactorModel(MatrixModel):

@@ -41,19 +41,11 @@ class DecompositionModel(MatrixModel):
 
     _takes_missing = True
     _parameter_constraints = OPTIONS | {"n_components": [COUNT, None]}
-    center_: np.ndarray | None = None
-    scale_: np.ndarray | None = None
+    center_: Any = None
+    scale_: Any = None
     _spread_of_features: Spread  # of the scaled X
     _size: float  # of a typical entry of X
     _spread: float  # typical distance of an entry from the median of its feature
-
-    def inverse_transform(self, Z):
-        """Rows of the low-rank matrix with the given embedding, in the unit of X.
-
-        ``Z @ components_``, or ``Z @ components_ * scale_ + center_`` if X was scaled.
-        For a Dask array, the result is a Dask array.
-        """
-        return self._unscaled(super().inverse_transform(Z))
 
     def score(self, X, y=None, *, adjacency=None):
         """Share of the spread of hidden entries of X that the model predicts.
@@ -108,14 +100,10 @@ class DecompositionModel(MatrixModel):
         return Z
 
     def _scaled(self, X):
-        if self.center_ is None or self.scale_ is None:
-            return X
-        return standardize(X, self.center_, self.scale_)
+        return X if self.scale_ is None else standardize(X, self.center_, self.scale_)
 
     def _unscaled(self, L):
-        if self.center_ is None or self.scale_ is None:
-            return L
-        return restore(L, self.center_, self.scale_)
+        return L if self.scale_ is None else restore(L, self.center_, self.scale_)
 
     # Set if another model fits this one: the name to use in the log. Warnings and the
     # removal of the checkpoint are then left to the other model.
