@@ -183,11 +183,7 @@ class MatrixModel(Embedding):
 
 
 class FactorModel(MatrixModel):
-    """A model with two factors, X ~ Q U^T, both of `n_components` columns.
-
-    The factors are computed in double precision, after X is divided by a power of two
-    such that its largest entry is about one. This division is exact.
-    """
+    """A model with two factors, X ~ Q U^T, computed in double precision."""
 
     _degree = 2  # of the objective in X
 

@@ -35,8 +35,8 @@ LOW, ENOUGH = 0.2, 1e-12
 # Entries this near to the bound, as a share of it, stay there. Entries that leave the
 # ball are put on its boundary, and the others are computed again, up to ROUNDS times.
 NEAR, ROUNDS, STEPS = 0.02, 4, 10
-# Penalties of the iterations in units of lam / size: typical final ones of the solver.
-LOSS_PENALTY, GRAPH_PENALTY = 3.0, 0.7
+# Penalties of the loss and of the graph in units of lam / size: typical final ones.
+PENALTIES = 3.0, 0.7
 
 
 @dataclass(frozen=True)
@@ -294,12 +294,10 @@ def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualP
     problem = Problem(given.X, typical, given.gamma, given.graph, loss=other)
     copy, ratio = L / problem.unit, typical * problem.unit / problem.scale
     # The copies of the loss and of the graph are L; multipliers, -D and 2 gamma Phi L.
-    penalties = (LOSS_PENALTY * ratio, GRAPH_PENALTY * ratio)
     parts = [-D] if given.rough is None else [-D, given.rough]
-    multipliers = [part / r for part, r in zip(parts, penalties, strict=False)]
-    start = State.of_copies(
-        [copy] * len(parts), multipliers, penalties[: len(parts)], ratio
-    )
+    penalties = tuple(r * ratio for r in PENALTIES[: len(parts)])
+    multipliers = [part / r for part, r in zip(parts, penalties, strict=True)]
+    start = State.of_copies([copy] * len(parts), multipliers, penalties, ratio)
 
     def enough(progress: Progress) -> bool:
         return progress.lower_bound >= (1 - tol) * given.objective

@@ -31,22 +31,17 @@ class PoorFitWarning(UserWarning):
 
 
 def is_poor(choice: Choice | GammaChoice) -> bool:
-    """Whether the share that is predicted is not clearly above zero.
-
-    A choice from one candidate was stopped by a callback, or the candidate is exact.
-    """
-    if choice.n_hidden < FEWEST or len(choice.trials["error"]) == 1:
-        return False
-    if choice.explained_error == 0:  # nothing varies
+    """Whether the share that is predicted is not clearly above zero."""
+    # The only candidate is exact, or a callback stopped the choice.
+    is_alone = len(choice.trials["error"]) == 1
+    nothing_varies = choice.explained_error == 0
+    if choice.n_hidden < FEWEST or is_alone or nothing_varies:
         return False
     return choice.explained < max(ERRORS * choice.explained_error, CHOSEN)
 
 
 def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
-    """The likely cause, judged from X, and what to try.
-
-    X is scaled if the model scales it; then all features are in one unit.
-    """
+    """The likely cause, judged from X as the model scales it, and what to try."""
     seen = X[:, ~np.isnan(X).all(axis=0)]
     is_common = seen == np.nanmedian(seen, axis=0)
     common = float(is_common.sum() / (~np.isnan(seen)).sum())
@@ -83,11 +78,9 @@ def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
 
 
 def warn_if_tied(model, X: np.ndarray) -> None:
-    """Warn if L is little more than the medians of mostly tied data.
-
-    An automatic lam is not questioned: no larger one predicts hidden entries.
-    """
+    """Warn if L is little more than the medians of mostly tied data."""
     by_rule = model.gamma == "clustering"
+    # An automatic lam is not questioned: no larger one predicts hidden entries.
     is_free = model.lam == "auto" and not by_rule
     if is_free or model._part_of is not None or not model._warns_of_ties:
         return

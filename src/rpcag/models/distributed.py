@@ -219,10 +219,7 @@ def _workers() -> int:
 
 
 def measure(X: Any) -> tuple[float, float, float]:
-    """Typical size and spread of the entries, and the share that is observed.
-
-    Refuses data that cannot be decomposed.
-    """
+    """Typical size and spread of the entries, and the share that is observed."""
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
     few = X[:: max(1, len(X) // 64)]

@@ -149,10 +149,7 @@ class ModelGraph:
         return np.array([self._places.get(key, -1) for key in _keys(A)], dtype=int)
 
     def edges(self, X: np.ndarray, adjacency) -> sparse.csr_array | None:
-        """Positive weights of new rows to fitted ones, or None if they are not known.
-
-        The weights are `adjacency`, as `check_edges` returns it, or from the builder.
-        """
+        """Positive weights of new rows to fitted ones; None if they are not known."""
         if adjacency is None:
             if self.builder is None:
                 return None

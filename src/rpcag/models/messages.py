@@ -48,11 +48,7 @@ def tell(verbose: int, message: str) -> None:
 
 
 def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
-    """Warn at the line of the user's code that called a model.
-
-    A model is fitted by `fit`, `fit_transform`, and others, so the number of frames
-    between varies.
-    """
+    """Warn at the line of the user's code that called a model."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -115,10 +115,7 @@ def estimate_noise(X: np.ndarray) -> Noise:
 
 
 def residual_scale(residuals: np.ndarray) -> float:
-    """Standard deviation of normal noise with some gross errors.
-
-    Iterates the median size of the entries within `INSIDE` deviations.
-    """
+    """Standard deviation of normal noise with gross errors, from entries `INSIDE`."""
     sizes = np.abs(residuals)
     scale = float(np.median(sizes)) / MEDIAN if sizes.size else 0.0
     for _ in range(50):
@@ -135,8 +132,7 @@ def _part(X: np.ndarray) -> np.ndarray:
     """At most SIDE rows and columns of X, drawn with a fixed seed, not all missing.
 
     Transposed if X is wide: the level is the same, and medians of long columns are
-    more accurate. The median of three entries is one of them, so a third of X would
-    have no spread.
+    more accurate.
     """
     rng = np.random.default_rng(0)
     for axis in (0, 1):

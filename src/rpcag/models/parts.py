@@ -16,7 +16,7 @@ LIMIT = 2000
 
 
 def random_rows(shape: tuple[int, int]) -> np.ndarray:
-    """Return enough rows for the choice, drawn at random, in their order."""
+    """Enough rows for the choice, drawn at random, ascending."""
     return some_of(shape[0], _enough_rows(shape))
 
 
@@ -28,10 +28,7 @@ def some_of(n: int, most: int) -> np.ndarray:
 
 
 def connected_rows(adjacency, shape: tuple[int, int]) -> np.ndarray:
-    """Return enough rows that keep most of their neighbors.
-
-    They come from breadth-first searches that start at random rows.
-    """
+    """Enough rows, with most of their neighbors: breadth first from random ones."""
     n, some = shape[0], _enough_rows(shape)
     if n <= some:
         return np.arange(n)

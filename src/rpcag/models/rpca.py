@@ -209,6 +209,7 @@ class RPCA(DecompositionModel):
             choice, stopped = self._choose(X, None, 0.0)
             lam = choice.lam
         loss = replace(loss or DataLoss(lam=lam), weight=weight)
+        # Not saved if stopped: a later fit will have other weights.
         result = self._solve(loss.problem(X), save=not stopped)
         self._name(X, result, loss)
 
@@ -222,10 +223,7 @@ class RPCA(DecompositionModel):
             check_checkpoint(self.checkpoint)
 
     def _choose(self, X, lam, gamma, **graph) -> tuple[Choice, bool]:
-        """Choose the weights that are None; also returns whether the callback stopped.
-
-        If it did, the fit is not saved: a later fit will have other weights.
-        """
+        """The weights that are None, and whether a callback stopped their choice."""
         stage = Stage(self, "weights")
         choice = choose(X, lam=lam, gamma=gamma, callback=stage.watch, **graph)
         weights = f"lam {choice.lam:.3g}, gamma {choice.gamma:.3g}"

@@ -13,11 +13,7 @@ CLUSTERING_LAM = 2.0
 
 
 def theory_lam(shape: tuple[int, int], observed: float = 1.0) -> float:
-    """The rule of Candès et al., for any share of observed entries.
-
-    Their theorem on corrupted and missing entries uses 1 / sqrt(0.1 n) if a tenth of
-    the entries is observed.
-    """
+    """The rule of Candès et al., also if entries are both corrupted and missing."""
     return 1 / math.sqrt(observed * max(shape))
 
 
