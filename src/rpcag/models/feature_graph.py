@@ -1,5 +1,6 @@
 """Options and weight of the feature graph of `RPCAG`."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share, typical_size
+from rpcag.models.data_loss import DataLoss
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import hide, spread_of
 from rpcag.models.parts import ENTRIES, random_rows
@@ -48,13 +50,13 @@ def _pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array
 
 
 def choose_gamma_features(
-    X: np.ndarray, features: ShiftedLaplacian, state, free: bool
+    X: np.ndarray, loss: DataLoss, samples: tuple, features: ShiftedLaplacian, free
 ) -> tuple[float, float]:
     """The weight that predicts hidden entries best, 0 if the graph does not help.
 
-    `state(Y, gamma, c, is_part)` is the problem of Y with this weight and c lam; a part
-    of the rows has no graph between samples. The second number is the best c: a larger
-    lam may be better once features are smooth. It is 1 unless lam is `free`.
+    `samples` are the weight and the graph between samples, which a part of the rows
+    does not have. The second number is the best factor c of lam: a larger lam may be
+    better once features are smooth. It is 1 unless lam is `free`.
     """
     is_part = X.size > ENTRIES
     Y = np.ascontiguousarray(X[random_rows(X.shape)]) if is_part else X.copy()
@@ -70,7 +72,9 @@ def choose_gamma_features(
     @cache
     def error(factor: float, c: float) -> float:
         nonlocal start
-        problem = state(Y, factor * unit, c, is_part)
+        scaled = replace(loss, lam=c * loss.lam)
+        gamma, graph = (0.0, None) if is_part else samples
+        problem = scaled.problem(Y, gamma, graph, factor * unit, features)
         result = problem.solve(tol=GAP, max_iter=MOST, start=start)
         start = result.state if factor > 0 else None
         distances = np.minimum(np.abs(truth - result.x[hidden]), limit)

@@ -150,11 +150,9 @@ class ModelGraph:
 
     def edges(self, X: np.ndarray, adjacency) -> sparse.csr_array | None:
         """Positive weights of new rows to fitted ones; None if they are not known."""
-        if adjacency is None:
-            if self.builder is None:
-                return None
-            adjacency = self.builder.connect(X)
-        return _positive(adjacency)
+        if adjacency is None and self.builder is None:
+            return None
+        return _positive(self.builder.connect(X) if adjacency is None else adjacency)
 
     def ties(
         self, X: np.ndarray, adjacency, values: np.ndarray

@@ -15,7 +15,6 @@ from rpcag.models.messages import Stage
 from rpcag.models.parts import random_rows
 from rpcag.models.rpca import RPCA
 from rpcag.models.trials import Build
-from rpcag.solvers.problem import Problem
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -135,8 +134,11 @@ class RPCAG(RPCA):
             # Not saved if the graph was stopped: a later fit will have another graph.
             stopped = stopped or stage.is_stopped
         loss = loss or DataLoss(lam=lam)
-        if features is not None:
-            loss = self._weigh_features(X, loss, gamma, shifted, features)
+        if features is not None and self.gamma_features == "auto":
+            is_free = self.weights_ is not None and self.lam == "auto" and loss.is_plain
+            given = X, loss, (gamma, shifted), features
+            self.gamma_features_, c = choose_gamma_features(*given, is_free)
+            loss = replace(loss, lam=c * loss.lam)
         loss = replace(loss, weight=weight)
         problem = loss.problem(X, gamma, shifted, self.gamma_features_, features)
         result = self._solve(problem, save=not stopped)
@@ -157,6 +159,8 @@ class RPCAG(RPCA):
     def _build_features(self, X) -> ShiftedLaplacian | None:
         """The Laplacian between features, if there is a graph."""
         self.gamma_features_ = 0.0
+        if self.gamma_features != "auto":
+            self.gamma_features_ = float(self.gamma_features)
         self.feature_adjacency_ = self.feature_laplacian_ = None
         if self.feature_graph is None:
             return None
@@ -164,23 +168,6 @@ class RPCAG(RPCA):
         self.feature_adjacency_ = graph.adjacency
         self.feature_laplacian_ = graph.laplacian
         return ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
-
-    def _weigh_features(
-        self, X, loss: DataLoss, gamma: float, shifted, features: ShiftedLaplacian
-    ) -> DataLoss:
-        """Set `gamma_features_`; returns the loss, with another lam if it is free."""
-        if not isinstance(self.gamma_features, str):
-            self.gamma_features_ = float(self.gamma_features)
-            return loss
-
-        def state(Y, gamma_features: float, c: float, is_part: bool) -> Problem:
-            weight, graph = (0.0, None) if is_part else (gamma, shifted)
-            scaled = replace(loss, lam=c * loss.lam)
-            return scaled.problem(Y, weight, graph, gamma_features, features)
-
-        is_free = self.weights_ is not None and self.lam == "auto" and loss.is_plain
-        self.gamma_features_, c = choose_gamma_features(X, features, state, is_free)
-        return replace(loss, lam=c * loss.lam)
 
     def trial_graph(self, rows=slice(None)) -> Build:
         """Function that builds the Laplacian of X, or of some rows, for the weights.
