@@ -69,8 +69,9 @@ class RPCA(DecompositionModel):
         (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit. While weights are chosen its ``stage`` is "weights"; a true value
-        there only ends the choice, and the best weights so far are used.
+        stops the fit. While weights are chosen or a robust graph is built, its
+        ``stage`` is "weights" or "graph". A true value there only ends that stage: the
+        best weights so far are used, or a graph of the current state.
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
         continues from it to the same result, after it has repeated the choice of
@@ -83,9 +84,8 @@ class RPCA(DecompositionModel):
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S. Without noise X = L + S where X is observed. S is 0 where X is missing.
     center_, scale_ : ndarray of shape (n_features,) or None
-        Center and scale of every feature, None if `scale` is None. The objective, its
-        bound, the graph, `embedding_` and `components_` are those of
-        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
+        Center and scale of every feature, None if `scale` is None. All attributes but
+        `low_rank_` and `sparse_` are those of ``(X - center_) / scale_``.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)

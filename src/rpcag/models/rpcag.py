@@ -64,15 +64,9 @@ class RPCAG(RPCA):
     image_shape : tuple, optional
         Shape of the images in the rows of X, (height, width) or (height, width,
         channels), for ``feature_graph="grid"``.
-    scale, loss, noise, tol, max_iter, warm_start, verbose
+    scale, loss, noise, tol, max_iter, warm_start, verbose, callback, checkpoint
         As in `RPCA`.
-    callback : callable, optional
-        Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit. It is also called with ``stage="weights"`` while weights are
-        chosen, and with ``stage="graph"`` for a robust graph. A true value there ends
-        that stage only: the best weights so far are used, and the graph is built from
-        the current state.
-    checkpoint, checkpoint_seconds
+    checkpoint_seconds
         As in `RPCA`.
 
     Attributes
