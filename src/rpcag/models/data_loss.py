@@ -100,7 +100,7 @@ def loss_of(
     model, shape: tuple[int, int], observed: float, noise: Noise | None = None
 ) -> DataLoss | None:
     """`resolve_loss` for data with this shape and share of observed entries."""
-    sigma, excess = noise or (float(model.noise or 0), None)
+    sigma, excess = noise or Noise(float(model.noise or 0))
     if model.loss == "entries" and sigma == 0:
         return None
     n, p = shape

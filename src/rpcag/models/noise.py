@@ -53,25 +53,24 @@ class Noise(NamedTuple):
     """Standard deviation of the noise, and `excess` of the module's docstring."""
 
     sigma: float
-    excess: float
+    excess: float = EXCESS
 
 
 def noise_weights(
-    shape: tuple[int, int], observed: float, sigma: float, excess: float | None = None
+    shape: tuple[int, int], observed: float, sigma: float, excess: float
 ) -> tuple[float, float]:
     """lam and mu for noise of standard deviation sigma."""
     n, p = shape
-    sides = math.sqrt(observed) * (math.sqrt(n) + math.sqrt(p))
-    mu = (EXCESS if excess is None else excess) * sigma * sides
+    mu = excess * sigma * math.sqrt(observed) * (math.sqrt(n) + math.sqrt(p))
     return LIMIT * sigma / mu, mu
 
 
 def estimate_noise(X: np.ndarray) -> Noise:
     """Estimate the noise level: the one at which a fit has residuals of that level.
 
-    Starts with Robust PCA, whose residuals show the order of magnitude. Every round
-    fits X = L + S + N at the current level, undoes the shrinkage of L, and measures the
-    level of the residuals. It is zero if they are below the precision of a fit.
+    Starts with Robust PCA. Every round fits X = L + S + N at the current level, undoes
+    the shrinkage of L, and measures the level of the residuals. It is zero if they are
+    below the precision of a fit.
     """
     X = _part(X)
     shape, observed = X.shape, observed_share(X)
@@ -92,22 +91,18 @@ def estimate_noise(X: np.ndarray) -> Noise:
         # L of Robust PCA has a high rank, which is a slow start.
         state, L = result.state if sigma > 0 else None, result.x
         P, s, Vt = factorize(L, result.basis)
-        rank = len(s)
         # Only free entries act on L, so it is shrunk by mu over their share.
-        L = L + (mu / (observed * free)) * (P @ Vt)
-        residuals = (X - L)[seen]
-        left = 1 - rank * (n + p - rank) / (n * p * observed * free)
+        residuals = (X - L - mu / (observed * free) * (P @ Vt))[seen]
+        left = 1 - len(s) * (n + p - len(s)) / (n * p * observed * free)
         found = residual_scale(residuals) / math.sqrt(max(left, 0.1))
-        follows = left < LEFT  # L fits the noise: raise the level until it does not
-        if follows:
-            found = max(found, 2 * sigma, 0.02 * spread)
-        if not found > NONE * spread:
-            return Noise(0.0, 1.0)
-        free = excess = 1.0  # unknown if L fits the noise
-        if not follows:
+        if left < LEFT:  # L fits the noise: raise the level until it does not
+            found, free, excess = max(found, 2 * sigma, 0.02 * spread), 1.0, 1.0
+        elif found > NONE * spread:
             clipped = np.clip(residuals / found, -LIMIT, LIMIT)
             free = max(float(np.mean(np.abs(clipped) < LIMIT)), 0.1)
             excess = MARGIN * math.sqrt(float(np.mean(clipped**2)))
+        else:
+            return Noise(0.0, 1.0)
         before, sigma = sigma, found
         if abs(sigma - before) < SETTLED * sigma:
             break
