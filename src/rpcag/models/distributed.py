@@ -138,10 +138,8 @@ def _weights(
     given = [known[w] if isinstance(w, str) else float(w) for w in (lam, gamma)]
     if None not in given:
         return given
-    rows, build = random_rows(X.shape), None
-    if graph is not None:
-        rows = graph.some(X.shape)
-        build = model.trial_graph(rows)
+    rows = random_rows(X.shape) if graph is None else graph.some(X.shape)
+    build = None if graph is None else model.trial_graph(rows)
     some = np.ascontiguousarray(X[rows].compute())
     choice, _ = model._choose(some, *given, shape=X.shape, build=build)
     found = (factor * rule for factor, rule in zip(choice.factors, rules, strict=True))
@@ -183,7 +181,7 @@ def by_feature(measure: Callable, X: Any, *options) -> np.ndarray:
 
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
     """Embed new rows chunk by chunk: they do not depend on each other."""
-    graph = getattr(model, "_graph", None)
+    graph = model._graph
     if adjacency is not None or (graph is not None and graph.by_order):
         name = "graph='chain'" if adjacency is None else "adjacency"
         raise ValueError(
@@ -223,11 +221,7 @@ def measure(X: Any) -> tuple[float, float, float]:
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
     few = X[:: max(1, len(X) // 64)]
-    wrong, missing, sample, few = dask.compute(
-        da.isinf(X).any(), da.isnan(X).sum(), columns, few
-    )
-    if wrong:
-        raise ValueError("X contains infinity; mark missing entries by NaN")
+    missing, sample, few = dask.compute(da.isnan(X).sum(), columns, few)
     if missing == X.size:
         raise ValueError("X has no observed entry: every value is NaN")
     size = typical_size(sample)
