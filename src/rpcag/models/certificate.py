@@ -201,7 +201,13 @@ class _Given:
     def __init__(self, X, L, stated: DataLoss, gamma: float, Phi) -> None:
         self.X, self.L, self.stated, self.gamma = X, L, stated, gamma
         self.loss = stated.build()
-        self.U, self.s, self.Vt = _factors(L)
+        # The SVD, by a random range finder if the rank is low.
+        short = short_side(L)
+        shape = short.shape[1], int(LOW * len(short))
+        B, _ = orthonormal(short @ np.random.default_rng(0).standard_normal(shape))
+        left = np.linalg.norm(short - B @ (B.T @ short))
+        is_low = left <= ENOUGH * np.linalg.norm(L)
+        self.U, self.s, self.Vt = factorize(L, B if is_low else None)
         self.data = DataTerm(X, self.loss)
         self.objective = float(self.s.sum()) + self.data.value(L)
         self.graph = self.smooth = self.rough = None
@@ -305,13 +311,3 @@ def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualP
     result = problem.solve(tol=tol / 3, max_iter=max_iter, start=start, callback=enough)
     assert result.dual is not None
     return result.dual
-
-
-def _factors(L: np.ndarray):
-    """The SVD of L; by a random range finder if the rank is low."""
-    short = short_side(L)
-    width = int(LOW * len(short))
-    noise = np.random.default_rng(0).standard_normal((short.shape[1], width))
-    B, _ = orthonormal(short @ noise)
-    left = np.linalg.norm(short - B @ (B.T @ short))
-    return factorize(L, B if left <= ENOUGH * np.linalg.norm(L) else None)

@@ -23,8 +23,7 @@ QUARTER = 0.25
 # the leverages. Their mean square is rank / n: at three, a rank of nine is safe.
 LEVERAGE = 3.0
 # Both weights over those of either loss alone: the dual point of a clean entry has to
-# be inside box and ball. On a table with 5 % wrong cells and 6 % wrong samples L is
-# exact from 1.3 to 2.
+# be inside box and ball.
 TOGETHER = 1.5
 # Above one no sample would be an error: the nuclear norm of a row is its length.
 MOST = 0.9

@@ -105,11 +105,9 @@ class DecompositionModel(MatrixModel):
     def _unscaled(self, L):
         return L if self.scale_ is None else restore(L, self.center_, self.scale_)
 
-    # Set if another model fits this one: the name to use in the log. Warnings and the
-    # removal of the checkpoint are then left to the other model.
+    # The name in the log if another model fits this one, which then warns instead.
     _part_of: str | None = None
-    # False where entries that differ from the medians are known to be errors, such as
-    # what moves in a video.
+    # False where entries that differ from the medians are known to be errors.
     _warns_of_ties = True
 
     def _watch(self) -> Callback:
@@ -171,8 +169,7 @@ class DecompositionModel(MatrixModel):
 
     def _factors(self, X, result: Result):
         """L as scores and directions, with its singular values."""
-        # Rescaled, so that no square overflows or underflows: LAPACK may hang on
-        # infinity.
+        # Rescaled, so that no square overflows: LAPACK may hang on infinity.
         unit = power_of_two(result.x)
         P, s, Vt = factorize(in_unit(result.x, unit), result.basis)
         with np.errstate(over="ignore"):

@@ -1,5 +1,6 @@
 """Options and weight of the feature graph of `RPCAG`."""
 
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -35,18 +36,14 @@ def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
                 "feature_graph='grid' needs image_shape, such as (32, 32) or "
                 "(32, 32, 3), got None"
             )
-        sides = check_image_shape(model.image_shape, X.shape, channels=True)
-        graph = _pixel_graph(*sides)
+        height, width, *channels = check_image_shape(
+            model.image_shape, X.shape, channels=True
+        )
+        # Adjacent pixels are joined, separately in every channel.
+        grid = grid_to_graph(height, width, dtype=np.float64)
+        graph = sparse.kron(grid, sparse.eye_array(math.prod(channels)))
     options |= {"name": "feature_graph", "vertices": "features"}
     return ModelGraph(graph, np.ascontiguousarray(X.T), model.laplacian, **options)
-
-
-def _pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
-    """Join adjacent pixels, separately in every channel."""
-    grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
-    grid.setdiag(0)
-    grid.eliminate_zeros()
-    return sparse.csr_array(sparse.kron(grid, sparse.eye_array(channels)))
 
 
 def choose_gamma_features(

@@ -10,8 +10,7 @@ from rpcag.models.hidden_entries import SEED
 # are at least ROWS, and a QUARTER of all as far as the features are not outnumbered by
 # them twice: fewer rows hold less structure, and would choose a smaller lam.
 FEATURES, ENTRIES, ROWS, QUARTER = 1500, 400_000, 400, 4
-# More rows than this for the sake of ENTRIES would mostly cost time: the search for
-# nearest neighbors grows with their square.
+# Most rows for the sake of ENTRIES: the time for nearest neighbors grows quadratically.
 LIMIT = 2000
 
 
