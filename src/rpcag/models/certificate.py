@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.validation import check_array
 
@@ -23,7 +22,9 @@ from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.certificates import dual_scale, dual_value
+from rpcag.solvers.executor import Local
 from rpcag.solvers.problem import Problem
+from rpcag.solvers.tangent_space import TangentSpace, tangent_parts
 
 # Residuals below this share of a typical entry may be rounding errors, so they do not
 # count as gross errors.
@@ -34,7 +35,7 @@ SMALL = 1e-3
 LOW, ENOUGH = 0.2, 1e-12
 # Entries this near to the bound, as a share of it, stay there. Entries that leave the
 # ball are put on its boundary, and the others are computed again, up to ROUNDS times.
-NEAR, ROUNDS, STEPS = 0.02, 4, 10
+NEAR, ROUNDS = 0.02, 4
 # Penalties of the loss and of the graph in units of lam / size: typical final ones.
 PENALTIES = 3.0, 0.7
 
@@ -258,34 +259,17 @@ def _on_tangent_space(given: _Given, D: np.ndarray, tol: float) -> np.ndarray:
 
         P_T D = U V^T + 2 gamma Phi L,
 
-    which is in T. Z solves P_T M Z = rest, by conjugate gradients.
+    which is in T. `TangentSpace` solves this for -D, without the graph.
     """
-    single = np.float32
-    U, V, D = (A.astype(single) for A in (given.U, given.Vt.T, D))
-    wanted = U @ V.T
-    if given.rough is not None:
-        wanted += given.rough.astype(single)
+    U, V, D = (A.astype(np.float32) for A in (given.U, given.Vt.T, D))
+    rough = 0.0 if given.rough is None else given.rough.astype(np.float32)
     beyond = (1 + NEAR) * D
     free = (nearest(given.loss, beyond.copy()) == beyond) & ~np.isnan(given.X)
-
-    def tangent(Y: np.ndarray) -> np.ndarray:
-        """P_T Y."""
-        A, B = U.T @ Y, Y @ V
-        return np.hstack([U, B - U @ (A @ V)]) @ np.vstack([A, V.T])
-
-    def equations(z: np.ndarray) -> np.ndarray:
-        return tangent(free * z.reshape(D.shape)).ravel()
-
-    system = LinearOperator((D.size, D.size), equations, dtype=single)
     for _ in range(ROUNDS):
-        rest = wanted - tangent(D)
-        if np.linalg.norm(rest) <= tol / 2:
-            break
-        with np.errstate(all="ignore"):
-            Z, _ = cg(system, rest.ravel(), rtol=0, atol=tol / 4, maxiter=STEPS)
-        if not np.isfinite(Z).all():  # nothing is free along some direction
-            break
-        D = D + free * Z.reshape(D.shape)
+        space = TangentSpace(Local(), U, [V], [free])
+        rest = space.wanted([tangent_parts((rough - D).__getitem__, U, V)])
+        (change,) = space.changes(space.solve(rest, tol / 4, D.dtype))
+        D = D - change.rows(slice(None))
         inside = nearest(given.loss, D.copy())
         free &= D == inside  # clipped entries stay clipped
         D = inside
