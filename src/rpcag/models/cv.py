@@ -38,8 +38,7 @@ class RPCAGCV(RPCAG):
     Predictions come from short trials and from graphs without the hidden entries.
 
     ``RPCAG(lam="auto", gamma="auto")`` makes a similar choice in less time. Use this
-    class to search a grid of your own, to see the errors of all pairs, or to base the
-    choice on several splits.
+    class for a grid of your own, the errors of all pairs, or several splits.
 
     Parameters
     ----------

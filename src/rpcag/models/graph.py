@@ -165,11 +165,11 @@ class ModelGraph:
             combinatorial  d ||z||^2 - 2 z sum_j a_j z_j + const
 
         These terms are used for a row with the weights of a fitted row, so it gets its
-        fitted embedding. For other rows `_pull` limits the normalized w_j.
+        fitted embedding. For other rows `_pull` limits the normalized w_j. The norm of
+        their pull is at most sqrt(2) c max_j ||z_j||.
 
         Returns the curvature c (1 or d, and 0 for rows without neighbors) and the pull
-        (the sum). The norm of the pull of new rows is at most sqrt(2) c max_j ||z_j||.
-        Returns None if the weights of new rows are not known.
+        (the sum), or None if the weights of new rows are not known.
         """
         A = self.edges(X, adjacency)
         return None if A is None else self.ties_of(A, values)
