@@ -40,7 +40,7 @@ def is_poor(choice: Choice | GammaChoice) -> bool:
     return choice.explained < max(ERRORS * choice.explained_error, CHOSEN)
 
 
-def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
+def why_poor(X: np.ndarray) -> str:
     """The likely cause, judged from X as the model scales it, and what to try."""
     seen = X[:, ~np.isnan(X).all(axis=0)]
     is_common = seen == np.nanmedian(seen, axis=0)
@@ -72,7 +72,7 @@ def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
             f"{type(model).__name__} predicts {choice.explained:.0%} (standard error "
             f"{choice.explained_error:.0%}) of the spread of hidden entries, which is "
             "not clearly better than the median of each feature or its mean. Likely "
-            f"cause: {why_poor(X, choice)}.",
+            f"cause: {why_poor(X)}.",
             PoorFitWarning,
         )
 
