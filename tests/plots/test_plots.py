@@ -304,6 +304,11 @@ WRONG = [
     (lambda: plots.embedding(np.eye(3), first=3), ValueError, "not one of the 3"),
     (lambda: plots.embedding(np.eye(3), ax=3), ValueError, "1 x 1 matplotlib axes"),
     (lambda: plots.graph(np.eye(3)), ValueError, "positions are needed"),
+    (
+        lambda: plots.graph(np.eye(3), np.eye(3), first=3),
+        ValueError,
+        "not one of the 3",
+    ),
     (lambda: plots.graph(np.eye(3), np.eye(2)), ValueError, "2 points for 3 vertices"),
     (
         lambda: plots.graph(-np.ones((2, 2)), np.eye(2)),

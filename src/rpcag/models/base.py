@@ -25,6 +25,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     laplacian_: Any
     _graph: Any = None
     _takes_missing = False
+    _dask_methods = frozenset[str]()  # those that support Dask arrays
     _parameter_constraints = OPTIONS
 
     def fit(self, X, y=None):
@@ -37,8 +38,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def transform(self, X, *, adjacency=None):
         """Compute the embedding of new rows; the fitted model does not change.
 
-        A row of `fit`, with the same neighbors as before, gets its fitted embedding.
-        The embedding of any other row is bounded by its own data and its neighbors
+        A row of `fit`, with the same neighbors as before, gets its fitted embedding
         (docs/new_data.md).
 
         Parameters
@@ -54,44 +54,38 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         ndarray of shape (n_new, n_components)
+            A Dask array if X is one, which `RPCA` and `RPCAG` support.
         """
         check_is_fitted(self, "embedding_")
+        if is_dask(X) and "transform" in self._dask_methods:
+            from rpcag.models import distributed
+
+            return distributed.transform(self, X, adjacency)
         return self._transform(self._validate(X, reset=False), adjacency)
 
     def _validate(self, X, reset):
         """X as an array; the options are checked first if it is that of `fit`."""
         if reset:
             self._validate_params()
-        missing = self._takes_missing
-        name = type(self).__name__
+        missing, name = self._takes_missing, type(self).__name__
         if is_dask(X):
             raise TypeError(
                 f"X is a Dask array or data frame, but {name} needs it in memory; pass "
                 "X.compute(). Only fit and transform of RPCA and RPCAG support Dask"
             )
         if not missing:
-            refuse_masked(
-                f"{name} does not support missing values: fill them (X.filled(value)), "
-                "or use RPCAG, which supports them",
-                X=X,
-            )
-        X = as_numbers(X)
+            remedy = "fill them (X.filled(value)), or use RPCAG, which supports them"
+            refuse_masked(f"{name} does not support missing values: {remedy}", X=X)
+        options = {
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+            "ensure_all_finite": "allow-nan" if missing else True,
+        }
         with explained(missing=missing):
-            return validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=[np.float64, np.float32],
-                order="C",
-                ensure_all_finite="allow-nan" if missing else True,
-            )
+            return validate_data(self, as_numbers(X), reset=reset, **options)
 
     def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
-        """Embed rows in blocks, so that memory does not grow with their number.
-
-        Rows are embedded independently, so blocks change only rounding errors. Only
-        their edges may depend on all of them.
-        """
+        """Embed rows in blocks, so that memory does not grow with their number."""
         graphs = self._sample_graphs()
         edges = [
             graph.builder.connect(X) if A is None and graph and graph.by_order else A
@@ -112,7 +106,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return Z
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        """Return X, scaled if the model scales it; see `DecompositionModel`."""
+        """X, scaled if the model scales it."""
         return X
 
     def _embed_rows(self, X: np.ndarray, *edges) -> np.ndarray:
@@ -127,6 +121,10 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """Checked weights between new rows and every graph; None if not given."""
         if adjacency is None:
             return [None]
+        if hasattr(self, "graph") and self.graph is None:
+            raise ValueError(
+                f"adjacency is for models with a graph; {type(self).__name__} has none"
+            )
         return [check_edges(adjacency, len(X), len(self.embedding_))]
 
     def _row_width(self, X: np.ndarray, dense: bool) -> int:
@@ -137,8 +135,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _build_graph(self, X: np.ndarray, stage: Stage | None = None) -> ModelGraph:
         """The graph of the rows of X; sets the fitted attributes of the graph."""
         kind = getattr(self, "laplacian", "normalized")
-        graph = ModelGraph(self.graph, X, kind, stage=stage)
-        self._graph = graph
+        graph = self._graph = ModelGraph(self.graph, X, kind, stage=stage)
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         return graph
 
@@ -159,8 +156,9 @@ class MatrixModel(Embedding):
     components_: np.ndarray
 
     def inverse_transform(self, Z):
-        """Rows of the low-rank matrix with the given embedding: ``Z @ components_``.
+        """Rows of the low-rank matrix with the given embedding, in the unit of X.
 
+        ``Z @ components_``, or ``Z @ components_ * scale_ + center_`` if X was scaled.
         For a Dask array, the result is a Dask array.
         """
         check_is_fitted(self, "components_")
@@ -177,15 +175,15 @@ class MatrixModel(Embedding):
                 f"Z must have {len(self.components_)} columns, one per component, "
                 f"got shape {Z.shape}"
             )
-        return Z @ self.components_
+        return self._unscaled(Z @ self.components_)
+
+    def _unscaled(self, L):
+        """L in the unit of X, if the model scales X."""
+        return L
 
 
 class FactorModel(MatrixModel):
-    """A model with two factors, X ~ Q U^T, both of `n_components` columns.
-
-    The factors are computed in double precision, after X is divided by a power of two
-    such that its largest entry is about one. This division is exact.
-    """
+    """A model with two factors, X ~ Q U^T, computed in double precision."""
 
     _degree = 2  # of the objective in X
 
@@ -238,8 +236,7 @@ class FactorModel(MatrixModel):
 
     def _in_units(self, name: str, scaled: np.ndarray, unit: float) -> float:
         """Convert an option in the unit of the objective to that of X / unit."""
-        value = float(getattr(self, name))
-        result = value
+        result = value = float(getattr(self, name))
         for _ in range(self._degree):
             result /= unit
         if not result < math.inf:
@@ -251,19 +248,16 @@ class FactorModel(MatrixModel):
 
     def _set_factors(self, Q, U, X) -> None:
         """Fitted factors in the precision of X, if they and their product fit in it."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            embedding = np.ascontiguousarray(Q, dtype=X.dtype)
-            components = np.ascontiguousarray(U.T, dtype=X.dtype)
-            # |sum_k q_ik u_jk| <= d max |q| max |u|, also for a part of the sum.
-            sizes = float(np.abs(Q).max()), float(np.abs(U).max())
-            largest = max(*sizes, Q.shape[1] * sizes[0] * sizes[1])
+        # |sum_k q_ik u_jk| <= d max |q| max |u|, also for a part of the sum.
+        sizes = float(np.abs(Q).max()), float(np.abs(U).max())
+        largest = max(*sizes, Q.shape[1] * sizes[0] * sizes[1])
         if not largest < float(np.finfo(X.dtype).max):
             raise ValueError(
                 f"X has entries of size {largest_entry(X):.3g}: the factors or their "
                 f"product overflow {X.dtype}; rescale X"
             )
-        self._set_embedding(embedding, X.dtype)
-        self.components_ = components
+        self._set_embedding(Q, X.dtype)
+        self.components_ = np.ascontiguousarray(U.T, dtype=X.dtype)
         self.n_components_ = Q.shape[1]
 
     def _warn_max_iter(self, change: float, what: str) -> None:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_array
 
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.inputs import as_numbers, check_rows
-from rpcag.graphs.laplacian import KINDS as LAPLACIANS
 from rpcag.graphs.laplacian import laplacian as laplacian_of
 from rpcag.linalg.gram import factorize, short_side, spectral_norm
 from rpcag.linalg.orthonormal import orthonormal
@@ -18,27 +17,27 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import thinned, typical_size
 from rpcag.losses import DataTerm, Loss, nearest
-from rpcag.models.checks import NUMBER, POSITIVE, check_observed
+from rpcag.models.checks import NUMBER, OPTIONS, POSITIVE, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.certificates import dual_scale, dual_value
+from rpcag.solvers.executor import Local
 from rpcag.solvers.problem import Problem
+from rpcag.solvers.tangent_space import TangentSpace, tangent_parts
 
 # Residuals below this share of a typical entry may be rounding errors, so they do not
 # count as gross errors.
 SMALL = 1e-3
-# Numbers of columns that the range finder for L tries, and the share of L that it may
-# miss.
-WIDTHS, ENOUGH = (32, 96, 288), 1e-12
 # Share of the shorter side above which the rank of L leaves too few free entries: the
-# equations on the tangent space then have no solution in the dual ball.
-LOW = 0.2
+# equations on the tangent space then have no solution in the dual ball. A range finder
+# of this width may miss the share ENOUGH of L.
+LOW, ENOUGH = 0.2, 1e-12
 # Entries this near to the bound, as a share of it, stay there. Entries that leave the
 # ball are put on its boundary, and the others are computed again, up to ROUNDS times.
-NEAR, ROUNDS, STEPS = 0.02, 4, 10
-# Penalties of the iterations in units of lam / size: typical final ones of the solver.
-LOSS_PENALTY, GRAPH_PENALTY = 3.0, 0.7
+NEAR, ROUNDS = 0.02, 4
+# Penalties of the loss and of the graph in units of lam / size: typical final ones.
+PENALTIES = 3.0, 0.7
 
 
 @dataclass(frozen=True)
@@ -93,15 +92,9 @@ class Certificate:
 
 
 @validate_params(
-    {
-        "lam": [POSITIVE],
-        "gamma": [NUMBER],
-        "laplacian": [StrOptions(set(LAPLACIANS))],
-        "loss": [StrOptions(set(KINDS))],
-        "lam_rows": [NUMBER],
-        "mu": [NUMBER],
-        "dual": [DualPoint, None],
-    },
+    OPTIONS
+    | {"lam": [POSITIVE], "loss": [StrOptions(set(KINDS))], "dual": [DualPoint, None]}
+    | {"lam_rows": [NUMBER], "mu": [NUMBER]},
     prefer_skip_nested_validation=True,
 )
 def certify(
@@ -171,7 +164,15 @@ def certify(
     >>> rpcag.certify(X, L, lam=0.3).gap <= 1e-3
     True
     """
-    X, L = _matrices(X, L, dual)
+    X = check_rows(X)
+    check_observed(X)
+    L = check_array(as_numbers(L, "L"), dtype=np.float64, input_name="L")
+    parts = zip(("L", "dual.D", "dual.W"), (L, *(dual or ())), strict=False)
+    for name, A in parts:
+        if A is not None and np.shape(A) != X.shape:
+            raise ValueError(
+                f"{name} must have the shape of X, {X.shape}, got {np.shape(A)}"
+            )
     if loss == "both" and lam_rows == 0:
         raise ValueError("loss='both' needs lam_rows, the weight of a sample, got 0")
     if gamma > 0 and (graph is None or isinstance(graph, str)):
@@ -183,25 +184,16 @@ def certify(
     stated = DataLoss(loss, float(lam), float(lam_rows), 0.0, float(mu))
     with one_blas_thread_each():
         given = _Given(X, L, stated, float(gamma), Phi)
-        bound, best = 0.0, DualPoint(np.zeros_like(L), None if Phi is None else 0 * L)
+        objective, bound = given.objective, 0.0
+        best = DualPoint(np.zeros_like(L), None if Phi is None else 0 * L)
         for point in _dual_points(given, dual, tol, max_iter):
             found, feasible = given.bound(point, tol)
             if found > bound:
-                bound, best = min(found, given.objective), feasible
-            if bound >= (1 - tol) * given.objective:
+                bound, best = min(found, objective), feasible
+            if bound >= (1 - tol) * objective:
                 break
-    objective = given.objective
-    return Certificate(
-        objective=objective,
-        lower_bound=bound,
-        gap=(objective - bound) / objective if objective else 0.0,
-        dual=best,
-        X=X,
-        L=L,
-        loss=given.loss,
-        gamma=given.gamma,
-        Phi=Phi,
-    )
+    gap = (objective - bound) / objective if objective else 0.0
+    return Certificate(objective, bound, gap, best, X, L, given.loss, given.gamma, Phi)
 
 
 class _Given:
@@ -210,7 +202,13 @@ class _Given:
     def __init__(self, X, L, stated: DataLoss, gamma: float, Phi) -> None:
         self.X, self.L, self.stated, self.gamma = X, L, stated, gamma
         self.loss = stated.build()
-        self.U, self.s, self.Vt = _factors(L)
+        # The SVD, by a random range finder if the rank is low.
+        short = short_side(L)
+        shape = short.shape[1], int(LOW * len(short))
+        B, _ = orthonormal(short @ np.random.default_rng(0).standard_normal(shape))
+        left = np.linalg.norm(short - B @ (B.T @ short))
+        is_low = left <= ENOUGH * np.linalg.norm(L)
+        self.U, self.s, self.Vt = factorize(L, B if is_low else None)
         self.data = DataTerm(X, self.loss)
         self.objective = float(self.s.sum()) + self.data.value(L)
         self.graph = self.smooth = self.rough = None
@@ -219,16 +217,6 @@ class _Given:
             self.smooth = GraphSmoothness(self.graph, gamma)
             self.objective += self.smooth.value(L)
             self.rough = 2 * gamma * np.asarray(Phi @ L)
-
-    def subgradient(self) -> np.ndarray:
-        """D of the loss at X - L; of small residuals, a part of it.
-
-        r project(R, r) tends to a subgradient at R as r grows.
-        """
-        n_features = self.X.shape[1]
-        size = SMALL * typical_size(thinned(self.X))
-        r = self.stated.multiplier(n_features) / size
-        return self.loss.project(np.nan_to_num(self.X - self.L), r) * r
 
     def bound(self, dual: DualPoint, tol: float) -> tuple[float, DualPoint]:
         """A lower bound of the optimum, rounded down, and the point made feasible."""
@@ -252,7 +240,11 @@ def _dual_points(given: _Given, dual, tol, max_iter) -> Iterator[DualPoint]:
     """Dual points in the order of their cost."""
     if dual is not None:
         yield dual
-    D = given.subgradient()
+    # A subgradient of the loss at X - L, or a part of it where the residual is small:
+    # r project(R, r) tends to one at R as r grows.
+    size = SMALL * typical_size(thinned(given.X))
+    r = given.stated.multiplier(given.X.shape[1]) / size
+    D = given.loss.project(np.nan_to_num(given.X - given.L), r) * r
     if given.loss.entrywise and 0 < len(given.s) <= LOW * min(given.X.shape):
         D = _on_tangent_space(given, D, tol)
         yield DualPoint(D, None if given.smooth is None else given.L)
@@ -267,47 +259,21 @@ def _on_tangent_space(given: _Given, D: np.ndarray, tol: float) -> np.ndarray:
 
         P_T D = U V^T + 2 gamma Phi L,
 
-    which is in T. Z solves P_T M Z = rest, by conjugate gradients.
+    which is in T. `TangentSpace` solves this for -D, without the graph.
     """
-    single = np.float32
-    U, V, D = (A.astype(single) for A in (given.U, given.Vt.T, D))
-    wanted = U @ V.T
-    if given.rough is not None:
-        wanted += given.rough.astype(single)
+    U, V, D = (A.astype(np.float32) for A in (given.U, given.Vt.T, D))
+    rough = 0.0 if given.rough is None else given.rough.astype(np.float32)
     beyond = (1 + NEAR) * D
     free = (nearest(given.loss, beyond.copy()) == beyond) & ~np.isnan(given.X)
-
-    def tangent(Y: np.ndarray) -> np.ndarray:
-        """P_T Y."""
-        A, B = U.T @ Y, Y @ V
-        return np.hstack([U, B - U @ (A @ V)]) @ np.vstack([A, V.T])
-
     for _ in range(ROUNDS):
-        rest = wanted - tangent(D)
-        if np.linalg.norm(rest) <= tol / 2:
-            break
-        D = D + free * _conjugate_gradients(tangent, free, rest, tol / 4)
+        space = TangentSpace(Local(), U, [V], [free])
+        rest = space.wanted([tangent_parts((rough - D).__getitem__, U, V)])
+        (change,) = space.changes(space.solve(rest, tol / 4, D.dtype))
+        D = D - change.rows(slice(None))
         inside = nearest(given.loss, D.copy())
         free &= D == inside  # clipped entries stay clipped
         D = inside
     return D
-
-
-def _conjugate_gradients(tangent, free, rest: np.ndarray, tol: float) -> np.ndarray:
-    """Z with P_T M Z = rest, up to a residual of norm tol or in STEPS steps."""
-    Z, direction = np.zeros_like(rest), rest
-    square = float(np.vdot(rest, rest))
-    for _ in range(STEPS):
-        image = tangent(free * direction)
-        curvature = float(np.vdot(direction, image))
-        if square <= tol**2 or not curvature > 0:
-            break
-        along = square / curvature
-        Z = Z + along * direction
-        rest = rest - along * image
-        before, square = square, float(np.vdot(rest, rest))
-        direction = rest + square / before * direction
-    return Z
 
 
 def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualPoint:
@@ -318,12 +284,10 @@ def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualP
     problem = Problem(given.X, typical, given.gamma, given.graph, loss=other)
     copy, ratio = L / problem.unit, typical * problem.unit / problem.scale
     # The copies of the loss and of the graph are L; multipliers, -D and 2 gamma Phi L.
-    penalties = (LOSS_PENALTY * ratio, GRAPH_PENALTY * ratio)
     parts = [-D] if given.rough is None else [-D, given.rough]
-    multipliers = [part / r for part, r in zip(parts, penalties, strict=False)]
-    start = State.of_copies(
-        [copy] * len(parts), multipliers, penalties[: len(parts)], ratio
-    )
+    penalties = tuple(r * ratio for r in PENALTIES[: len(parts)])
+    multipliers = [part / r for part, r in zip(parts, penalties, strict=True)]
+    start = State.of_copies([copy] * len(parts), multipliers, penalties, ratio)
 
     def enough(progress: Progress) -> bool:
         return progress.lower_bound >= (1 - tol) * given.objective
@@ -331,28 +295,3 @@ def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualP
     result = problem.solve(tol=tol / 3, max_iter=max_iter, start=start, callback=enough)
     assert result.dual is not None
     return result.dual
-
-
-def _factors(L: np.ndarray):
-    """The SVD of L; by a random range finder if the rank is low."""
-    rng, short = np.random.default_rng(0), short_side(L)
-    for width in WIDTHS:
-        if width > LOW * len(short):
-            break
-        B, _ = orthonormal(short @ rng.standard_normal((short.shape[1], width)))
-        left = np.linalg.norm(short - B @ (B.T @ short))
-        if left <= ENOUGH * np.linalg.norm(L):
-            return factorize(L, B)
-    return factorize(L, None)
-
-
-def _matrices(X, L, dual: DualPoint | None) -> tuple[np.ndarray, np.ndarray]:
-    X = check_rows(X)
-    check_observed(X)
-    L = check_array(as_numbers(L, "L"), dtype=np.float64, input_name="L")
-    for name, A in (("L", L), *zip(("dual.D", "dual.W"), dual or (), strict=False)):
-        if A is not None and np.shape(A) != X.shape:
-            raise ValueError(
-                f"{name} must have the shape of X, {X.shape}, got {np.shape(A)}"
-            )
-    return X, L

@@ -1,8 +1,10 @@
 """Choose lam and gamma without labels, by a grid search on hidden entries."""
 
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from dataclasses import dataclass, field
+from itertools import groupby
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,10 +12,8 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import typical_size
-from rpcag.models.checks import COUNT, check_observed
-from rpcag.models.data_loss import check_sample_weight
+from rpcag.models.checks import COUNT
 from rpcag.models.messages import Stage, tell
 from rpcag.models.rpcag import RPCAG
 from rpcag.models.rules import resolve_gamma, resolve_lam
@@ -28,18 +28,17 @@ GAMMAS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 DEVIATIONS, SHARE = 2.5, 0.02
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RPCAGCV(RPCAG):
     """Robust PCA on graphs with lam and gamma from a grid search on hidden entries.
 
     A share of the observed entries is hidden and predicted by L, for every pair of lam
     and gamma. The pair with the smallest root mean squared error is then fitted to all
-    data. Large errors are truncated, so gross errors do not decide the choice. The
-    graph of every split is built without its hidden entries. Predictions come from
-    short trials. Each starts from the result for the next smaller gamma.
+    data. Large errors are truncated, so gross errors do not decide the choice.
+    Predictions come from short trials and from graphs without the hidden entries.
 
-    ``RPCAG(lam="auto", gamma="auto")`` makes a similar choice in less time, from about
-    ten pairs on one split. Use this class to search a grid of your own, to see the
-    errors of all pairs, or to base the choice on several splits.
+    ``RPCAG(lam="auto", gamma="auto")`` makes a similar choice in less time. Use this
+    class for a grid of your own, the errors of all pairs, or several splits.
 
     Parameters
     ----------
@@ -58,10 +57,9 @@ class RPCAGCV(RPCAG):
     rule : {"best", "one_se"}, default="best"
         "best" takes the pair with the smallest mean error. "one_se" takes the simplest
         pair that is within one standard error of it: the smallest gamma, then the
-        smallest lam, which has the lowest rank. Neither weight is larger than that of
-        the best pair. The standard error is that of the paired differences between the
-        splits, because splits differ more than pairs do. It allows for the entries that
-        splits share (Nadeau and Bengio, 2003).
+        smallest lam. Neither weight is larger than that of the best pair. The standard
+        error is that of paired differences, corrected for the entries that splits share
+        (Nadeau and Bengio, 2003).
     n_jobs : int, optional
         Number of threads, each with one lam at a time. -1 uses all cores. The result
         does not depend on it.
@@ -70,7 +68,8 @@ class RPCAGCV(RPCAG):
     graph, laplacian, scale, tol, max_iter, verbose
         As in `RPCAG`.
     callback : callable, optional
-        As in `RPCAG`, but only called in the final fit and for its graph.
+        As in `RPCAG`, but only called in the final fit and for its graph. The sample
+        weights of `fit` also count in the final fit only.
 
     Attributes
     ----------
@@ -81,10 +80,8 @@ class RPCAGCV(RPCAG):
         For every pair, in the order of ``params``: ``param_lam``, ``param_gamma``,
         ``split0_test_score``, ``split1_test_score``, ..., ``mean_test_score``,
         ``std_test_score``, ``rank_test_score`` and ``mean_rank`` (of L). Scores are
-        negative root mean squared errors in the unit of X. A pair is dropped after a
-        split if its squared error exceeds that of the best pair by more than 2 % and
-        2.5 standard errors of the difference. Its mean and its scores in later splits
-        are NaN.
+        negative root mean squared errors in the unit of X. A pair that is clearly worse
+        than the best is dropped: its mean and its scores in later splits are NaN.
     best_index_ : int
         The chosen pair in `cv_results_`.
     best_params_ : dict
@@ -113,74 +110,55 @@ class RPCAGCV(RPCAG):
         "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        lams="auto",
-        gammas="auto",
-        holdout=0.1,
-        n_splits=3,
-        rule="best",
-        n_jobs=None,
-        random_state=0,
-        graph="robust",
-        laplacian="normalized",
-        scale=None,
-        tol=1e-3,
-        max_iter=1000,
-        verbose=0,
-        callback=None,
-    ):
-        self.n_components = n_components
-        self.lams = lams
-        self.gammas = gammas
-        self.holdout = holdout
-        self.n_splits = n_splits
-        self.rule = rule
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.graph = graph
-        self.laplacian = laplacian
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
+    # Chosen, or not offered.
+    lam: Any = field(default="auto", init=False)
+    gamma: Any = field(default="auto", init=False)
+    loss: str = field(default="entries", init=False)
+    noise: None = field(default=None, init=False)
+    feature_graph: None = field(default=None, init=False)
+    gamma_features: Any = field(default="auto", init=False)
+    image_shape: None = field(default=None, init=False)
+    warm_start: bool = field(default=False, init=False)
+    checkpoint: None = field(default=None, init=False)
+    checkpoint_seconds: float = field(default=60.0, init=False)
 
-    def fit(self, X, y=None, *, sample_weight=None):
-        """Choose the weights on X, then decompose X with them.
+    lams: Any = "auto"
+    gammas: Any = "auto"
+    holdout: float = 0.1
+    n_splits: int = 3
+    rule: str = "best"
+    n_jobs: int | None = None
+    random_state: Any = 0
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `RPCAG`, for the final fit.
-        """
-        X = self._validate(X, reset=True)
-        self._check_options()
-        check_observed(X)
-        weight = check_sample_weight(sample_weight, X)
-        X = self._learn_scale(X)
+    _dask_methods = frozenset({"transform"})
+
+    def _fit(self, X, weight) -> None:
         units = resolve_lam("theory", X), resolve_gamma("clustering", X)
         lams = self._candidates("lams", "theory", units[0], LAMS)
         if 0 in lams:
             raise ValueError("lams must be positive, got 0")
         gammas = self._candidates("gammas", "clustering", units[1], GAMMAS)
         cells = [(lam, gamma) for lam in lams for gamma in gammas]
-        masks = self._masks(X)
-        with one_blas_thread_each():
-            self.cv_results_ = _results(cells, *self._search(X, masks, cells, units))
-            share = np.count_nonzero(masks[0]) / np.count_nonzero(~np.isnan(X))
-            self.best_index_ = _chosen(self.cv_results_, self.rule, share)
-            self.best_params_ = self.cv_results_["params"][self.best_index_]
-            scores = self.cv_results_["mean_test_score"]
-            self.best_score_ = float(scores[self.best_index_])
-            self.n_splits_ = self.n_splits
-            self._fit(X, weight)
-        return self
+        errors, ranks = self._search(X, cells, units)
+        mean = -errors.mean(axis=0)
+        lams, gammas = np.array(cells).T
+        self.cv_results_ = {
+            "param_lam": lams,
+            "param_gamma": gammas,
+            "params": [{"lam": lam, "gamma": gamma} for lam, gamma in cells],
+            **{f"split{k}_test_score": -split for k, split in enumerate(errors)},
+            "mean_test_score": mean,
+            "std_test_score": errors.std(axis=0),
+            "rank_test_score": rankdata(
+                np.nan_to_num(-mean, nan=np.inf), method="min"
+            ).astype(np.int32),
+            "mean_rank": np.nanmean(ranks, axis=0),
+        }
+        self.best_index_ = self._chosen(cells, errors)
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+        self.n_splits_ = self.n_splits
+        super()._fit(X, weight)
 
     def _parameters(self, X, loss):
         return self.best_params_["lam"], self.best_params_["gamma"]
@@ -226,119 +204,83 @@ class RPCAGCV(RPCAG):
             mask[rng.choice(observed, n_hidden, replace=False)] = True
         return list(masks.reshape(-1, *X.shape))
 
-    def _search(self, X, masks, cells, units) -> tuple[np.ndarray, np.ndarray]:
-        """Errors and ranks of all cells; `Trials` are in units of the rules."""
+    def _search(self, X, cells, units) -> tuple[np.ndarray, np.ndarray]:
+        """Errors of the sorted cells on every split, and ranks of L; NaN if dropped.
+
+        Errors are root mean squares over the hidden entries, truncated.
+        """
         self._graph_without_values(X, Stage(self, "graph"))
-        splits = [Trials(X, self.trial_graph(), masks=[mask]) for mask in masks]
-        stiffness = 1.0
-        if any(gamma > 0 for _, gamma in cells):
-            stiffness = splits[0].graph_stiffness()
+        splits = [Trials(X, self.trial_graph(), masks=[m]) for m in self._masks(X)]
+        has_graph = any(gamma > 0 for _, gamma in cells)
+        stiffness = splits[0].graph_stiffness() if has_graph else 1.0
+        # `Trials` are in units of the rules.
         relative = [(a / units[0], b / units[1] * stiffness) for a, b in cells]
-        try:
-            errors, ranks = search(splits, relative, self.n_jobs)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(
-                f"gammas up to {cells[-1][1]:.3g} and X, whose typical size is "
-                f"{typical_size(X):.3g}, are out of range together ({error}); use "
-                "gammas='auto'"
-            ) from error
-        for k, tried in enumerate(errors):
+        errors, ranks = np.full((2, len(splits), len(cells)), np.nan)
+        alive = np.arange(len(cells))
+        for k, split in enumerate(splits):
+            try:
+                squares, ranks[k, alive] = _try_all(
+                    split, [relative[i] for i in alive], self.n_jobs
+                )
+            except np.linalg.LinAlgError as error:
+                raise ValueError(
+                    f"gammas up to {cells[-1][1]:.3g} and X, whose typical size is "
+                    f"{typical_size(X):.3g}, are out of range together ({error}); use "
+                    "gammas='auto'"
+                ) from error
+            means = squares.mean(axis=1)
+            errors[k, alive] = split.size * np.sqrt(means)
             tell(
                 self.verbose,
-                f"{type(self).__name__} split {k + 1}: {np.isfinite(tried).sum()} "
-                f"pairs, smallest error {np.nanmin(tried):.4g}",
+                f"{type(self).__name__} split {k + 1}: {len(alive)} pairs, smallest "
+                f"error {np.nanmin(errors[k]):.4g}",
             )
+            worse = squares - squares[means.argmin()]
+            noise = worse.std(axis=1) / max(squares.shape[1], 1) ** 0.5
+            slack = DEVIATIONS * noise + SHARE * means.min()
+            alive = alive[worse.mean(axis=1) <= slack]
         return errors, ranks
 
+    def _chosen(self, cells: list[Cell], errors: np.ndarray) -> int:
+        """Index of the best pair, or of the simplest within one standard error of it.
 
-def search(
-    splits: Sequence[Trials], cells: Sequence[Cell], n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of the cells, sorted, on every split, and the ranks of L.
+        The simplest has the smallest gamma, then the smallest lam.
+        """
 
-    Errors are root mean squares over the hidden entries, truncated. Both are NaN where
-    a cell was dropped.
-    """
-    errors, ranks = np.full((2, len(splits), len(cells)), np.nan)
-    alive = list(range(len(cells)))
-    for k, split in enumerate(splits):
-        split.error(PLAIN)  # fixes where errors are truncated, for all paths
-        if any(cells[i][1] > 0 for i in alive):
-            split.graph()
-        paths = groupby((cells[i] for i in alive), lambda cell: cell[0])
-        jobs = (delayed(_try)(split.fork(), list(path)) for _, path in paths)
-        for tried in Parallel(n_jobs=n_jobs, prefer="threads")(jobs):
-            split.squares.update(tried.squares)
-            split.ranks.update(tried.ranks)
-        split.keep()
-        for i in alive:
-            errors[k, i] = split.size * np.sqrt(split.squares[cells[i]].mean())
-            ranks[k, i] = split.ranks[cells[i]]
-        alive = _survivors(split, cells, alive)
-    return errors, ranks
+        def simplest(fits: np.ndarray) -> int:
+            return min(np.flatnonzero(fits).tolist(), key=lambda i: cells[i][::-1])
+
+        means = errors.mean(axis=0)
+        best = simplest(means == np.nanmin(means))
+        if self.rule == "best":
+            return best
+        worse = errors - errors[:, [best]]
+        # Nadeau and Bengio: 1/n would hold if splits had no entries in common.
+        shared = 1 / len(errors) + self.holdout / (1 - self.holdout)
+        fits = worse.mean(axis=0) <= np.sqrt(shared * worse.var(axis=0, ddof=1))
+        return simplest(fits & (np.array(cells) <= cells[best]).all(axis=1))
+
+
+def _try_all(split: Trials, cells: list[Cell], n_jobs: int | None):
+    """Squared errors of the hidden entries and rank of L, for all cells by lam."""
+    split.error(PLAIN)  # fixes where errors are truncated, for all paths
+    if any(gamma > 0 for _, gamma in cells):
+        split.graph()
+    paths = groupby(cells, lambda cell: cell[0])
+    jobs = (delayed(_try)(split.fork(), list(path)) for _, path in paths)
+    for tried in Parallel(n_jobs=n_jobs, prefer="threads")(jobs):
+        split.squares.update(tried.squares)
+        split.ranks.update(tried.ranks)
+    split.keep()
+    squares = np.array([split.squares[cell] for cell in cells])
+    return squares, [split.ranks[cell] for cell in cells]
 
 
 def _try(trials: Trials, path: Sequence[Cell]) -> Trials:
     """Try one lam with increasing gammas, each from the result of the previous one."""
-    for near, cell in pairwise((None, *path)):
-        assert cell is not None
+    near = None
+    for cell in path:
         trials.error(cell, near)
         trials.keep(cell)
+        near = cell
     return trials
-
-
-def _survivors(split: Trials, cells: Sequence[Cell], alive: list[int]) -> list[int]:
-    """Indices of the cells that may still be the best."""
-    best = min((split.squares[cells[i]] for i in alive), key=np.mean)
-    slack = SHARE * float(best.mean())
-
-    def may_win(i: int) -> bool:
-        worse = split.squares[cells[i]] - best
-        noise = float(worse.std()) / max(len(worse), 1) ** 0.5
-        return float(worse.mean()) <= DEVIATIONS * noise + slack
-
-    return [i for i in alive if may_win(i)]
-
-
-def _results(cells, errors: np.ndarray, ranks: np.ndarray) -> dict:
-    """`cv_results_` from the trials of every split."""
-    scores = -errors
-    mean = scores.mean(axis=0)
-    worst = np.where(np.isnan(mean), -np.inf, mean)
-    lams, gammas = np.array(cells).T
-    return {
-        "param_lam": lams,
-        "param_gamma": gammas,
-        "params": [{"lam": lam, "gamma": gamma} for lam, gamma in cells],
-        **{f"split{k}_test_score": split for k, split in enumerate(scores)},
-        "mean_test_score": mean,
-        "std_test_score": scores.std(axis=0),
-        "rank_test_score": rankdata(-worst, method="min").astype(np.int32),
-        "mean_rank": np.nanmean(ranks, axis=0),
-    }
-
-
-def _chosen(results: dict, rule: str, share: float) -> int:
-    """Index of the best pair, or of the simplest within one standard error of it.
-
-    `share` is the share of the observed entries that a split hides.
-    """
-    mean = results["mean_test_score"]
-    lams, gammas = results["param_lam"], results["param_gamma"]
-    fits = mean == np.nanmax(mean)
-    if rule == "one_se":
-        best = _simplest(fits, lams, gammas)
-        names = [name for name in results if name.startswith("split")]
-        scores = np.array([results[name] for name in names])
-        worse = scores[:, [best]] - scores
-        # Nadeau and Bengio: 1/n would hold if splits had no entries in common.
-        variance = worse.var(axis=0, ddof=1) * (1 / len(names) + share / (1 - share))
-        fits = worse.mean(axis=0) <= np.sqrt(variance)
-        fits &= (gammas <= gammas[best]) & (lams <= lams[best])
-    return _simplest(fits, lams, gammas)
-
-
-def _simplest(fits: np.ndarray, lams: np.ndarray, gammas: np.ndarray) -> int:
-    """The smallest gamma, then the smallest lam."""
-    places = np.flatnonzero(fits)
-    return int(places[np.lexsort((lams[places], gammas[places]))[0]])

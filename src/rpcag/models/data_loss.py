@@ -23,8 +23,7 @@ QUARTER = 0.25
 # the leverages. Their mean square is rank / n: at three, a rank of nine is safe.
 LEVERAGE = 3.0
 # Both weights over those of either loss alone: the dual point of a clean entry has to
-# be inside box and ball. On a table with 5 % wrong cells and 6 % wrong samples L is
-# exact from 1.3 to 2.
+# be inside box and ball.
 TOGETHER = 1.5
 # Above one no sample would be an error: the nuclear norm of a row is its length.
 MOST = 0.9
@@ -50,21 +49,17 @@ class DataLoss:
         w: Any = 1.0
         if self.weight is not None:
             w = np.where(self.weight > 0, self.weight, 1.0)[:, None]
-        ball: Any = L1(self.lam * w)
-        if self.kind == "rows":
-            ball = Rows(self.lam * w)
-        elif self.kind == "both":
-            ball = Both(self.lam * w, self.lam_rows * w)
+        if self.kind == "both":
+            ball: Any = Both(self.lam * w, self.lam_rows * w)
+        else:
+            ball = (Rows if self.kind == "rows" else L1)(self.lam * w)
         return ball if self.mu == 0 else Huber(ball, self.mu / w)
 
     def multiplier(self, n_features: int) -> float:
         """Typical size of an entry of the dual point."""
-        root = math.sqrt(n_features)
-        if self.kind == "rows":
-            return self.lam / root
-        if self.kind == "both":
-            return min(self.lam, self.lam_rows / root)
-        return self.lam
+        of_row = {"rows": self.lam, "both": self.lam_rows}.get(self.kind, math.inf)
+        of_cell = math.inf if self.kind == "rows" else self.lam
+        return min(of_cell, of_row / math.sqrt(n_features))
 
     def problem(
         self,
@@ -104,37 +99,27 @@ def loss_of(
     model, shape: tuple[int, int], observed: float, noise: Noise | None = None
 ) -> DataLoss | None:
     """`resolve_loss` for data with this shape and share of observed entries."""
-    sigma, excess = noise or (float(model.noise or 0), None)
+    sigma, excess = noise or Noise(float(model.noise or 0))
     if model.loss == "entries" and sigma == 0:
         return None
-    lam = None if isinstance(model.lam, str) else float(model.lam)
-    mu = 0.0
-    rows = row_weight(shape, observed)
-    cells = theory_lam(shape, observed)
+    n, p = shape
+    cells, mu = theory_lam(shape, observed), 0.0
+    # k cells of size a cost lam k a, or lam_rows sqrt(k) a as a sample: less from
+    # k = (lam_rows / lam)^2 on, which is a QUARTER of all cells.
+    rows = max(cells * math.sqrt(QUARTER * observed * p), LEVERAGE / math.sqrt(n))
+    rows = min(rows, MOST)
     if sigma > 0:
         cells, mu = noise_weights(shape, observed, sigma, excess)
         # Rows of pure noise are shorter than mu times the weight of a sample.
-        noisy = ROW_LIMIT * sigma * math.sqrt(observed * shape[1]) / mu
+        noisy = ROW_LIMIT * sigma * math.sqrt(observed * p) / mu
         rows = min(max(rows, noisy), MOST)
-    if model.loss == "rows":
-        return DataLoss("rows", rows if lam is None else lam, 0.0, sigma, mu)
-    lam_rows = 0.0
-    if model.loss == "both":
-        lam_rows = rows * lam / cells if lam is not None else rows
-        if lam is None and sigma == 0:
-            cells, lam_rows = TOGETHER * cells, min(TOGETHER * rows, MOST)
-    return DataLoss(model.loss, cells if lam is None else lam, lam_rows, sigma, mu)
-
-
-def row_weight(shape: tuple[int, int], observed: float) -> float:
-    """The weight of a sample that goes with the theory's weight of a cell.
-
-    k cells of size a cost lam k a, or lam_rows sqrt(k) a as a sample: less from
-    k = (lam_rows / lam)^2 on, which is a quarter of all cells.
-    """
-    n, p = shape
-    weight = theory_lam(shape, observed) * math.sqrt(QUARTER * observed * p)
-    return min(max(weight, LEVERAGE / math.sqrt(n)), MOST)
+    is_free = isinstance(model.lam, str)
+    if model.loss == "both" and is_free and sigma == 0:
+        cells, rows = TOGETHER * cells, min(TOGETHER * rows, MOST)
+    by_rule = rows if model.loss == "rows" else cells
+    lam = by_rule if is_free else float(model.lam)
+    lam_rows = rows * lam / cells if model.loss == "both" else 0.0
+    return DataLoss(model.loss, lam, lam_rows, sigma, mu)
 
 
 def check_sample_weight(weight: Any, X: Any) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from rpcag.models.base import MatrixModel, largest_entry, power_of_two
 from rpcag.models.checks import COUNT, OPTIONS
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.hidden_entries import Spread, hide, spread_of
-from rpcag.models.messages import Callback, tell, tells, warn
+from rpcag.models.messages import Callback, tell, warn
 from rpcag.models.scaling import center_and_scale, restore, standardize
 from rpcag.models.two_graph_weights import GammaChoice
 from rpcag.models.weights import Choice
@@ -41,30 +41,21 @@ class DecompositionModel(MatrixModel):
 
     _takes_missing = True
     _parameter_constraints = OPTIONS | {"n_components": [COUNT, None]}
-    center_: np.ndarray | None = None
-    scale_: np.ndarray | None = None
+    center_: Any = None
+    scale_: Any = None
     _spread_of_features: Spread  # of the scaled X
     _size: float  # of a typical entry of X
     _spread: float  # typical distance of an entry from the median of its feature
-
-    def inverse_transform(self, Z):
-        """Rows of the low-rank matrix with the given embedding, in the unit of X.
-
-        ``Z @ components_``, or ``Z @ components_ * scale_ + center_`` if X was scaled.
-        For a Dask array, the result is a Dask array.
-        """
-        return self._unscaled(super().inverse_transform(Z))
 
     def score(self, X, y=None, *, adjacency=None):
         """Share of the spread of hidden entries of X that the model predicts.
 
         Hides 15 % of the observed entries of X, with a fixed random seed, and predicts
-        them from the others: ``inverse_transform(transform(X))``. The score is one
-        minus the ratio of two sums of squared distances: to the prediction, and to the
-        median or the mean of the feature in `fit`, whichever is nearer. Distances are
-        in units of the feature, and truncated at three times the typical one, because
-        gross errors cannot be predicted. `explained_` is the same measure, from `fit`.
-        Rows of `fit` score higher than new rows.
+        them from the others. The score is one minus the ratio of two sums of squared
+        distances: to the prediction, and to the median or the mean of the feature in
+        `fit`, whichever is nearer. Distances are in units of the feature, and truncated
+        at three times the typical one, because gross errors cannot be predicted.
+        `explained_` is the same measure, from `fit`.
 
         Parameters
         ----------
@@ -109,39 +100,31 @@ class DecompositionModel(MatrixModel):
         return Z
 
     def _scaled(self, X):
-        if self.center_ is None or self.scale_ is None:
-            return X
-        return standardize(X, self.center_, self.scale_)
+        return X if self.scale_ is None else standardize(X, self.center_, self.scale_)
 
     def _unscaled(self, L):
-        if self.center_ is None or self.scale_ is None:
-            return L
-        return restore(L, self.center_, self.scale_)
+        return L if self.scale_ is None else restore(L, self.center_, self.scale_)
 
-    # Set if another model fits this one: the name to use in the log. Warnings and the
-    # removal of the checkpoint are then left to the other model.
+    # The name in the log if another model fits this one, which then warns instead.
     _part_of: str | None = None
-    # False where entries that differ from the medians are known to be errors, such as
-    # what moves in a video.
+    # False where entries that differ from the medians are known to be errors.
     _warns_of_ties = True
 
-    def _watch(self) -> Callback | None:
+    def _watch(self) -> Callback:
         """The user's callback, with a line in the log per certificate."""
-        if not tells(self.verbose):
-            return self.callback
         name, before = self._part_of or type(self).__name__, 1.0
 
         def watch(progress: Progress) -> bool | None:
             nonlocal before
             if progress.gap != before:
                 before = progress.gap
+                rank = "" if progress.rank is None else f"  rank {progress.rank}"
                 tell(
                     self.verbose,
                     f"{name} iteration {progress.n_iter:4d}  objective "
-                    f"{progress.objective:.6g}  certified gap {progress.gap:.1e}"
-                    + ("" if progress.rank is None else f"  rank {progress.rank}"),
+                    f"{progress.objective:.6g}  certified gap {progress.gap:.1e}{rank}",
                 )
-            return self.callback(progress) if self.callback is not None else None
+            return self.callback and self.callback(progress)
 
         return watch
 
@@ -186,8 +169,7 @@ class DecompositionModel(MatrixModel):
 
     def _factors(self, X, result: Result):
         """L as scores and directions, with its singular values."""
-        # Rescaled, so that no square overflows or underflows: LAPACK may hang on
-        # infinity.
+        # Rescaled, so that no square overflows: LAPACK may hang on infinity.
         unit = power_of_two(result.x)
         P, s, Vt = factorize(in_unit(result.x, unit), result.basis)
         with np.errstate(over="ignore"):
@@ -211,11 +193,8 @@ class DecompositionModel(MatrixModel):
         self.embedding_ = scores[:, :kept].copy()
         self.components_ = Vt[:kept].copy()
         self.singular_values_ = s[:kept]
-        self.objective_ = result.objective
-        self.lower_bound_ = result.lower_bound
-        self.gap_ = result.gap
-        self.n_iter_ = result.n_iter
-        self.status_ = result.status
+        self.objective_, self.lower_bound_ = result.objective, result.lower_bound
+        self.gap_, self.n_iter_, self.status_ = result.gap, result.n_iter, result.status
         self.dual_, self.solver_ = result.dual, result.solver
         columns = zip(*result.history, strict=True)
         self.history_ = {

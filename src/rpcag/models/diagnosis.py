@@ -3,11 +3,7 @@
 import numpy as np
 
 from rpcag.graphs.inputs import percent
-from rpcag.linalg.typical import (
-    observed_share,
-    some_rows,
-    typical_center,
-)
+from rpcag.linalg.typical import observed_share, some_rows, typical_center
 from rpcag.models.messages import warn
 from rpcag.models.rules import theory_lam
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
@@ -35,22 +31,17 @@ class PoorFitWarning(UserWarning):
 
 
 def is_poor(choice: Choice | GammaChoice) -> bool:
-    """Whether the share that is predicted is not clearly above zero.
-
-    A choice from one candidate was stopped by a callback, or the candidate is exact.
-    """
-    if choice.n_hidden < FEWEST or len(choice.trials["error"]) == 1:
-        return False
-    if choice.explained_error == 0:  # nothing varies
+    """Whether the share that is predicted is not clearly above zero."""
+    # The only candidate is exact, or a callback stopped the choice.
+    is_alone = len(choice.trials["error"]) == 1
+    nothing_varies = choice.explained_error == 0
+    if choice.n_hidden < FEWEST or is_alone or nothing_varies:
         return False
     return choice.explained < max(ERRORS * choice.explained_error, CHOSEN)
 
 
-def why_poor(X: np.ndarray, choice: Choice | GammaChoice) -> str:
-    """The likely cause, judged from X, and what to try.
-
-    X is scaled if the model scales it; then all features are in one unit.
-    """
+def why_poor(X: np.ndarray) -> str:
+    """The likely cause, judged from X as the model scales it, and what to try."""
     seen = X[:, ~np.isnan(X).all(axis=0)]
     is_common = seen == np.nanmedian(seen, axis=0)
     common = float(is_common.sum() / (~np.isnan(seen)).sum())
@@ -81,20 +72,17 @@ def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
             f"{type(model).__name__} predicts {choice.explained:.0%} (standard error "
             f"{choice.explained_error:.0%}) of the spread of hidden entries, which is "
             "not clearly better than the median of each feature or its mean. Likely "
-            f"cause: {why_poor(X, choice)}.",
+            f"cause: {why_poor(X)}.",
             PoorFitWarning,
         )
 
 
 def warn_if_tied(model, X: np.ndarray) -> None:
-    """Warn if L is little more than the medians of mostly tied data.
-
-    An automatic lam is not questioned: no larger one predicts hidden entries.
-    """
-    by_rule = getattr(model, "gamma", None) == "clustering"
-    lam = getattr(model, "lam", "auto")  # RPCAGCV has candidates
-    is_given = lam != "auto" or by_rule
-    if not is_given or model._part_of is not None or not model._warns_of_ties:
+    """Warn if L is little more than the medians of mostly tied data."""
+    by_rule = model.gamma == "clustering"
+    # An automatic lam is not questioned: no larger one predicts hidden entries.
+    is_free = model.lam == "auto" and not by_rule
+    if is_free or model._part_of is not None or not model._warns_of_ties:
         return
     with np.errstate(over="ignore", invalid="ignore"):
         distances = np.abs(some_rows(X) - typical_center(X))

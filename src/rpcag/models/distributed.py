@@ -18,7 +18,7 @@ from rpcag.linalg.typical import typical_center, typical_size, typical_spread
 from rpcag.models.data_loss import DataLoss, check_sample_weight, loss_of
 from rpcag.models.graph import ModelGraph, as_builder, compares_rows
 from rpcag.models.hidden_entries import Spread, measure_spread
-from rpcag.models.parts import connected_rows, random_rows
+from rpcag.models.parts import random_rows
 from rpcag.models.rules import CLUSTERING_LAM, clustering_gamma, theory_lam
 from rpcag.models.scaling import center_and_scale
 from rpcag.solvers.dask_executor import solve_on_dask
@@ -36,10 +36,7 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
     _check_options(model)
     _refuse_frame(X)
     X = _learn_scale(model, by_features(X))
-    graph = _graph(model, X.shape[0])
-    if graph is not None:
-        model._graph = graph
-        model.adjacency_, model.laplacian_ = graph.adjacency, graph.laplacian
+    graph = _graph(model, len(X))
     size, spread, observed = measure(X)
     weight = check_sample_weight(sample_weight, X)
     if weight is not None and not weight.all():
@@ -81,17 +78,17 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
 
 def _check_options(model: Any) -> None:
     """Refuse options that need X, or whole samples, in one place."""
-    wanted = {
-        "loss": (model.loss != "entries", "pass loss='entries'"),
-        "noise='auto'": (model.noise == "auto", "pass a number"),
-        "feature_graph": (model.feature_graph is not None, "leave it out"),
-        "warm_start": (model.warm_start, "leave it out"),
-        "checkpoint": (model.checkpoint is not None, "leave it out"),
+    needs_memory = {
+        "loss": model.loss != "entries",
+        "noise='auto'": model.noise == "auto",
+        "feature_graph": model.feature_graph is not None,
+        "warm_start": model.warm_start,
+        "checkpoint": model.checkpoint is not None,
     }
-    for name, (is_wanted, remedy) in wanted.items():
-        if is_wanted:
+    for name, is_given in needs_memory.items():
+        if is_given:
             raise ValueError(
-                f"{name} needs X in memory, got a Dask array; {remedy}, or pass "
+                f"{name} needs X in memory, got a Dask array; leave it out, or pass "
                 "X.compute()"
             )
 
@@ -107,10 +104,9 @@ def _learn_scale(model: Any, X: Any) -> Any:
     """`DecompositionModel._learn_scale` of an array with all rows in every chunk."""
     model.center_ = model.scale_ = None
     if model.scale is not None:
-        found = by_feature(center_and_scale, X, model.scale, rows=2)
-        model.center_, model.scale_ = found
+        model.center_, model.scale_ = by_feature(center_and_scale, X, model.scale)
         X = model._scaled(X).persist()
-    model._spread_of_features = Spread(*by_feature(measure_spread, X, rows=4))
+    model._spread_of_features = Spread(*by_feature(measure_spread, X))
     return X
 
 
@@ -127,31 +123,27 @@ def _graph(model: Any, n_samples: int) -> ModelGraph | None:
             "adjacency of shape (n_samples, n_samples), such as "
             "rpcag.graphs.KNNGraph()(some features of X)"
         )
-    return ModelGraph(model.graph, np.zeros((n_samples, 1)), model.laplacian)
+    return model._build_graph(np.zeros((n_samples, 1)))
 
 
 def _weights(
     model: Any, X: Any, graph: ModelGraph | None, lam, gamma, size, observed
-) -> tuple[float, float]:
+) -> Any:
     """lam and gamma as numbers; those that are "auto" are chosen on some rows of X."""
     rules = theory_lam(X.shape, observed), clustering_gamma(X.shape, size, observed)
     model._forget_choice()
     if lam == "auto" and gamma == "clustering":
         lam = CLUSTERING_LAM * rules[0]
-    lam = rules[0] if lam == "theory" else lam
-    gamma = rules[1] if gamma == "clustering" else gamma
-    if "auto" not in (lam, gamma):
-        return float(lam), float(gamma)
-    given = [None if weight == "auto" else float(weight) for weight in (lam, gamma)]
-    rows, build = random_rows(X.shape), None
-    if graph is not None:
-        rows = connected_rows(graph.adjacency, X.shape)
-        build = model.trial_graph(rows)
+    known = {"auto": None, "theory": rules[0], "clustering": rules[1]}
+    given = [known[w] if isinstance(w, str) else float(w) for w in (lam, gamma)]
+    if None not in given:
+        return given
+    rows = random_rows(X.shape) if graph is None else graph.some(X.shape)
+    build = None if graph is None else model.trial_graph(rows)
     some = np.ascontiguousarray(X[rows].compute())
     choice, _ = model._choose(some, *given, shape=X.shape, build=build)
     found = (factor * rule for factor, rule in zip(choice.factors, rules, strict=True))
-    lam, gamma = (b if a is None else a for a, b in zip(given, found, strict=True))
-    return lam, gamma
+    return [b if a is None else a for a, b in zip(given, found, strict=True)]
 
 
 def by_features(X: Any) -> Any:
@@ -175,21 +167,21 @@ def by_features(X: Any) -> Any:
     return X.persist()
 
 
-def by_feature(measure: Callable, X: Any, *options, rows: int) -> np.ndarray:
-    """Some numbers per feature, measured where all its rows are."""
+def by_feature(measure: Callable, X: Any, *options) -> np.ndarray:
+    """Some numbers per feature, one in each row, measured where all its rows are."""
 
     def measured(block: np.ndarray) -> np.ndarray:
         if np.isinf(block).any():
             raise ValueError("X contains infinity; mark missing entries by NaN")
         return np.stack(list(measure(block, *options)))
 
-    chunks, none = ((rows,), X.chunks[1]), np.empty((0, 0))
-    return X.map_blocks(measured, chunks=chunks, dtype=float, meta=none).compute()
+    parts = [delayed(measured)(block) for block in X.to_delayed().reshape(-1)]
+    return np.hstack(dask.compute(*parts))
 
 
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
     """Embed new rows chunk by chunk: they do not depend on each other."""
-    graph = getattr(model, "_graph", None)
+    graph = model._graph
     if adjacency is not None or (graph is not None and graph.by_order):
         name = "graph='chain'" if adjacency is None else "adjacency"
         raise ValueError(
@@ -225,20 +217,11 @@ def _workers() -> int:
 
 
 def measure(X: Any) -> tuple[float, float, float]:
-    """Typical size and spread of the entries, and the share that is observed.
-
-    Refuses data that cannot be decomposed.
-    """
+    """Typical size and spread of the entries, and the share that is observed."""
     step = max(1, math.ceil(X.size / SAMPLE))
     columns = X[:, :: min(step, max(1, X.shape[1] // 8))]
-    wrong, missing, sample, few = dask.compute(
-        da.isinf(X).any(),
-        da.isnan(X).sum(),
-        columns,
-        X[:: max(1, X.shape[0] // 64)],
-    )
-    if wrong:
-        raise ValueError("X contains infinity; mark missing entries by NaN")
+    few = X[:: max(1, len(X) // 64)]
+    missing, sample, few = dask.compute(da.isnan(X).sum(), columns, few)
     if missing == X.size:
         raise ValueError("X has no observed entry: every value is NaN")
     size = typical_size(sample)

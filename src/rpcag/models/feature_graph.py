@@ -1,5 +1,9 @@
 """Options and weight of the feature graph of `RPCAG`."""
 
+import math
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.image import grid_to_graph
@@ -7,6 +11,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share, typical_size
+from rpcag.models.data_loss import DataLoss
 from rpcag.models.graph import ModelGraph
 from rpcag.models.hidden_entries import hide, spread_of
 from rpcag.models.parts import ENTRIES, random_rows
@@ -31,35 +36,24 @@ def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
                 "feature_graph='grid' needs image_shape, such as (32, 32) or "
                 "(32, 32, 3), got None"
             )
-        graph = pixel_graph(
-            *check_image_shape(model.image_shape, X.shape, channels=True)
+        height, width, *channels = check_image_shape(
+            model.image_shape, X.shape, channels=True
         )
-    return ModelGraph(
-        graph,
-        np.ascontiguousarray(X.T),
-        model.laplacian,
-        name="feature_graph",
-        vertices="features",
-        **options,
-    )
-
-
-def pixel_graph(height: int, width: int, channels: int = 1) -> sparse.csr_array:
-    """Join adjacent pixels, separately in every channel."""
-    grid = sparse.csr_array(grid_to_graph(height, width), dtype=np.float64)
-    grid.setdiag(0)
-    grid.eliminate_zeros()
-    return sparse.csr_array(sparse.kron(grid, sparse.eye_array(channels)))
+        # Adjacent pixels are joined, separately in every channel.
+        grid = grid_to_graph(height, width, dtype=np.float64)
+        graph = sparse.kron(grid, sparse.eye_array(math.prod(channels)))
+    options |= {"name": "feature_graph", "vertices": "features"}
+    return ModelGraph(graph, np.ascontiguousarray(X.T), model.laplacian, **options)
 
 
 def choose_gamma_features(
-    X: np.ndarray, features: ShiftedLaplacian, state, free: bool
+    X: np.ndarray, loss: DataLoss, samples: tuple, features: ShiftedLaplacian, free
 ) -> tuple[float, float]:
     """The weight that predicts hidden entries best, 0 if the graph does not help.
 
-    `state(Y, gamma, c, is_part)` is the problem of Y with this weight and c lam; a part
-    of the rows has no graph between samples. The second number is the best c: a larger
-    lam may be better once features are smooth. It is 1 unless lam is `free`.
+    `samples` are the weight and the graph between samples, which a part of the rows
+    does not have. The second number is the best factor c of lam: a larger lam may be
+    better once features are smooth. It is 1 unless lam is `free`.
     """
     is_part = X.size > ENTRIES
     Y = np.ascontiguousarray(X[random_rows(X.shape)]) if is_part else X.copy()
@@ -70,31 +64,27 @@ def choose_gamma_features(
     Y[hidden] = np.nan
     degree = float(features.laplacian.diagonal().mean()) or 1.0
     unit = clustering_gamma(X.shape, typical_size(Y), observed_share(Y)) / degree
-    errors: dict[tuple[float, float], float] = {}
     start = None
 
+    @cache
     def error(factor: float, c: float) -> float:
         nonlocal start
-        if (factor, c) not in errors:
-            problem = state(Y, factor * unit, c, is_part)
-            result = problem.solve(tol=GAP, max_iter=MOST, start=start)
-            start = result.state if factor > 0 else None
-            distances = np.minimum(np.abs(truth - result.x[hidden]), limit)
-            errors[factor, c] = float(np.sum(distances.astype(np.float64) ** 2))
-        return errors[factor, c]
+        scaled = replace(loss, lam=c * loss.lam)
+        gamma, graph = (0.0, None) if is_part else samples
+        problem = scaled.problem(Y, gamma, graph, factor * unit, features)
+        result = problem.solve(tol=GAP, max_iter=MOST, start=start)
+        start = result.state if factor > 0 else None
+        distances = np.minimum(np.abs(truth - result.x[hidden]), limit)
+        return float(np.sum(distances.astype(np.float64) ** 2))
 
     best, c = (0.0, 1.0), 1.0
     while True:
         before, worse = best, 0
         for factor in FACTORS:
-            if factor < best[0] / 4:  # far below the best so far
+            if factor < best[0] / 4 or worse == 2:  # far below the best, or too large
                 continue
-            if error(factor, c) < (1 - GAIN) * error(*best):
-                best, worse = (factor, c), 0
-            else:
-                worse += 1
-            if worse == 2:
-                break
+            is_better = error(factor, c) < (1 - GAIN) * error(*best)
+            best, worse = ((factor, c), 0) if is_better else (best, worse + 1)
         c *= 2
         if not free or best == before or best[0] == 0 or c > LARGEST:
             return best[0] * unit, best[1]

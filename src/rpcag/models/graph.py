@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -40,16 +40,16 @@ def as_builder(graph, argument: str = "graph") -> GraphBuilder | None:
     """The builder given or named by a `graph` argument; None for other arguments."""
     if not isinstance(graph, str):
         return graph if isinstance(graph, GraphBuilder) else None
-    if graph not in BUILDERS:
-        raise ValueError(
-            f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
-            f"or an adjacency, got {graph!r}"
-        )
     if graph == "robust":
         # Imported late, because RobustGraph imports the models.
         from rpcag.models.robust_graph import RobustGraph
 
         return RobustGraph()
+    if graph not in BUILDERS:
+        raise ValueError(
+            f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
+            f"or an adjacency, got {graph!r}"
+        )
     return {"knn": KNNGraph, "complete": CompleteGraph, "chain": Chain}[graph]()
 
 
@@ -68,8 +68,7 @@ def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
 
 def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
     """The same graph for some rows and features; inpainting needs whole images."""
-    builder = clone(builder)
-    shape = builder.image_shape
+    builder, shape = clone(builder), builder.image_shape
     if shape is not None and math.prod(shape) != X.shape[1]:
         builder.set_params(image_shape=None)
     return builder
@@ -114,7 +113,7 @@ class ModelGraph:
         self.builder: Any = builder
         self.by_order = builder is not None and builder.by_order
         self.laplacian = laplacian(self.adjacency, kind, name=name)
-        self.normalized = kind == "normalized"
+        self.kind = kind
 
     def some(self, shape: tuple[int, int]) -> np.ndarray:
         """Rows from which weights are chosen; most of their neighbors are included."""
@@ -124,25 +123,25 @@ class ModelGraph:
 
     def part(self, rows: np.ndarray, X: np.ndarray) -> "ModelGraph":
         """The graph of these rows; a builder that compares rows makes it from X."""
-        kind = "normalized" if self.normalized else "combinatorial"
         if not compares_rows(self.builder):
-            return ModelGraph(self.adjacency[rows][:, rows], X, kind)
+            return ModelGraph(self.adjacency[rows][:, rows], X, self.kind)
         builder = _builder_of_part(self.builder, X)
-        return ModelGraph(builder, np.ascontiguousarray(X), kind)
+        return ModelGraph(builder, np.ascontiguousarray(X), self.kind)
 
     @cached_property
     def null(self) -> NullSpace:
         """The null space of the Laplacian."""
-        roots = degree_roots(self.adjacency) if self.normalized else None
+        is_normalized = self.kind == "normalized"
+        roots = degree_roots(self.adjacency) if is_normalized else None
         return NullSpace(self.adjacency, roots)
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
         """Index of the first row of the graph with given weights, by their digest."""
         A, places = self.adjacency, dict[bytes, int]()
-        for rows in row_blocks(A.shape):
-            for i, key in enumerate(_keys(_positive(A[rows])), rows.start):
-                places.setdefault(key, i)
+        parts = (_keys(_positive(A[rows])) for rows in row_blocks(A.shape))
+        for i, key in enumerate(chain.from_iterable(parts)):
+            places.setdefault(key, i)
         return places
 
     def places(self, A: sparse.csr_array) -> np.ndarray:
@@ -150,15 +149,10 @@ class ModelGraph:
         return np.array([self._places.get(key, -1) for key in _keys(A)], dtype=int)
 
     def edges(self, X: np.ndarray, adjacency) -> sparse.csr_array | None:
-        """Positive weights of new rows to fitted ones, or None if they are not known.
-
-        The weights are `adjacency`, as `check_edges` returns it, or from the builder.
-        """
-        if adjacency is None:
-            if self.builder is None:
-                return None
-            adjacency = self.builder.connect(X)
-        return _positive(adjacency)
+        """Positive weights of new rows to fitted ones; None if they are not known."""
+        if adjacency is None and self.builder is None:
+            return None
+        return _positive(self.builder.connect(X) if adjacency is None else adjacency)
 
     def ties(
         self, X: np.ndarray, adjacency, values: np.ndarray
@@ -171,11 +165,11 @@ class ModelGraph:
             combinatorial  d ||z||^2 - 2 z sum_j a_j z_j + const
 
         These terms are used for a row with the weights of a fitted row, so it gets its
-        fitted embedding. For other rows `_pull` limits the normalized w_j.
+        fitted embedding. For other rows `_pull` limits the normalized w_j. The norm of
+        their pull is at most sqrt(2) c max_j ||z_j||.
 
         Returns the curvature c (1 or d, and 0 for rows without neighbors) and the pull
-        (the sum). The norm of the pull of new rows is at most sqrt(2) c max_j ||z_j||.
-        Returns None if the weights of new rows are not known.
+        (the sum), or None if the weights of new rows are not known.
         """
         A = self.edges(X, adjacency)
         return None if A is None else self.ties_of(A, values)
@@ -185,7 +179,7 @@ class ModelGraph:
     ) -> tuple[np.ndarray, np.ndarray]:
         """`ties` of rows with the weights A."""
         degrees = degree(A)
-        if not self.normalized:
+        if self.kind == "combinatorial":
             return degrees, A @ values
         curvature = (degrees > 0).astype(np.float64)
         known = self.places(A) >= 0
@@ -245,7 +239,7 @@ def _pull(A, degrees, fitted, curvature, known, values) -> np.ndarray:
     sums = degree(W)
     most = np.where(known, np.inf, SPAN * curvature)
     least = np.where(known, 0.0, curvature / SPAN)
-    shrink = np.where(sums > most, most / np.where(sums > 0, sums, 1.0), 1.0)
+    shrink = np.divide(most, sums, out=np.ones_like(sums), where=sums > most)
     W.data *= _per_entry(A, shrink)
     W.data += shares * _per_entry(A, np.maximum(least - sums, 0.0))
     return W @ values
@@ -285,9 +279,8 @@ def check_edges(adjacency, n_new: int, n_samples: int):
     if sparse.issparse(A):
         check_structure(A, "adjacency")
     if not sparse.issparse(A) or A.shape == shape:  # or too large to convert
-        A = check_array(
-            A, accept_sparse="csr", dtype=np.float64, input_name="adjacency"
-        )
+        options = {"accept_sparse": "csr", "dtype": np.float64}
+        A = check_array(A, **options, input_name="adjacency")
     if A.shape != shape:
         raise ValueError(
             f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "

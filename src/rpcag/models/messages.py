@@ -33,11 +33,6 @@ class Stage:
         return self.is_stopped
 
 
-def tells(verbose: int) -> bool:
-    """Whether the output of `tell` is visible."""
-    return bool(verbose) or LOGGER.isEnabledFor(logging.DEBUG)
-
-
 def tell(verbose: int, message: str) -> None:
     """Log a line, at level INFO if ``verbose`` is set, else at DEBUG.
 
@@ -53,16 +48,11 @@ def tell(verbose: int, message: str) -> None:
 
 
 def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
-    """Warn at the line of the user's code that called a model.
-
-    A model is fitted by `fit`, `fit_transform`, and others, so the number of frames
-    between varies.
-    """
+    """Warn at the line of the user's code that called a model."""
     level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and _package(frame) in NOT_THE_USER:
+    while frame.f_back is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in NOT_THE_USER:
+            break
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _package(frame) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -53,25 +53,24 @@ class Noise(NamedTuple):
     """Standard deviation of the noise, and `excess` of the module's docstring."""
 
     sigma: float
-    excess: float
+    excess: float = EXCESS
 
 
 def noise_weights(
-    shape: tuple[int, int], observed: float, sigma: float, excess: float | None = None
+    shape: tuple[int, int], observed: float, sigma: float, excess: float
 ) -> tuple[float, float]:
     """lam and mu for noise of standard deviation sigma."""
     n, p = shape
-    sides = math.sqrt(observed) * (math.sqrt(n) + math.sqrt(p))
-    mu = (EXCESS if excess is None else excess) * sigma * sides
+    mu = excess * sigma * math.sqrt(observed) * (math.sqrt(n) + math.sqrt(p))
     return LIMIT * sigma / mu, mu
 
 
 def estimate_noise(X: np.ndarray) -> Noise:
     """Estimate the noise level: the one at which a fit has residuals of that level.
 
-    Starts with Robust PCA, whose residuals show the order of magnitude. Every round
-    fits X = L + S + N at the current level, undoes the shrinkage of L, and measures the
-    level of the residuals. It is zero if they are below the precision of a fit.
+    Starts with Robust PCA. Every round fits X = L + S + N at the current level, undoes
+    the shrinkage of L, and measures the level of the residuals. It is zero if they are
+    below the precision of a fit.
     """
     X = _part(X)
     shape, observed = X.shape, observed_share(X)
@@ -83,44 +82,35 @@ def estimate_noise(X: np.ndarray) -> Noise:
     lam, sigma, mu, excess, free = theory_lam(shape, observed), 0.0, 0.0, 1.0, 1.0
     state = None
     for _ in range(ROUNDS):
-        loss = None
+        loss, tol = None, COARSEST
         if sigma > 0:
             lam, mu = noise_weights(shape, observed, sigma, excess)
             loss = Huber(L1(lam), mu)
-        tol = ACCURACY * sigma / spread if sigma > 0 else COARSEST
-        tol = min(max(tol, FINEST), COARSEST)
+            tol = min(max(ACCURACY * sigma / spread, FINEST), COARSEST)
         result = Problem(X, lam, loss=loss).solve(tol=tol, max_iter=200, start=state)
         # L of Robust PCA has a high rank, which is a slow start.
         state, L = result.state if sigma > 0 else None, result.x
         P, s, Vt = factorize(L, result.basis)
-        rank = len(s)
         # Only free entries act on L, so it is shrunk by mu over their share.
-        L = L + (mu / (observed * free)) * (P @ Vt)
-        residuals = (X - L)[seen]
-        left = 1 - rank * (n + p - rank) / (n * p * observed * free)
+        residuals = (X - L - mu / (observed * free) * (P @ Vt))[seen]
+        left = 1 - len(s) * (n + p - len(s)) / (n * p * observed * free)
         found = residual_scale(residuals) / math.sqrt(max(left, 0.1))
-        follows = left < LEFT  # L fits the noise: raise the level until it does not
-        if follows:
-            found = max(found, 2 * sigma, 0.02 * spread)
-        if not found > NONE * spread:
-            return Noise(0.0, 1.0)
-        free = excess = 1.0  # unknown if L fits the noise
-        if not follows:
+        if left < LEFT:  # L fits the noise: raise the level until it does not
+            found, free, excess = max(found, 2 * sigma, 0.02 * spread), 1.0, 1.0
+        elif found > NONE * spread:
             clipped = np.clip(residuals / found, -LIMIT, LIMIT)
             free = max(float(np.mean(np.abs(clipped) < LIMIT)), 0.1)
             excess = MARGIN * math.sqrt(float(np.mean(clipped**2)))
-        settled = abs(found - sigma) < SETTLED * found
-        sigma = found
-        if settled:
+        else:
+            return Noise(0.0, 1.0)
+        before, sigma = sigma, found
+        if abs(sigma - before) < SETTLED * sigma:
             break
     return Noise(sigma, excess)
 
 
 def residual_scale(residuals: np.ndarray) -> float:
-    """Standard deviation of normal noise with some gross errors.
-
-    Iterates the median size of the entries within `INSIDE` deviations.
-    """
+    """Standard deviation of normal noise with gross errors, from entries `INSIDE`."""
     sizes = np.abs(residuals)
     scale = float(np.median(sizes)) / MEDIAN if sizes.size else 0.0
     for _ in range(50):
@@ -137,8 +127,7 @@ def _part(X: np.ndarray) -> np.ndarray:
     """At most SIDE rows and columns of X, drawn with a fixed seed, not all missing.
 
     Transposed if X is wide: the level is the same, and medians of long columns are
-    more accurate. The median of three entries is one of them, so a third of X would
-    have no spread.
+    more accurate.
     """
     rng = np.random.default_rng(0)
     for axis in (0, 1):

@@ -10,13 +10,12 @@ from rpcag.models.hidden_entries import SEED
 # are at least ROWS, and a QUARTER of all as far as the features are not outnumbered by
 # them twice: fewer rows hold less structure, and would choose a smaller lam.
 FEATURES, ENTRIES, ROWS, QUARTER = 1500, 400_000, 400, 4
-# More rows than this for the sake of ENTRIES would mostly cost time: the search for
-# nearest neighbors grows with their square.
+# Most rows for the sake of ENTRIES: the time for nearest neighbors grows quadratically.
 LIMIT = 2000
 
 
 def random_rows(shape: tuple[int, int]) -> np.ndarray:
-    """Return enough rows for the choice, drawn at random, in their order."""
+    """Enough rows for the choice, drawn at random, ascending."""
     return some_of(shape[0], _enough_rows(shape))
 
 
@@ -28,10 +27,7 @@ def some_of(n: int, most: int) -> np.ndarray:
 
 
 def connected_rows(adjacency, shape: tuple[int, int]) -> np.ndarray:
-    """Return enough rows that keep most of their neighbors.
-
-    They come from breadth-first searches that start at random rows.
-    """
+    """Enough rows, with most of their neighbors: breadth first from random ones."""
     n, some = shape[0], _enough_rows(shape)
     if n <= some:
         return np.arange(n)

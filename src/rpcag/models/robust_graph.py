@@ -79,31 +79,25 @@ class RobustGraph(GraphBuilder):
 
     def _represent(self, rows, h: np.ndarray) -> np.ndarray:
         self._short = SHORT * np.linalg.norm(h, axis=1).max()
-        return _seen(rows, self._relative(h))
+        return self._relative(rows, h)
 
     def _connect(self, rows):
         h = self._halfway(self._model.transform(_with_nan(rows)))
-        return self._graph.connect(_seen(rows, self._relative(h)))
+        return self._graph.connect(self._relative(rows, h))
 
     def _halfway(self, Z: np.ndarray) -> np.ndarray:
         """P diag(s)^1/2, from P diag(s)."""
         return Z.astype(np.float64) / np.sqrt(self._model.singular_values_)
 
-    def _relative(self, h: np.ndarray) -> np.ndarray:
+    def _relative(self, rows, h: np.ndarray) -> np.ndarray:
+        """Coordinates of the rows; NaN, so no neighbors, without observed entries."""
         # The map h -> (h / ||h||, log ||h||) divides all lengths around h by ||h||.
         sizes = np.maximum(np.linalg.norm(h, axis=1, keepdims=True), self._short)
         sizes[sizes == 0] = 1.0  # all rows are zero
-        return np.hstack([h / sizes, np.log(sizes)])
+        seen = ~np.isnan(_with_nan(rows)).all(axis=1, keepdims=True)
+        return np.where(seen, np.hstack([h / sizes, np.log(sizes)]), np.nan)
 
 
 def _with_nan(rows) -> np.ndarray:
     X, mask = rows
     return X if mask is None else np.where(mask, X, np.nan)
-
-
-def _seen(rows, values: np.ndarray) -> np.ndarray:
-    """Rows without observed entries get no neighbors."""
-    _, mask = rows
-    if mask is None or mask.any(axis=1).all():
-        return values
-    return np.where(mask.any(axis=1)[:, None], values, np.nan)

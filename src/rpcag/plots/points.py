@@ -28,10 +28,9 @@ def embedding(source, labels=None, *, first: int = 0, ax: Axes | None = None) ->
     ax : matplotlib axes, optional
     """
     Z = _points(source)
-    if not 0 <= first < max(Z.shape[1], 1):
-        raise ValueError(f"first={first} is not one of the {Z.shape[1]} components")
+    xy = _columns(Z, first)
     ax = axes_or_new(ax)[0, 0]
-    _scatter(ax, _columns(Z, first), labels)
+    _scatter(ax, xy, labels)
     ax.set_xlabel(f"component {first + 1}")
     if first + 1 < Z.shape[1]:
         ax.set_ylabel(f"component {first + 2}")
@@ -129,5 +128,7 @@ def _points(source) -> np.ndarray:
 
 def _columns(Z: np.ndarray, first: int) -> np.ndarray:
     """Two columns of Z, or zeros where there are too few."""
+    if not 0 <= first < max(Z.shape[1], 1):
+        raise ValueError(f"first={first} is not one of the {Z.shape[1]} components")
     Z = Z[:, first : first + 2]
     return np.pad(Z, ((0, 0), (0, 2 - Z.shape[1])))
