@@ -5,7 +5,7 @@ import itertools
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -123,6 +123,18 @@ def quietly() -> Iterator[None]:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def known_names(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The names as they are known, whatever the case of their letters; each once."""
+    spelled = {name.lower(): name for name in known}
+    names = list(names)
+    for name in names:
+        if name.lower() not in spelled:
+            raise ValueError(
+                f"unknown {kind} {name!r}; there are {', '.join(spelled.values())}"
+            )
+    return list(dict.fromkeys(spelled[name.lower()] for name in names))
 
 
 def seed_of(*parts: Any) -> int:

@@ -4,6 +4,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,7 +163,8 @@ def mean_over(
     """None unless every cell is there."""
     found = [cells.get((*column, model)) for column in columns]
     known = [error for error in found if error is not None]
-    return float(np.mean(known)) if known and len(known) == len(found) else None
+    # fmean does not depend on the order of columns, which may be a set.
+    return fmean(known) if known and len(known) == len(found) else None
 
 
 def fits(trial: Trial, graph: str, mask: str) -> bool:

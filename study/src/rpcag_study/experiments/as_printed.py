@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from rpcag.graphs import laplacian
 from rpcag_study import models
 from rpcag_study.corruptions import suits
-from rpcag_study.datasets import Data, load
-from rpcag_study.experiments.task import ExperimentTask, Recorded, of_experiment
+from rpcag_study.datasets import Data
+from rpcag_study.experiments.task import ExperimentTask, Recorded, named, of_experiment
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import CorruptedData, Graph, ModelInput
 from rpcag_study.plan import DATASETS
@@ -51,10 +51,6 @@ class AsPrintedRun(Recorded):
     seed: int = 0
 
 
-def named(run: AsPrintedRun) -> Data:
-    return load(run.dataset, seed=run.seed)
-
-
 def plan(
     *,
     datasets: Sequence[str] = DATASETS,
@@ -81,7 +77,9 @@ def measure(run: AsPrintedRun, data: Data) -> dict:
     """
     sample = CorruptedData(data, run.corruption, run.seed)
     inputs = ModelInput(sample, run.graph or "uniform", "zeros")
-    Phi = None if run.graph is None else _dense(laplacian(inputs.adjacency))
+    Phi = None
+    if run.graph is not None:
+        Phi = sparse.csr_array(laplacian(inputs.adjacency)).toarray()
     trials = []
     for lam in run.lam:
         weight = lam / np.sqrt(max(inputs.shape))
@@ -95,7 +93,8 @@ def measure(run: AsPrintedRun, data: Data) -> dict:
             found[OPTIMUM] = 0, best.embedding
             seed = seed_of(run.record(), lam, gamma)
             for stop, (steps, Q) in found.items():
-                error = _error(Q, inputs, seed)
+                runs = errors(Q, inputs.y, inputs.n_classes, *KMEANS["oracle"], seed)
+                error = round(float(runs[:, 0].min()), 4)
                 trials.append([lam, gamma, stop, steps, Q.shape[1], error])
     return {"trials": trials}
 
@@ -151,15 +150,6 @@ def _terms(L, s, S, Phi, lam: float, gamma: float) -> np.ndarray:
     if Phi is not None:
         parts.append(gamma * np.sum(L * (Phi @ L)))
     return np.array(parts)
-
-
-def _dense(A) -> np.ndarray:
-    return A.toarray() if hasattr(A, "toarray") else np.asarray(A)
-
-
-def _error(Q: np.ndarray, inputs: ModelInput, seed: int) -> float:
-    found = errors(Q, inputs.y, inputs.n_classes, *KMEANS["oracle"], seed)
-    return round(float(found[:, 0].min()), 4)
 
 
 # -- tables ----------------------------------------------------------------------------

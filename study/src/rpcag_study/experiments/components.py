@@ -15,6 +15,7 @@ from rpcag_study.experiments.task import (
     embed,
     faces,
     fair_errors,
+    graph_of,
     of_experiment,
     rounded,
 )
@@ -48,23 +49,13 @@ class ComponentsRun(Recorded):
 def plan(
     *,
     models: Sequence[str] = PRINTED,
-    setups: Sequence[tuple[Graph, Mask]] = SETUPS,
-    subjects: int = 3,
-    images: int = 10,
-    seed: int = 0,
-    dataset: str = "PIE",
     load: Callable[[ComponentsRun], Data] = faces,
+    **fields: Any,
 ) -> list[ExperimentTask]:
-    """Every model with every graph; `load` makes other data from a run."""
-    of: dict[str, Any] = {
-        "subjects": subjects,
-        "images": images,
-        "seed": seed,
-        "dataset": dataset,
-    }
+    """Every model with every graph; `fields` are other values of a run."""
     runs = [
-        ComponentsRun(model, graph if METHODS[model].uses_graph else None, mask, **of)
-        for graph, mask in setups
+        ComponentsRun(model, graph_of(model, graph), mask, **fields)
+        for graph, mask in SETUPS
         for model in check_models(models)
     ]
     return [ExperimentTask(run, load, measure) for run in dict.fromkeys(runs)]
@@ -83,7 +74,9 @@ def measure(run: ComponentsRun, data: Data) -> dict:
     if run.model == "k-means":
         P, s, _ = linalg.svd(Q - Q.mean(axis=0), full_matrices=False)
         shown = P * s
-    shown = _filled(shown[:, :SHOWN])
+    shown = shown[:, :SHOWN]
+    # Zeros where a model has fewer components.
+    shown = np.pad(shown, ((0, 0), (0, SHOWN - shown.shape[1])))
     digits = 4 - int(np.ceil(np.log10(max(np.abs(shown).max(), 1e-3))))
     return {
         "parameters": values,
@@ -91,11 +84,6 @@ def measure(run: ComponentsRun, data: Data) -> dict:
         "classes": inputs.y.tolist(),
         "errors": fair_errors(Q, inputs, run.record()),
     }
-
-
-def _filled(Q: np.ndarray) -> np.ndarray:
-    """Zeros where a model has fewer components."""
-    return np.pad(Q, ((0, 0), (0, SHOWN - Q.shape[1])))
 
 
 def by_setup(records: Iterable[dict]) -> dict[tuple[Graph, Mask], dict[str, dict]]:

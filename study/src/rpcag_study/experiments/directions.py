@@ -22,6 +22,7 @@ from rpcag_study.experiments.task import (
     check_models,
     faces,
     fixed,
+    graph_of,
     of_experiment,
     rounded,
 )
@@ -44,7 +45,7 @@ class DirectionsRun(Recorded):
     experiment: ClassVar[str] = "directions"
 
     model: str
-    graph: Graph | None = "complete"
+    graph: Graph | None
     mask: Mask = "zeros"
     subjects: int = 30
     images: int = 10  # of each
@@ -56,30 +57,15 @@ class DirectionsRun(Recorded):
 def plan(
     *,
     models: Sequence[str] = MODELS,
-    graph: Graph = "complete",
-    mask: Mask = "zeros",
-    subjects: int = 30,
-    images: int = 10,
-    seed: int = 0,
-    dataset: str = "PIE",
     load: Callable[[DirectionsRun], Data] = faces,
+    **fields: Any,
 ) -> list[ExperimentTask]:
-    """Every model on one graph; `load` makes other images from a run."""
-    of: dict[str, Any] = {
-        "mask": mask,
-        "subjects": subjects,
-        "images": images,
-        "seed": seed,
-        "dataset": dataset,
-    }
-    return [
-        ExperimentTask(
-            DirectionsRun(model, graph if METHODS[model].uses_graph else None, **of),
-            load,
-            measure,
-        )
+    """Every model on the paper's graph; `fields` are other values of a run."""
+    runs = [
+        DirectionsRun(model, graph_of(model, "complete"), **fields)
         for model in check_models(models, MODELS)
     ]
+    return [ExperimentTask(run, load, measure) for run in runs]
 
 
 def measure(run: DirectionsRun, data: Data) -> dict:
@@ -155,15 +141,12 @@ def tables(records: Iterable[dict]) -> list[Table]:
     shown = (2, 3, 5, 10)
     rows = []
     for record in sorted(records, key=lambda r: MODELS.index(r["run"]["model"])):
-        values = record["singular_values"]
+        values, uncentered = record["singular_values"], record["uncentered"]
         row = [record["run"]["model"]]
         row += [f"{values[i - 1]:.2f}" if i <= len(values) else "-" for i in shown]
-        row += [f"{100 * share:.0f}" for share in record["clean"]]
-        uncentered = record["uncentered"]
-        row.append(f"{100 * record['mean']:.0f}")
+        row += [f"{100 * share:.0f}" for share in (*record["clean"], record["mean"])]
         row += [f"{value:.2f}" for value in uncentered["second"]] or ["-"]
-        row.append(f"{100 * uncentered['clean'][0]:.0f}")
-        rows.append(row)
+        rows.append([*row, f"{100 * uncentered['clean'][0]:.0f}"])
     header = ["model", *(f"value {i}" for i in shown)]
     header += [f"direction {i}, % clean" for i in range(1, SHOWN + 1)]
     header += ["mean row, % of L", "uncentered: value 2", "direction 1, % clean"]

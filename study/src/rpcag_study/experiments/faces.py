@@ -73,26 +73,21 @@ def plan(
     models: Sequence[str] = tuple(LOW_RANK),
     masks: Sequence[Mask] = ("zeros", "known"),
     subjects: Sequence[int] = (1, 5),
-    images: int = 42,
-    corruption: str = "occlusion10",
     seeds: Sequence[int] = (1, 2, 3),
-    dataset: str = "PIE",
     load: Callable[[FacesRun], Data] = faces,
+    **fields: Any,
 ) -> list[ExperimentTask]:
-    """Every model with and without the mask; `load` makes other images from a run."""
+    """Every model with and without the mask; `fields` are other values of a run."""
     if min(subjects, default=1) < 1:
         raise ValueError(f"subjects must be 1 or more, got {min(subjects)}")
-    return [
-        ExperimentTask(
-            FacesRun(model, mask, count, images, corruption, seed, dataset),
-            load,
-            measure,
-        )
+    runs = [
+        FacesRun(model, mask, count, seed=seed, **fields)
         for seed in seeds
         for count in subjects
         for mask in masks
         for model in check_models(models, LOW_RANK)
     ]
+    return [ExperimentTask(run, load, measure) for run in runs]
 
 
 def input_of(run: FacesRun, data: Data) -> ModelInput:
@@ -157,10 +152,9 @@ def pictures(records: Iterable[dict], load: Callable = faces) -> tuple[Data, dic
     Faces are not kept in the store: they are found once more, from the data, at the
     fixed parameters, by mask and model.
     """
-    runs = [FacesRun(**_fields(r)) for r in of_experiment("faces", records)]
-    few = min(run.subjects for run in runs)
-    first = min(run.seed for run in runs if run.subjects == few)
-    runs = [run for run in runs if (run.subjects, run.seed) == (few, first)]
+    runs = [FacesRun.of(record) for record in of_experiment("faces", records)]
+    first = min((run.subjects, run.seed) for run in runs)
+    runs = [run for run in runs if (run.subjects, run.seed) == first]
     if load is faces and runs[0].dataset != "PIE":
         raise FileNotFoundError(f"the images of {runs[0].dataset} are not known here")
     data = load(runs[0])
@@ -171,10 +165,6 @@ def pictures(records: Iterable[dict], load: Callable = faces) -> tuple[Data, dic
         with quietly():
             found[run.mask, run.model] = inputs, recovered(run.model, inputs, values)
     return data, found
-
-
-def _fields(record: dict) -> dict[str, Any]:
-    return {key: v for key, v in record["run"].items() if key != "experiment"}
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -193,25 +183,23 @@ def by_model(records: Iterable[dict], subjects: int, mask: str) -> dict[str, lis
 def tables(records: Iterable[dict]) -> list[Table]:
     """Errors at fixed parameters and at the best, with and without the mask."""
     records = of_experiment("faces", records)
+    header = ["model"]
+    for mask in MASKS:
+        header += [f"{WHAT[mask]}: image", "best", "behind the block"]
     made = []
     for subjects in sorted({r["run"]["subjects"] for r in records}):
-        chosen = {mask: by_model(records, subjects, mask) for mask in MASKS}
-        rows = []
-        first = [r for found in chosen.values() for rs in found.values() for r in rs]
+        same = [r for r in records if r["run"]["subjects"] == subjects]
+        seen = [_mean([r["seen"][i] for r in same]) for i in (0, 1)]
+        rows = [["the occluded images", seen[0], "-", seen[1]] + ["-"] * 3]
+        chosen = [by_model(same, subjects, mask) for mask in MASKS]
         for model in LOW_RANK:
-            row = [model]
-            for mask in MASKS:
-                row += _cells(chosen[mask].get(model, []))
-            if set(row[1:]) != {"-"}:
-                rows.append(row)
-        seen = [_mean([r["seen"][i] for r in first]) for i in (0, 1)]
-        rows.insert(0, ["the occluded images", seen[0], "-", seen[1]] + ["-"] * 3)
-        header = ["model"]
-        for mask in MASKS:
-            header += [f"{WHAT[mask]}: image", "best", "behind the block"]
-        seeds = len({r["run"]["seed"] for r in first})
-        images = first[0]["run"]["images"]
-        title = f"Faces of {_people(subjects)}: relative error in %"
+            cells = [cell for found in chosen for cell in _cells(found.get(model, []))]
+            if set(cells) != {"-"}:
+                rows.append([model, *cells])
+        seeds = len({r["run"]["seed"] for r in same})
+        images = same[0]["run"]["images"]
+        people = "one person" if subjects == 1 else f"{subjects} people"
+        title = f"Faces of {people}: relative error in %"
         note = (
             f"{images} images of each person, mean of {seeds} "
             f"draw{'s' if seeds > 1 else ''}. *Image*: the whole image, at fixed "
@@ -221,11 +209,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
         )
         bold = best_cells(rows, range(1, len(header)))
         made.append(Table(title, header, rows, bold, note))
-    return [table for table in made if table.rows]
-
-
-def _people(subjects: int) -> str:
-    return "one person" if subjects == 1 else f"{subjects} people"
+    return made
 
 
 def _cells(records: list[dict]) -> list[str]:

@@ -91,7 +91,6 @@ def plan(
     shares: Sequence[int] = (5, 10, 20),
     lam: Sequence[float] = LAM,
     gamma: Sequence[float] = GAMMA,
-    seed: int = 0,
     dataset: str = "PIE",
     load: Callable[[FacesGridRun], Data] = faces,
 ) -> list[ExperimentTask]:
@@ -103,25 +102,21 @@ def plan(
     grid: dict[str, Any] = {
         "lam": tuple(lam),
         "gamma": tuple(sorted(gamma, reverse=True)),
-        "seed": seed,
     }
-    made = [
-        ExperimentTask(
-            LowRankGridRun(n, round(rank * n), share, **grid), low_rank, recover
-        )
+    random = [
+        LowRankGridRun(n, round(rank * n), share, **grid)
         for rank in ranks
         for share in shares
     ]
-    made += [
-        ExperimentTask(
-            FacesGridRun(subjects, count, f"occlusion{share}", dataset=dataset, **grid),
-            load,
-            cluster,
-        )
+    occluded = [
+        FacesGridRun(subjects, count, f"occlusion{share}", dataset=dataset, **grid)
         for count in images
         for share in occlusions
     ]
-    return made
+    return [
+        *(ExperimentTask(run, low_rank, recover) for run in random),
+        *(ExperimentTask(run, load, cluster) for run in occluded),
+    ]
 
 
 def low_rank(run) -> Data:
@@ -151,8 +146,7 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
         CorruptedData(data, run.corruption, run.seed), run.graph, "zeros"
     )
     shape = len(run.lam), len(run.gamma)
-    matching = {name: np.empty(shape) for name in COMPONENTS}
-    majority = {name: np.empty(shape) for name in COMPONENTS}
+    found = {name: np.empty((2, *shape)) for name in COMPONENTS}
     rank = np.empty(shape, int)
     grid: Grid = {
         "lam": list(run.lam),
@@ -161,15 +155,13 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
     }
     of = run.record() | {"lam": None, "gamma": None}
     for values, Q, _ in METHODS["RPCAG"].sweep(inputs, grid):
-        at = run.lam.index(values["lam"]), run.gamma.index(values["gamma"])
-        chosen = values["components"]
-        pair = fair_errors(Q, inputs, of, values)
-        matching[chosen][at], majority[chosen][at] = pair
-        if chosen == "all":
-            rank[at] = Q.shape[1]
+        i, j = run.lam.index(values["lam"]), run.gamma.index(values["gamma"])
+        found[values["components"]][:, i, j] = fair_errors(Q, inputs, of, values)
+        if values["components"] == "all":
+            rank[i, j] = Q.shape[1]
     return {
-        "matching": {name: rounded(array, 4) for name, array in matching.items()},
-        "majority": {name: rounded(array, 4) for name, array in majority.items()},
+        "matching": {name: rounded(pair[0], 4) for name, pair in found.items()},
+        "majority": {name: rounded(pair[1], 4) for name, pair in found.items()},
         "rank": rank.tolist(),
     }
 

@@ -8,7 +8,7 @@ is the least of the paper's grid or that of gamma="clustering".
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -77,10 +77,6 @@ class PhaseRun(Recorded):
     seed: int = 1
     dataset: str = "low-rank"
 
-    @property
-    def setup(self) -> Setup:
-        return Setup(self.graph, self.gamma)
-
 
 def plan(
     *,
@@ -88,10 +84,7 @@ def plan(
     ranks: Sequence[float] = RANKS,
     errors: Sequence[int] = ERRORS,
     signs: Sequence[str] = SIGNS,
-    setups: Sequence[Setup] = tuple(SETUPS),
     seeds: Sequence[int] = SEEDS,
-    tol: float = TOL,
-    load: Callable[[PhaseRun], Data] = low_rank,
 ) -> list[ExperimentTask]:
     """Every model on every matrix, seed by seed, so that a part of it is of use.
 
@@ -108,16 +101,15 @@ def plan(
     for sign in signs:
         if sign not in SIGNS:
             raise ValueError(f"signs must be among {', '.join(SIGNS)}, got {sign!r}")
-    return [
-        ExperimentTask(
-            PhaseRun(size, rank, share, sign, *setup, tol, seed), load, recover
-        )
+    runs = [
+        PhaseRun(size, rank, share, sign, *setup, seed=seed)
         for seed in seeds
-        for setup in setups
+        for setup in SETUPS
         for sign in signs
         for rank in sorted({max(1, round(share * size)) for share in ranks})
         for share in errors
     ]
+    return [ExperimentTask(run, low_rank, recover) for run in runs]
 
 
 def recover(run: PhaseRun, data: Data) -> dict:
@@ -130,14 +122,17 @@ def recover(run: PhaseRun, data: Data) -> dict:
     X, _ = add_sign_errors(
         truth, run.errors / 100, signs=run.signs, random_state=run.seed + 1
     )
-    lam, roughness = 1 / math.sqrt(run.n), None
-    model = RobustPCA(lam=lam, tol=run.tol, max_iter=MAX_ITER)
+    options: dict[str, Any] = {
+        "lam": 1 / math.sqrt(run.n),
+        "tol": run.tol,
+        "max_iter": MAX_ITER,
+    }
+    model, roughness = RobustPCA(**options), None
     if run.graph is not None:
         graph = KNNGraph(10)(truth if run.graph == "L" else X)
         Phi = laplacian(graph)
         roughness = round(float(np.sum(truth * (Phi @ truth)) / np.sum(truth**2)), 3)
-        options: dict[str, Any] = {"tol": run.tol, "max_iter": MAX_ITER}
-        model = RPCAG(lam=lam, gamma=run.gamma, graph=graph, **options)
+        model = RPCAG(gamma=run.gamma, graph=graph, **options)
     model.fit(X)
     error = max(recovery_error(model.low_rank_, truth), 1e-15)
     return {
@@ -251,10 +246,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
     """Who finds L how often, and every cell of the maps."""
     records = of_experiment("phase", records)
     found = cells(records)
-    made = []
-    for n in sizes(found):
-        made.append(_counts(n, found, records))
-    return [table for table in made if table.rows]
+    return [_counts(n, found, records) for n in sizes(found)]
 
 
 def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
@@ -274,14 +266,15 @@ def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
             row = [name_of(setup), signs, f"{len(errors)}"]
             row.append(f"{np.count_nonzero(errors < FOUND)}")
             apart = of_size(minus(cells_, rpca), n, signs)
-            if setup.graph is None or not len(apart):
-                row += ["-"] * 4
-            else:
-                row.append(f"{np.count_nonzero(apart < -EVEN)}")
-                row.append(f"{np.count_nonzero(apart > EVEN)}")
-                row.append(f"{apart.mean():+.2f}")
-                row.append(f"{np.mean(rough[setup]):.2f}")
-            rows.append(row)
+            compared = ["-"] * 4
+            if setup.graph is not None and len(apart):
+                counts = [
+                    np.count_nonzero(apart < -EVEN),
+                    np.count_nonzero(apart > EVEN),
+                ]
+                means = [f"{apart.mean():+.2f}", f"{np.mean(rough[setup]):.2f}"]
+                compared = [*map(str, counts), *means]
+            rows.append([*row, *compared])
     header = ["model", "signs", "matrices", "L found"]
     header += ["nearer than RPCA", "farther", "mean difference", "roughness"]
     title = f"Recovery of {n} x {n} matrices"

@@ -22,9 +22,9 @@ from rpcag_study.experiments.task import (
     embed,
     faces,
     fair_errors,
+    graph_of,
     of_experiment,
 )
-from rpcag_study.grids import METHODS
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.printed import times
 from rpcag_study.tables import Table, percent
@@ -61,30 +61,16 @@ def plan(
     images: Sequence[int] = IMAGES,
     subjects: int = 30,
     models: Sequence[str] = MODELS,
-    graph: Graph = "knn",
-    mask: Mask = "zeros",
-    seed: int = 0,
-    dataset: str = "PIE",
     load: Callable[[TimingRun], Data] = faces,
+    **fields: Any,
 ) -> list[ExperimentTask]:
-    """Every model at every size; `load` makes other data from a run."""
-    return [
-        ExperimentTask(
-            TimingRun(
-                subjects,
-                count,
-                model,
-                graph if METHODS[model].uses_graph else None,
-                mask,
-                seed=seed,
-                dataset=dataset,
-            ),
-            load,
-            measure,
-        )
+    """Every model at every size; `fields` are other values of a run."""
+    runs = [
+        TimingRun(subjects, count, model, graph_of(model, "knn"), **fields)
         for count in images
         for model in check_models(models, MODELS)
     ]
+    return [ExperimentTask(run, load, measure) for run in runs]
 
 
 def measure(run: TimingRun, data: Data) -> dict:

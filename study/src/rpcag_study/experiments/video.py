@@ -34,6 +34,7 @@ from rpcag_study.experiments.task import (
     check_models,
     of_experiment,
 )
+from rpcag_study.runs import known_names
 from rpcag_study.tables import Table, best_cells
 
 CLIPS = ("hall", "bootstrap", "shoppingmall", "lobby", "highway", "pedestrians")
@@ -49,8 +50,8 @@ class FoundMasks(NamedTuple):
 
     masks: np.ndarray
     background: np.ndarray  # between 0 and 1
-    elsewhere: np.ndarray  # masks of frames that are not of the clip
     facts: dict[str, Any]
+    elsewhere: Callable[[np.ndarray], np.ndarray]  # masks of frames not of the clip
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,17 @@ class VideoRun(Recorded):
 
 
 def _decomposition(name: str, **options: Any) -> Callable[..., FoundMasks]:
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+    def find(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
         model = BackgroundModel(name, **options).fit(frames)
         background = model.fitted_background(masked)
         facts = _facts(model.estimator_, model.rule_)
         facts["moving"] = _digits(model.moving_)
         masks = model.mask(frames[masked], background)
-        elsewhere = np.zeros(others.shape[:3], bool)
-        if len(others):
-            elsewhere = model.mask(others, model.background(others))
-        return FoundMasks(masks, background, elsewhere, facts)
+
+        def elsewhere(others: np.ndarray) -> np.ndarray:
+            return model.mask(others, model.background(others))
+
+        return FoundMasks(masks, background, facts, elsewhere)
 
     return find
 
@@ -96,36 +98,38 @@ def _facts(fit: Any, rule: Any) -> dict[str, Any]:
 def _paper(model: RPCA | RPCAG) -> Callable[..., FoundMasks]:
     """A model of all values, as it is in the paper."""
 
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+    def find(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
         X = scaled(frames)
         fit = clone(model).fit(X.reshape(len(X), -1))
         L = fit.low_rank_.reshape(X.shape)
         rule = fit_mask_rule([X - L])
-        facts = _facts(fit, rule)
-        elsewhere = np.zeros(others.shape[:3], bool)
-        if len(others):
+
+        def elsewhere(others: np.ndarray) -> np.ndarray:
             Y = scaled(others)
             Z = fit.transform(Y.reshape(len(Y), -1))
-            elsewhere = rule(Y, (Z @ fit.components_).reshape(Y.shape))
-        return FoundMasks(rule(X[masked], L[masked]), L[masked], elsewhere, facts)
+            return rule(Y, (Z @ fit.components_).reshape(Y.shape))
+
+        masks = rule(X[masked], L[masked])
+        return FoundMasks(masks, L[masked], _facts(fit, rule), elsewhere)
 
     return find
 
 
-def _median(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+def _median(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
     X = scaled(frames)
     median = np.median(X, axis=0)
     rule = fit_mask_rule([X - median])
+
+    def masks(frames: np.ndarray) -> np.ndarray:
+        return rule(scaled(frames), np.broadcast_to(median, frames.shape))
+
     background = np.broadcast_to(median, X[masked].shape)
     facts = {"threshold": _digits(255 * rule.threshold**2)}
-    elsewhere = np.zeros(others.shape[:3], bool)
-    if len(others):
-        elsewhere = rule(scaled(others), np.broadcast_to(median, others.shape))
-    return FoundMasks(rule(X[masked], background), background, elsewhere, facts)
+    return FoundMasks(masks(frames[masked]), background, facts, masks)
 
 
 def _opencv(name: str) -> Callable[..., FoundMasks]:
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+    def find(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
         try:
             import cv2
         except ImportError as error:
@@ -137,8 +141,8 @@ def _opencv(name: str) -> Callable[..., FoundMasks]:
         make = getattr(cv2, f"createBackgroundSubtractor{name}")
         wanted = set(masked.tolist())
 
-        def second_pass(subtractor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            """Masks and backgrounds, and masks of the others by what was learned."""
+        def second_pass(subtractor) -> tuple[np.ndarray, np.ndarray]:
+            """Masks and backgrounds."""
             for frame in frames:
                 subtractor.apply(frame)
             masks, behind = [], []
@@ -147,21 +151,24 @@ def _opencv(name: str) -> Callable[..., FoundMasks]:
                 if i in wanted:
                     masks.append(mask)
                     behind.append(subtractor.getBackgroundImage())
-            last = [subtractor.apply(frame, None, 0) == 255 for frame in others]
-            elsewhere = np.array(last, bool).reshape(others.shape[:3])
-            return np.stack(masks), np.stack(behind), elsewhere
+            return np.stack(masks), np.stack(behind)
 
         start = time.process_time()
-        masks, behind, elsewhere = second_pass(make(detectShadows=False))
+        subtractor = make(detectShadows=False)
+        masks, behind = second_pass(subtractor)
         noise = noise_level(frames)
         background = scaled(behind)
         found = refined(masks, scaled(frames[masked]), background, noise)
         facts: dict[str, Any] = {"seconds": time.process_time() - start}
         facts["as_it_comes"] = second_pass(make())[0]
-        if len(others):
-            last = np.broadcast_to(background[-1], others.shape)
-            elsewhere = refined(elsewhere, scaled(others), last, noise)
-        return FoundMasks(found, background, elsewhere, facts)
+
+        def elsewhere(others: np.ndarray) -> np.ndarray:
+            """By what was learned from the clip."""
+            masks = [subtractor.apply(frame, None, 0) == 255 for frame in others]
+            behind = np.broadcast_to(background[-1], others.shape)
+            return refined(np.array(masks), scaled(others), behind, noise)
+
+        return FoundMasks(found, background, facts, elsewhere)
 
     return find
 
@@ -199,10 +206,7 @@ def plan(
     given: the store has numbers only, since the videos are not ours to give away.
     """
     if load is None:
-        for clip in clips:
-            if clip not in CLIPS:
-                raise ValueError(f"unknown clip {clip!r}; there are {', '.join(CLIPS)}")
-        load = _clip
+        clips, load = known_names("clip", clips, CLIPS), _clip
     folder = cache_folder() / "video" if pictures is None else pictures
 
     def work(run: VideoRun, video: Any) -> dict:
@@ -223,11 +227,14 @@ def measure(run: VideoRun, video: Video, pictures: Path) -> dict:
     """Scores on all masked frames, the background's error, and seconds per frame."""
     frames, masked = thinned(video, run.every)
     start = time.process_time()
-    others = frames[:0] if video.extra_frames is None else video.extra_frames
-    found = METHODS[run.model](frames, masked, others)
+    found = METHODS[run.model](frames, masked)
     seconds = time.process_time() - start
-    facts = dict(found.facts)
+    facts = found.facts
     seconds = facts.pop("seconds", seconds)
+    elsewhere = None
+    if video.extra_frames is not None and video.extra_masks is not None:
+        masks = found.elsewhere(video.extra_frames)
+        elsewhere = _digits(foreground_scores(masks, video.extra_masks).f)
     if "as_it_comes" in facts:
         other = foreground_scores(facts["as_it_comes"], video.masks, video.valid)
         facts["as_it_comes"] = _digits(other.f)
@@ -241,7 +248,7 @@ def measure(run: VideoRun, video: Video, pictures: Path) -> dict:
         "precision": _digits(scores.precision),
         "recall": _digits(scores.recall),
         "f": _digits(scores.f),
-        "elsewhere": _elsewhere(found.elsewhere, video),
+        "elsewhere": elsewhere,
         "behind": None if error is None else _digits(error),
         "seconds_per_frame": _digits(seconds / len(frames)),
         "facts": facts,
@@ -260,24 +267,16 @@ def behind_error(background: np.ndarray, video: Video, frames) -> float | None:
     The truth is the median of a pixel over the frames in which nothing is before it,
     where these are at least fifty: only videos with a mask for every frame have them.
     """
-    known = ~video.masks if video.valid is None else ~video.masks & video.valid
+    valid = np.True_ if video.valid is None else video.valid
+    known = ~video.masks & valid
     pixels = known.sum(axis=0) >= 50
     if not pixels.any():
         return None
     values = np.where(known[:, pixels], frames[:, pixels].astype(np.float32), np.nan)
     truth = np.nanmedian(values, axis=0)
-    hidden = video.masks[:, pixels]
-    if video.valid is not None:
-        hidden = hidden & video.valid[:, pixels]
+    hidden = (video.masks & valid)[:, pixels]
     apart = np.abs(255 * background[:, pixels] - truth)
     return float(apart[hidden].mean())
-
-
-def _elsewhere(masks: np.ndarray, video: Video) -> float | None:
-    """F on frames of the same camera that are not of the clip, where there are any."""
-    if video.extra_masks is None:
-        return None
-    return _digits(foreground_scores(masks, video.extra_masks).f)
 
 
 def picture_file(run: dict, folder: Path | None = None) -> Path:
@@ -328,44 +327,56 @@ def tables(records: Iterable[dict]) -> list[Table]:
     clips += sorted(present - set(CLIPS))
     models = [m for m in METHODS if any((clip, m) in found for clip in clips)]
 
-    def rows(value: Callable[[dict], Any], show: str, of=clips) -> list[list[str]]:
-        """Methods without any value are left out."""
+    def rows(
+        value: Callable[[dict], Any], show: str, of=clips, mean: bool = False
+    ) -> list[list[str]]:
+        """Methods without any value are left out; a mean is of all clips or none."""
         lines = []
         for model in models:
-            cells = [found.get((clip, model)) for clip in of]
-            values = [None if r is None else value(r) for r in cells]
-            if any(v is not None for v in values):
-                shown = ("-" if v is None else show.format(v) for v in values)
-                lines.append([model, *shown])
+            values: list[Any] = [
+                value(found[c, model]) if (c, model) in found else None for c in of
+            ]
+            if all(v is None for v in values):
+                continue
+            if mean:
+                values.append(None if None in values else np.mean(values))
+            shown = ("-" if v is None else show.format(v) for v in values)
+            lines.append([model, *shown])
         return lines
 
-    f = rows(lambda r: r["f"], "{:.3f}")
-    plain = rows(lambda r: r["facts"].get("as_it_comes"), "{:.3f}")
+    f = rows(lambda r: r["f"], "{:.3f}", mean=True)
+    plain = rows(lambda r: r["facts"].get("as_it_comes"), "{:.3f}", mean=True)
     f += [[f"{name}{PLAIN}", *cells] for name, *cells in plain]
-    overall = means(found, clips)
-    f = [[*line, _shown(overall.get(line[0]))] for line in f]
-    beyond = [c for c in clips if _has_others(found, c)]
-    others = rows(lambda r: r.get("elsewhere"), "{:.3f}", beyond)
-    overall = means(found, beyond, elsewhere=True)
-    others = [[*line, _shown(overall.get(line[0]))] for line in others]
+    beyond = [
+        clip
+        for clip in clips
+        if any(
+            r.get("elsewhere") is not None for (c, _), r in found.items() if c == clip
+        )
+    ]
+    others = rows(lambda r: r.get("elsewhere"), "{:.3f}", beyond, mean=True)
     header = ["method", *clips]
-    both = rows(
-        lambda r: (100 * r["precision"], 100 * r["recall"]), "{0[0]:.0f} / {0[1]:.0f}"
-    )
     made = [
         Table(
             "F of the foreground",
             [*header, "mean"],
             f,
-            bold=best_cells(f, range(1, len(header) + 1), max),
+            best_cells(f, range(1, len(clips) + 2), max),
         ),
         Table(
             "F on frames of the same videos, far from the clips",
             ["method", *beyond, "mean"],
             others,
-            bold=best_cells(others, range(1, len(beyond) + 2), max),
+            best_cells(others, range(1, len(beyond) + 2), max),
         ),
-        Table("Precision / recall in %", header, both),
+        Table(
+            "Precision / recall in %",
+            header,
+            rows(
+                lambda r: (100 * r["precision"], 100 * r["recall"]),
+                "{0[0]:.0f} / {0[1]:.0f}",
+            ),
+        ),
         Table(
             "Mean error of the background behind objects, in gray levels of 255",
             header,
@@ -387,31 +398,6 @@ def tables(records: Iterable[dict]) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def means(
-    found: dict[tuple[str, str], dict],
-    clips: Sequence[str],
-    *,
-    elsewhere: bool = False,
-) -> dict[str, float]:
-    """F of every method that has one on all of these clips, on average."""
-    scored: dict[str, Callable[[dict], Any]] = {
-        "": lambda record: record.get("elsewhere") if elsewhere else record["f"],
-        PLAIN: lambda record: None if elsewhere else record["facts"].get("as_it_comes"),
-    }
-    made = {}
-    for ending, score in scored.items():
-        for model in METHODS:
-            values = [score(found[c, model]) for c in clips if (c, model) in found]
-            if len(values) == len(clips) > 0 and None not in values:
-                made[f"{model}{ending}"] = float(np.mean(values))
-    return made
-
-
-def _has_others(found: dict[tuple[str, str], dict], clip: str) -> bool:
-    records = (record for (c, _), record in found.items() if c == clip)
-    return any(record.get("elsewhere") is not None for record in records)
-
-
 def outcome(records: Iterable[dict]) -> str:
     """Whether the clips show a difference between RPCAG and RPCA, by a sign test."""
     found = scores(records)
@@ -429,7 +415,3 @@ def outcome(records: Iterable[dict]) -> str:
         f"F of RPCAG is higher than that of RPCA on {above} clips and lower on "
         f"{below}: {clear} significant difference (sign test, p = {p:.2g})."
     )
-
-
-def _shown(mean: float | None) -> str:
-    return "-" if mean is None else f"{mean:.3f}"
