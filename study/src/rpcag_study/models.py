@@ -48,6 +48,10 @@ class Fit(NamedTuple):
     gap: float | None = None
 
 
+def raw(inputs: ModelInput) -> Fit:
+    return Fit(inputs.X)
+
+
 def pca(inputs: ModelInput, d: int) -> Fit:
     P, s, Vt = linalg.svd(inputs.X - inputs.X.mean(axis=0), full_matrices=False)
     rank = int(np.count_nonzero(s > 1e-10 * s[0]))

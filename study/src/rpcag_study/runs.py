@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class Task:
         run = self.run
         start = time.perf_counter()
         with quietly():
-            sample = _sample(run.dataset, run.corruption, run.seed, self.load)
+            sample = _sample(self.load, run.corruption, run.seed)
             inputs = ModelInput(sample, run.graph or "uniform", run.mask)
             repeats, starts = KMEANS[run.protocol]
             found, gaps = {}, []
@@ -71,26 +72,23 @@ class Task:
                 gaps += [gap] if gap is not None else []
                 Q = _checked(Q, run.model, len(inputs.y))
                 seed = seed_of(run.record() | {"parameters": None}, values)
-                found[_order(values, run)] = _trial(
-                    errors(Q, inputs.y, inputs.n_classes, repeats, starts, seed), Q
+                pair = errors(Q, inputs.y, inputs.n_classes, repeats, starts, seed)
+                (least, mean), (least_majority, mean_majority) = zip(
+                    pair.min(axis=0), pair.mean(axis=0), strict=True
                 )
-        trials = [found.get(key) for key in itertools.product(*run.grid.values())]
+                numbers = least, mean, least_majority, mean_majority
+                at = tuple(values[name] for name in run.grid)
+                found[at] = [Q.shape[1], *(round(float(n), 4) for n in numbers)]
+        trials = [found.get(at) for at in itertools.product(*run.grid.values())]
         seconds = round(time.perf_counter() - start, 2)
         record = {"run": run.record(), "trials": trials, "seconds": seconds}
         return record | {"gap": float(f"{max(gaps):.3g}")} if gaps else record
 
 
-_samples: dict[tuple, CorruptedData] = {}
-
-
-def _sample(dataset: str, corruption: str, seed: int, load) -> CorruptedData:
+@lru_cache(3)
+def _sample(load: Callable[[int], Data], corruption: str, seed: int) -> CorruptedData:
     """Shared by all runs of a process on the same column; the last few are kept."""
-    key = dataset, corruption, seed, load  # a name may get another loader
-    if key not in _samples:
-        while len(_samples) >= 3:
-            _samples.pop(next(iter(_samples)))
-        _samples[key] = CorruptedData(load(seed), corruption, seed)
-    return _samples[key]
+    return CorruptedData(load(seed), corruption, seed)
 
 
 def _checked(Q: Any, model: str, n: int) -> np.ndarray:
@@ -105,16 +103,6 @@ def _checked(Q: Any, model: str, n: int) -> np.ndarray:
         f"{model} must give an embedding of finite numbers with {n} rows, one per "
         f"sample, got {got}"
     )
-
-
-def _order(values: dict[str, Any], run: Run) -> tuple:
-    return tuple(values[name] for name, _ in run.parameters)
-
-
-def _trial(found: np.ndarray, Q: np.ndarray) -> list:
-    matching, majority = found.T
-    numbers = (matching.min(), matching.mean(), majority.min(), majority.mean())
-    return [Q.shape[1], *(round(float(number), 4) for number in numbers)]
 
 
 @contextmanager
