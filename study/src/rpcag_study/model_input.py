@@ -26,11 +26,10 @@ class CorruptedData:
         self.data = data
         self.corruption = corruption
         self.seen, self.mask = corrupt(data, corruption, seed)
-        self._graphs: dict = {}
-
         self.kept = self.seen  # with NaN where entries were lost
         if self.mask is not None:
             self.kept = np.where(self.mask, self.seen, np.nan)
+        self._graphs: dict = {}
 
     @cached_property
     def standardized(self) -> np.ndarray:

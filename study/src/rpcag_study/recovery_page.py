@@ -12,7 +12,9 @@ from rpcag_study.experiments.task import of_experiment
 from rpcag_study.report_files import (
     EXPERIMENTS,
     RECOVERY,
+    Fold,
     check_pictures,
+    folded,
     with_title,
 )
 
@@ -48,6 +50,8 @@ def write_recovery(
     left as it is if it exists, and `tell` is called with the reason. If it does not
     exist, the page says what it takes to draw it.
     """
+    from rpcag.plots import save
+
     present = [s for s in sections() if of_experiment(s.experiment, records)]
     if not present:
         wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in sections())
@@ -62,10 +66,10 @@ def write_recovery(
     figures = {_picture(path, n): f for n, f in drawn.items() if not isinstance(f, str)}
     check_pictures(path, figures)
     for picture, figure in figures.items():
-        _save(figure, picture)
+        save(figure, picture, dpi=100)
         yield picture
     for section in present:
-        experiment = EXPERIMENTS[section.experiment]
+        experiment = EXPERIMENTS[section.experiment].module
         parts += [f"## {section.title}", section.how.strip()]
         if hasattr(experiment, "outcome"):
             parts.append(experiment.outcome(records))
@@ -81,8 +85,7 @@ def write_recovery(
         first, *others = experiment.tables(records)
         parts.append(with_title(first))
         if others:
-            parts.append("<details>\n<summary>More tables</summary>")
-            parts += [*map(with_title, others), "</details>"]
+            parts += folded(Fold("More tables", others))
     write_text(path, "\n\n".join(part for part in parts if part) + "\n")
     yield path
 
@@ -99,9 +102,3 @@ def _draw(name: str, records: list[dict]) -> Any:
         return getattr(figures, name)(records)
     except FileNotFoundError as error:
         return str(error)
-
-
-def _save(figure: Any, path: Path) -> None:
-    from rpcag.plots import save
-
-    save(figure, path, dpi=100)

@@ -82,10 +82,8 @@ class Report:
     def fair(self, graph: str, mask: str, **options) -> Cell:
         return over_seeds(fair(self.trials, graph, mask, **options))
 
-    def _cells(self, protocol: str, setup: Setup) -> Cell:
-        if protocol == "oracle":
-            return self.oracle(*setup)
-        return self.fair(*setup, protocol=protocol)
+    def trials_of(self, protocol: str, setup: Setup) -> list[Trial]:
+        return [t for t in self.trials if t.protocol == protocol and fits(t, *setup)]
 
     def setups(self, protocol: str) -> Iterator[tuple[Setup, Cell]]:
         """Every graph and mask that was run, with its errors.
@@ -97,12 +95,11 @@ class Report:
         if self.is_shared(DEFAULT[0], protocol):
             planned.append(DEFAULT)
         for setup in dict.fromkeys(planned):
-            runs = {
-                trial.run
-                for trial in self.trials
-                if trial.protocol == protocol and fits(trial, *setup)
-            }
-            cells = self._cells(protocol, setup)
+            runs = {trial.run for trial in self.trials_of(protocol, setup)}
+            if protocol == "oracle":
+                cells = self.oracle(*setup)
+            else:
+                cells = self.fair(*setup, protocol=protocol)
             if cells and not any(runs <= before for before in seen):
                 seen.append(runs)
                 yield setup, cells

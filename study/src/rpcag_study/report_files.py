@@ -1,6 +1,5 @@
 """The report of a store as files: a page on one screen, and every table and figure."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,6 @@ from rpcag_study.experiments import (
     timing,
     video,
 )
-from rpcag_study.experiments.task import of_experiment
 from rpcag_study.plan import SETUPS
 from rpcag_study.report import SETUP_NAMES, Report
 from rpcag_study.summary import (
@@ -40,30 +38,33 @@ from rpcag_study.summary import (
     sentences,
     wins_and_losses,
 )
-from rpcag_study.table_cells import fits
 from rpcag_study.tables import Table
 
-EXPERIMENTS: dict[str, ModuleType] = {
-    "as_printed": as_printed,
-    "components": components,
-    "graph_quality": graph_quality,
-    "parameters": parameters,
-    "timing": timing,
-    "directions": directions,
-    "phase": phase,
-    "faces": faces,
-    "video": video,
-}
-TITLES = {
-    "as_printed": "The printed algorithm as printed",
-    "components": "Three components of three faces",
-    "graph_quality": "Graphs built with less and less of the mask",
-    "parameters": "Errors over lam and gamma",
-    "timing": "Time by number of samples",
-    "directions": "Principal directions of occluded faces",
-    "phase": "Recovery of random low-rank matrices",
-    "faces": "Recovery of occluded faces",
-    "video": "Moving objects in videos",
+
+class Experiment(NamedTuple):
+    module: ModuleType
+    title: str
+    figures: tuple[str, ...] = ()  # functions of `rpcag_study.figures`
+
+
+EXPERIMENTS = {
+    "as_printed": Experiment(as_printed, "The printed algorithm as printed"),
+    "components": Experiment(
+        components, "Three components of three faces", ("components",)
+    ),
+    "graph_quality": Experiment(
+        graph_quality, "Graphs built with less and less of the mask"
+    ),
+    "parameters": Experiment(parameters, "Errors over lam and gamma", ("parameters",)),
+    "timing": Experiment(timing, "Time by number of samples"),
+    "directions": Experiment(
+        directions, "Principal directions of occluded faces", ("directions",)
+    ),
+    "phase": Experiment(
+        phase, "Recovery of random low-rank matrices", ("phase", "phase_difference")
+    ),
+    "faces": Experiment(faces, "Recovery of occluded faces", ("faces",)),
+    "video": Experiment(video, "Moving objects in videos", ("video",)),
 }
 # The file that lists the files of a report, and the pattern of their names.
 INDEX = "report.json"
@@ -75,13 +76,6 @@ LONGEST = 40
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
 PAGE_TITLES = (REPRODUCTION, RECOVERY, "# Videos, by every method")
-# Those with other figures than one of their own name.
-FIGURES = {
-    "phase": ("phase", "phase_difference"),
-    "timing": (),
-    "graph_quality": (),
-    "as_printed": (),
-}
 PICTURE = "reproduction.png"
 CAPTION = "Printed error against ours: a point per data set, corruption and model."
 INTRODUCTION = (
@@ -118,9 +112,8 @@ def screen(report: Report, records: list[dict]) -> Screen:
     ]
     if len(report.datasets) <= 2:  # a store of one's own: all of it fits
         made.insert(0, Fold("Every column", [every_column(report)]))
-    for name, experiment in EXPERIMENTS.items():
-        if of_experiment(name.replace("_", "-"), records):
-            made.append(Fold(TITLES[name], list(experiment.tables(records))))
+    for experiment in _present(records).values():
+        made.append(Fold(experiment.title, experiment.module.tables(records)))
     full = [
         Fold(f.title, [t for t in f.tables if 0 < len(t.rows) <= LONGEST]) for f in made
     ]
@@ -139,11 +132,7 @@ def reproduction(report: Report, records: list[dict], picture: str | None) -> st
         parts.append(f"![{CAPTION}]({picture})")
     parts += [*map(with_title, found.tables[1:]), INTRODUCTION]
     for fold in found.folds:
-        parts += [
-            f"<details>\n<summary>{fold.title}</summary>",
-            *map(with_title, fold.tables),
-            "</details>",
-        ]
+        parts += folded(fold)
     return "\n\n".join(parts) + "\n"
 
 
@@ -174,6 +163,11 @@ def with_title(table: Table) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def folded(fold: Fold) -> list[str]:
+    head = f"<details>\n<summary>{fold.title}</summary>"
+    return [head, *map(with_title, fold.tables), "</details>"]
+
+
 # -- tables ----------------------------------------------------------------------------
 
 
@@ -185,17 +179,22 @@ def all_tables(report: Report, records: list[dict]) -> Iterator[Table]:
 
 def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
     """Tables of the other experiments that are in the store."""
-    for name, experiment in EXPERIMENTS.items():
-        if of_experiment(name.replace("_", "-"), records):
-            try:
-                found = list(experiment.tables(records))
-            except (KeyError, TypeError, IndexError) as error:
-                raise ValueError(
-                    f"the store has records of {name} that are not whole ({error!r}); "
-                    "delete their lines"
-                ) from error
-            for number, table in enumerate(found):
-                yield f"{name}_{number + 1}", table
+    for name, experiment in _present(records).items():
+        try:
+            found = experiment.module.tables(records)
+        except (KeyError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"the store has records of {name} that are not whole ({error!r}); "
+                "delete their lines"
+            ) from error
+        for number, table in enumerate(found, start=1):
+            yield f"{name}_{number}", table
+
+
+def _present(records: list[dict]) -> dict[str, Experiment]:
+    """Those that are in the store."""
+    present = {record["run"].get("experiment", "") for record in records}
+    return {n: e for n, e in EXPERIMENTS.items() if n.replace("_", "-") in present}
 
 
 def _named(report: Report) -> Iterator[tuple[str, Table]]:
@@ -219,22 +218,15 @@ def coverage(report: Report) -> Table:
     rows = []
     for protocol in SETUPS:
         for setup, cells in report.setups(protocol):
-            members = [
-                trial
-                for trial in report.trials
-                if trial.protocol == protocol and fits(trial, *setup)
+            members = report.trials_of(protocol, setup)
+            counts = [
+                len({key[:2] for key in cells}),
+                len({trial.model for trial in members}),
+                len({trial.seed for trial in members}),
+                len(members),
             ]
-            columns = Counter(key[:2] for key in cells)
-            seeds = {trial.seed for trial in members}
-            rows.append(
-                [
-                    f"{protocol}, {SETUP_NAMES[setup]}",
-                    str(len(columns)),
-                    str(len({trial.model for trial in members})),
-                    str(len(seeds)),
-                    f"{len(members):,}",
-                ]
-            )
+            name = f"{protocol}, {SETUP_NAMES[setup]}"
+            rows.append([name, *(f"{count:,}" for count in counts)])
     header = ["setup", "columns", "models", "seeds", "embeddings clustered"]
     return Table("What was run", header, rows)
 
@@ -298,19 +290,15 @@ def _figures(
     """Names and figures for the results in the store."""
     from rpcag_study import figures
 
-    drawn = {}
-    for experiment in EXPERIMENTS:
-        if of_experiment(experiment.replace("_", "-"), records):
-            for name in FIGURES.get(experiment, (experiment,)):
-                # Faces and frames are not in the store: no data, no picture.
-                try:
-                    drawn[name] = getattr(figures, name)(records)
-                except FileNotFoundError as error:
-                    tell(f"{folder / name}.png is not drawn: {error}")
+    for experiment in _present(records).values():
+        for name in experiment.figures:
+            # Faces and frames are not in the store: no data, no picture.
+            try:
+                yield f"{name}.png", getattr(figures, name)(records)
+            except FileNotFoundError as error:
+                tell(f"{folder / name}.png is not drawn: {error}")
     if report.trials:
-        drawn["printed_against_ours"] = figures.printed_against_ours(report)
-    for name, figure in drawn.items():
-        yield f"{name}.png", figure
+        yield "printed_against_ours.png", figures.printed_against_ours(report)
 
 
 def check_page(path: Path, option: str) -> None:

@@ -98,12 +98,8 @@ def load_video(name: str, *, verify: bool = True) -> Video:
     entry = entry_named(name, video=True)
     required = ("frames", "frame_number", "masks", "mask_index")
     arrays = _arrays(entry, required, verify)
-    optional = ("valid", "extra_frames", "extra_masks")
-    return Video(
-        entry.name,
-        **{key: arrays[key] for key in required},
-        **{key: arrays[key] for key in optional if key in arrays},
-    )
+    known = {*required, "valid", "extra_frames", "extra_masks"}
+    return Video(entry.name, **{key: arrays[key] for key in known & arrays.keys()})
 
 
 def _arrays(entry: Entry, required, verify: bool) -> dict[str, np.ndarray]:
