@@ -18,7 +18,7 @@ from rpcag_study.experiments import components as components_
 from rpcag_study.experiments import directions as directions_
 from rpcag_study.experiments import parameters as parameters_
 from rpcag_study.experiments import video as video_
-from rpcag_study.experiments.task import needed
+from rpcag_study.experiments.common import needed
 from rpcag_study.grids import METHODS
 from rpcag_study.recovery_figures import faces, phase, phase_difference
 from rpcag_study.report import SETUP_NAMES, Report

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from rpcag_study.experiments import faces as faces_
 from rpcag_study.experiments import phase as phase_
+from rpcag_study.experiments.common import faces as load_faces
+from rpcag_study.experiments.common import needed
 from rpcag_study.experiments.phase import FOUND, SIGNS, Cells, Setup
-from rpcag_study.experiments.task import faces as load_faces
-from rpcag_study.experiments.task import needed
 
 # Errors are drawn up to twice the truth; differences of a factor of ten and more alike.
 WORST, APART = 0.3, 1.0

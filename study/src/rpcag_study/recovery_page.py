@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rpcag.plugins import write_text
-from rpcag_study.experiments.task import of_experiment
+from rpcag_study.experiments.common import of_experiment
 from rpcag_study.report_files import (
     EXPERIMENTS,
     RECOVERY,

@@ -9,7 +9,7 @@ the same loop without the graph; there lam is that of the model.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -18,7 +18,7 @@ from rpcag.graphs import laplacian
 from rpcag_study import models
 from rpcag_study.corruptions import suits
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import ExperimentTask, Recorded, named, of_experiment
+from rpcag_study.experiments import common
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import CorruptedData, Graph, ModelInput
 from rpcag_study.plan import DATASETS
@@ -38,10 +38,8 @@ QUICK: dict[str, Any] = {"datasets": ["USPS"], "corruptions": ["none"]}
 
 
 @dataclass(frozen=True)
-class AsPrintedRun(Recorded):
+class AsPrintedRun(common.Recorded, experiment="as-printed"):
     """RPCA (no graph) or RPCAG on one column, at every lam and gamma."""
-
-    experiment: ClassVar[str] = "as-printed"
 
     dataset: str
     corruption: str
@@ -56,8 +54,8 @@ def plan(
     datasets: Sequence[str] = DATASETS,
     corruptions: Sequence[str] = CORRUPTIONS,
     graphs: Sequence[Graph | None] = (None, *GRAPHS),
-    load: Callable[[AsPrintedRun], Data] = named,
-) -> list[ExperimentTask]:
+    load: Callable[[AsPrintedRun], Data] = common.named,
+) -> list[common.Task]:
     """Every column and graph; `load` makes other data from a run."""
     made = []
     for dataset in datasets:
@@ -66,7 +64,7 @@ def plan(
             for graph in graphs if suits(corruption, data) else ():
                 grid = (RPCA_LAMS, NONE) if graph is None else (LAMS, GAMMAS)
                 run = AsPrintedRun(dataset, corruption, graph, *grid)
-                made.append(ExperimentTask(run, load, measure))
+                made.append(common.Task(run, load, measure))
     return made
 
 
@@ -158,7 +156,7 @@ def _terms(L, s, S, Phi, lam: float, gamma: float) -> np.ndarray:
 def least(records: Iterable[dict]) -> dict[tuple, dict[str, float]]:
     """The least error over lam and gamma, by column and graph, then by stop."""
     found: dict[tuple, dict[str, float]] = defaultdict(dict)
-    for record in of_experiment("as-printed", records):
+    for record in common.of_experiment("as-printed", records):
         run = record["run"]
         by_stop = found[run["dataset"], run["corruption"], run["graph"]]
         for _, _, stop, _, _, error in record["trials"]:

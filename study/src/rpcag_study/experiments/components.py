@@ -2,23 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    embed,
-    faces,
-    fair_errors,
-    graph_of,
-    of_experiment,
-    rounded,
-)
+from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS, PRINTED
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.report import SETUP_NAMES
@@ -31,10 +21,8 @@ QUICK: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
-class ComponentsRun(Recorded):
+class ComponentsRun(common.Recorded, experiment="components"):
     """One model at fixed parameters."""
-
-    experiment: ClassVar[str] = "components"
 
     model: str
     graph: Graph | None
@@ -49,16 +37,16 @@ class ComponentsRun(Recorded):
 def plan(
     *,
     models: Sequence[str] = PRINTED,
-    load: Callable[[ComponentsRun], Data] = faces,
+    load: Callable[[ComponentsRun], Data] = common.faces,
     **fields: Any,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every model with every graph; `fields` are other values of a run."""
     runs = [
-        ComponentsRun(model, graph_of(model, graph), mask, **fields)
+        ComponentsRun(model, common.graph_of(model, graph), mask, **fields)
         for graph, mask in SETUPS
-        for model in check_models(models)
+        for model in common.check_models(models)
     ]
-    return [ExperimentTask(run, load, measure) for run in dict.fromkeys(runs)]
+    return [common.Task(run, load, measure) for run in dict.fromkeys(runs)]
 
 
 def measure(run: ComponentsRun, data: Data) -> dict:
@@ -69,7 +57,7 @@ def measure(run: ComponentsRun, data: Data) -> dict:
     """
     sample = CorruptedData(data, run.corruption, run.seed)
     inputs = ModelInput(sample, run.graph or "uniform", run.mask)
-    values, Q = embed(run.model, inputs)
+    values, Q = common.embed(run.model, inputs)
     shown = Q
     if run.model == "k-means":
         P, s, _ = linalg.svd(Q - Q.mean(axis=0), full_matrices=False)
@@ -80,9 +68,9 @@ def measure(run: ComponentsRun, data: Data) -> dict:
     digits = 4 - int(np.ceil(np.log10(max(np.abs(shown).max(), 1e-3))))
     return {
         "parameters": values,
-        "components": rounded(shown, digits),
+        "components": common.rounded(shown, digits),
         "classes": inputs.y.tolist(),
-        "errors": fair_errors(Q, inputs, run.record()),
+        "errors": common.fair_errors(Q, inputs, run.record()),
     }
 
 
@@ -91,7 +79,7 @@ def by_setup(records: Iterable[dict]) -> dict[tuple[Graph, Mask], dict[str, dict
 
     A model without a graph is in the setups of its mask.
     """
-    records = of_experiment("components", records)
+    records = common.of_experiment("components", records)
     found: dict[tuple[Graph, Mask], dict[str, dict]] = {}
     for setup in SETUPS:
         members = {

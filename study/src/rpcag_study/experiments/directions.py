@@ -10,22 +10,13 @@ is its first direction, with a singular value far above the second.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    faces,
-    fixed,
-    graph_of,
-    of_experiment,
-    rounded,
-)
+from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.models import LOW_RANK, Factors, low_rank_factors
@@ -39,10 +30,8 @@ QUICK: dict[str, Any] = {"subjects": 10}
 
 
 @dataclass(frozen=True)
-class DirectionsRun(Recorded):
+class DirectionsRun(common.Recorded, experiment="directions"):
     """One model at fixed parameters."""
-
-    experiment: ClassVar[str] = "directions"
 
     model: str
     graph: Graph | None
@@ -57,15 +46,15 @@ class DirectionsRun(Recorded):
 def plan(
     *,
     models: Sequence[str] = MODELS,
-    load: Callable[[DirectionsRun], Data] = faces,
+    load: Callable[[DirectionsRun], Data] = common.faces,
     **fields: Any,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every model on the paper's graph; `fields` are other values of a run."""
     runs = [
-        DirectionsRun(model, graph_of(model, "complete"), **fields)
-        for model in check_models(models, MODELS)
+        DirectionsRun(model, common.graph_of(model, "complete"), **fields)
+        for model in common.check_models(models, MODELS)
     ]
-    return [ExperimentTask(run, load, measure) for run in runs]
+    return [common.Task(run, load, measure) for run in runs]
 
 
 def measure(run: DirectionsRun, data: Data) -> dict:
@@ -76,7 +65,7 @@ def measure(run: DirectionsRun, data: Data) -> dict:
     the squares of the low-rank matrix that is its mean row, and "uncentered" what the
     second singular value is of the first, and what is clean, if it is kept.
     """
-    grid = fixed(METHODS[run.model], data)
+    grid = common.fixed(METHODS[run.model], data)
     parameters = {name: value for name, (value,) in grid.items()}
     factors, without = (
         _fit(run, data, corruption, parameters)
@@ -87,13 +76,13 @@ def measure(run: DirectionsRun, data: Data) -> dict:
     return {
         "parameters": parameters,
         "image_shape": list(data.image_shape or ()),
-        "directions": rounded(U[:SHOWN], 4),
-        "singular_values": rounded(_relative(values)[:VALUES], 4),
-        "clean": rounded(clean, 3),
+        "directions": common.rounded(U[:SHOWN], 4),
+        "singular_values": common.rounded(_relative(values)[:VALUES], 4),
+        "clean": common.rounded(clean, 3),
         "mean": round(_share(np.sum(raw**2) - np.sum(values**2), np.sum(raw**2)), 4),
         "uncentered": {
-            "second": rounded(_relative(raw)[1:2], 4),
-            "clean": rounded(raw_clean, 3),
+            "second": common.rounded(_relative(raw)[1:2], 4),
+            "clean": common.rounded(raw_clean, 3),
         },
     }
 
@@ -137,7 +126,7 @@ def principal(factors: Factors) -> tuple[np.ndarray, np.ndarray]:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """How fast singular values fall, and how clean the two directions are."""
-    records = of_experiment("directions", records)
+    records = common.of_experiment("directions", records)
     shown = (2, 3, 5, 10)
     rows = []
     for record in sorted(records, key=lambda r: MODELS.index(r["run"]["model"])):

@@ -8,19 +8,13 @@ graph of 10 neighbors knows of the mask what the model does.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rpcag_study.datasets import Data
+from rpcag_study.experiments import common
 from rpcag_study.experiments.graph_quality import Told
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    faces,
-    of_experiment,
-)
 from rpcag_study.grids import Grid, combinations
 from rpcag_study.model_input import MASKS, Mask, ModelInput
 from rpcag_study.models import LOW_RANK, ROWS, low_rank_factors
@@ -54,10 +48,8 @@ QUICK: dict[str, Any] = {"subjects": [1], "seeds": [1]}
 
 
 @dataclass(frozen=True)
-class FacesRun(Recorded):
+class FacesRun(common.Recorded, experiment="faces"):
     """One model on the faces of one draw, at all combinations of its parameters."""
-
-    experiment: ClassVar[str] = "faces"
 
     model: str
     mask: Mask
@@ -74,9 +66,9 @@ def plan(
     masks: Sequence[Mask] = ("zeros", "known"),
     subjects: Sequence[int] = (1, 5),
     seeds: Sequence[int] = (1, 2, 3),
-    load: Callable[[FacesRun], Data] = faces,
+    load: Callable[[FacesRun], Data] = common.faces,
     **fields: Any,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every model with and without the mask; `fields` are other values of a run."""
     if min(subjects, default=1) < 1:
         raise ValueError(f"subjects must be 1 or more, got {min(subjects)}")
@@ -85,9 +77,9 @@ def plan(
         for seed in seeds
         for count in subjects
         for mask in masks
-        for model in check_models(models, LOW_RANK)
+        for model in common.check_models(models, LOW_RANK)
     ]
-    return [ExperimentTask(run, load, measure) for run in runs]
+    return [common.Task(run, load, measure) for run in runs]
 
 
 def input_of(run: FacesRun, data: Data) -> ModelInput:
@@ -146,16 +138,18 @@ def measure(run: FacesRun, data: Data) -> dict:
     return {"seen": errors(inputs.sample.seen), "trials": trials}
 
 
-def pictures(records: Iterable[dict], load: Callable = faces) -> tuple[Data, dict]:
+def pictures(
+    records: Iterable[dict], load: Callable = common.faces
+) -> tuple[Data, dict]:
     """The faces of the first draw of one person, and their low-rank images.
 
     Faces are not kept in the store: they are found once more, from the data, at the
     fixed parameters, by mask and model.
     """
-    runs = [FacesRun.of(record) for record in of_experiment("faces", records)]
+    runs = [FacesRun.of(record) for record in common.of_experiment("faces", records)]
     first = min((run.subjects, run.seed) for run in runs)
     runs = [run for run in runs if (run.subjects, run.seed) == first]
-    if load is faces and runs[0].dataset != "PIE":
+    if load is common.faces and runs[0].dataset != "PIE":
         raise FileNotFoundError(f"the images of {runs[0].dataset} are not known here")
     data = load(runs[0])
     found: dict[tuple[Mask, str], tuple[ModelInput, np.ndarray]] = {}
@@ -173,7 +167,7 @@ def pictures(records: Iterable[dict], load: Callable = faces) -> tuple[Data, dic
 def by_model(records: Iterable[dict], subjects: int, mask: str) -> dict[str, list]:
     """The records of all seeds, by model in the order above."""
     found = defaultdict(list)
-    for record in of_experiment("faces", records):
+    for record in common.of_experiment("faces", records):
         run = record["run"]
         if (run["subjects"], run["mask"]) == (subjects, mask):
             found[run["model"]].append(record)
@@ -182,7 +176,7 @@ def by_model(records: Iterable[dict], subjects: int, mask: str) -> dict[str, lis
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Errors at fixed parameters and at the best, with and without the mask."""
-    records = of_experiment("faces", records)
+    records = common.of_experiment("faces", records)
     header = ["model"]
     for mask in MASKS:
         header += [f"{WHAT[mask]}: image", "best", "behind the block"]

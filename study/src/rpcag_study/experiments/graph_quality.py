@@ -6,21 +6,13 @@ The models get zeros as data in every case; only the graph is told more or less.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rpcag.graphs import CompleteGraph, KNNGraph, inpaint_tv
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    embed,
-    fair_errors,
-    named,
-    of_experiment,
-)
+from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS
 from rpcag_study.model_input import CorruptedData, ModelInput
 from rpcag_study.runs import seed_of
@@ -46,10 +38,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class GraphQualityRun(Recorded):
+class GraphQualityRun(common.Recorded, experiment="graph-quality"):
     """Some models on the graphs of one knowledge; None for those without a graph."""
-
-    experiment: ClassVar[str] = "graph-quality"
 
     seed: int
     knowledge: str | None
@@ -65,14 +55,14 @@ def plan(
     knowledge: Sequence[str] = tuple(KNOWLEDGE),
     graphs: Sequence[str] = tuple(GRAPHS),
     models: Sequence[str] = MODELS,
-    load: Callable[[GraphQualityRun], Data] = named,
+    load: Callable[[GraphQualityRun], Data] = common.named,
     **fields: Any,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every knowledge and seed; `fields` are other values of a run."""
     for name in knowledge:
         if name not in KNOWLEDGE:
             raise ValueError(f"unknown {name!r}: choose from {', '.join(KNOWLEDGE)}")
-    models = check_models(models)
+    models = common.check_models(models)
     on_graphs = tuple(model for model in models if METHODS[model].uses_graph)
     others = tuple(model for model in models if not METHODS[model].uses_graph)
     runs = []
@@ -82,7 +72,7 @@ def plan(
         for name in knowledge if on_graphs else ():
             run = GraphQualityRun(seed, name, tuple(graphs), on_graphs, **fields)
             runs.append(run)
-    return [ExperimentTask(run, load, measure) for run in runs]
+    return [common.Task(run, load, measure) for run in runs]
 
 
 class Told(CorruptedData):
@@ -124,9 +114,9 @@ def measure(run: GraphQualityRun, data: Data) -> dict:
         inputs = ModelInput(sample, graph, "zeros")  # type: ignore[arg-type]
         found["errors"][graph] = by_model = {}
         for model in run.models:
-            found["parameters"][model], Q = embed(model, inputs)
+            found["parameters"][model], Q = common.embed(model, inputs)
             of = data.name, run.seed, run.knowledge, model
-            by_model[model] = fair_errors(Q, inputs, *of)
+            by_model[model] = common.fair_errors(Q, inputs, *of)
         if run.graphs:
             found["inside"][graph] = round(inside(inputs.adjacency, inputs.y), 4)
     return found
@@ -141,7 +131,7 @@ def inside(adjacency, y: np.ndarray) -> float:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """One per graph: models by knowledge, mean and deviation."""
-    records = of_experiment("graph-quality", records)
+    records = common.of_experiment("graph-quality", records)
     # Errors by matching, one per seed, and shares of weight inside classes. Models
     # without a graph are under the graph "none" and the knowledge None.
     found, inside_ = defaultdict(list), defaultdict(list)

@@ -7,7 +7,7 @@ lam in [1, 2] from this; its algorithm at lam solves the model at half of it.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,7 @@ from rpcag.graphs import KNNGraph
 from rpcag.metrics import recovery_error
 from rpcag.models import RPCAG
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    faces,
-    fair_errors,
-    of_experiment,
-    rounded,
-)
+from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS, Grid
 from rpcag_study.model_input import CorruptedData, Graph, ModelInput
 from rpcag_study.tables import Table, percent
@@ -51,10 +44,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class FacesGridRun(Recorded):
+class FacesGridRun(common.Recorded, experiment="parameters"):
     """Clustering errors of RPCAG over the grid, on occluded faces."""
-
-    experiment: ClassVar[str] = "parameters"
 
     subjects: int
     images: int  # of each
@@ -67,10 +58,8 @@ class FacesGridRun(Recorded):
 
 
 @dataclass(frozen=True)
-class LowRankGridRun(Recorded):
+class LowRankGridRun(common.Recorded, experiment="parameters"):
     """Relative errors of L over the grid, on a random low-rank matrix."""
-
-    experiment: ClassVar[str] = "parameters"
 
     n: int
     rank: int
@@ -92,8 +81,8 @@ def plan(
     lam: Sequence[float] = LAM,
     gamma: Sequence[float] = GAMMA,
     dataset: str = "PIE",
-    load: Callable[[FacesGridRun], Data] = faces,
-) -> list[ExperimentTask]:
+    load: Callable[[FacesGridRun], Data] = common.faces,
+) -> list[common.Task]:
     """One run per matrix: `images` x `occlusions` of faces, `ranks` x `shares` random.
 
     Ranks are shares of n, occlusions and shares of errors are per cents; an empty list
@@ -114,8 +103,8 @@ def plan(
         for share in occlusions
     ]
     return [
-        *(ExperimentTask(run, low_rank, recover) for run in random),
-        *(ExperimentTask(run, load, cluster) for run in occluded),
+        *(common.Task(run, low_rank, recover) for run in random),
+        *(common.Task(run, load, cluster) for run in occluded),
     ]
 
 
@@ -137,7 +126,7 @@ def recover(run: LowRankGridRun, data: Data) -> dict:
         for j, gamma in enumerate(run.gamma):
             L = model.set_params(lam=lam * unit, gamma=gamma).fit(X).low_rank_
             found[i, j] = math.log10(max(recovery_error(L, data.X), 1e-12))
-    return {"log10": rounded(found, 3)}
+    return {"log10": common.rounded(found, 3)}
 
 
 def cluster(run: FacesGridRun, data: Data) -> dict:
@@ -156,12 +145,12 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
     of = run.record() | {"lam": None, "gamma": None}
     for values, Q, _ in METHODS["RPCAG"].sweep(inputs, grid):
         i, j = run.lam.index(values["lam"]), run.gamma.index(values["gamma"])
-        found[values["components"]][:, i, j] = fair_errors(Q, inputs, of, values)
+        found[values["components"]][:, i, j] = common.fair_errors(Q, inputs, of, values)
         if values["components"] == "all":
             rank[i, j] = Q.shape[1]
     return {
-        "matching": {name: rounded(pair[0], 4) for name, pair in found.items()},
-        "majority": {name: rounded(pair[1], 4) for name, pair in found.items()},
+        "matching": {name: common.rounded(pair[0], 4) for name, pair in found.items()},
+        "majority": {name: common.rounded(pair[1], 4) for name, pair in found.items()},
         "rank": rank.tolist(),
     }
 
@@ -171,7 +160,7 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Where the least errors are, and what the rule lam = 1 gives."""
-    records = of_experiment("parameters", records)
+    records = common.of_experiment("parameters", records)
     made = []
     for chosen, name in (("all", "all components"), ("k", "one component per class")):
         rows = [

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from rpcag.metrics import recovery_error
 from rpcag.models import RPCA as RobustPCA
 from rpcag.models import RPCAG
 from rpcag_study.datasets import Data
+from rpcag_study.experiments import common
 from rpcag_study.experiments.parameters import low_rank
-from rpcag_study.experiments.task import ExperimentTask, Recorded, of_experiment
 from rpcag_study.tables import Table
 
 RANKS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)  # of the size
@@ -62,10 +62,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class PhaseRun(Recorded):
+class PhaseRun(common.Recorded, experiment="phase"):
     """One matrix and one model."""
-
-    experiment: ClassVar[str] = "phase"
 
     n: int
     rank: int
@@ -85,7 +83,7 @@ def plan(
     errors: Sequence[int] = ERRORS,
     signs: Sequence[str] = SIGNS,
     seeds: Sequence[int] = SEEDS,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every model on every matrix, seed by seed, so that a part of it is of use.
 
     Ranks are shares of the size.
@@ -109,7 +107,7 @@ def plan(
         for rank in sorted({max(1, round(share * size)) for share in ranks})
         for share in errors
     ]
-    return [ExperimentTask(run, low_rank, recover) for run in runs]
+    return [common.Task(run, low_rank, recover) for run in runs]
 
 
 def recover(run: PhaseRun, data: Data) -> dict:
@@ -154,7 +152,7 @@ Cells = dict[tuple[int, str, int, int], dict[int, float]]
 def cells(records: Iterable[dict]) -> dict[Setup, Cells]:
     """What every model found, by matrix, in the order of the models above."""
     found: dict[Setup, Cells] = {}
-    for record in of_experiment("phase", records):
+    for record in common.of_experiment("phase", records):
         run = record["run"]
         setup = Setup(run["graph"], run["gamma"])
         key = (run["n"], run["signs"], run["rank"], run["errors"])
@@ -222,7 +220,7 @@ def sizes(found: dict[Setup, Cells]) -> list[int]:
 
 def outcome(records: Iterable[dict]) -> str:
     """How often RPCAG is nearer to L than RPCA, on the largest matrices."""
-    found = cells(of_experiment("phase", records))
+    found = cells(common.of_experiment("phase", records))
     if RPCA not in found or len(found) < 2:
         return ""
     n = sizes(found)[-1]
@@ -244,7 +242,7 @@ def outcome(records: Iterable[dict]) -> str:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Who finds L how often, and every cell of the maps."""
-    records = of_experiment("phase", records)
+    records = common.of_experiment("phase", records)
     found = cells(records)
     return [_counts(n, found, records) for n in sizes(found)]
 

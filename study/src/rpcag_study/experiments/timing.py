@@ -9,22 +9,13 @@ run: these can be compared between machines.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    embed,
-    faces,
-    fair_errors,
-    graph_of,
-    of_experiment,
-)
+from rpcag_study.experiments import common
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.printed import times
 from rpcag_study.tables import Table, percent
@@ -41,10 +32,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class TimingRun(Recorded):
+class TimingRun(common.Recorded, experiment="timing"):
     """One model at one size."""
-
-    experiment: ClassVar[str] = "timing"
 
     subjects: int
     images: int  # of each
@@ -61,16 +50,16 @@ def plan(
     images: Sequence[int] = IMAGES,
     subjects: int = 30,
     models: Sequence[str] = MODELS,
-    load: Callable[[TimingRun], Data] = faces,
+    load: Callable[[TimingRun], Data] = common.faces,
     **fields: Any,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every model at every size; `fields` are other values of a run."""
     runs = [
-        TimingRun(subjects, count, model, graph_of(model, "knn"), **fields)
+        TimingRun(subjects, count, model, common.graph_of(model, "knn"), **fields)
         for count in images
-        for model in check_models(models, MODELS)
+        for model in common.check_models(models, MODELS)
     ]
-    return [ExperimentTask(run, load, measure) for run in runs]
+    return [common.Task(run, load, measure) for run in runs]
 
 
 def measure(run: TimingRun, data: Data) -> dict:
@@ -82,7 +71,7 @@ def measure(run: TimingRun, data: Data) -> dict:
     graph = 0.0
     if run.graph is not None:  # a sample builds a graph once
         graph = min(_timed(sample.graph, run.graph)[0] for sample in samples)
-    fits = [_timed(embed, run.model, inputs) for _ in range(REPEATS)]
+    fits = [_timed(common.embed, run.model, inputs) for _ in range(REPEATS)]
     fit = min(seconds for seconds, _ in fits)
     values, Q = fits[0][1]
     return {
@@ -90,7 +79,7 @@ def measure(run: TimingRun, data: Data) -> dict:
         "parameters": values,
         "seconds": {"fit": _digits(fit), "graph": _digits(graph), "svd": _digits(svd)},
         "svds": {"fit": _digits(fit / svd), "graph": _digits(graph / svd)},
-        "errors": fair_errors(Q, inputs, run.record()),
+        "errors": common.fair_errors(Q, inputs, run.record()),
     }
 
 
@@ -108,7 +97,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
     """Seconds, SVDs and errors by model and size, in brackets the printed numbers."""
     found = {
         (record["run"]["model"], record["n"]): record
-        for record in of_experiment("timing", records)
+        for record in common.of_experiment("timing", records)
     }
     if not found:
         return []

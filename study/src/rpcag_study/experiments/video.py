@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
@@ -28,12 +28,7 @@ from rpcag.video import (
 )
 from rpcag_study.datasets import Video, load_video
 from rpcag_study.datasets.files import cache_folder, write_arrays
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    of_experiment,
-)
+from rpcag_study.experiments import common
 from rpcag_study.runs import known_names
 from rpcag_study.tables import Table, best_cells
 
@@ -55,10 +50,8 @@ class FoundMasks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VideoRun(Recorded):
+class VideoRun(common.Recorded, experiment="video"):
     """One method on one video."""
-
-    experiment: ClassVar[str] = "video"
 
     clip: str
     model: str
@@ -199,7 +192,7 @@ def plan(
     every: int = 1,
     load: Callable[[VideoRun], Any] | None = None,
     pictures: Path | None = None,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every method on every clip; `load` makes other videos from a run.
 
     What is needed for pictures is put into a folder, in the user's cache if none is
@@ -213,9 +206,9 @@ def plan(
         return measure(run, video, folder)
 
     return [
-        ExperimentTask(VideoRun(clip, model, every), load, work)
+        common.Task(VideoRun(clip, model, every), load, work)
         for clip in clips
-        for model in check_models(models, METHODS)
+        for model in common.check_models(models, METHODS)
     ]
 
 
@@ -309,7 +302,7 @@ def _digits(number: float) -> float:
 def scores(records: Iterable[dict]) -> dict[tuple[str, str], dict]:
     """Records by clip and method; of several thinnings the finest."""
     found: dict[tuple[str, str], dict] = {}
-    for record in of_experiment("video", records):
+    for record in common.of_experiment("video", records):
         run = record["run"]
         key = run["clip"], run["model"]
         if key not in found or run["every"] < found[key]["run"]["every"]:

@@ -20,6 +20,9 @@ class Recorded:
 
     experiment: ClassVar[str]
 
+    def __init_subclass__(cls, experiment: str) -> None:
+        cls.experiment = experiment
+
     def record(self) -> dict[str, Any]:
         """As in the store."""
         fields = asdict(self).items()
@@ -36,7 +39,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class ExperimentTask:
+class Task:
     """A run, the data it is on and what is done with them, in any process."""
 
     run: Any
