@@ -139,7 +139,7 @@ class Source:
         """The first video stream of a file."""
         read, start, end, is_cut = 0, None, 0.0, False
 
-        def broken(how: str, detail: str) -> ValueError:
+        def broken(how: str, detail: str | None) -> ValueError:
             whole = self._length or 0  # according to the header
             frames = f"{read} of {whole}" if whole > read else f"{read}"
             return ValueError(

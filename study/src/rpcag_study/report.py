@@ -12,6 +12,7 @@ from rpcag_study.grids import METHODS
 from rpcag_study.plan import CONTROL, DATASETS, DEFAULT, IMAGES, SETUPS
 from rpcag_study.printed import clustering_errors
 from rpcag_study.table_cells import (
+    BySeed,
     Cell,
     Trial,
     fair,
@@ -111,15 +112,12 @@ class Report:
             for t in self.trials
         )
 
-    def defaults(
-        self, protocol: str = "fair"
-    ) -> dict[tuple[str, str, str], dict[int, float]]:
+    def defaults(self, protocol: str = "fair") -> BySeed:
         """Errors by seed: RPCAG on the robust graph, the others on 10 neighbors."""
         ours = fair(self.trials, *DEFAULT, protocol=protocol)
         others = fair(self.trials, "knn", "known", protocol=protocol)
-        return {
-            key: by_seed for key, by_seed in others.items() if key[2] != "RPCAG"
-        } | {key: by_seed for key, by_seed in ours.items() if key[2] == "RPCAG"}
+        found = {key: by for key, by in others.items() if key[2] != "RPCAG"}
+        return found | {key: by for key, by in ours.items() if key[2] == "RPCAG"}
 
     def wins(self) -> Table:
         """In how many columns each model has the lowest error."""
@@ -144,9 +142,8 @@ class Report:
 
     def _wins(self, cells: Cell) -> Counter:
         """Of the columns that RPCAG has been run on."""
-        columns = ranks(cells)
         best = winners(cells)
-        return Counter(best[column] for column in columns)
+        return Counter(best[column] for column in ranks(cells))
 
     # -- without labels ----------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """The report of a store as files: a page on one screen, and every table and figure."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from rpcag.plugins import (
     write_json,
     write_text,
 )
+from rpcag_study import summary
 from rpcag_study.errors_csv import errors_csv
 from rpcag_study.experiments import (
     as_printed,
@@ -29,15 +29,6 @@ from rpcag_study.experiments import (
 )
 from rpcag_study.plan import SETUPS
 from rpcag_study.report import SETUP_NAMES, Report
-from rpcag_study.summary import (
-    certificates,
-    comparisons,
-    every_column,
-    graph_control,
-    model_means,
-    sentences,
-    wins_and_losses,
-)
 from rpcag_study.tables import Table
 
 
@@ -102,23 +93,23 @@ class Screen(NamedTuple):
 
 def screen(report: Report, records: list[dict]) -> Screen:
     """Everything a page has, whatever it is written in."""
-    tables = [model_means(report), wins_and_losses(report)]
+    tables = [summary.model_means(report), summary.wins_and_losses(report)]
     made = [
-        Fold("RPCAG against RPCA", [graph_control(report), report.paired()]),
-        Fold("RPCAG against the best other model", [comparisons(report)]),
+        Fold("RPCAG against RPCA", [summary.graph_control(report), report.paired()]),
+        Fold("RPCAG against the best other model", [summary.comparisons(report)]),
         Fold("Columns in which each model is best", [report.wins()]),
         Fold("Mean errors without labels", [report.means()]),
-        Fold("What was run", [coverage(report), certificates(report)]),
+        Fold("What was run", [coverage(report), summary.certificates(report)]),
     ]
     if len(report.datasets) <= 2:  # a store of one's own: all of it fits
-        made.insert(0, Fold("Every column", [every_column(report)]))
+        made.insert(0, Fold("Every column", [summary.every_column(report)]))
     for experiment in _present(records).values():
         made.append(Fold(experiment.title, experiment.module.tables(records)))
     full = [
         Fold(f.title, [t for t in f.tables if 0 < len(t.rows) <= LONGEST]) for f in made
     ]
     return Screen(
-        sentences(report),
+        summary.sentences(report),
         [table for table in tables if table.rows],
         [fold for fold in full if fold.tables],
     )
@@ -198,17 +189,17 @@ def _present(records: list[dict]) -> dict[str, Experiment]:
 
 
 def _named(report: Report) -> Iterator[tuple[str, Table]]:
-    summary = {
-        "every_column": every_column(report),
-        "model_means": model_means(report),
-        "wins_and_losses": wins_and_losses(report),
+    named = {
+        "every_column": summary.every_column(report),
+        "model_means": summary.model_means(report),
+        "wins_and_losses": summary.wins_and_losses(report),
         "wins": report.wins(),
-        "comparisons": comparisons(report),
-        "graph_control": graph_control(report),
+        "comparisons": summary.comparisons(report),
+        "graph_control": summary.graph_control(report),
         "fair_means": report.means(),
         "rpcag_minus_rpca": report.paired(),
     }
-    for name, table in summary.items():
+    for name, table in named.items():
         if table.rows:
             yield name, table
 
@@ -318,11 +309,11 @@ def check_pictures(page: Path, pictures: Iterable[Path]) -> None:
     """Raise an error if a picture would replace a file that no earlier page shows."""
     text = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
     for picture in pictures:
-        link = f"]({picture.relative_to(page.parent).as_posix()})"
+        shown = f"]({picture.relative_to(page.parent).as_posix()})" in text
         check_file(
-            picture, partial(_shows, text, link), "page", force=True, example="a.png"
+            picture,
+            lambda path, shown=shown: shown,
+            "page",
+            force=True,
+            example="a.png",
         )
-
-
-def _shows(page: str, link: str, picture: Path) -> bool:
-    return link in page

@@ -8,9 +8,8 @@ import numpy as np
 from rpcag_study.datasets import files
 from rpcag_study.datasets.catalog import Entry, entry_named
 from rpcag_study.datasets.download import DOWNLOADS, download
-from rpcag_study.datasets.records import Data
+from rpcag_study.datasets.records import Data, Video
 from rpcag_study.datasets.subsets import PAPER, choose_rows
-from rpcag_study.datasets.video import Video
 
 
 def load(
@@ -71,13 +70,9 @@ def load(
     X, y = arrays["X"], arrays["y"]
     rows = choose_rows(y, plan, seed=seed, without=without)
     X = X[rows] / 255 if X.dtype == np.uint8 else X[rows]
-    image_shape = arrays.get("image_shape")
-    return Data(
-        entry.name,
-        X,
-        np.unique(y[rows], return_inverse=True)[1],
-        image_shape=None if image_shape is None else tuple(map(int, image_shape)),
-    )
+    y = np.unique(y[rows], return_inverse=True)[1]
+    shape = tuple(arrays["image_shape"]) if "image_shape" in arrays else None
+    return Data(entry.name, X, y, image_shape=shape)
 
 
 def load_video(name: str, *, verify: bool = True) -> Video:
