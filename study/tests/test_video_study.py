@@ -38,9 +38,10 @@ def store(tmp_path_factory):
         import cv2  # noqa: F401
     except ImportError:
         models = [m for m in models if m not in ("MOG2", "KNN")]
-    cache = folder / "rpcag" / "video"
-    tasks = video.plan(clips=["hall"], models=models, load=clip, pictures=cache)
-    assert run(tasks, store) == []
+    tasks = video.plan(clips=["hall"], models=models, load=clip)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))  # of the pictures
+        assert run(tasks, store) == []
     return store
 
 

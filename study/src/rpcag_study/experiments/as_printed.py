@@ -33,6 +33,11 @@ RPCA_LAMS, NONE = (0.35, 0.5, 0.7, 1.0, 1.4), (0.0,)
 MAX_ITER = 150  # iterations after which a path that has not stopped counts as stopped
 CORRUPTIONS = ("none", "occlusion25", "missing25")
 GRAPHS: tuple[Graph, ...] = ("complete", "knn")
+NAMES: dict[str | None, str] = {
+    None: "RPCA",
+    "complete": "RPCAG, the paper's graph",
+    "knn": "RPCAG, 10 neighbors",
+}
 OPTIMUM = "optimum"
 QUICK: dict[str, Any] = {"datasets": ["USPS"], "corruptions": ["none"]}
 
@@ -170,22 +175,20 @@ def tables(records: Iterable[dict]) -> list[Table]:
     found = least(records)
     stops = [*(f"{e:g}" for e in EPSILONS), OPTIMUM]
     printed = clustering_errors()
-    names = {None: "RPCA", "complete": "RPCAG, the paper's graph"}
-    names["knn"] = "RPCAG, 10 neighbors"
-    rows = []
-    for key in sorted(found, key=lambda k: (list(names).index(k[2]), k[0], k[1])):
-        paper = printed[(*key[:2], "RPCAG" if key[2] else "RPCA")] / 100
-        numbers = [paper, *(found[key][stop] for stop in stops)]
-        rows.append((names[key[2]], f"{key[0]}, {key[1]}", numbers))
-    means = []
-    for name in names.values():
-        of = [numbers for model, _, numbers in rows if model == name]
-        if of:
-            mean = [percent(e) for e in np.mean(of, axis=0)]
-            means.append([name, str(len(of)), *mean])
+    means, every = [], []
+    for graph, name in NAMES.items():
+        numbers = []
+        for dataset, corruption in sorted(key[:2] for key in found if key[2] == graph):
+            by_stop = found[dataset, corruption, graph]
+            paper = printed[dataset, corruption, "RPCAG" if graph else "RPCA"] / 100
+            numbers.append([paper, *(by_stop[stop] for stop in stops)])
+            column = f"{dataset}, {corruption}"
+            every.append([name, column, *map(percent, numbers[-1])])
+        if numbers:
+            mean = map(percent, np.mean(numbers, axis=0))
+            means.append([name, str(len(numbers)), *mean])
     header = ["paper", *(f"stopped at ε = {s}" for s in stops[:-1]), OPTIMUM]
     title = "The printed algorithm as printed: least clustering error over the grid, %"
-    every = [[m, c, *map(percent, n)] for m, c, n in rows]
     means_title, note = f"{title}, mean over columns", outcome(records)
     made = [
         Table(means_title, ["model", "columns", *header], means, note=note),

@@ -95,28 +95,19 @@ def _digits(number: float) -> float:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Seconds, SVDs and errors by model and size, in brackets the printed numbers."""
-    found = {
-        (record["run"]["model"], record["n"]): record
-        for record in common.of_experiment("timing", records)
-    }
+    found = {}
+    for record in common.of_experiment("timing", records):
+        at = record["run"]["model"], record["n"]
+        found[at] = record | {"printed": times().get(at)}
     if not found:
         return []
     sizes = sorted({n for _, n in found})
     models = [model for model in MODELS if any((model, n) in found for n in sizes)]
-    printed = times()
 
-    def rows(show: Callable[[dict, tuple | None], str]) -> list[list[str]]:
+    def rows(show: Callable[[dict], str]) -> list[list[str]]:
         return [
-            [
-                model,
-                *(
-                    show(found[model, n], printed.get((model, n)))
-                    if (model, n) in found
-                    else "-"
-                    for n in sizes
-                ),
-            ]
-            for model in models
+            [m, *(show(found[m, n]) if (m, n) in found else "-" for n in sizes)]
+            for m in models
         ]
 
     def shared(name: str, kind: str, unit: str) -> list[str]:
@@ -134,7 +125,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
             "Seconds of one fit without its graph, in brackets the paper's",
             header,
             [
-                *rows(lambda r, p: _beside(f"{r['seconds']['fit']:.2g}", p, 0)),
+                *rows(lambda r: _beside(r, f"{r['seconds']['fit']:.2g}", 0)),
                 shared("the graph", "seconds", "graph"),
                 shared("one SVD of X", "seconds", "svd"),
             ],
@@ -143,7 +134,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
             "The same in SVDs of X",
             header,
             [
-                *rows(lambda r, p: f"{r['svds']['fit']:.2g}"),
+                *rows(lambda r: f"{r['svds']['fit']:.2g}"),
                 shared("the graph", "svds", "graph"),
             ],
         ),
@@ -151,10 +142,11 @@ def tables(records: Iterable[dict]) -> list[Table]:
             "Clustering error in %, parameters fixed without labels, in brackets the "
             "paper's",
             header,
-            rows(lambda r, p: _beside(percent(r["errors"][0]), p, 1)),
+            rows(lambda r: _beside(r, percent(r["errors"][0]), 1)),
         ),
     ]
 
 
-def _beside(ours: str, printed: tuple | None, which: int) -> str:
+def _beside(record: dict, ours: str, which: int) -> str:
+    printed = record["printed"]
     return ours if printed is None else f"{ours} ({printed[which]:g})"

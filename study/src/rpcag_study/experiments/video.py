@@ -47,6 +47,7 @@ class FoundMasks(NamedTuple):
     background: np.ndarray  # between 0 and 1
     facts: dict[str, Any]
     elsewhere: Callable[[np.ndarray], np.ndarray]  # masks of frames not of the clip
+    as_it_comes: Callable[[], np.ndarray] | None = None  # masks without our clean-up
 
 
 @dataclass(frozen=True)
@@ -146,14 +147,11 @@ def _opencv(name: str) -> Callable[..., FoundMasks]:
                     behind.append(subtractor.getBackgroundImage())
             return np.stack(masks), np.stack(behind)
 
-        start = time.process_time()
         subtractor = make(detectShadows=False)
         masks, behind = second_pass(subtractor)
         noise = noise_level(frames)
         background = scaled(behind)
         found = refined(masks, scaled(frames[masked]), background, noise)
-        facts: dict[str, Any] = {"seconds": time.process_time() - start}
-        facts["as_it_comes"] = second_pass(make())[0]
 
         def elsewhere(others: np.ndarray) -> np.ndarray:
             """By what was learned from the clip."""
@@ -161,7 +159,10 @@ def _opencv(name: str) -> Callable[..., FoundMasks]:
             behind = np.broadcast_to(background[-1], others.shape)
             return refined(np.array(masks), scaled(others), behind, noise)
 
-        return FoundMasks(found, background, facts, elsewhere)
+        def as_it_comes() -> np.ndarray:
+            return second_pass(make())[0]
+
+        return FoundMasks(found, background, {}, elsewhere, as_it_comes)
 
     return find
 
@@ -185,55 +186,45 @@ METHODS: dict[str, Callable[..., FoundMasks]] = {
 # -- runs ------------------------------------------------------------------------------
 
 
+def clip_of(run: VideoRun) -> Video:
+    return load_video(run.clip)
+
+
 def plan(
     *,
     clips: Sequence[str] = CLIPS,
     models: Sequence[str] = tuple(METHODS),
     every: int = 1,
-    load: Callable[[VideoRun], Any] | None = None,
-    pictures: Path | None = None,
+    load: Callable[[VideoRun], Any] = clip_of,
 ) -> list[common.Task]:
-    """Every method on every clip; `load` makes other videos from a run.
-
-    What is needed for pictures is put into a folder, in the user's cache if none is
-    given: the store has numbers only, since the videos are not ours to give away.
-    """
-    if load is None:
-        clips, load = known_names("clip", clips, CLIPS), _clip
-    folder = cache_folder() / "video" if pictures is None else pictures
-
-    def work(run: VideoRun, video: Any) -> dict:
-        return measure(run, video, folder)
-
+    """Every method on every clip; `load` makes other videos from a run."""
     return [
-        common.Task(VideoRun(clip, model, every), load, work)
-        for clip in clips
+        common.Task(VideoRun(clip, model, every), load, measure)
+        for clip in known_names("clip", clips, CLIPS)
         for model in common.check_models(models, METHODS)
     ]
 
 
-def _clip(run: VideoRun) -> Any:
-    return load_video(run.clip)
+def measure(run: VideoRun, video: Video) -> dict:
+    """Scores on all masked frames, the background's error, and seconds per frame.
 
-
-def measure(run: VideoRun, video: Video, pictures: Path) -> dict:
-    """Scores on all masked frames, the background's error, and seconds per frame."""
+    What is needed for pictures is put into the user's cache: the store has numbers
+    only, since the videos are not ours to give away.
+    """
     frames, masked = thinned(video, run.every)
     start = time.process_time()
     found = METHODS[run.model](frames, masked)
     seconds = time.process_time() - start
-    facts = found.facts
-    seconds = facts.pop("seconds", seconds)
-    elsewhere = None
+    facts, elsewhere = found.facts, None
+    if found.as_it_comes is not None:
+        other = foreground_scores(found.as_it_comes(), video.masks, video.valid)
+        facts["as_it_comes"] = _digits(other.f)
     if video.extra_frames is not None and video.extra_masks is not None:
         masks = found.elsewhere(video.extra_frames)
         elsewhere = _digits(foreground_scores(masks, video.extra_masks).f)
-    if "as_it_comes" in facts:
-        other = foreground_scores(facts["as_it_comes"], video.masks, video.valid)
-        facts["as_it_comes"] = _digits(other.f)
     scores = foreground_scores(found.masks, video.masks, video.valid)
     error = behind_error(found.background, video, frames[masked])
-    _keep(run, video, found, pictures)
+    _keep(run, video, found)
     return {
         "frames": len(frames),
         "shape": list(frames.shape[1:]),
@@ -272,13 +263,12 @@ def behind_error(background: np.ndarray, video: Video, frames) -> float | None:
     return float(apart[hidden].mean())
 
 
-def picture_file(run: dict, folder: Path | None = None) -> Path:
-    folder = cache_folder() / "video" if folder is None else folder
+def picture_file(run: dict) -> Path:
     name = run["model"].replace(", ", "_").replace(" ", "_")
-    return folder / f"{run['clip']}-{name}-{run['every']}.npz"
+    return cache_folder() / "video" / f"{run['clip']}-{name}-{run['every']}.npz"
 
 
-def _keep(run: VideoRun, video: Video, found: FoundMasks, folder: Path) -> None:
+def _keep(run: VideoRun, video: Video, found: FoundMasks) -> None:
     """For pictures: some of the masked frames."""
     count = min(SHOWN, len(video.masks))
     chosen = np.unique(np.linspace(0, len(video.masks) - 1, count).astype(int))
@@ -289,7 +279,7 @@ def _keep(run: VideoRun, video: Video, found: FoundMasks, folder: Path) -> None:
         "mask": found.masks[chosen],
         "background": background,
     }
-    write_arrays(picture_file(run.record(), folder), arrays)
+    write_arrays(picture_file(run.record()), arrays)
 
 
 def _digits(number: float) -> float:
