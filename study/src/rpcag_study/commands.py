@@ -426,7 +426,8 @@ def report(
             written.append(html)
         if recovery is not None:
             written += write_recovery(records, recovery, tell)
-        tables = list(report_files.all_tables(found, records))
+        every = report_files.tables_of(found, records).values()
+        tables = [table for named in every for table in named.values()]
     if json:
         shown = [_plain(table) for table in tables]
         print_json({"tables": shown, "files": [str(path) for path in written]})

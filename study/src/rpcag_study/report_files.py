@@ -27,8 +27,7 @@ from rpcag_study.experiments import (
     timing,
     video,
 )
-from rpcag_study.plan import SETUPS
-from rpcag_study.report import SETUP_NAMES, Report
+from rpcag_study.report import Report
 from rpcag_study.tables import Table
 
 
@@ -61,6 +60,8 @@ EXPERIMENTS = {
 INDEX = "report.json"
 NAMES = r"[^./\\][^/\\]*\.(csv|png)"
 DPI = 120
+# Titles of two folds: the first is open.
+FIRST, EVERY = "Result", "Every column"
 # Rows of a table on a page; longer ones are in the CSV files only.
 LONGEST = 40
 # First lines of the pages that are written from a store.
@@ -91,28 +92,60 @@ class Screen(NamedTuple):
     folds: list[Fold]
 
 
+def tables_of(report: Report, records: list[dict]) -> dict[str, dict[str, Table]]:
+    """Every table that has rows, by the title of its fold and by name."""
+    made = {
+        FIRST: {
+            "model_means": summary.model_means(report),
+            "wins_and_losses": summary.wins_and_losses(report),
+        },
+        EVERY: {"every_column": summary.every_column(report)},
+        "RPCAG against RPCA": {
+            "graph_control": summary.graph_control(report),
+            "rpcag_minus_rpca": report.paired(),
+        },
+        "RPCAG against the best other model": {
+            "comparisons": summary.comparisons(report)
+        },
+        "Columns in which each model is best": {"wins": report.wins()},
+        "Mean errors without labels": {"fair_means": report.means()},
+        "What was run": {
+            "coverage": summary.coverage(report),
+            "certificates": summary.certificates(report),
+        },
+    }
+    for name, experiment in _present(records).items():
+        try:
+            found = experiment.module.tables(records)
+        except (KeyError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"the store has records of {name} that are not whole ({error!r}); "
+                "delete their lines"
+            ) from error
+        made[experiment.title] = {f"{name}_{k}": t for k, t in enumerate(found, 1)}
+    return {
+        title: {name: table for name, table in tables.items() if table.rows}
+        for title, tables in made.items()
+    }
+
+
+def _present(records: list[dict]) -> dict[str, Experiment]:
+    """Experiments that are in the store."""
+    present = {record["run"].get("experiment", "") for record in records}
+    return {n: e for n, e in EXPERIMENTS.items() if n.replace("_", "-") in present}
+
+
 def screen(report: Report, records: list[dict]) -> Screen:
     """Everything a page has, whatever it is written in."""
-    tables = [summary.model_means(report), summary.wins_and_losses(report)]
-    made = [
-        Fold("RPCAG against RPCA", [summary.graph_control(report), report.paired()]),
-        Fold("RPCAG against the best other model", [summary.comparisons(report)]),
-        Fold("Columns in which each model is best", [report.wins()]),
-        Fold("Mean errors without labels", [report.means()]),
-        Fold("What was run", [coverage(report), summary.certificates(report)]),
+    made = tables_of(report, records)
+    first = list(made.pop(FIRST).values())
+    if len(report.datasets) > 2:  # not a store of one's own, all of which fits
+        del made[EVERY]
+    folds = [
+        Fold(title, [t for t in tables.values() if len(t.rows) <= LONGEST])
+        for title, tables in made.items()
     ]
-    if len(report.datasets) <= 2:  # a store of one's own: all of it fits
-        made.insert(0, Fold("Every column", [summary.every_column(report)]))
-    for experiment in _present(records).values():
-        made.append(Fold(experiment.title, experiment.module.tables(records)))
-    full = [
-        Fold(f.title, [t for t in f.tables if 0 < len(t.rows) <= LONGEST]) for f in made
-    ]
-    return Screen(
-        summary.sentences(report),
-        [table for table in tables if table.rows],
-        [fold for fold in full if fold.tables],
-    )
+    return Screen(summary.sentences(report), first, [f for f in folds if f.tables])
 
 
 def reproduction(report: Report, records: list[dict], picture: str | None) -> str:
@@ -157,69 +190,6 @@ def with_title(table: Table) -> str:
 def folded(fold: Fold) -> list[str]:
     head = f"<details>\n<summary>{fold.title}</summary>"
     return [head, *map(with_title, fold.tables), "</details>"]
-
-
-# -- tables ----------------------------------------------------------------------------
-
-
-def all_tables(report: Report, records: list[dict]) -> Iterator[Table]:
-    """The short ones first, then one per data set and protocol, then experiments."""
-    for _, table in (*_named(report), *_experiments(records)):
-        yield table
-
-
-def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
-    """Tables of the other experiments that are in the store."""
-    for name, experiment in _present(records).items():
-        try:
-            found = experiment.module.tables(records)
-        except (KeyError, TypeError, IndexError) as error:
-            raise ValueError(
-                f"the store has records of {name} that are not whole ({error!r}); "
-                "delete their lines"
-            ) from error
-        for number, table in enumerate(found, start=1):
-            yield f"{name}_{number}", table
-
-
-def _present(records: list[dict]) -> dict[str, Experiment]:
-    """Those that are in the store."""
-    present = {record["run"].get("experiment", "") for record in records}
-    return {n: e for n, e in EXPERIMENTS.items() if n.replace("_", "-") in present}
-
-
-def _named(report: Report) -> Iterator[tuple[str, Table]]:
-    named = {
-        "every_column": summary.every_column(report),
-        "model_means": summary.model_means(report),
-        "wins_and_losses": summary.wins_and_losses(report),
-        "wins": report.wins(),
-        "comparisons": summary.comparisons(report),
-        "graph_control": summary.graph_control(report),
-        "fair_means": report.means(),
-        "rpcag_minus_rpca": report.paired(),
-    }
-    for name, table in named.items():
-        if table.rows:
-            yield name, table
-
-
-def coverage(report: Report) -> Table:
-    """How much of the study is there: columns, seeds, and embeddings clustered."""
-    rows = []
-    for protocol in SETUPS:
-        for setup, cells in report.setups(protocol):
-            members = report.trials_of(protocol, setup)
-            counts = [
-                len({key[:2] for key in cells}),
-                len({trial.model for trial in members}),
-                len({trial.seed for trial in members}),
-                len(members),
-            ]
-            name = f"{protocol}, {SETUP_NAMES[setup]}"
-            rows.append([name, *(f"{count:,}" for count in counts)])
-    header = ["setup", "columns", "models", "seeds", "embeddings clustered"]
-    return Table("What was run", header, rows)
 
 
 # -- files -----------------------------------------------------------------------------
@@ -271,8 +241,9 @@ def _texts(report: Report, records: list[dict]) -> Iterator[tuple[str, str]]:
     """Names and contents of all text files."""
     if report.trials:
         yield "errors.csv", errors_csv(report)
-    for name, table in (*_named(report), *_experiments(records)):
-        yield f"{name}.csv", table.csv()
+    for tables in tables_of(report, records).values():
+        for name, table in tables.items():
+            yield f"{name}.csv", table.csv()
 
 
 def _figures(

@@ -11,7 +11,7 @@ from rpcag_study.corruptions import GROUPS
 from rpcag_study.grids import METHODS
 from rpcag_study.models import GAP
 from rpcag_study.plan import CONTROL, DEFAULT, FRESH, IMAGES, SETUPS
-from rpcag_study.report import Report, corruptions_of, short
+from rpcag_study.report import SETUP_NAMES, Report, corruptions_of, short
 from rpcag_study.table_cells import (
     BySeed,
     Cell,
@@ -358,3 +358,21 @@ def certificates(report: Report) -> Table:
             rows.append([model, str(len(known)), str(reached), f"{max(known):.1e}"])
     header = ["model", "records with a gap", f"gap at most {GAP:g}", "largest gap"]
     return Table("Certified gap of the convex models", header, rows)
+
+
+def coverage(report: Report) -> Table:
+    """How much of the study is there: columns, seeds, and embeddings clustered."""
+    rows = []
+    for protocol in SETUPS:
+        for setup, cells in report.setups(protocol):
+            members = report.trials_of(protocol, setup)
+            counts = [
+                len({key[:2] for key in cells}),
+                len({trial.model for trial in members}),
+                len({trial.seed for trial in members}),
+                len(members),
+            ]
+            name = f"{protocol}, {SETUP_NAMES[setup]}"
+            rows.append([name, *(f"{count:,}" for count in counts)])
+    header = ["setup", "columns", "models", "seeds", "embeddings clustered"]
+    return Table("What was run", header, rows)
