@@ -8,14 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table as RichTable
 
 from rpcag.plugins import (
@@ -330,12 +323,8 @@ def _carry_out(name: str, tasks: list, running: OneProcess) -> dict[str, Any]:
         if not quiet:
             say(f"{len(tasks)} runs, {kept} of them in {running.store}")
         with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
+            *Progress.get_default_columns(),
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
             console=errors(),
             disable=quiet or not errors().is_terminal,
         ) as bar:

@@ -81,7 +81,7 @@ def _maps(
             mark(axis, E)
             _sides(axis, ranks, errors, n, sign if j == 0 else None, sign == signs[-1])
             if i == 0:
-                model, _, rest = phase_.name_of(setup).partition(", ")
+                model, _, rest = phase_.SETUPS[setup].partition(", ")
                 axis.set_title(f"{model}\n{rest}", fontsize=9)
     bar = figure.colorbar(picture, ax=axes, shrink=0.8, pad=0.02)
     bar.set_label(label, size=9)

@@ -50,36 +50,42 @@ def write_recovery(
     left as it is if it exists, and `tell` is called with the reason. If it does not
     exist, the page says what it takes to draw it.
     """
-    from rpcag.plots import save
-
     present = [s for s in sections() if of_experiment(s.experiment, records)]
     if not present:
         wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in sections())
         raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
+    from rpcag.plots import save
+    from rpcag_study import figures
+
+    drawn, missing = {}, {}
+    for name in [name for section in present for name, _ in section.figures]:
+        picture = path.parent / "images" / f"recovery_{name}.png"
+        try:
+            drawn[picture] = getattr(figures, name)(records)
+        except FileNotFoundError as error:
+            missing[picture] = str(error)
+    check_pictures(path, drawn)
+    for picture, figure in drawn.items():
+        save(figure, picture, dpi=100)
+        yield picture
+    for picture, reason in missing.items():
+        kept = "is the one from before" if picture.exists() else "is missing"
+        tell(f"{picture} {kept}: {reason}")
     parts = [
         RECOVERY,
         "Does a graph help to recover a low-rank matrix? `rpcag report --recovery` "
         "writes this page from the stored results. [Reproduce the paper](study.md) "
         "says how to run them again.",
     ]
-    drawn = {name: _draw(name, records) for s in present for name, _ in s.figures}
-    figures = {_picture(path, n): f for n, f in drawn.items() if not isinstance(f, str)}
-    check_pictures(path, figures)
-    for picture, figure in figures.items():
-        save(figure, picture, dpi=100)
-        yield picture
     for section in present:
         experiment = EXPERIMENTS[section.experiment].module
         parts += [f"## {section.title}", section.how.strip()]
         if hasattr(experiment, "outcome"):
             parts.append(experiment.outcome(records))
         for name, seen in section.figures:
-            picture, missing = _picture(path, name), drawn[name]
-            if isinstance(missing, str):
-                kept = "is the one from before" if picture.exists() else "is missing"
-                tell(f"{picture} {kept}: {missing}")
-            if picture.exists():
-                parts.append(f"![{seen}](images/{picture.name})")
+            link = f"images/recovery_{name}.png"
+            if (path.parent / link).exists():
+                parts.append(f"![{seen}]({link})")
             else:
                 parts.append(f"*(Not drawn: {seen}; {section.draw}.)*")
         first, *others = experiment.tables(records)
@@ -88,17 +94,3 @@ def write_recovery(
             parts += folded(Fold("More tables", others))
     write_text(path, "\n\n".join(part for part in parts if part) + "\n")
     yield path
-
-
-def _picture(page: Path, name: str) -> Path:
-    return page.parent / "images" / f"recovery_{name}.png"
-
-
-def _draw(name: str, records: list[dict]) -> Any:
-    """A figure, or the reason why there is none."""
-    from rpcag_study import figures
-
-    try:
-        return getattr(figures, name)(records)
-    except FileNotFoundError as error:
-        return str(error)

@@ -49,7 +49,7 @@ ENTRIES = list(_entries())
 
 
 def list_datasets() -> list[Entry]:
-    """Every data set `load` or `load_video` knows.
+    """Every data set `load` or `load_video` knows; docs/data.md says where to ask.
 
     Examples
     --------

@@ -36,11 +36,9 @@ def load(
         The paper's number of samples (PIE and ORL 30 subjects x 10, COIL20 20 x 10,
         MNIST and USPS 10 x 30, MFeat 10 x 40, all of YALE and BCI), or everything.
     seed : int, default=0
-        Which samples, where the paper does not tell. Zero is the choice of this
-        library's study: for PIE the first 30 subjects with images spread evenly over
-        the lights, for ORL the authors' subjects, for COIL20 poses spread evenly, and
-        a draw of `numpy.random.default_rng(0)` for digits. Other seeds draw subjects
-        and images at random.
+        Which samples, where the paper does not tell. Zero is the choice of the study:
+        the authors' subjects for ORL, lights and poses spread evenly for PIE and
+        COIL20. Other seeds draw subjects and images at random.
     without : sequence of int, optional
         Seeds whose samples are left out: for a draw that shares nothing with theirs.
     per_class : int, optional
@@ -53,10 +51,6 @@ def load(
     Data
         Rows sorted by class, classes numbered from 0. Images lie in [0, 1]; tables
         are as they were published, so features may need to be standardized.
-
-    Notes
-    -----
-    docs/data.md says whose the sets are and where to ask for those that are not free.
     """
     entry = entry_named(name, video=False)
     if subset not in ("paper", "all"):

@@ -43,8 +43,8 @@ class Task:
     """A run, the data it is on and what is done with them, in any process."""
 
     run: Any
-    load: Callable[[Any], Data]  # from the run
-    work: Callable[[Any, Data], dict]  # from the run and the data to the results
+    load: Callable[[Any], Any]  # from the run to its data
+    work: Callable[[Any, Any], dict]  # from the run and the data to the results
 
     def __call__(self) -> dict:
         with quietly():

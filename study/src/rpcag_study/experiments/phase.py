@@ -158,13 +158,7 @@ def cells(records: Iterable[dict]) -> dict[Setup, Cells]:
         key = (run["n"], run["signs"], run["rank"], run["errors"])
         of_cell = found.setdefault(setup, {}).setdefault(key, {})
         of_cell[run["seed"]] = record["log10"]
-    order = [*(s for s in SETUPS if s in found), *(s for s in found if s not in SETUPS)]
-    return {setup: found[setup] for setup in order}
-
-
-def name_of(setup: Setup) -> str:
-    known = SETUPS.get(setup)
-    return known or f"RPCAG, graph of {setup.graph}, gamma {setup.gamma}"
+    return {setup: found[setup] for setup in SETUPS if setup in found}
 
 
 def clipped(found: Cells) -> Cells:
@@ -261,7 +255,7 @@ def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
             errors = of_size(cells_, n, signs)
             if not len(errors):
                 continue
-            row = [name_of(setup), signs, f"{len(errors)}"]
+            row = [SETUPS[setup], signs, f"{len(errors)}"]
             row.append(f"{np.count_nonzero(errors < FOUND)}")
             apart = of_size(minus(cells_, rpca), n, signs)
             compared = ["-"] * 4
