@@ -55,17 +55,14 @@ class BackgroundModel:
     Attributes
     ----------
     estimator_ : RPCAG or RPCA
-        The model of values between 0 and 1, fitted to the columns `columns_`. Its
-        certified gap is that of these columns.
+        The model, fitted to the values `columns_` of every frame; `gap_` is of these.
     columns_ : ndarray of int
-        Indices of the fitted values of a frame: a sample of 8 per frame, but at least
-        4000.
+        A sample of 8 values per frame, but at least 4000.
     components_ : ndarray of shape (rank, height * width) or (..., * 3)
         Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
         the sample are found by robust regression (`rpcag.video.regression`).
     rank_ : int
-        Rank of the background. Components of a sample below the rounding to gray levels
-        are left out.
+        Rank of the background, without components below the rounding to gray levels.
     regression_gap_ : float
         Relative duality gap of that regression, which is at most `tol`.
     rule_ : MaskRule

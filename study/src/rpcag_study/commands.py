@@ -108,16 +108,19 @@ def datasets(json: Json = False) -> None:
     from rpcag_study.datasets import list_datasets
     from rpcag_study.tables import Table
 
-    shown = ("name", "n", "p", "classes", "is_present", "terms")
-    rows = [{s: getattr(e, s) for s in (*shown, "kind")} for e in list_datasets()]
     if json:
-        print_json(rows)
+        shown = ("name", "kind", "n", "p", "classes", "is_present", "terms")
+        print_json([{s: getattr(e, s) for s in shown} for e in list_datasets()])
         return
-    words = {True: "yes", False: "no", None: "-"}
-    cells = [[str(words.get(row[s], row[s])) for s in shown] for row in rows]
+    rows = []
+    for e in list_datasets():
+        present = "yes" if e.is_present else "no"
+        rows.append(
+            [e.name, str(e.n), str(e.p), str(e.classes or "-"), present, e.terms]
+        )
     header = ["name", "samples", "features", "classes", "present", "terms"]
     title = "Data sets (research use; see the terms)"
-    console().print(_rich(Table(title, header, cells)))
+    console().print(_rich(Table(title, header, rows)))
 
 
 @reproduce.callback()

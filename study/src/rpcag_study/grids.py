@@ -210,6 +210,11 @@ def _rest_of_d(data: Data) -> list[int]:
     return sorted(d for d in {*dimensions(data), most} if d > 2 * data.n_classes)
 
 
+def _last_d(data: Data) -> list[int]:
+    """The end of the paper's d, where `dimensions` stops short of it."""
+    return sorted({min(data.X.shape)} - set(dimensions(data)))
+
+
 def _in_parts(name: str, values: list, step: int) -> tuple[Callable, Callable]:
     """The rest of d with every `step`-th value of a parameter, then with the others."""
     others = [value for k, value in enumerate(values) if k % step]
@@ -264,12 +269,7 @@ def _methods() -> Iterator[Method]:
         )
 
     def last(**values: list) -> tuple[Callable[[Data], Grid], ...]:
-        """The end of the paper's d, where `dimensions` stops short of it."""
-        return (
-            lambda data: (
-                {"d": sorted({min(data.X.shape)} - set(dimensions(data)))} | values
-            ),
-        )
+        return (lambda data: {"d": _last_d(data)} | values,)
 
     yield Method("k-means", each(models.raw), nothing, nothing, uses_graph=False)
     for name, fit in {"NCuts": models.ncuts, "LE": models.eigenmaps}.items():

@@ -73,10 +73,8 @@ class Task:
                 Q = _checked(Q, run.model, len(inputs.y))
                 seed = seed_of(run.record() | {"parameters": None}, values)
                 pair = errors(Q, inputs.y, inputs.n_classes, repeats, starts, seed)
-                (least, mean), (least_majority, mean_majority) = zip(
-                    pair.min(axis=0), pair.mean(axis=0), strict=True
-                )
-                numbers = least, mean, least_majority, mean_majority
+                least, mean = pair.min(axis=0), pair.mean(axis=0)
+                numbers = least[0], mean[0], least[1], mean[1]
                 at = tuple(values[name] for name in run.grid)
                 found[at] = [Q.shape[1], *(round(float(n), 4) for n in numbers)]
         trials = [found.get(at) for at in itertools.product(*run.grid.values())]
