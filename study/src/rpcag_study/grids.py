@@ -1,9 +1,8 @@
 """Every model of the study: the grid it is tried on, and how it is swept.
 
-A grid is a dict of lists, one list per parameter. A sweep takes a case and a grid and
-yields, for every combination, what it found: an embedding whose rows k-means gets.
-Values are yielded in whatever order is cheapest: one eigendecomposition serves all
-numbers of components, one solve starts where the last ended.
+A grid has a list of values per parameter. A sweep yields what it found for every
+combination, in whatever order is cheapest: one eigendecomposition serves all numbers of
+components, one solve starts where the last ended.
 """
 
 import itertools
@@ -244,7 +243,7 @@ def thinned(grid: Grid, data: Data) -> Grid:
 # A quarter of the paper's, and smaller ones. The largest first: on the way down the
 # rank grows, and low ranks are cheap.
 GAMMAS = [*(gamma / 4 for gamma in reversed(POWERS)), 0.01, 0.001]
-BOTH = ["all", "k"]
+BOTH = ["all", "k"]  # singular vectors of L: all, as in the paper, or one per class
 
 
 def _methods() -> Iterator[Method]:

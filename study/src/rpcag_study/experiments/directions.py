@@ -1,11 +1,9 @@
 """The first principal directions of occluded faces and their singular values.
 
-For every model these are the singular vectors and values of the low-rank matrix it
-finds, L or Q U^T, less its mean row: what varies between the faces. X has mean zero,
-but L need not. A graph hardly penalizes what is the same in all rows (the null vector
-of the normalized Laplacian is the root of the degrees), so RPCAG keeps the median of
-every pixel, which is not its mean, while it shrinks all else. Uncentered, this offset
-is its first direction, with a singular value far above the second.
+These are of the low-rank matrix of a model, L or Q U^T, less its mean row. X has mean
+zero, but L need not: a graph hardly penalizes what is the same in all rows, so RPCAG
+keeps the median of every pixel, which is not its mean. Uncentered, this offset is its
+first direction, with a singular value far above the second.
 """
 
 from collections.abc import Callable, Iterable, Sequence

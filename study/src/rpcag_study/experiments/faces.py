@@ -165,13 +165,13 @@ def pictures(
 
 
 def by_model(records: Iterable[dict], subjects: int, mask: str) -> dict[str, list]:
-    """The records of all seeds, by model in the order above."""
+    """The records of all seeds."""
     found = defaultdict(list)
     for record in common.of_experiment("faces", records):
         run = record["run"]
         if (run["subjects"], run["mask"]) == (subjects, mask):
             found[run["model"]].append(record)
-    return {model: found[model] for model in LOW_RANK if model in found}
+    return dict(found)
 
 
 def tables(records: Iterable[dict]) -> list[Table]:
@@ -211,8 +211,11 @@ def _cells(records: list[dict]) -> list[str]:
         return ["-"] * 3
     fixed = [record["trials"][0] for record in records]
     best = [min(trial[1] for trial in record["trials"]) for record in records]
-    behind = [trial[2] for trial in fixed if len(trial) > 2]
-    return [_mean([trial[1] for trial in fixed]), _mean(best), _mean(behind)]
+    return [
+        _mean([trial[1] for trial in fixed]),
+        _mean(best),
+        _mean([trial[2] for trial in fixed if len(trial) > 2]),
+    ]
 
 
 def _mean(errors: list[float]) -> str:

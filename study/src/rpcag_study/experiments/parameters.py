@@ -17,7 +17,7 @@ from rpcag.metrics import recovery_error
 from rpcag.models import RPCAG
 from rpcag_study.datasets import Data
 from rpcag_study.experiments import common
-from rpcag_study.grids import METHODS, Grid
+from rpcag_study.grids import BOTH, METHODS, Grid
 from rpcag_study.model_input import CorruptedData, Graph, ModelInput
 from rpcag_study.tables import Table, percent
 
@@ -25,8 +25,6 @@ LAM = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 # The largest first, as each solve starts where the last ended and low ranks are cheap;
 # at zero it is Robust PCA.
 GAMMA = (128.0, 32.0, 8.0, 2.0, 0.5, 0.125, 0.03, 0.0)
-# All singular vectors of L, as in the paper, and one per class.
-COMPONENTS = ("all", "k")
 # Gap and iterations where the true L is known: errors far below the clustering's count.
 PRECISE, MAX_ITER = 1e-6, 1000
 # log10 of errors that tell the solver's precision and not the model's.
@@ -102,10 +100,8 @@ def plan(
         for count in images
         for share in occlusions
     ]
-    return [
-        *(common.Task(run, low_rank, recover) for run in random),
-        *(common.Task(run, load, cluster) for run in occluded),
-    ]
+    tasks = [common.Task(run, low_rank, recover) for run in random]
+    return tasks + [common.Task(run, load, cluster) for run in occluded]
 
 
 def low_rank(run) -> Data:
@@ -135,13 +131,9 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
         CorruptedData(data, run.corruption, run.seed), run.graph, "zeros"
     )
     shape = len(run.lam), len(run.gamma)
-    found = {name: np.empty((2, *shape)) for name in COMPONENTS}
+    found = {name: np.empty((2, *shape)) for name in BOTH}
     rank = np.empty(shape, int)
-    grid: Grid = {
-        "lam": list(run.lam),
-        "gamma": list(run.gamma),
-        "components": list(COMPONENTS),
-    }
+    grid: Grid = {"lam": list(run.lam), "gamma": list(run.gamma), "components": BOTH}
     of = run.record() | {"lam": None, "gamma": None}
     for values, Q, _ in METHODS["RPCAG"].sweep(inputs, grid):
         i, j = run.lam.index(values["lam"]), run.gamma.index(values["gamma"])

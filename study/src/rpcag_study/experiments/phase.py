@@ -172,15 +172,13 @@ def clipped(found: Cells) -> Cells:
 def minus(ours: Cells, theirs: Cells) -> Cells:
     """Differences on the same matrices."""
     ours, theirs = clipped(ours), clipped(theirs)
-    apart = {
-        key: {
-            seed: error - theirs[key][seed]
-            for seed, error in by_seed.items()
-            if seed in theirs.get(key, {})
-        }
-        for key, by_seed in ours.items()
-    }
-    return {key: by_seed for key, by_seed in apart.items() if by_seed}
+    apart: Cells = {}
+    for key, by_seed in ours.items():
+        other = theirs.get(key, {})
+        same = {s: error - other[s] for s, error in by_seed.items() if s in other}
+        if same:
+            apart[key] = same
+    return apart
 
 
 def sides(found: dict[Setup, Cells], n: int, signs: str) -> tuple[list, list]:
@@ -202,10 +200,8 @@ def grid(values: Cells, n: int, signs: str, ranks: list, errors: list) -> np.nda
 
 def of_size(values: Cells, n: int, signs: str) -> np.ndarray:
     """All values of a size and kind of signs."""
-    found = [
-        v for key, by in values.items() if key[:2] == (n, signs) for v in by.values()
-    ]
-    return np.array(found)
+    cells = [by_seed for key, by_seed in values.items() if key[:2] == (n, signs)]
+    return np.array([value for by_seed in cells for value in by_seed.values()])
 
 
 def sizes(found: dict[Setup, Cells]) -> list[int]:

@@ -1,9 +1,8 @@
 """Moving objects in six videos with hand-made masks, by every method.
 
 All methods get the same frames and the same rule from background to mask. OpenCV's
-methods, which learn as they go, see the video twice; their own decisions take the place
-of the threshold, without their detection of shadows. The record also has their F as
-they come: with it, and nothing else. Frames with masks that are far from the clip are
+methods see the video twice, and their decisions take the place of the threshold. The
+record also has their F as they come. Frames with masks that are far from the clip are
 scored apart, with what was learned from the clip.
 """
 
