@@ -66,9 +66,8 @@ def printed_against_ours(report: Report) -> Figure:
     }
     figure = Figure(figsize=(9, 5.6), dpi=120, layout="constrained")
     models = [m for m in METHODS if m in {key[2] for key in report.printed}]
-    for axis, (title, cells) in zip(
-        figure.subplots(1, 2, sharex=True, sharey=True), panels.items(), strict=True
-    ):
+    axes = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axis, (title, cells) in zip(axes, panels.items(), strict=True):
         for model in models:
             keys = [k for k in cells if k[2] == model and k in report.printed]
             stands_out = model == "RPCAG"
@@ -87,9 +86,9 @@ def printed_against_ours(report: Report) -> Figure:
         axis.set_xlabel("printed error, %", fontsize=9)
         axis.grid(linewidth=0.4, alpha=0.5)
         _plain(axis)
-    figure.axes[0].set_ylabel("our error, %", fontsize=9)
-    figure.axes[0].text(4, 93, "ours is higher", fontsize=8, style="italic")
-    figure.axes[0].text(66, 4, "ours is lower", fontsize=8, style="italic")
+    axes[0].set_ylabel("our error, %", fontsize=9)
+    axes[0].text(4, 93, "ours is higher", fontsize=8, style="italic")
+    axes[0].text(66, 4, "ours is lower", fontsize=8, style="italic")
     _legend(figure, models)
     return figure
 
@@ -327,8 +326,8 @@ def video(records: Iterable[dict]) -> Figure:
                 f"{path} is not there: the pictures were made on another machine; "
                 "rpcag reproduce video --store new.jsonl makes them here"
             )
-    masks = ("RPCAG", "RPCA", "MOG2", "KNN", "median")
-    titles = ["frame", "RPCAG", "RPCA", "by hand", *masks]
+    masked = ("RPCAG", "RPCA", "MOG2", "KNN", "median")
+    titles = ["frame", "RPCAG", "RPCA", "by hand", *masked]
     figure = Figure(figsize=(1.45 * len(titles), 1.2 * len(clips) + 0.5), dpi=130)
     figure.suptitle(
         "backgrounds (2nd, 3rd column), masks (from the 4th on)", fontsize=9
@@ -338,17 +337,13 @@ def video(records: Iterable[dict]) -> Figure:
         ours = kept[clip, "RPCAG"]
         apart = (ours["mask"] != kept[clip, "RPCA"]["mask"]).sum(axis=(1, 2))
         i = int(np.argmax(apart))
-        images = [
-            ours["frames"][i],
-            ours["background"][i],
-            kept[clip, "RPCA"]["background"][i],
-            255 * ours["truth"][i],
-            *(
-                255 * kept[clip, m]["mask"][i] if (clip, m) in kept else None
-                for m in masks
-            ),
-        ]
-        for axis, image in zip(line, images, strict=True):
+        theirs = kept[clip, "RPCA"]["background"]
+        images = [ours["frames"], ours["background"], theirs, 255 * ours["truth"]]
+        shown = [image[i] for image in images]
+        for model in masked:
+            arrays = kept.get((clip, model))
+            shown.append(None if arrays is None else 255 * arrays["mask"][i])
+        for axis, image in zip(line, shown, strict=True):
             axis.set(xticks=[], yticks=[])
             if image is not None:
                 axis.imshow(image, cmap="gray", vmin=0, vmax=255)

@@ -336,44 +336,39 @@ def tables(records: Iterable[dict]) -> list[Table]:
             r.get("elsewhere") is not None for (c, _), r in found.items() if c == clip
         )
     ]
-    others = rows(lambda r: r.get("elsewhere"), "{:.3f}", beyond, mean=True)
-    header = ["method", *clips]
+
+    def table(title: str, lines: list, of=clips, mean: bool = False, note: str = ""):
+        header = ["method", *of, *(["mean"] if mean else [])]
+        best = best_cells(lines, range(1, len(header)), max) if mean else frozenset()
+        return Table(title, header, lines, best, note)
+
     made = [
-        Table(
-            "F of the foreground",
-            [*header, "mean"],
-            f,
-            best_cells(f, range(1, len(clips) + 2), max),
-        ),
-        Table(
+        table("F of the foreground", f, mean=True),
+        table(
             "F on frames of the same videos, far from the clips",
-            ["method", *beyond, "mean"],
-            others,
-            best_cells(others, range(1, len(beyond) + 2), max),
+            rows(lambda r: r.get("elsewhere"), "{:.3f}", beyond, mean=True),
+            beyond,
+            mean=True,
         ),
-        Table(
+        table(
             "Precision / recall in %",
-            header,
             rows(
                 lambda r: (100 * r["precision"], 100 * r["recall"]),
                 "{0[0]:.0f} / {0[1]:.0f}",
             ),
         ),
-        Table(
+        table(
             "Mean error of the background behind objects, in gray levels of 255",
-            header,
             rows(lambda r: r["behind"], "{:.1f}"),
             note="The true background is one picture for all frames, the median of "
             "those without an object at the pixel. This favors the median.",
         ),
-        Table(
+        table(
             "Milliseconds of one core per frame",
-            header,
             rows(lambda r: 1000 * r["seconds_per_frame"], "{:.1f}"),
         ),
-        Table(
+        table(
             "Rank of the background",
-            header,
             rows(lambda r: r["facts"].get("rank"), "{}"),
         ),
     ]
