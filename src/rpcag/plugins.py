@@ -19,7 +19,7 @@ _HOME = {
     "rpcag.atomic": (
         *("explained", "replace_files", "write_atomically", "write_json", "write_text"),
     ),
-    "rpcag.commands.options": ("Json", "Quiet"),
+    "rpcag.commands.options": ("Json", "Quiet", "option", "takes_groups"),
     "rpcag.commands.output": (
         *("INCOMPLETE", "console", "errors", "fail", "mistakes"),
         *("note", "print_json", "say"),

@@ -21,7 +21,7 @@ from rpcag_study.experiments import (
     phase,
     timing,
 )
-from rpcag_study.experiments.task import first_classes, fixed
+from rpcag_study.experiments.common import first_classes, fixed
 from rpcag_study.grids import METHODS, PRINTED
 from rpcag_study.model_input import CorruptedData
 from rpcag_study.printed import times

@@ -404,7 +404,7 @@ def test_the_committed_results_make_the_committed_page():
     records = list(Store(root / "study" / "results" / "recovery.jsonl.xz").read())
     for section in sections():
         assert section.how.strip() in text
-        for table in EXPERIMENTS[section.experiment].tables(records):
+        for table in EXPERIMENTS[section.experiment].module.tables(records):
             assert with_title(table) in text
 
 

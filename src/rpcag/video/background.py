@@ -55,17 +55,14 @@ class BackgroundModel:
     Attributes
     ----------
     estimator_ : RPCAG or RPCA
-        The model of values between 0 and 1, fitted to the columns `columns_`. Its
-        certified gap is that of these columns.
+        The model, fitted to the values `columns_` of every frame; `gap_` is of these.
     columns_ : ndarray of int
-        Indices of the fitted values of a frame: a sample of 8 per frame, but at least
-        4000.
+        A sample of 8 values per frame, but at least 4000.
     components_ : ndarray of shape (rank, height * width) or (..., * 3)
         Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
         the sample are found by robust regression (`rpcag.video.regression`).
     rank_ : int
-        Rank of the background. Components of a sample below the rounding to gray levels
-        are left out.
+        Rank of the background, without components below the rounding to gray levels.
     regression_gap_ : float
         Relative duality gap of that regression, which is at most `tol`.
     rule_ : MaskRule
@@ -116,7 +113,9 @@ class BackgroundModel:
         self._graph = FrameGraph(self.shape_).fit(X)
         self.noise_ = self._graph.noise_
         size = fitted_values(n, X.shape[1])
-        self.columns_ = _one_of_each_stretch(X.shape[1], size)
+        # One of the columns of each of `size` equally long stretches.
+        edges = np.arange(size + 1) * X.shape[1] // size
+        self.columns_ = np.random.default_rng(0).integers(edges[:-1], edges[1:])
         self.moving_, still = 0.0, None
         if self.skip_motion:
             found = moving(frames, self.noise_, least_still(n, size))
@@ -160,8 +159,7 @@ class BackgroundModel:
         mask = np.empty(frames.shape[:3], bool)
 
         def share(numbers: Sequence[int]) -> None:
-            for i in numbers:
-                one = slice(i, i + 1)
+            for one in (slice(i, i + 1) for i in numbers):
                 mask[one] = self.rule_(scaled(frames[one]), background[one])
 
         with one_blas_thread_each():
@@ -186,21 +184,17 @@ class BackgroundModel:
         share = math.sqrt(math.prod(self.shape_) / size)
         lam, gamma = self.lam, self.gamma
         lam = weight_of_noise(n, size) if isinstance(lam, str) else lam * share
-        options: dict[str, Any] = {
-            "lam": lam,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "callback": self.callback,
-        }
-        if self.model == "rpca":
-            model: Any = RPCA(**options)
+        if isinstance(gamma, str):
+            gamma = automatic_gamma(lam, REACH * self.noise_)
         else:
-            if isinstance(gamma, str):
-                gamma = automatic_gamma(lam, REACH * self.noise_)
-            else:
-                gamma *= share
+            gamma *= share
+        model: Any = RPCA()
+        if self.model == "rpcag":
             W = self._graph.adjacency_
-            model = RPCAG(gamma=gamma, graph=W, laplacian="combinatorial", **options)
+            model = RPCAG(gamma=gamma, graph=W, laplacian="combinatorial")
+        model.set_params(
+            lam=lam, tol=self.tol, max_iter=self.max_iter, callback=self.callback
+        )
         model._part_of, model._warns_of_ties = self._part_of, False
         return model
 
@@ -248,12 +242,6 @@ def fitted_values(n: int, p: int) -> int:
     return min(p, max(SAMPLE * n, LEAST))
 
 
-def _one_of_each_stretch(p: int, size: int) -> np.ndarray:
-    """Draw one of p columns from each of `size` equally long stretches."""
-    edges = np.arange(size + 1) * p // size
-    return np.random.default_rng(0).integers(edges[:-1], edges[1:])
-
-
 def batch_length(shape: tuple[int, ...]) -> int:
     """Return how many frames of this shape to work on together."""
     return max(1, min(32, BATCH // math.prod(shape)))
@@ -261,6 +249,6 @@ def batch_length(shape: tuple[int, ...]) -> int:
 
 def noise_level(frames: np.ndarray) -> float:
     """Median standard deviation of the noise of a pixel, for values from 0 to 1."""
-    some = sample_columns(frames.shape[1:]).ravel()
+    some = sample_columns(frames.shape[1:])
     rows = scaled(frames.reshape(len(frames), -1)[:, some])
     return float(np.median(pixel_noise(rows)))

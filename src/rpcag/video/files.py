@@ -219,15 +219,13 @@ def _write(
 ) -> None:
     """Write a batch of frames to all files."""
     behind = in_unit_of(L, np.uint8)
-    white = np.where(masks, np.uint8(255), np.uint8(0))
-    seen, white_too = masks, white
-    if frames.ndim == 4:
-        seen, white_too = masks[..., None], np.repeat(white[..., None], 3, axis=3)
+    seen = masks if frames.ndim == 3 else np.repeat(masks[..., None], 3, axis=3)
+    white = seen * np.uint8(255)
     parts = {
         "background": behind,
         "foreground": np.where(seen, frames, 0),
-        "mask": white,
-        "side_by_side": np.concatenate([frames, behind, white_too], axis=2),
+        "mask": masks * np.uint8(255),
+        "side_by_side": np.concatenate([frames, behind, white], axis=2),
     }
     for name, images in parts.items():
         for image in images:

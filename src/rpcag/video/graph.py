@@ -35,10 +35,7 @@ def pixel_noise(X: np.ndarray) -> np.ndarray:
 def sample_columns(shape: tuple[int, ...]) -> np.ndarray:
     """Choose equally many pixels of every cell of a picture, always the same.
 
-    Returns
-    -------
-    ndarray of shape (n_cells, PIXELS)
-        Columns of a matrix whose rows are pictures of this shape.
+    Returns indices into a flat picture, cell by cell.
     """
     rng = np.random.default_rng(0)
     numbers = np.arange(math.prod(shape)).reshape(shape)
@@ -48,7 +45,7 @@ def sample_columns(shape: tuple[int, ...]) -> np.ndarray:
         for band in np.array_split(numbers, min(CELLS, height), axis=0)
         for part in np.array_split(band, min(CELLS, width), axis=1)
     ]
-    return np.stack([rng.choice(cell, PIXELS) for cell in cells])
+    return np.concatenate([rng.choice(cell, PIXELS) for cell in cells])
 
 
 class FrameGraph:
@@ -66,28 +63,18 @@ class FrameGraph:
     with similar ones elsewhere have a degree of about one. A frame unlike all others,
     such as while lights go on, is hardly joined.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of a frame: (height, width) or (height, width, 3).
-
-    Attributes
-    ----------
-    adjacency_ : csr_array of shape (n_frames, n_frames)
-    noise_, step_ : float
-        Median deviation of the noise of a pixel, and the step between gray levels.
+    `noise_` is the median deviation of the noise of a pixel, and `step_` the step
+    between gray levels.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
+        self._columns = sample_columns(shape)
 
     def fit(self, X: np.ndarray) -> "FrameGraph":
-        self._columns = sample_columns(self.shape).ravel()
         sample = scaled(X[:, self._columns])
-        noise = pixel_noise(sample)
-        self.noise_, self.step_ = float(np.median(noise)), gray_step(sample)
-        self._noise = noise
-        self._rows = self._features(X)
+        self._noise, self.step_ = pixel_noise(sample), gray_step(sample)
+        self.noise_ = float(np.median(self._noise))
+        self._rows = sample / self._noise
         W = self._nearest(self._rows, own=True)
         self.adjacency_ = sparse.csr_array((W + W.T) / 2)
         self.adjacency_.eliminate_zeros()
@@ -95,10 +82,7 @@ class FrameGraph:
 
     def connect(self, X: np.ndarray) -> sparse.csr_array:
         """Return weights between new frames and those of the graph."""
-        return self._nearest(self._features(X))
-
-    def _features(self, X: np.ndarray) -> np.ndarray:
-        return scaled(X[:, self._columns]) / self._noise
+        return self._nearest(scaled(X[:, self._columns]) / self._noise)
 
     def _distances(self, y: np.ndarray) -> np.ndarray:
         """Return the distances of a row to all rows of the graph."""

@@ -24,34 +24,19 @@ def moving(frames: np.ndarray, noise: float, least: float) -> np.ndarray:
     A pixel changes when an object enters or leaves it, and while its texture passes;
     the background behind it does not change. So where objects are present most of the
     time, the most frequent value is not the background, but the most frequent value
-    among still entries is.
-
-    Parameters
-    ----------
-    frames : ndarray of shape (n_frames, height, width) or (..., 3), of one video
-    noise : float
-        Deviation of the noise of a pixel, for values from 0 to 1.
-    least : float
-        Share of the entries of a pixel, or of a frame, that must be still for the
-        others to count; see `least_still`.
-
-    Returns
-    -------
-    ndarray of bool, of shape (n_frames, height, width)
+    among still entries is. At least this share of the entries of a pixel, or of a
+    frame, must be still for the others to count; see `least_still`.
     """
     found = np.zeros(frames.shape[:3], bool)
     before = scaled(frames[0])
     for t in range(1, len(frames)):
         now = scaled(frames[t])
-        step = now - before
-        before = now
+        step, before = now - before, now
         some = step.ravel()[:: max(1, step.size // MEDIAN)]
         step = np.abs(step - np.median(some))
-        moved = window_mean(mean_of_colors(step[None]), WIDTH)[0] > STEP * noise
+        moved = window_mean(mean_of_colors(step[None]), WIDTH) > STEP * noise
         if moved.mean() <= MOST:
-            moved = at_every_pixel(moved[None], found.shape[1:])[0]
-            found[t - 1] |= moved
-            found[t] |= moved
+            found[t - 1 : t + 1] |= at_every_pixel(moved, found.shape[1:])
     found[:, found.mean(axis=0) > 1 - least] = False  # leaves, for instance
     found[found.mean(axis=(1, 2)) > 1 - least] = False
     return found

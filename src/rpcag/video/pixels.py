@@ -19,9 +19,8 @@ def check_size(size) -> Size:
 
 def check_array(shape: tuple[int, ...], dtype: np.dtype, name: str) -> None:
     """Check that an array with this shape and type can hold frames."""
-    is_color = len(shape) == 4 and shape[3] == 3
-    has_pixels = (len(shape) == 3 or is_color) and 0 not in shape[1:]
-    if not has_pixels or dtype.kind not in "uifb":
+    is_video = len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)
+    if not is_video or 0 in shape[1:] or dtype.kind not in "uifb":
         raise ValueError(
             f"{name} must hold numbers of shape (frames, height, width) or "
             f"(frames, height, width, 3), got {dtype} of shape {tuple(shape)}"

@@ -131,12 +131,22 @@ class Source:
                 f"{self.path} is a pipe or a device, but the video is read twice; save "
                 "it as a file first"
             )
-        is_array = self.path.suffix.lower() in (".npz", ".npy")
-        return self._of_array() if is_array else self._of_video()
+        if self.path.suffix.lower() in (".npz", ".npy"):
+            return self._of_array()
+        return self._of_video()
 
     def _of_video(self) -> Iterator[Any]:
         """The first video stream of a file."""
         read, start, end, is_cut = 0, None, 0.0, False
+
+        def broken(how: str, detail: str | None) -> ValueError:
+            whole = self._length or 0  # according to the header
+            frames = f"{read} of {whole}" if whole > read else f"{read}"
+            return ValueError(
+                f"{self.name} is {how} after {frames} frames ({detail}); "
+                f"frames=0:{read} uses this part"
+            )
+
         with opened(self.path, "a video") as container:
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
@@ -156,10 +166,7 @@ class Source:
             except (pyav().error.FFmpegError, OSError) as error:
                 if read == 0:
                     raise refused(self.path, "a video", error) from error
-                raise ValueError(
-                    f"{self.name} is broken after {self._so_far(read)} "
-                    f"({error.strerror}); frames=0:{read} uses this part"
-                ) from error
+                raise broken("broken", error.strerror) from error
             # Headers count frames that are never shown, or have only a duration, which
             # is that of the longest stream: sound may outlast the video.
             alone = len(container.streams) == 1
@@ -167,20 +174,15 @@ class Source:
         measures = [(read + 2, self._length), (end + 3 / self._rate, seconds)]
         reached = [done >= 0.95 * whole for done, whole in measures if whole]
         if is_cut or (reached and not any(reached)):
-            raise ValueError(
-                f"{self.name} is cut off after {self._so_far(read)} ({end:.1f} "
-                f"seconds); frames=0:{read} uses this part"
-            )
-
-    def _so_far(self, read: int) -> str:
-        """How many of the stored frames were read, if the header has their number."""
-        whole = self._length
-        return f"{read}{f' of {whole}' if whole and whole > read else ''} frames"
+            raise broken("cut off", f"{end:.1f} seconds")
 
     def _of_folder(self) -> Iterator[Any]:
         """A folder of images."""
-        found = [file for file in self.path.iterdir() if file.suffix.lower() in IMAGES]
-        files = [file for file in found if not file.name.startswith(".")]
+        files = [
+            file
+            for file in self.path.iterdir()
+            if file.suffix.lower() in IMAGES and not file.name.startswith(".")
+        ]
         if not files:
             raise ValueError(
                 f"{self.path} has no images; supported suffixes: {' '.join(IMAGES)}"
@@ -200,21 +202,19 @@ class Source:
                 frames = np.load(self.path, mmap_mode="r")
             else:
                 with self.path.open("rb") as file, np.load(file) as stored:
-                    frames = stored[_frames_of(stored.files, self.name)]
+                    names = stored.files
+                    if "frames" not in names and len(names) != 1:
+                        raise ValueError(
+                            f"{self.name} has no array called frames, but "
+                            f"{', '.join(names) or 'nothing'}"
+                        )
+                    frames = stored["frames" if "frames" in names else names[0]]
             check_array(frames.shape, frames.dtype, self.name)
             check_pixels(math.prod(frames.shape[1:3]), self.name)
             self._length = len(frames)
             for i, frame in enumerate(frames):
                 check_values(frame, f"{self.name}: frame {i}")
                 yield as_picture(in_unit_of(scaled(frame), np.uint8))
-
-
-def _frames_of(names: list[str], name: str) -> str:
-    if "frames" not in names and len(names) != 1:
-        raise ValueError(
-            f"{name} has no array called frames, but {', '.join(names) or 'nothing'}"
-        )
-    return "frames" if "frames" in names else names[0]
 
 
 def _natural(path: Path) -> tuple[list, str]:

@@ -3,40 +3,47 @@
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rpcag.atomic import explained
 from rpcag.video.ffmpeg import as_picture, pyav
 
-# Encoder and its options. Browsers play H.264 and VP9 in 4:2:0. With the index in front
-# (faststart), an mp4 starts before it is loaded completely.
-CODECS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
-    "mp4": ("libx264", {"crf": "18", "preset": "veryfast"}, {"movflags": "+faststart"}),
-    "webm": (
+
+class Codec(NamedTuple):
+    name: str
+    pixels: str | None  # None: as the frames
+    options: dict[str, str]
+    container: dict[str, str]  # options of the file
+
+
+# Browsers play H.264 and VP9 in 4:2:0. With the index in front (faststart), an mp4
+# starts before it is loaded completely.
+CODECS = {
+    "mp4": Codec(
+        "libx264",
+        "yuv420p",
+        {"crf": "18", "preset": "veryfast"},
+        {"movflags": "+faststart"},
+    ),
+    "webm": Codec(
         "libvpx-vp9",
+        "yuv420p",
         {"crf": "24", "b": "0", "deadline": "realtime", "cpu-used": "6"},
         {},
     ),
+    "png": Codec("png", None, {}, {"start_number": "0"}),
 }
-FORMATS = (*CODECS, "png")
+FORMATS = tuple(CODECS)
 LONGEST = 16384  # maximum side of H.264
 
 
 class Writer:
     """Write uint8 frames of one shape, gray or RGB, to a new file.
 
-    Parameters
-    ----------
-    path : Path
-        Without ending.
-    rate : Fraction
-        Frames per second.
-    format : {"mp4", "webm", "png"}
-        "png" writes a folder of images.
-    folder : Path, optional
-        Final folder of the file, for errors. Default: the folder of `path`.
+    The name has no ending yet; "png" writes a folder of images. Errors name the file in
+    its final folder.
     """
 
     def __init__(
@@ -47,26 +54,28 @@ class Writer:
         folder: Path | None = None,
     ) -> None:
         self.rate = max(rate.limit_denominator(1001), Fraction(1, 1001))
-        self.format, self.count = format, 0
+        self.codec, self.count = CODECS[format], 0
         self._container: Any = None
         self.path = path if format == "png" else path.with_suffix(f".{format}")
         self.target = (folder or path.parent) / self.path.name
+        # Without a protocol, FFmpeg would take "a:" in a:b.mp4 for one.
+        self._url = f"file:{self.path}"
         if format == "png":
+            self._url = f"{self._url.replace('%', '%%')}/%06d.png"
             with explained(self.target):
                 path.mkdir()
 
     def write(self, frame: np.ndarray) -> None:
-        if self.format == "png":
-            name = f"{self.count:06d}.png"
-            with explained(self.target / name):
-                (self.path / name).write_bytes(_png(as_picture(frame)))
-        else:
-            picture = as_picture(_even(frame))
-            picture.pts = self.count
-            with explained(self.target):
-                if self._container is None:
-                    self._open(picture.width, picture.height)
-                self._container.mux(self._stream.encode(picture))
+        if self.codec.pixels is not None:
+            # 4:2:0 needs even sides: repeat the last row or column.
+            missing = [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)]
+            frame = np.pad(frame, missing[: frame.ndim], mode="edge")
+        picture = as_picture(frame)
+        picture.pts = self.count
+        with explained(self.target):
+            if self._container is None:
+                self._open(picture)
+            self._container.mux(self._stream.encode(picture))
         self.count += 1
 
     def __enter__(self) -> "Writer":
@@ -83,28 +92,11 @@ class Writer:
             with suppress(Exception):  # the original error was already reported
                 self._container.close()
 
-    def _open(self, width: int, height: int) -> None:
-        codec, options, container_options = CODECS[self.format]
-        # Without a protocol, FFmpeg would take "a:" in a:b.mp4 for one.
-        url = f"file:{self.path}"
-        self._container = pyav().open(url, "w", options=container_options)
-        self._stream = self._container.add_stream(
-            codec, rate=self.rate, options=options
-        )
-        self._stream.width, self._stream.height = width, height
-        self._stream.pix_fmt, self._stream.thread_type = "yuv420p", "AUTO"
-
-
-def _even(frame: np.ndarray) -> np.ndarray:
-    """Repeat the last row or column, because 4:2:0 needs even sides."""
-    missing = [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)]
-    return np.pad(frame, missing[: frame.ndim], mode="edge")
-
-
-def _png(picture) -> bytes:
-    codec = pyav().CodecContext.create("png", "w")
-    codec.width, codec.height = picture.width, picture.height
-    codec.pix_fmt = picture.format.name
-    codec.time_base = Fraction(1, 25)
-    packets = [*codec.encode(picture), *codec.encode(None)]
-    return b"".join(bytes(packet) for packet in packets)
+    def _open(self, picture: Any) -> None:
+        name, pixels, options, container = self.codec
+        self._container = pyav().open(self._url, "w", options=container)
+        stream = self._container.add_stream(name, rate=self.rate, options=options)
+        stream.width, stream.height = picture.width, picture.height
+        stream.pix_fmt = pixels or picture.format.name
+        stream.thread_type = "AUTO"
+        self._stream = stream

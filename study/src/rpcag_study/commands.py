@@ -1,20 +1,14 @@
 """``rpcag datasets``, ``rpcag reproduce`` and ``rpcag report``."""
 
 import os
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table as RichTable
 
 from rpcag.plugins import (
@@ -27,8 +21,10 @@ from rpcag.plugins import (
     fail,
     mistakes,
     note,
+    option,
     print_json,
     say,
+    takes_groups,
     write_page,
 )
 
@@ -45,32 +41,39 @@ QUICK: dict[str, Any] = {
     "protocols": ["fair"],
     "seeds": [1],
 }
-
+# The fields of a run that the progress bar shows.
+SHOWN = (
+    *("clip", "dataset", "n", "subjects", "images", "corruption", "knowledge"),
+    *("signs", "rank", "errors", "graph", "mask", "seed", "model"),
+)
 StoreOption = Annotated[
     Path, typer.Option("--store", "-s", help="File of results; what it has is kept.")
 ]
-JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")]
-JOBS = os.cpu_count() or 1
-DaskOption = Annotated[
-    str | None, typer.Option(help="Scheduler to run on, e.g. tcp://host:8786.")
-]
+
+ModelsOption = Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")]
 SeedsOption = Annotated[str | None, typer.Option(help="e.g. 1,2,3.")]
-QuickOption = Annotated[
-    bool, typer.Option("--quick", help="A small part, in about twenty seconds.")
-]
-# The fields of a run that the progress bar shows.
-LABELS = {
-    "clustering": ("dataset", "corruption", "model"),
-    "timing": ("dataset", "images", "model"),
-    "graph-quality": ("dataset", "knowledge", "seed"),
-    "parameters": ("dataset", "images", "corruption", "rank", "errors"),
-    "components": ("dataset", "graph", "mask", "model"),
-    "directions": ("dataset", "model"),
-    "as-printed": ("dataset", "corruption", "graph"),
-    "phase": ("n", "signs", "rank", "errors", "graph"),
-    "faces": ("dataset", "subjects", "mask", "model"),
-    "video": ("clip", "model"),
-}
+
+
+@dataclass(frozen=True)
+class OneProcess:
+    """Options of every experiment."""
+
+    store: Path = option(
+        "File of results; what it has is kept.", None, "--store", "-s", default=STORE
+    )
+    quick: bool = option("Run a small part.", None, "--quick", default=False)
+    quiet: bool = option("Print only errors.", None, "--quiet", "-q", default=False)
+    json: bool = option("Print the result as JSON.", None, "--json", default=False)
+
+
+@dataclass(frozen=True)
+class Running(OneProcess):
+    """Options of experiments whose runs may go to other processes."""
+
+    jobs: int = option(
+        "Processes.", None, "--jobs", "-j", default=os.cpu_count() or 1, min=1
+    )
+    dask: str | None = option("Scheduler to run on, e.g. tcp://host:8786.")
 
 
 def register(app: typer.Typer) -> None:
@@ -85,9 +88,9 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _numbers(text: str | None, option: str = "--seeds") -> list[int] | None:
-    if text is None:
+    parts = _names(text)
+    if parts is None:
         return None
-    parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise ValueError(
             f"{option} must be whole numbers with commas between, got {text!r}"
@@ -109,17 +112,15 @@ def datasets(json: Json = False) -> None:
         shown = ("name", "kind", "n", "p", "classes", "is_present", "terms")
         print_json([{s: getattr(e, s) for s in shown} for e in list_datasets()])
         return
-    rows = [
-        [e.name, str(e.n), str(e.p), str(e.classes or "-"), _yes(e.is_present), e.terms]
-        for e in list_datasets()
-    ]
+    rows = []
+    for e in list_datasets():
+        present = "yes" if e.is_present else "no"
+        rows.append(
+            [e.name, str(e.n), str(e.p), str(e.classes or "-"), present, e.terms]
+        )
     header = ["name", "samples", "features", "classes", "present", "terms"]
     title = "Data sets (research use; see the terms)"
     console().print(_rich(Table(title, header, rows)))
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 @reproduce.callback()
@@ -136,14 +137,15 @@ def everything(
     """
     if context.invoked_subcommand is None:
         if quick:
-            clustering(store=store, quick=True)
+            _clustering(Running(store=store, quick=True))
         else:
             print(context.get_help())
 
 
 @reproduce.command()
+@takes_groups
 def clustering(
-    store: StoreOption = STORE,
+    running: Running,
     protocol: Annotated[
         str | None,
         typer.Option(
@@ -158,15 +160,8 @@ def clustering(
     corruptions: Annotated[
         str | None, typer.Option(help="As in the tables, e.g. none,occlusion25.")
     ] = None,
-    models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
+    models: ModelsOption = None,
     seeds: SeedsOption = None,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Only two data sets and three corruptions.")
-    ] = False,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> None:
     """Clustering errors of every model on every data set and corruption.
 
@@ -174,29 +169,26 @@ def clustering(
     rpcag reproduce clustering --quick
     rpcag reproduce clustering --datasets ORL,YALE --models RPCA,RPCAG --protocol fair
     """
-    from rpcag_study import CORRUPTIONS, Store, Study
-    from rpcag_study.plan import FRESH
-    from rpcag_study.report import Report
-    from rpcag_study.runs import PROTOCOLS
-    from rpcag_study.summary import every_column
-
     with mistakes():
-        chosen: dict[str, Any] = {
-            "protocols": _names(protocol) or list(PROTOCOLS),
+        chosen = {
+            "protocols": _names(protocol),
             "datasets": _names(datasets),
-            "corruptions": _names(corruptions) or list(CORRUPTIONS),
+            "corruptions": _names(corruptions),
             "models": _names(models),
             "seeds": _numbers(seeds),
         }
-        if quick:
-            given = {
-                "protocols": protocol,
-                "datasets": datasets,
-                "corruptions": corruptions,
-                "seeds": seeds,
-            }
-            chosen |= {k: v for k, v in QUICK.items() if given[k] is None}
-        tasks = Study().plan(**chosen)
+    _clustering(running, **chosen)
+
+
+def _clustering(running: Running, **chosen: Any) -> None:
+    from rpcag_study import Store, Study
+    from rpcag_study.plan import FRESH
+    from rpcag_study.report import Report
+    from rpcag_study.summary import every_column
+
+    given = {key: value for key, value in chosen.items() if value is not None}
+    with mistakes():
+        tasks = Study().plan(**((QUICK if running.quick else {}) | given))
         if not tasks:
             raise ValueError(
                 "nothing to run: blocks (occlusion) need images, NMF and GNMF no "
@@ -204,43 +196,32 @@ def clustering(
                 f"fresh has {', '.join(FRESH)} and the corruptions that means are "
                 "taken over"
             )
-    done = _carry_out("clustering", tasks, store, jobs, dask, quiet=quiet or json)
-    if json:
+    done = _carry_out("clustering", tasks, running)
+    if running.json:
         print_json(done)
-    elif quick and not quiet:
-        records = list(Store(store).read())
+    elif running.quick and not running.quiet:
+        records = list(Store(running.store).read())
         console().print(_rich(every_column(Report(records))))
 
 
 @reproduce.command()
-def timing(
-    store: StoreOption = STORE,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
+@takes_groups
+def timing(running: OneProcess) -> None:
     """Time and error of every model at n = 300, 600, 1200, in one process.
 
     Example: rpcag reproduce timing --quick
     """
-    _experiment("timing", store, 1, None, quick, quiet, json)
+    _experiment("timing", running)
 
 
 def _add_experiment(name: str, title: str) -> None:
     """A command for an experiment without options of its own."""
 
-    def command(
-        store: StoreOption = STORE,
-        jobs: JobsOption = JOBS,
-        dask: DaskOption = None,
-        quick: QuickOption = False,
-        quiet: Quiet = False,
-        json: Json = False,
-    ) -> None:
-        _experiment(name, store, jobs, dask, quick, quiet, json)
+    def command(running: Running) -> None:
+        _experiment(name, running)
 
     command.__doc__ = f"{title}\n\nExample: rpcag reproduce {name} --quick"
-    reproduce.command(name)(command)
+    reproduce.command(name)(takes_groups(command))
 
 
 for _name, _title in {
@@ -254,85 +235,60 @@ for _name, _title in {
 
 
 @reproduce.command()
+@takes_groups
 def phase(
-    store: StoreOption = STORE,
+    running: Running,
     size: Annotated[
         int | None, typer.Option(min=20, help="Rows and columns. Default: 200.")
     ] = None,
     seeds: SeedsOption = None,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> None:
     """Where a known low-rank matrix is recovered, by rank and share of errors.
 
     Example: rpcag reproduce phase --size 400 --seeds 1,2,3
     """
     with mistakes():
-        chosen = {"size": size, "seeds": _numbers(seeds)}
-    _experiment("phase", store, jobs, dask, quick, quiet, json, **chosen)
+        numbers = _numbers(seeds)
+    _experiment("phase", running, size=size, seeds=numbers)
 
 
 @reproduce.command()
+@takes_groups
 def faces(
-    store: StoreOption = STORE,
+    running: Running,
     subjects: Annotated[
         str | None, typer.Option(help="People at a time, e.g. 1,5.")
     ] = None,
-    models: Annotated[str | None, typer.Option(help="e.g. RPCA,RPCAG.")] = None,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    models: ModelsOption = None,
 ) -> None:
     """Faces behind blocks: the low-rank image of every model against the clean one.
 
     Example: rpcag reproduce faces --quick
     """
     with mistakes():
-        chosen = {
-            "subjects": _numbers(subjects, "--subjects"),
-            "models": _names(models),
-        }
-    _experiment("faces", store, jobs, dask, quick, quiet, json, **chosen)
+        numbers = _numbers(subjects, "--subjects")
+    _experiment("faces", running, subjects=numbers, models=_names(models))
 
 
 @reproduce.command()
+@takes_groups
 def video(
-    store: StoreOption = STORE,
+    running: Running,
     clips: Annotated[
         str | None, typer.Option(help="e.g. hall,lobby. Default: all six.")
     ] = None,
     every: Annotated[
         int, typer.Option(min=1, help="Use every n-th frame, and those with masks.")
     ] = 1,
-    jobs: JobsOption = JOBS,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> None:
     """Moving objects in six videos: RPCAG, RPCA, OpenCV's MOG2 and KNN, the median.
 
     Example: rpcag reproduce video --quick
     """
-    chosen = {"every": every, "clips": _names(clips)}
-    _experiment("video", store, jobs, dask, quick, quiet, json, **chosen)
+    _experiment("video", running, every=every, clips=_names(clips))
 
 
-def _experiment(
-    name: str,
-    store: Path,
-    jobs: int,
-    dask: str | None,
-    quick: bool,
-    quiet: bool,
-    json: bool,
-    **chosen: Any,
-) -> None:
+def _experiment(name: str, running: OneProcess, **chosen: Any) -> None:
     """Plan, run and show one of the experiments beside the clustering."""
     from rpcag_study import Store
     from rpcag_study.store import key_of
@@ -340,48 +296,38 @@ def _experiment(
     experiment = import_module(f"rpcag_study.experiments.{name.replace('-', '_')}")
     given = {key: value for key, value in chosen.items() if value is not None}
     with mistakes():
-        tasks = experiment.plan(**((experiment.QUICK if quick else {}) | given))
+        tasks = experiment.plan(**((experiment.QUICK if running.quick else {}) | given))
         tasks[0].load(tasks[0].run)  # fails here if the data are missing
-    done = _carry_out(name, tasks, store, jobs, dask, quiet=quiet or json)
+    done = _carry_out(name, tasks, running)
     with mistakes():
         wanted = {key_of(task.run.record()) for task in tasks}
-        records = [r for r in Store(store).read() if key_of(r["run"]) in wanted]
-        tables = list(experiment.tables(records))
-    if json:
+        read = Store(running.store).read()
+        tables = experiment.tables([r for r in read if key_of(r["run"]) in wanted])
+    if running.json:
         print_json(done | {"tables": [_plain(table) for table in tables]})
-    elif not quiet:
-        for table in tables[:1] if quick else tables:
+    elif not running.quiet:
+        for table in tables[:1] if running.quick else tables:
             console().print(_rich(table))
 
 
-def _carry_out(
-    name: str,
-    tasks: list,
-    store: Path,
-    jobs: int,
-    dask: str | None,
-    *,
-    quiet: bool,
-) -> dict[str, Any]:
+def _carry_out(name: str, tasks: list, running: OneProcess) -> dict[str, Any]:
     """Do what the store does not have yet, behind a progress bar."""
     from rpcag_study import Store, missing, run
 
     def title(record: dict) -> str:
-        values = (record["run"].get(key) for key in LABELS[name])
+        values = (record["run"].get(key) for key in SHOWN)
         return " ".join(str(value) for value in values if value is not None)
 
+    quiet = running.quiet or running.json
     with mistakes():
-        results = Store(store)
-        todo = missing(tasks, results)
+        store = Store(running.store)
+        todo = missing(tasks, store)
+        kept = len(tasks) - len(todo)
         if not quiet:
-            say(f"{len(tasks)} runs, {len(tasks) - len(todo)} of them in {store}")
+            say(f"{len(tasks)} runs, {kept} of them in {running.store}")
         with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
+            *Progress.get_default_columns(),
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
             console=errors(),
             disable=quiet or not errors().is_terminal,
         ) as bar:
@@ -390,17 +336,18 @@ def _carry_out(
             def watch(record: dict) -> None:
                 bar.update(job, advance=1, description=title(record))
 
-            failed = run(todo, results, jobs=jobs, dask=dask, watch=watch)
+            where: dict[str, Any] = {}
+            if isinstance(running, Running):
+                where = {"jobs": running.jobs, "dask": running.dask}
+            failed = run(todo, store, watch=watch, **where)
     if failed:
-        first = failed[0]
         raise fail(
-            f"{len(failed)} runs failed, the first {title(first)}: "
-            f"{first['error'].rstrip('.')}; "
-            "start again to try them once more",
+            f"{len(failed)} runs failed, the first {title(failed[0])}: "
+            f"{failed[0]['error'].rstrip('.')}; start again to try them once more",
             INCOMPLETE,
         )
-    kept = len(tasks) - len(todo)
-    return {"experiment": name, "runs": len(tasks), "kept": kept, "store": str(store)}
+    counts = {"runs": len(tasks), "kept": kept}
+    return {"experiment": name, **counts, "store": str(running.store)}
 
 
 def report(
@@ -438,25 +385,10 @@ def report(
     rpcag report --store results.jsonl -o report --page all.md
     rpcag report --store results.jsonl --html study.html
     """
-    from rpcag_study import Store
+    from rpcag_study import Store, report_files, summary
     from rpcag_study.html_report import report_page
     from rpcag_study.recovery_page import write_recovery
     from rpcag_study.report import Report
-    from rpcag_study.report_files import (
-        all_tables,
-        check_page,
-        check_pictures,
-        check_report,
-        picture_of,
-        write,
-        write_reproduction,
-    )
-    from rpcag_study.summary import (
-        every_column,
-        model_means,
-        sentences,
-        wins_and_losses,
-    )
 
     with mistakes():
         if not Store(store).exists():
@@ -466,27 +398,28 @@ def report(
             raise fail(f"{store} has no results yet")
         for target, option in ((page, "--page"), (recovery, "--recovery")):
             if target is not None:
-                check_page(target, option)
+                report_files.check_page(target, option)
         if page is not None:
-            check_pictures(page, [picture_of(page)])
+            report_files.check_pictures(page, [report_files.picture_of(page)])
         if output is not None:
-            check_report(output)
+            report_files.check_report(output)
         if html is not None:
             check_target(html, force=True)
         found = Report(records)
         tell = (lambda text: None) if quiet else note
         written: list[Path | str] = []
         if output is not None:  # first: it may refuse to overwrite a file
-            count = len(write(found, records, output, tell))
+            count = len(report_files.write(found, records, output, tell))
             written.append(f"{count} files in {output}")
         if page is not None:
-            written += write_reproduction(found, records, page)
+            written += report_files.write_reproduction(found, records, page)
         if html is not None:
             write_page(html, report_page(found, records))
             written.append(html)
         if recovery is not None:
             written += write_recovery(records, recovery, tell)
-        tables = list(all_tables(found, records))
+        every = report_files.tables_of(found, records).values()
+        tables = [table for named in every for table in named.values()]
     if json:
         shown = [_plain(table) for table in tables]
         print_json({"tables": shown, "files": [str(path) for path in written]})
@@ -494,13 +427,12 @@ def report(
         for path in written:
             say(f"wrote {path}")
     elif not quiet:
-        for sentence in sentences(found):
+        for sentence in summary.sentences(found):
             say(sentence.replace("**", "") + "\n")
-        few = every_column(found)
-        if found.trials and len(few.header) <= FEW + 1:
-            tables = [few]
-        elif found.trials:
-            tables = [model_means(found), wins_and_losses(found)]
+        if found.trials:
+            few = summary.every_column(found)
+            tables = [summary.model_means(found), summary.wins_and_losses(found)]
+            tables = [few] if len(few.header) <= FEW + 1 else tables
         for table in tables:
             console().print(_rich(table))
         if found.trials:

@@ -4,8 +4,8 @@ Every function takes the records of a store and returns a figure; nothing is sho
 written, and matplotlib's own state is left alone.
 """
 
-import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import matplotlib as mpl
 import numpy as np
@@ -18,7 +18,7 @@ from rpcag_study.experiments import components as components_
 from rpcag_study.experiments import directions as directions_
 from rpcag_study.experiments import parameters as parameters_
 from rpcag_study.experiments import video as video_
-from rpcag_study.experiments.task import needed
+from rpcag_study.experiments.common import needed
 from rpcag_study.grids import METHODS
 from rpcag_study.recovery_figures import faces, phase, phase_difference
 from rpcag_study.report import SETUP_NAMES, Report
@@ -52,7 +52,6 @@ COLORS = {
     "MHMF": "#c49c94",
     "FRPCAG": "#ff9f40",
 }
-OWN = ("#17becf", "#393b79", "#b5cf6b")  # models of one's own
 SMALL = 8
 
 
@@ -67,9 +66,8 @@ def printed_against_ours(report: Report) -> Figure:
     }
     figure = Figure(figsize=(9, 5.6), dpi=120, layout="constrained")
     models = [m for m in METHODS if m in {key[2] for key in report.printed}]
-    for axis, (title, cells) in zip(
-        figure.subplots(1, 2, sharex=True, sharey=True), panels.items(), strict=True
-    ):
+    axes = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axis, (title, cells) in zip(axes, panels.items(), strict=True):
         for model in models:
             keys = [k for k in cells if k[2] == model and k in report.printed]
             stands_out = model == "RPCAG"
@@ -88,9 +86,9 @@ def printed_against_ours(report: Report) -> Figure:
         axis.set_xlabel("printed error, %", fontsize=9)
         axis.grid(linewidth=0.4, alpha=0.5)
         _plain(axis)
-    figure.axes[0].set_ylabel("our error, %", fontsize=9)
-    figure.axes[0].text(4, 93, "ours is higher", fontsize=8, style="italic")
-    figure.axes[0].text(66, 4, "ours is lower", fontsize=8, style="italic")
+    axes[0].set_ylabel("our error, %", fontsize=9)
+    axes[0].text(4, 93, "ours is higher", fontsize=8, style="italic")
+    axes[0].text(66, 4, "ours is lower", fontsize=8, style="italic")
     _legend(figure, models)
     return figure
 
@@ -149,27 +147,23 @@ def parameters(records: Iterable[dict]) -> Figure:
     Rows are sizes (or ranks), columns occlusions (or errors). The column at gamma = 0
     is Robust PCA; a ring marks the least error, where one is.
     """
-    records = needed("parameters", records)
-    kinds = [
-        _Maps(
-            "clustering error of faces, % (all components)",
-            [r for r in records if "matching" in r],
-            lambda r: 100 * np.array(r["matching"]["all"]),
-            lambda run: run["subjects"] * run["images"],
-            lambda run: int(run["corruption"].removeprefix("occlusion")),
-            ("n = {}", "{} % occluded"),
-        ),
-        _Maps(
-            "log10 of the relative error of L, random matrices",
-            [r for r in records if "log10" in r],
-            lambda r: np.array(r["log10"]),
-            lambda run: run["rank"],
-            lambda run: run["errors"],
-            ("rank {}", "{} % errors"),
-            (parameters_.EXACT, 0.0),
-        ),
-    ]
-    kinds = [kind for kind in kinds if kind.records]
+    faces, random = {}, {}
+    for record in needed("parameters", records):
+        run = record["run"]
+        if "matching" in record:
+            occluded = int(run["corruption"].removeprefix("occlusion"))
+            errors = 100 * np.array(record["matching"]["all"])
+            faces[run["subjects"] * run["images"], occluded] = run, errors
+        else:
+            random[run["rank"], run["errors"]] = run, np.array(record["log10"])
+    title = "clustering error of faces, % (all components)"
+    every = [value for _, errors in faces.values() for value in errors.flat]
+    span = min(every, default=0), max(every, default=1)
+    kinds = [_Maps(title, ("n = {}", "{} % occluded"), faces, span)]
+    title = "log10 of the relative error of L, random matrices"
+    span = parameters_.EXACT, 0.0
+    kinds.append(_Maps(title, ("rank {}", "{} % errors"), random, span))
+    kinds = [kind for kind in kinds if kind.maps]
     heights = [len(kind.rows) for kind in kinds]
     wide = max(len(kind.columns) for kind in kinds)
     figure = Figure(
@@ -183,37 +177,34 @@ def parameters(records: Iterable[dict]) -> Figure:
     return figure
 
 
+@dataclass(frozen=True)
 class _Maps:
-    """The heat maps of one kind of data."""
+    """The heat maps of one kind of data: a run and its errors by row and column."""
 
-    def __init__(self, title, records, values, row, column, names, span=None) -> None:
-        self.title, self.records, self.values = title, records, values
-        self.row, self.column, self.names = row, column, names
-        every = [value for record in records for value in values(record).flat]
-        self.span = span or (min(every, default=0), max(every, default=1))
-        self.rows = sorted({row(r["run"]) for r in records})
-        self.columns = sorted({column(r["run"]) for r in records})
+    title: str
+    names: tuple[str, str]
+    maps: dict[tuple[int, int], tuple[dict, np.ndarray]]
+    span: tuple[float, float]
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted({row for row, _ in self.maps})
+
+    @property
+    def columns(self) -> list[int]:
+        return sorted({column for _, column in self.maps})
 
     def draw(self, part) -> None:
         axes = part.subplots(len(self.rows), len(self.columns), squeeze=False)
         for axis in axes.flat:
             axis.set_visible(False)
-        for record in self.records:
-            run = record["run"]
-            i = self.rows.index(self.row(run))
-            j = self.columns.index(self.column(run))
+        for (row, column), (run, errors) in self.maps.items():
+            i, j = self.rows.index(row), self.columns.index(column)
             axis = axes[i, j]
             axis.set_visible(True)
-            picture = self._map(axis, run, self.values(record))
-            axis.set_title(
-                ", ".join(
-                    name.format(value)
-                    for name, value in zip(
-                        self.names, (self.rows[i], self.columns[j]), strict=True
-                    )
-                ),
-                fontsize=9,
-            )
+            picture = self._map(axis, run, errors)
+            names = self.names[0].format(row), self.names[1].format(column)
+            axis.set_title(", ".join(names), fontsize=9)
             if j == 0:
                 axis.set_ylabel("lam sqrt(max(n, p))", fontsize=9)
             if i == len(self.rows) - 1:
@@ -225,25 +216,17 @@ class _Maps:
     def _map(self, axis: Axes, run: dict, E: np.ndarray):
         order = np.argsort(run["gamma"])
         E = np.clip(E[:, order], *self.span)
-        picture = axis.imshow(
-            E,
-            origin="lower",
-            aspect="auto",
-            cmap="viridis",
-            vmin=self.span[0],
-            vmax=self.span[1],
-        )
+        low, high = self.span
+        picture = axis.imshow(E, origin="lower", aspect="auto", vmin=low, vmax=high)
         least = np.argwhere(E.min() == E)
         if len(least) == 1:
             i, j = least[0]
             axis.plot(j, i, "o", markersize=8, markerfacecolor="none", color="#ff5533")
         gammas = np.array(run["gamma"])[order]
-        axis.set_xticks(
-            range(len(gammas)), [_short(g) for g in gammas], fontsize=7, rotation=60
-        )
-        axis.set_yticks(
-            range(len(run["lam"])), [_short(lam) for lam in run["lam"]], fontsize=7
-        )
+        shown = [_short(gamma) for gamma in gammas]
+        axis.set_xticks(range(len(gammas)), shown, fontsize=7, rotation=60)
+        shown = [_short(lam) for lam in run["lam"]]
+        axis.set_yticks(range(len(shown)), shown, fontsize=7)
         if gammas[0] == 0 and len(gammas) > 1:
             axis.axvline(0.5, color="white", linewidth=1.5)
         return picture
@@ -297,27 +280,20 @@ def _direction(axis: Axes, record: dict, i: int) -> None:
 # -- shared ----------------------------------------------------------------------------
 
 
-def _colors(models: Sequence[str]) -> dict[str, str]:
-    own = [model for model in models if model not in COLORS]
-    more = dict(zip(own, itertools.cycle(OWN), strict=False))
-    return {model: COLORS.get(model) or more[model] for model in models}
-
-
 def _legend(figure: Figure, models: Sequence[str]) -> None:
     handles = [
-        Line2D([], [], color=color, marker="s", linestyle="", markersize=8)
-        for color in _colors(models).values()
+        Line2D([], [], color=COLORS[model], marker="s", linestyle="", markersize=8)
+        for model in models
     ]
-    labels = list(models)
     # As many beside each other as fit, in inches: the sign, and letters.
-    room = 0.55 + 0.075 * max(map(len, labels))
+    room = 0.55 + 0.075 * max(map(len, models))
     beside = max(1, int(figure.get_figwidth() / room))
-    lines = -(-len(labels) // beside)
+    lines = -(-len(models) // beside)
     figure.legend(
         handles,
-        labels,
+        models,
         loc="outside lower center",
-        ncols=-(-len(labels) // lines),
+        ncols=-(-len(models) // lines),
         fontsize=9,
         frameon=False,
     )
@@ -345,16 +321,13 @@ def video(records: Iterable[dict]) -> Figure:
         path = video_.picture_file(record["run"])
         if clip in clips and path.exists():
             kept[clip, model] = load_arrays(path)
-    for clip in clips:
-        for model in ("RPCA", "RPCAG"):
-            if (clip, model) not in kept:
-                raise FileNotFoundError(
-                    f"{video_.picture_file(found[clip, model]['run'])} is not there: "
-                    "the pictures were made on another machine; rpcag reproduce video "
-                    "--store new.jsonl makes them here"
-                )
-    masks = ("RPCAG", "RPCA", "MOG2", "KNN", "median")
-    titles = ["frame", "RPCAG", "RPCA", "by hand", *masks]
+        elif clip in clips and model in ("RPCA", "RPCAG"):
+            raise FileNotFoundError(
+                f"{path} is not there: the pictures were made on another machine; "
+                "rpcag reproduce video --store new.jsonl makes them here"
+            )
+    masked = ("RPCAG", "RPCA", "MOG2", "KNN", "median")
+    titles = ["frame", "RPCAG", "RPCA", "by hand", *masked]
     figure = Figure(figsize=(1.45 * len(titles), 1.2 * len(clips) + 0.5), dpi=130)
     figure.suptitle(
         "backgrounds (2nd, 3rd column), masks (from the 4th on)", fontsize=9
@@ -364,17 +337,13 @@ def video(records: Iterable[dict]) -> Figure:
         ours = kept[clip, "RPCAG"]
         apart = (ours["mask"] != kept[clip, "RPCA"]["mask"]).sum(axis=(1, 2))
         i = int(np.argmax(apart))
-        images = [
-            ours["frames"][i],
-            ours["background"][i],
-            kept[clip, "RPCA"]["background"][i],
-            255 * ours["truth"][i],
-            *(
-                255 * kept[clip, m]["mask"][i] if (clip, m) in kept else None
-                for m in masks
-            ),
-        ]
-        for axis, image in zip(line, images, strict=True):
+        theirs = kept[clip, "RPCA"]["background"]
+        images = [ours["frames"], ours["background"], theirs, 255 * ours["truth"]]
+        shown = [image[i] for image in images]
+        for model in masked:
+            arrays = kept.get((clip, model))
+            shown.append(None if arrays is None else 255 * arrays["mask"][i])
+        for axis, image in zip(line, shown, strict=True):
             axis.set(xticks=[], yticks=[])
             if image is not None:
                 axis.imshow(image, cmap="gray", vmin=0, vmax=255)

@@ -1,9 +1,8 @@
 """Every model of the study: the grid it is tried on, and how it is swept.
 
-A grid is a dict of lists, one list per parameter. A sweep takes a case and a grid and
-yields, for every combination, what it found: an embedding whose rows k-means gets.
-Values are yielded in whatever order is cheapest: one eigendecomposition serves all
-numbers of components, one solve starts where the last ended.
+A grid has a list of values per parameter. A sweep yields what it found for every
+combination, in whatever order is cheapest: one eigendecomposition serves all numbers of
+components, one solve starts where the last ended.
 """
 
 import itertools
@@ -38,34 +37,21 @@ BETAS = [round(0.1 * k, 1) for k in range(1, 10)]
 
 @dataclass(frozen=True)
 class Method:
-    """A model of the study.
+    """A model of the study: how it is swept, and over which grid on which data.
 
-    Attributes
-    ----------
-    name : str
-    sweep : callable
-        From a case and a grid to what was found for its combinations.
-    oracle, fair : callable
-        From the data to a grid: all that the paper tried, and what needs no labels.
-    uses_graph : bool
-        Whether the answer differs from graph to graph.
-    oracle_sweep : callable, optional
-        Another sweep for the oracle's larger grid, which may leave out what cannot win.
-    rests : tuple of callables
-        From the data to parts of the paper's grid that `oracle` leaves out, coarser:
-        what lies beyond it, and what lies between its values.
-    suits : callable
-        Whether the model takes this data.
+    `oracle` has all that the paper tried, `fair` what needs no labels. `rests` are
+    parts of the paper's grid that `oracle` leaves out, coarser: what lies beyond it,
+    and what lies between its values. `oracle_sweep` may leave out what cannot win.
     """
 
     name: str
     sweep: Callable[[ModelInput, Grid], Trials]
     oracle: Callable[[Data], Grid]
     fair: Callable[[Data], Grid]
-    uses_graph: bool = True
+    uses_graph: bool = True  # whether the answer differs from graph to graph
     oracle_sweep: Callable[[ModelInput, Grid], Trials] | None = None
     rests: tuple[Callable[[Data], Grid], ...] = ()
-    suits: Callable[[Data], bool] = lambda data: True
+    suits: Callable[[Data], bool] = lambda data: True  # whether it takes this data
 
     def trials(self, inputs: ModelInput, grid: Grid, protocol: str) -> Trials:
         sweep = self.oracle_sweep if protocol == "oracle" else None
@@ -77,14 +63,9 @@ def simple(name: str, fit: Callable[..., np.ndarray], **grid: list) -> Method:
 
     The fair protocol takes the first value of every list.
     """
-
-    def sweep(inputs: ModelInput, grid: Grid) -> Trials:
-        for values in combinations(grid):
-            yield Found(values, fit(inputs, **values))
-
     return Method(
         name,
-        sweep,
+        each(lambda inputs, **values: models.Fit(fit(inputs, **values))),
         oracle=lambda data: grid,
         fair=lambda data: {key: values[:1] for key, values in grid.items()},
     )
@@ -113,9 +94,9 @@ def nested(fit: Callable[..., models.Fit]) -> Callable[[ModelInput, Grid], Trial
     def sweep(inputs: ModelInput, grid: Grid) -> Trials:
         others = {name: values for name, values in grid.items() if name != "d"}
         for values in combinations(others):
-            Q = fit(inputs, d=max(grid["d"]), **values).embedding
+            Q, _, gap = fit(inputs, d=max(grid["d"]), **values)
             for d in grid["d"]:
-                yield Found({"d": d, **values}, Q[:, :d])
+                yield Found({"d": d, **values}, Q[:, :d], gap)
 
     return sweep
 
@@ -125,22 +106,13 @@ def each(fit: Callable[..., models.Fit]) -> Callable[[ModelInput, Grid], Trials]
 
     def sweep(inputs: ModelInput, grid: Grid) -> Trials:
         for values in combinations(grid):
-            yield Found(values, fit(inputs, **values).embedding)
+            Q, _, gap = fit(inputs, **values)
+            yield Found(values, Q, gap)
 
     return sweep
 
 
 # -- sweeps of the convex models -------------------------------------------------------
-
-
-def _raw(inputs: ModelInput, grid: Grid) -> Trials:
-    yield Found({}, inputs.X)
-
-
-def _frpcag(inputs: ModelInput, grid: Grid) -> Trials:
-    fit = models.frpcag(inputs)
-    for d in grid["d"]:
-        yield Found({"d": d}, fit.embedding[:, :d], fit.gap)
 
 
 def _rpca(inputs: ModelInput, grid: Grid, most: float = 1.0) -> Trials:
@@ -197,7 +169,7 @@ def _until_half(sweep: Callable[..., Trials]) -> Callable[[ModelInput, Grid], Tr
     There everything is tried: it shows what such ranks are worth.
     """
     return lambda inputs, grid: sweep(
-        inputs, grid, 1.0 if _reaches_beyond(grid) else 0.5
+        inputs, grid, 1.0 if max(grid["lam"]) > PENALTIES[-1] else 0.5
     )
 
 
@@ -230,11 +202,6 @@ def _printed_lam(data: Data) -> list[float]:
     n, p = sorted(data.X.shape)
     values = np.arange(2**-3 / math.sqrt(n), 2**3 / math.sqrt(n) + 1e-9, 0.01)
     return [round(float(value) * math.sqrt(p) / 2, 4) for value in values]
-
-
-def _reaches_beyond(grid: Grid) -> bool:
-    """Whether it has lam above the usual ones."""
-    return max(grid["lam"]) > PENALTIES[-1]
 
 
 def _rest_of_d(data: Data) -> list[int]:
@@ -276,25 +243,24 @@ def thinned(grid: Grid, data: Data) -> Grid:
 # A quarter of the paper's, and smaller ones. The largest first: on the way down the
 # rank grows, and low ranks are cheap.
 GAMMAS = [*(gamma / 4 for gamma in reversed(POWERS)), 0.01, 0.001]
-BOTH = ["all", "k"]
+BOTH = ["all", "k"]  # singular vectors of L: all, as in the paper, or one per class
 
 
 def _methods() -> Iterator[Method]:
     def nothing(data: Data) -> Grid:
         return {}
 
-    def components(data: Data) -> Grid:
-        return {"d": dimensions(data)}
+    def components(**values: list) -> Callable[[Data], Grid]:
+        return lambda data: {"d": dimensions(data)} | values
 
-    def few(data: Data) -> Grid:
+    def few(**values: list) -> Callable[[Data], Grid]:
         """For models that iterate for every d; more of them are in their rest."""
-        return {"d": [d for d in dimensions(data) if d <= 2 * data.n_classes]}
+        return lambda data: (
+            {"d": [d for d in dimensions(data) if d <= 2 * data.n_classes]} | values
+        )
 
-    def beta(data: Data) -> Grid:
-        return components(data) | {"beta": BETAS}
-
-    def gamma(data: Data) -> Grid:
-        return components(data) | {"gamma": POWERS}
+    def convex(lam: Callable[[Data], list], **gamma: list) -> Callable[[Data], Grid]:
+        return lambda data: {"lam": lam(data)} | gamma | {"components": BOTH}
 
     def fixed(**values: Any) -> Callable[[Data], Grid]:
         return lambda data: (
@@ -304,34 +270,42 @@ def _methods() -> Iterator[Method]:
     def last(**values: list) -> tuple[Callable[[Data], Grid], ...]:
         return (lambda data: {"d": _last_d(data)} | values,)
 
-    yield Method("k-means", _raw, nothing, nothing, uses_graph=False)
-    yield Method("NCuts", nested(models.ncuts), components, k_components, rests=last())
-    yield Method("LE", nested(models.eigenmaps), components, k_components, rests=last())
+    yield Method("k-means", each(models.raw), nothing, nothing, uses_graph=False)
+    for name, fit in {"NCuts": models.ncuts, "LE": models.eigenmaps}.items():
+        yield Method(name, nested(fit), components(), k_components, rests=last())
     yield Method(
         "PCA",
         nested(models.pca),
-        components,
+        components(),
         k_components,
         uses_graph=False,
         rests=last(),
     )
     yield Method(
-        "GLPCA", nested(models.glpca), beta, fixed(beta=0.5), rests=last(beta=BETAS)
+        "GLPCA",
+        nested(models.glpca),
+        components(beta=BETAS),
+        fixed(beta=0.5),
+        rests=last(beta=BETAS),
     )
     yield Method(
         "RGLPCA",
         each(models.rglpca),
-        lambda data: few(data) | {"beta": BETAS},
+        few(beta=BETAS),
         fixed(beta=0.5),
         rests=_in_parts("beta", BETAS, 4),
     )
     yield Method(
-        "MMF", nested(models.mmf), gamma, fixed(gamma=2.0), rests=last(gamma=POWERS)
+        "MMF",
+        nested(models.mmf),
+        components(gamma=POWERS),
+        fixed(gamma=2.0),
+        rests=last(gamma=POWERS),
     )
     yield Method(
         "NMF",
         each(models.nmf),
-        few,
+        few(),
         k_components,
         uses_graph=False,
         rests=(lambda data: {"d": _rest_of_d(data)},),
@@ -340,7 +314,7 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "GNMF",
         each(models.gnmf),
-        lambda data: few(data) | {"gamma": POWERS},
+        few(gamma=POWERS),
         fixed(gamma=1.0),
         rests=_in_parts("gamma", POWERS, 6),
         suits=lambda data: data.is_nonnegative,
@@ -348,33 +322,25 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "RPCA",
         _rpca,
-        lambda data: {"lam": PENALTIES, "components": BOTH},
-        lambda data: {"lam": ["theory"], "components": BOTH},
+        convex(lambda data: PENALTIES),
+        convex(lambda data: ["theory"]),
         uses_graph=False,
         oracle_sweep=_until_half(_rpca),
         rests=(
-            lambda data: {"lam": _rest_of_lam(data), "components": BOTH},
-            lambda data: {"lam": BETWEEN, "components": BOTH},
-            lambda data: {"lam": _printed_lam(data), "components": BOTH},
+            convex(_rest_of_lam),
+            convex(lambda data: BETWEEN),
+            convex(_printed_lam),
         ),
     )
     yield Method(
         "RPCAG",
         _rpcag,
-        lambda data: {"lam": PENALTIES, "gamma": GAMMAS, "components": BOTH},
-        lambda data: {
-            "lam": ["theory"],
-            "gamma": [1.0, 0.125, "clustering", 0.02],
-            "components": BOTH,
-        },
+        convex(lambda data: PENALTIES, gamma=GAMMAS),
+        convex(lambda data: ["theory"], gamma=[1.0, 0.125, "clustering", 0.02]),
         oracle_sweep=_until_half(_rpcag),
         rests=(
-            lambda data: {
-                "lam": _rest_of_lam(data),
-                "gamma": GAMMAS,
-                "components": BOTH,
-            },
-            lambda data: {"lam": BETWEEN, "gamma": GAMMAS[3::4], "components": BOTH},
+            convex(_rest_of_lam, gamma=GAMMAS),
+            convex(lambda data: BETWEEN, gamma=GAMMAS[3::4]),
             lambda data: {
                 "gamma": GAMMAS[: len(POWERS)],
                 "lam": _printed_lam(data),
@@ -385,7 +351,7 @@ def _methods() -> Iterator[Method]:
     # Not in the paper's tables: in the fair protocol only.
     yield Method("MMMF", each(models.mmmf), nothing, fixed(gamma=2.0), uses_graph=False)
     yield Method("MHMF", each(models.mhmf), nothing, fixed(gamma=2.0), uses_graph=False)
-    yield Method("FRPCAG", _frpcag, nothing, k_components)
+    yield Method("FRPCAG", nested(models.frpcag), nothing, k_components)
 
 
 METHODS = {method.name: method for method in _methods()}

@@ -26,6 +26,9 @@ class CorruptedData:
         self.data = data
         self.corruption = corruption
         self.seen, self.mask = corrupt(data, corruption, seed)
+        self.kept = self.seen  # with NaN where entries were lost
+        if self.mask is not None:
+            self.kept = np.where(self.mask, self.seen, np.nan)
         self._graphs: dict = {}
 
     @cached_property
@@ -36,20 +39,12 @@ class CorruptedData:
     @cached_property
     def observed(self) -> np.ndarray:
         """The same from the entries that were kept, NaN where they were lost."""
-        if self.mask is None:
-            return self.standardized
-        return _standardize(np.where(self.mask, self.seen, np.nan))
+        return _standardize(self.kept)
 
     @cached_property
     def filled(self) -> np.ndarray:
         """Lost entries at the mean of what was kept of their feature."""
-        if self.mask is None:
-            return self.seen
-        kept = np.where(self.mask, self.seen, np.nan)
-        with np.errstate(invalid="ignore"):
-            count = np.maximum(self.mask.sum(axis=0), 1)
-            mean = np.where(self.mask, self.seen, 0).sum(axis=0) / count
-        return np.where(np.isnan(kept), mean, kept)
+        return np.where(np.isnan(self.kept), feature_scales(self.kept)[0], self.kept)
 
     def graph(self, kind: str):
         """The adjacency of a graph, built once."""
@@ -129,10 +124,8 @@ class ModelInput:
     @property
     def feature_scales(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean and deviation that X was standardized by."""
-        seen, mask = self.sample.seen, self.sample.mask
-        if self.mask == "known" and mask is not None:
-            seen = np.where(mask, seen, np.nan)
-        return feature_scales(seen)
+        sample = self.sample
+        return feature_scales(sample.seen if self.mask == "zeros" else sample.kept)
 
     @property
     def non_negative(self) -> np.ndarray:

@@ -10,22 +10,7 @@ from scipy import linalg
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from rpcag.models import (
-    FRPCAG,
-    GLPCA,
-    GNMF,
-    MHMF,
-    MMF,
-    MMMF,
-    RGLPCA,
-    RPCA,
-    RPCAG,
-    RPCAGCV,
-    LaplacianEigenmaps,
-    NCuts,
-    resolve_gamma,
-    resolve_lam,
-)
+from rpcag import models
 from rpcag_study.model_input import ModelInput
 
 # Singular values of L below this share of the first count as zero, so that the rank
@@ -48,6 +33,10 @@ class Fit(NamedTuple):
     gap: float | None = None
 
 
+def raw(inputs: ModelInput) -> Fit:
+    return Fit(inputs.X)
+
+
 def pca(inputs: ModelInput, d: int) -> Fit:
     P, s, Vt = linalg.svd(inputs.X - inputs.X.mean(axis=0), full_matrices=False)
     rank = int(np.count_nonzero(s > 1e-10 * s[0]))
@@ -55,34 +44,36 @@ def pca(inputs: ModelInput, d: int) -> Fit:
 
 
 def ncuts(inputs: ModelInput, d: int) -> Fit:
-    return Fit(NCuts(d, graph=inputs.adjacency).fit(inputs.X).embedding_)
+    return Fit(models.NCuts(d, graph=inputs.adjacency).fit(inputs.X).embedding_)
 
 
 def eigenmaps(inputs: ModelInput, d: int) -> Fit:
-    model = LaplacianEigenmaps(min(d, len(inputs.X) - 1), graph=inputs.adjacency)
+    model = models.LaplacianEigenmaps(min(d, len(inputs.X) - 1), graph=inputs.adjacency)
     return Fit(model.fit(inputs.X).embedding_)
 
 
 def glpca(inputs: ModelInput, d: int, **values: Any) -> Fit:
-    return _factored(GLPCA(d, graph=inputs.adjacency, **values).fit(inputs.X))
+    return _factored(models.GLPCA(d, graph=inputs.adjacency, **values).fit(inputs.X))
 
 
 def rglpca(inputs: ModelInput, d: int, **values: Any) -> Fit:
-    model = RGLPCA(d, graph=inputs.adjacency, tol=1e-2, max_iter=STEPS, **values)
+    model = models.RGLPCA(d, graph=inputs.adjacency, tol=1e-2, max_iter=STEPS, **values)
     return _factored(model.fit(inputs.X))
 
 
 def mmf(inputs: ModelInput, d: int, **values: Any) -> Fit:
-    return _factored(MMF(d, graph=inputs.adjacency, **values).fit(inputs.unit_rows))
+    return _factored(
+        models.MMF(d, graph=inputs.adjacency, **values).fit(inputs.unit_rows)
+    )
 
 
 def mmmf(inputs: ModelInput, d: int, **values: Any) -> Fit:
-    model = MMMF(d, graphs=inputs.adjacencies(), **values)
+    model = models.MMMF(d, graphs=inputs.adjacencies(), **values)
     return _factored(model.fit(inputs.unit_rows))
 
 
 def mhmf(inputs: ModelInput, d: int, **values: Any) -> Fit:
-    model = MHMF(d, graphs=inputs.adjacencies("hypergraph"), **values)
+    model = models.MHMF(d, graphs=inputs.adjacencies("hypergraph"), **values)
     return _factored(model.fit(inputs.unit_rows))
 
 
@@ -93,12 +84,12 @@ def nmf(inputs: ModelInput, d: int) -> Fit:
 
 
 def gnmf(inputs: ModelInput, d: int, **values: Any) -> Fit:
-    model = GNMF(d, graph=inputs.adjacency, tol=1e-3, max_iter=STEPS, **values)
+    model = models.GNMF(d, graph=inputs.adjacency, tol=1e-3, max_iter=STEPS, **values)
     return _factored(model.fit(inputs.non_negative))
 
 
 def rpca(inputs: ModelInput, lam: Any, **components: Any) -> Fit:
-    model = RPCA(lam=weight(lam, inputs), tol=GAP, max_iter=MAX_ITER)
+    model = models.RPCA(lam=weight(lam, inputs), tol=GAP, max_iter=MAX_ITER)
     return convex(model, inputs)
 
 
@@ -106,18 +97,18 @@ def rpcag(inputs: ModelInput, lam: Any, gamma: Any, **components: Any) -> Fit:
     return convex(rpcag_at(inputs, lam, gamma), inputs)
 
 
-def rpcag_at(inputs: ModelInput, lam: Any, gamma: Any, **options: Any) -> RPCAG:
+def rpcag_at(inputs: ModelInput, lam: Any, gamma: Any, **options: Any) -> models.RPCAG:
     """The estimator; with ``warm_start=True`` it is fitted again along a path."""
     options = {"tol": GAP, "max_iter": MAX_ITER} | options
     graph = inputs.adjacency
-    return RPCAG(lam=weight(lam, inputs), gamma=gamma, graph=graph, **options)
+    return models.RPCAG(lam=weight(lam, inputs), gamma=gamma, graph=graph, **options)
 
 
 def rpcagcv(inputs: ModelInput) -> Fit:
     X = inputs.X_with_nan
-    gamma = resolve_gamma("clustering", X)
-    model = RPCAGCV(
-        lams=[resolve_lam("theory", X)],
+    gamma = models.resolve_gamma("clustering", X)
+    model = models.RPCAGCV(
+        lams=[models.resolve_lam("theory", X)],
         gammas=[share * gamma for share in SHARES],
         graph=inputs.adjacency,
         tol=GAP,
@@ -128,7 +119,7 @@ def rpcagcv(inputs: ModelInput) -> Fit:
 def frpcag(inputs: ModelInput, d: int | None = None, **values: Any) -> Fit:
     weights = {"gamma_samples": "unit", "gamma_features": "unit"} | values
     weights["gamma"] = weights.pop("gamma_samples")  # its name in stored results
-    fit = convex(FRPCAG(graph=inputs.adjacency, tol=GAP, **weights), inputs)
+    fit = convex(models.FRPCAG(graph=inputs.adjacency, tol=GAP, **weights), inputs)
     return fit._replace(embedding=fit.embedding[:, :d])
 
 

@@ -9,15 +9,8 @@ import numpy as np
 
 from rpcag_study.corruptions import CORRUPTIONS, GROUPS, check_corruption, suits
 from rpcag_study.datasets import Data, load
-from rpcag_study.grids import (
-    METHODS,
-    PRINTED,
-    Grid,
-    Method,
-    simple,
-    thinned,
-)
-from rpcag_study.runs import PROTOCOLS, Run, Task
+from rpcag_study.grids import METHODS, PRINTED, Grid, Method, simple, thinned
+from rpcag_study.runs import PROTOCOLS, Run, Task, known_names
 
 DATASETS = ("PIE", "ORL", "YALE", "COIL20", "MNIST", "USPS", "MFeat", "BCI")
 IMAGES = DATASETS[:6]
@@ -83,19 +76,21 @@ class Study:
         self,
         *,
         protocols: Sequence[str] = PROTOCOLS,
-        datasets: Sequence[str] | None = None,
+        datasets: Iterable[str] | None = None,
         corruptions: Sequence[str] = CORRUPTIONS,
-        models: Sequence[str] | None = None,
+        models: Iterable[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> list[Task]:
         """Every run, setup by setup and column by column: a part of it is of use."""
-        datasets = _known("data set", datasets, self.datasets)
-        models = _known("model", models, self.models)
+        datasets = self.datasets if datasets is None else datasets
+        datasets = known_names("data set", datasets, self.datasets)
+        models = self.models if models is None else models
+        models = known_names("model", models, self.models)
         # What the paper did is named after what it needs: somebody who knows.
         protocols = [
             "oracle" if name.lower() == "paper" else name for name in protocols
         ]
-        protocols = _known("protocol", protocols, PROTOCOLS)
+        protocols = known_names("protocol", protocols, PROTOCOLS)
         corruptions = list(dict.fromkeys(map(check_corruption, corruptions)))
         plan: list[Task] = []
         for protocol in protocols:
@@ -170,19 +165,6 @@ def _runs(column, method: Method, data: Data, load) -> Iterator[Task]:
             values = tuple((name, tuple(values)) for name, values in grid.items())
             run = Run(protocol, dataset, corruption, seed, method.name, *setup, values)
             yield Task(run, method, load)
-
-
-def _known(kind: str, names: Iterable[str] | None, known) -> list[str]:
-    if names is None:
-        return list(known)
-    names = list(names)
-    by_lower = {name.lower(): name for name in known}
-    for name in names:
-        if name.lower() not in by_lower:
-            raise ValueError(
-                f"unknown {kind} {name!r}; there are {', '.join(by_lower.values())}"
-            )
-    return list(dict.fromkeys(by_lower[name.lower()] for name in names))
 
 
 def _new(kind: str, name: str, known: Iterable[str]) -> None:

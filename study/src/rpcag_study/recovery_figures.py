@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from rpcag_study.experiments import faces as faces_
 from rpcag_study.experiments import phase as phase_
+from rpcag_study.experiments.common import faces as load_faces
+from rpcag_study.experiments.common import needed
 from rpcag_study.experiments.phase import FOUND, SIGNS, Cells, Setup
-from rpcag_study.experiments.task import faces as load_faces
-from rpcag_study.experiments.task import needed
 
 # Errors are drawn up to twice the truth; differences of a factor of ten and more alike.
 WORST, APART = 0.3, 1.0
@@ -22,23 +22,14 @@ def phase(records: Iterable[dict]) -> Figure:
     Only the largest size of the store is drawn. A dot marks a matrix that is found.
     """
     found, n, signs = _largest(records)
-    figure = _panels(len(signs), len(found))
-    axes = figure.subplots(len(signs), len(found), squeeze=False)
-    for i, sign in enumerate(signs):
-        for j, (setup, cells) in enumerate(found.items()):
-            ranks, errors = phase_.sides(found, n, sign)
-            E = phase_.grid(phase_.clipped(cells), n, sign, ranks, errors)
-            axis = axes[i, j]
-            picture = _map(axis, E, "viridis", (FOUND, WORST))
-            rows, columns = np.nonzero(E <= FOUND)
-            axis.plot(columns, rows, "o", color="white", markersize=3)
-            _sides(axis, ranks, errors, n, sign if j == 0 else None, sign == signs[-1])
-            if i == 0:
-                axis.set_title(_lines(setup), fontsize=9)
-    bar = figure.colorbar(picture, ax=axes, shrink=0.8, pad=0.02)
-    bar.set_label(f"log10 of the relative error of L\n(dot: below {FOUND:g})", size=9)
-    bar.ax.tick_params(labelsize=8)
-    return figure
+    found = {setup: phase_.clipped(cells) for setup, cells in found.items()}
+
+    def mark(axis: Axes, E: np.ndarray) -> None:
+        rows, columns = np.nonzero(E <= FOUND)
+        axis.plot(columns, rows, "o", color="white", markersize=3)
+
+    label = f"log10 of the relative error of L\n(dot: below {FOUND:g})"
+    return _maps(found, n, signs, "viridis", (FOUND, WORST), label, mark)
 
 
 def phase_difference(records: Iterable[dict]) -> Figure:
@@ -49,24 +40,51 @@ def phase_difference(records: Iterable[dict]) -> Figure:
     apart = {setup: cells for setup, cells in apart.items() if cells}
     if not apart:
         raise ValueError("the difference needs records of RPCA and of RPCAG")
-    figure = _panels(len(signs), len(apart))
-    axes = figure.subplots(len(signs), len(apart), squeeze=False)
+
+    def mark(axis: Axes, D: np.ndarray) -> None:
+        for (y, x), value in np.ndenumerate(D):
+            if np.isfinite(value):
+                dark = "white" if abs(value) > 0.6 * APART else "black"
+                text = "0" if abs(value) < 0.005 else f"{value:+.2f}"
+                axis.text(x, y, text, ha="center", va="center", size=6, color=dark)
+
+    label = "log10 error of RPCAG\nminus that of RPCA (red: worse)"
+    return _maps(apart, n, signs, "RdBu_r", (-APART, APART), label, mark)
+
+
+def _maps(
+    found: dict[Setup, Cells],
+    n: int,
+    signs: list[str],
+    colors: str,
+    span: tuple[float, float],
+    label: str,
+    mark: Callable[[Axes, np.ndarray], None],
+) -> Figure:
+    """Means by rank and share of errors: a row per kind of signs."""
+    size = 2.3 * len(found) + 1.1, 2.2 * len(signs) + 0.3
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    axes = figure.subplots(len(signs), len(found), squeeze=False)
     for i, sign in enumerate(signs):
-        for j, (setup, cells) in enumerate(apart.items()):
-            ranks, errors = phase_.sides(apart, n, sign)
-            D = phase_.grid(cells, n, sign, ranks, errors)
+        for j, (setup, cells) in enumerate(found.items()):
+            ranks, errors = phase_.sides(found, n, sign)
+            E = phase_.grid(cells, n, sign, ranks, errors)
             axis = axes[i, j]
-            picture = _map(axis, D, "RdBu_r", (-APART, APART))
-            for (y, x), value in np.ndenumerate(D):
-                if np.isfinite(value):
-                    dark = "white" if abs(value) > 0.6 * APART else "black"
-                    text = "0" if abs(value) < 0.005 else f"{value:+.2f}"
-                    axis.text(x, y, text, ha="center", va="center", size=6, color=dark)
+            picture = axis.imshow(
+                E,
+                origin="lower",
+                aspect="auto",
+                cmap=colors,
+                vmin=span[0],
+                vmax=span[1],
+            )
+            mark(axis, E)
             _sides(axis, ranks, errors, n, sign if j == 0 else None, sign == signs[-1])
             if i == 0:
-                axis.set_title(_lines(setup), fontsize=9)
+                model, _, rest = phase_.SETUPS[setup].partition(", ")
+                axis.set_title(f"{model}\n{rest}", fontsize=9)
     bar = figure.colorbar(picture, ax=axes, shrink=0.8, pad=0.02)
-    bar.set_label("log10 error of RPCAG\nminus that of RPCA (red: worse)", size=9)
+    bar.set_label(label, size=9)
     bar.ax.tick_params(labelsize=8)
     return figure
 
@@ -84,18 +102,6 @@ def _largest(records: Iterable[dict]) -> tuple[dict[Setup, Cells], int, list[str
     return of_size, n, [sign for sign in SIGNS if sign in kinds]
 
 
-def _panels(rows: int, columns: int) -> Figure:
-    return Figure(
-        figsize=(2.3 * columns + 1.1, 2.2 * rows + 0.3), dpi=150, layout="constrained"
-    )
-
-
-def _map(axis: Axes, E: np.ndarray, colors: str, span: tuple[float, float]):
-    return axis.imshow(
-        E, origin="lower", aspect="auto", cmap=colors, vmin=span[0], vmax=span[1]
-    )
-
-
 def _sides(axis: Axes, ranks, errors, n: int, sign: str | None, last: bool) -> None:
     """Numbers at the left of a row (where it has a sign) and below the last."""
     labels = [f"{rank / n:.2g}".replace("0.", ".") for rank in ranks]
@@ -105,13 +111,6 @@ def _sides(axis: Axes, ranks, errors, n: int, sign: str | None, last: bool) -> N
         axis.set_xlabel(f"rank / {n}", fontsize=9)
     if sign:
         axis.set_ylabel(f"{sign} signs\nerrors, %", fontsize=9)
-
-
-def _lines(setup: Setup) -> str:
-    """The name of a model on two lines at the most."""
-    name = phase_.name_of(setup)
-    model, _, rest = name.partition(", ")
-    return f"{model}\n{rest}" if rest else f"{model}\n"
 
 
 # -- faces -----------------------------------------------------------------------------

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rpcag.plugins import write_text
-from rpcag_study.experiments.task import of_experiment
+from rpcag_study.experiments.common import of_experiment
 from rpcag_study.report_files import (
     EXPERIMENTS,
     RECOVERY,
+    Fold,
     check_pictures,
+    folded,
     with_title,
 )
 
@@ -52,56 +54,43 @@ def write_recovery(
     if not present:
         wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in sections())
         raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
+    from rpcag.plots import save
+    from rpcag_study import figures
+
+    drawn, missing = {}, {}
+    for name in [name for section in present for name, _ in section.figures]:
+        picture = path.parent / "images" / f"recovery_{name}.png"
+        try:
+            drawn[picture] = getattr(figures, name)(records)
+        except FileNotFoundError as error:
+            missing[picture] = str(error)
+    check_pictures(path, drawn)
+    for picture, figure in drawn.items():
+        save(figure, picture, dpi=100)
+        yield picture
+    for picture, reason in missing.items():
+        kept = "is the one from before" if picture.exists() else "is missing"
+        tell(f"{picture} {kept}: {reason}")
     parts = [
         RECOVERY,
         "Does a graph help to recover a low-rank matrix? `rpcag report --recovery` "
         "writes this page from the stored results. [Reproduce the paper](study.md) "
         "says how to run them again.",
     ]
-    drawn = {name: _draw(name, records) for s in present for name, _ in s.figures}
-    figures = {_picture(path, n): f for n, f in drawn.items() if not isinstance(f, str)}
-    check_pictures(path, figures)
-    for picture, figure in figures.items():
-        _save(figure, picture)
-        yield picture
     for section in present:
-        experiment = EXPERIMENTS[section.experiment]
+        experiment = EXPERIMENTS[section.experiment].module
         parts += [f"## {section.title}", section.how.strip()]
         if hasattr(experiment, "outcome"):
             parts.append(experiment.outcome(records))
         for name, seen in section.figures:
-            picture, missing = _picture(path, name), drawn[name]
-            if isinstance(missing, str):
-                kept = "is the one from before" if picture.exists() else "is missing"
-                tell(f"{picture} {kept}: {missing}")
-            if picture.exists():
-                parts.append(f"![{seen}](images/{picture.name})")
+            link = f"images/recovery_{name}.png"
+            if (path.parent / link).exists():
+                parts.append(f"![{seen}]({link})")
             else:
                 parts.append(f"*(Not drawn: {seen}; {section.draw}.)*")
         first, *others = experiment.tables(records)
         parts.append(with_title(first))
         if others:
-            parts.append("<details>\n<summary>More tables</summary>")
-            parts += [*map(with_title, others), "</details>"]
+            parts += folded(Fold("More tables", others))
     write_text(path, "\n\n".join(part for part in parts if part) + "\n")
     yield path
-
-
-def _picture(page: Path, name: str) -> Path:
-    return page.parent / "images" / f"recovery_{name}.png"
-
-
-def _draw(name: str, records: list[dict]) -> Any:
-    """A figure, or the reason why there is none."""
-    from rpcag_study import figures
-
-    try:
-        return getattr(figures, name)(records)
-    except FileNotFoundError as error:
-        return str(error)
-
-
-def _save(figure: Any, path: Path) -> None:
-    from rpcag.plots import save
-
-    save(figure, path, dpi=100)

@@ -12,6 +12,7 @@ from rpcag_study.grids import METHODS
 from rpcag_study.plan import CONTROL, DATASETS, DEFAULT, IMAGES, SETUPS
 from rpcag_study.printed import clustering_errors
 from rpcag_study.table_cells import (
+    BySeed,
     Cell,
     Trial,
     fair,
@@ -82,10 +83,8 @@ class Report:
     def fair(self, graph: str, mask: str, **options) -> Cell:
         return over_seeds(fair(self.trials, graph, mask, **options))
 
-    def _cells(self, protocol: str, setup: Setup) -> Cell:
-        if protocol == "oracle":
-            return self.oracle(*setup)
-        return self.fair(*setup, protocol=protocol)
+    def trials_of(self, protocol: str, setup: Setup) -> list[Trial]:
+        return [t for t in self.trials if t.protocol == protocol and fits(t, *setup)]
 
     def setups(self, protocol: str) -> Iterator[tuple[Setup, Cell]]:
         """Every graph and mask that was run, with its errors.
@@ -97,12 +96,11 @@ class Report:
         if self.is_shared(DEFAULT[0], protocol):
             planned.append(DEFAULT)
         for setup in dict.fromkeys(planned):
-            runs = {
-                trial.run
-                for trial in self.trials
-                if trial.protocol == protocol and fits(trial, *setup)
-            }
-            cells = self._cells(protocol, setup)
+            runs = {trial.run for trial in self.trials_of(protocol, setup)}
+            if protocol == "oracle":
+                cells = self.oracle(*setup)
+            else:
+                cells = self.fair(*setup, protocol=protocol)
             if cells and not any(runs <= before for before in seen):
                 seen.append(runs)
                 yield setup, cells
@@ -114,15 +112,12 @@ class Report:
             for t in self.trials
         )
 
-    def defaults(
-        self, protocol: str = "fair"
-    ) -> dict[tuple[str, str, str], dict[int, float]]:
+    def defaults(self, protocol: str = "fair") -> BySeed:
         """Errors by seed: RPCAG on the robust graph, the others on 10 neighbors."""
         ours = fair(self.trials, *DEFAULT, protocol=protocol)
         others = fair(self.trials, "knn", "known", protocol=protocol)
-        return {
-            key: by_seed for key, by_seed in others.items() if key[2] != "RPCAG"
-        } | {key: by_seed for key, by_seed in ours.items() if key[2] == "RPCAG"}
+        found = {key: by for key, by in others.items() if key[2] != "RPCAG"}
+        return found | {key: by for key, by in ours.items() if key[2] == "RPCAG"}
 
     def wins(self) -> Table:
         """In how many columns each model has the lowest error."""
@@ -147,9 +142,8 @@ class Report:
 
     def _wins(self, cells: Cell) -> Counter:
         """Of the columns that RPCAG has been run on."""
-        columns = ranks(cells)
         best = winners(cells)
-        return Counter(best[column] for column in columns)
+        return Counter(best[column] for column in ranks(cells))
 
     # -- without labels ----------------------------------------------------------------
 

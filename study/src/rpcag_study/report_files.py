@@ -1,8 +1,6 @@
 """The report of a store as files: a page on one screen, and every table and figure."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -16,6 +14,7 @@ from rpcag.plugins import (
     write_json,
     write_text,
 )
+from rpcag_study import summary
 from rpcag_study.errors_csv import errors_csv
 from rpcag_study.experiments import (
     as_printed,
@@ -28,60 +27,47 @@ from rpcag_study.experiments import (
     timing,
     video,
 )
-from rpcag_study.experiments.task import of_experiment
-from rpcag_study.plan import SETUPS
-from rpcag_study.report import SETUP_NAMES, Report
-from rpcag_study.summary import (
-    certificates,
-    comparisons,
-    every_column,
-    graph_control,
-    model_means,
-    sentences,
-    wins_and_losses,
-)
-from rpcag_study.table_cells import fits
+from rpcag_study.report import Report
 from rpcag_study.tables import Table
 
-EXPERIMENTS: dict[str, ModuleType] = {
-    "as_printed": as_printed,
-    "components": components,
-    "graph_quality": graph_quality,
-    "parameters": parameters,
-    "timing": timing,
-    "directions": directions,
-    "phase": phase,
-    "faces": faces,
-    "video": video,
-}
-TITLES = {
-    "as_printed": "The printed algorithm as printed",
-    "components": "Three components of three faces",
-    "graph_quality": "Graphs built with less and less of the mask",
-    "parameters": "Errors over lam and gamma",
-    "timing": "Time by number of samples",
-    "directions": "Principal directions of occluded faces",
-    "phase": "Recovery of random low-rank matrices",
-    "faces": "Recovery of occluded faces",
-    "video": "Moving objects in videos",
+
+class Experiment(NamedTuple):
+    module: ModuleType
+    title: str
+    figures: tuple[str, ...] = ()  # functions of `rpcag_study.figures`
+
+
+EXPERIMENTS = {
+    "as_printed": Experiment(as_printed, "The printed algorithm as printed"),
+    "components": Experiment(
+        components, "Three components of three faces", ("components",)
+    ),
+    "graph_quality": Experiment(
+        graph_quality, "Graphs built with less and less of the mask"
+    ),
+    "parameters": Experiment(parameters, "Errors over lam and gamma", ("parameters",)),
+    "timing": Experiment(timing, "Time by number of samples"),
+    "directions": Experiment(
+        directions, "Principal directions of occluded faces", ("directions",)
+    ),
+    "phase": Experiment(
+        phase, "Recovery of random low-rank matrices", ("phase", "phase_difference")
+    ),
+    "faces": Experiment(faces, "Recovery of occluded faces", ("faces",)),
+    "video": Experiment(video, "Moving objects in videos", ("video",)),
 }
 # The file that lists the files of a report, and the pattern of their names.
 INDEX = "report.json"
 NAMES = r"[^./\\][^/\\]*\.(csv|png)"
 DPI = 120
+# Titles of two folds: the first is open.
+FIRST, EVERY = "Result", "Every column"
 # Rows of a table on a page; longer ones are in the CSV files only.
 LONGEST = 40
 # First lines of the pages that are written from a store.
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
 PAGE_TITLES = (REPRODUCTION, RECOVERY, "# Videos, by every method")
-# Those with other figures than one of their own name.
-FIGURES = {
-    "phase": ("phase", "phase_difference"),
-    "timing": (),
-    "graph_quality": (),
-    "as_printed": (),
-}
 PICTURE = "reproduction.png"
 CAPTION = "Printed error against ours: a point per data set, corruption and model."
 INTRODUCTION = (
@@ -106,29 +92,60 @@ class Screen(NamedTuple):
     folds: list[Fold]
 
 
+def tables_of(report: Report, records: list[dict]) -> dict[str, dict[str, Table]]:
+    """Every table that has rows, by the title of its fold and by name."""
+    made = {
+        FIRST: {
+            "model_means": summary.model_means(report),
+            "wins_and_losses": summary.wins_and_losses(report),
+        },
+        EVERY: {"every_column": summary.every_column(report)},
+        "RPCAG against RPCA": {
+            "graph_control": summary.graph_control(report),
+            "rpcag_minus_rpca": report.paired(),
+        },
+        "RPCAG against the best other model": {
+            "comparisons": summary.comparisons(report)
+        },
+        "Columns in which each model is best": {"wins": report.wins()},
+        "Mean errors without labels": {"fair_means": report.means()},
+        "What was run": {
+            "coverage": summary.coverage(report),
+            "certificates": summary.certificates(report),
+        },
+    }
+    for name, experiment in _present(records).items():
+        try:
+            found = experiment.module.tables(records)
+        except (KeyError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"the store has records of {name} that are not whole ({error!r}); "
+                "delete their lines"
+            ) from error
+        made[experiment.title] = {f"{name}_{k}": t for k, t in enumerate(found, 1)}
+    return {
+        title: {name: table for name, table in tables.items() if table.rows}
+        for title, tables in made.items()
+    }
+
+
+def _present(records: list[dict]) -> dict[str, Experiment]:
+    """Experiments that are in the store."""
+    present = {record["run"].get("experiment", "") for record in records}
+    return {n: e for n, e in EXPERIMENTS.items() if n.replace("_", "-") in present}
+
+
 def screen(report: Report, records: list[dict]) -> Screen:
     """Everything a page has, whatever it is written in."""
-    tables = [model_means(report), wins_and_losses(report)]
-    made = [
-        Fold("RPCAG against RPCA", [graph_control(report), report.paired()]),
-        Fold("RPCAG against the best other model", [comparisons(report)]),
-        Fold("Columns in which each model is best", [report.wins()]),
-        Fold("Mean errors without labels", [report.means()]),
-        Fold("What was run", [coverage(report), certificates(report)]),
+    made = tables_of(report, records)
+    first = list(made.pop(FIRST).values())
+    if len(report.datasets) > 2:  # not a store of one's own, all of which fits
+        del made[EVERY]
+    folds = [
+        Fold(title, [t for t in tables.values() if len(t.rows) <= LONGEST])
+        for title, tables in made.items()
     ]
-    if len(report.datasets) <= 2:  # a store of one's own: all of it fits
-        made.insert(0, Fold("Every column", [every_column(report)]))
-    for name, experiment in EXPERIMENTS.items():
-        if of_experiment(name.replace("_", "-"), records):
-            made.append(Fold(TITLES[name], list(experiment.tables(records))))
-    full = [
-        Fold(f.title, [t for t in f.tables if 0 < len(t.rows) <= LONGEST]) for f in made
-    ]
-    return Screen(
-        sentences(report),
-        [table for table in tables if table.rows],
-        [fold for fold in full if fold.tables],
-    )
+    return Screen(summary.sentences(report), first, [f for f in folds if f.tables])
 
 
 def reproduction(report: Report, records: list[dict], picture: str | None) -> str:
@@ -139,11 +156,7 @@ def reproduction(report: Report, records: list[dict], picture: str | None) -> st
         parts.append(f"![{CAPTION}]({picture})")
     parts += [*map(with_title, found.tables[1:]), INTRODUCTION]
     for fold in found.folds:
-        parts += [
-            f"<details>\n<summary>{fold.title}</summary>",
-            *map(with_title, fold.tables),
-            "</details>",
-        ]
+        parts += folded(fold)
     return "\n\n".join(parts) + "\n"
 
 
@@ -174,69 +187,9 @@ def with_title(table: Table) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-# -- tables ----------------------------------------------------------------------------
-
-
-def all_tables(report: Report, records: list[dict]) -> Iterator[Table]:
-    """The short ones first, then one per data set and protocol, then experiments."""
-    for _, table in (*_named(report), *_experiments(records)):
-        yield table
-
-
-def _experiments(records: list[dict]) -> Iterator[tuple[str, Table]]:
-    """Tables of the other experiments that are in the store."""
-    for name, experiment in EXPERIMENTS.items():
-        if of_experiment(name.replace("_", "-"), records):
-            try:
-                found = list(experiment.tables(records))
-            except (KeyError, TypeError, IndexError) as error:
-                raise ValueError(
-                    f"the store has records of {name} that are not whole ({error!r}); "
-                    "delete their lines"
-                ) from error
-            for number, table in enumerate(found):
-                yield f"{name}_{number + 1}", table
-
-
-def _named(report: Report) -> Iterator[tuple[str, Table]]:
-    summary = {
-        "every_column": every_column(report),
-        "model_means": model_means(report),
-        "wins_and_losses": wins_and_losses(report),
-        "wins": report.wins(),
-        "comparisons": comparisons(report),
-        "graph_control": graph_control(report),
-        "fair_means": report.means(),
-        "rpcag_minus_rpca": report.paired(),
-    }
-    for name, table in summary.items():
-        if table.rows:
-            yield name, table
-
-
-def coverage(report: Report) -> Table:
-    """How much of the study is there: columns, seeds, and embeddings clustered."""
-    rows = []
-    for protocol in SETUPS:
-        for setup, cells in report.setups(protocol):
-            members = [
-                trial
-                for trial in report.trials
-                if trial.protocol == protocol and fits(trial, *setup)
-            ]
-            columns = Counter(key[:2] for key in cells)
-            seeds = {trial.seed for trial in members}
-            rows.append(
-                [
-                    f"{protocol}, {SETUP_NAMES[setup]}",
-                    str(len(columns)),
-                    str(len({trial.model for trial in members})),
-                    str(len(seeds)),
-                    f"{len(members):,}",
-                ]
-            )
-    header = ["setup", "columns", "models", "seeds", "embeddings clustered"]
-    return Table("What was run", header, rows)
+def folded(fold: Fold) -> list[str]:
+    head = f"<details>\n<summary>{fold.title}</summary>"
+    return [head, *map(with_title, fold.tables), "</details>"]
 
 
 # -- files -----------------------------------------------------------------------------
@@ -288,8 +241,9 @@ def _texts(report: Report, records: list[dict]) -> Iterator[tuple[str, str]]:
     """Names and contents of all text files."""
     if report.trials:
         yield "errors.csv", errors_csv(report)
-    for name, table in (*_named(report), *_experiments(records)):
-        yield f"{name}.csv", table.csv()
+    for tables in tables_of(report, records).values():
+        for name, table in tables.items():
+            yield f"{name}.csv", table.csv()
 
 
 def _figures(
@@ -298,19 +252,15 @@ def _figures(
     """Names and figures for the results in the store."""
     from rpcag_study import figures
 
-    drawn = {}
-    for experiment in EXPERIMENTS:
-        if of_experiment(experiment.replace("_", "-"), records):
-            for name in FIGURES.get(experiment, (experiment,)):
-                # Faces and frames are not in the store: no data, no picture.
-                try:
-                    drawn[name] = getattr(figures, name)(records)
-                except FileNotFoundError as error:
-                    tell(f"{folder / name}.png is not drawn: {error}")
+    for experiment in _present(records).values():
+        for name in experiment.figures:
+            # Faces and frames are not in the store: no data, no picture.
+            try:
+                yield f"{name}.png", getattr(figures, name)(records)
+            except FileNotFoundError as error:
+                tell(f"{folder / name}.png is not drawn: {error}")
     if report.trials:
-        drawn["printed_against_ours"] = figures.printed_against_ours(report)
-    for name, figure in drawn.items():
-        yield f"{name}.png", figure
+        yield "printed_against_ours.png", figures.printed_against_ours(report)
 
 
 def check_page(path: Path, option: str) -> None:
@@ -330,11 +280,11 @@ def check_pictures(page: Path, pictures: Iterable[Path]) -> None:
     """Raise an error if a picture would replace a file that no earlier page shows."""
     text = page.read_text(encoding="utf-8", errors="replace") if page.exists() else ""
     for picture in pictures:
-        link = f"]({picture.relative_to(page.parent).as_posix()})"
+        shown = f"]({picture.relative_to(page.parent).as_posix()})" in text
         check_file(
-            picture, partial(_shows, text, link), "page", force=True, example="a.png"
+            picture,
+            lambda path, shown=shown: shown,
+            "page",
+            force=True,
+            example="a.png",
         )
-
-
-def _shows(page: str, link: str, picture: Path) -> bool:
-    return link in page

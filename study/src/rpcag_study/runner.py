@@ -38,8 +38,7 @@ def run(
     failed = []
     todo = missing(tasks, store)
     with store.appending() as writer:
-        records = _here(todo, jobs) if dask is None else _on_dask(todo, dask)
-        for record in records:
+        for record in _here(todo, jobs) if dask is None else _on_dask(todo, dask):
             if "error" in record:
                 failed.append(record)
             else:
@@ -50,16 +49,10 @@ def run(
 
 
 def _here(tasks: list[Task], jobs: int) -> Iterator[dict]:
-    if jobs == 1:
-        yield from map(_attempt, tasks)
-        return
     pool = joblib.Parallel(
-        n_jobs=jobs,
-        return_as="generator_unordered",
-        batch_size=1,
-        pre_dispatch="n_jobs",
+        jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
     )
-    yield from pool(joblib.delayed(_attempt)(task) for task in tasks)
+    return pool(joblib.delayed(_attempt)(task) for task in tasks)
 
 
 def _on_dask(tasks: list[Task], address: str) -> Iterator[dict]:
@@ -85,10 +78,7 @@ def _attempt(task: Task) -> dict:
     """The record of a run, or the reason why there is none."""
     try:
         return task()
-    except FileNotFoundError as error:  # data that are not here
-        return {"run": task.run.record(), "error": str(error)}
     except Exception as error:
-        return {
-            "run": task.run.record(),
-            "error": f"{type(error).__name__}: {error}",
-        }
+        # Data that are not here need no name of the error.
+        kind = "" if isinstance(error, FileNotFoundError) else type(error).__name__
+        return {"run": task.run.record(), "error": f"{kind}: {error}".lstrip(": ")}

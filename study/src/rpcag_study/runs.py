@@ -5,9 +5,10 @@ import itertools
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class Task:
         run = self.run
         start = time.perf_counter()
         with quietly():
-            sample = _sample(run.dataset, run.corruption, run.seed, self.load)
+            sample = _sample(self.load, run.corruption, run.seed)
             inputs = ModelInput(sample, run.graph or "uniform", run.mask)
             repeats, starts = KMEANS[run.protocol]
             found, gaps = {}, []
@@ -71,26 +72,21 @@ class Task:
                 gaps += [gap] if gap is not None else []
                 Q = _checked(Q, run.model, len(inputs.y))
                 seed = seed_of(run.record() | {"parameters": None}, values)
-                found[_order(values, run)] = _trial(
-                    errors(Q, inputs.y, inputs.n_classes, repeats, starts, seed), Q
-                )
-        trials = [found.get(key) for key in itertools.product(*run.grid.values())]
+                pair = errors(Q, inputs.y, inputs.n_classes, repeats, starts, seed)
+                least, mean = pair.min(axis=0), pair.mean(axis=0)
+                numbers = least[0], mean[0], least[1], mean[1]
+                at = tuple(values[name] for name in run.grid)
+                found[at] = [Q.shape[1], *(round(float(n), 4) for n in numbers)]
+        trials = [found.get(at) for at in itertools.product(*run.grid.values())]
         seconds = round(time.perf_counter() - start, 2)
         record = {"run": run.record(), "trials": trials, "seconds": seconds}
         return record | {"gap": float(f"{max(gaps):.3g}")} if gaps else record
 
 
-_samples: dict[tuple, CorruptedData] = {}
-
-
-def _sample(dataset: str, corruption: str, seed: int, load) -> CorruptedData:
+@lru_cache(3)
+def _sample(load: Callable[[int], Data], corruption: str, seed: int) -> CorruptedData:
     """Shared by all runs of a process on the same column; the last few are kept."""
-    key = dataset, corruption, seed, load  # a name may get another loader
-    if key not in _samples:
-        while len(_samples) >= 3:
-            _samples.pop(next(iter(_samples)))
-        _samples[key] = CorruptedData(load(seed), corruption, seed)
-    return _samples[key]
+    return CorruptedData(load(seed), corruption, seed)
 
 
 def _checked(Q: Any, model: str, n: int) -> np.ndarray:
@@ -107,22 +103,24 @@ def _checked(Q: Any, model: str, n: int) -> np.ndarray:
     )
 
 
-def _order(values: dict[str, Any], run: Run) -> tuple:
-    return tuple(values[name] for name, _ in run.parameters)
-
-
-def _trial(found: np.ndarray, Q: np.ndarray) -> list:
-    matching, majority = found.T
-    numbers = (matching.min(), matching.mean(), majority.min(), majority.mean())
-    return [Q.shape[1], *(round(float(number), 4) for number in numbers)]
-
-
 @contextmanager
 def quietly() -> Iterator[None]:
     """One BLAS thread, and no word of models that stop early, as they are meant to."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def known_names(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The names as they are known, whatever the case of their letters; each once."""
+    spelled = {name.lower(): name for name in known}
+    names = list(names)
+    for name in names:
+        if name.lower() not in spelled:
+            raise ValueError(
+                f"unknown {kind} {name!r}; there are {', '.join(spelled.values())}"
+            )
+    return list(dict.fromkeys(spelled[name.lower()] for name in names))
 
 
 def seed_of(*parts: Any) -> int:

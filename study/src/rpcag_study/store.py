@@ -38,9 +38,7 @@ class Store:
             self.archive, self.path = self.path, self.path.with_suffix("")
 
     def exists(self) -> bool:
-        return self.path.exists() or (
-            self.archive is not None and self.archive.exists()
-        )
+        return any(path.exists() for path in (self.path, self.archive) if path)
 
     def read(self) -> Iterator[dict]:
         """All whole lines; of two with the same key the later."""
@@ -48,8 +46,7 @@ class Store:
         if self.archive is not None and self.archive.exists():
             lines |= _lines(self._unpacked(self.archive), self.archive)
         if self.path.exists():
-            text = self._text()
-            lines |= _lines(text[: len(text) - len(_torn(text))], self.path)
+            lines |= _lines(_whole(self._text()), self.path)
         yield from lines.values()
 
     def _unpacked(self, archive: Path) -> bytes:
@@ -61,11 +58,10 @@ class Store:
                 "file"
             ) from error
 
-    def _pack(self) -> None:
+    def _pack(self, archive: Path) -> None:
         """Move all lines into the compressed file."""
-        assert self.archive is not None
         text = b"".join(_line(record) for record in self.read())
-        with write_atomically(self.archive) as part:
+        with write_atomically(archive) as part:
             part.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
         self.path.unlink()
 
@@ -86,19 +82,18 @@ class Store:
         made = [p for p in (self.path, *self.path.parents) if not p.exists()]
         try:
             with self._locked() as file:
-                text = self._text()
-                file.truncate(len(text) - len(_torn(text)))
-                if text and not _torn(text) and not text.endswith(b"\n"):
+                whole = _whole(self._text())
+                file.truncate(len(whole))
+                if whole and not whole.endswith(b"\n"):
                     file.write(b"\n")
                     file.flush()
                 try:
                     yield Writer(self.path, file.fileno())
                     if self.archive is not None and os.fstat(file.fileno()).st_size:
-                        self._pack()
+                        self._pack(self.archive)
                 finally:  # who made it for nothing takes it away, while it is locked
                     if self.path in made and not os.fstat(file.fileno()).st_size:
-                        with contextlib.suppress(OSError):
-                            self.path.unlink()
+                        self.path.unlink(missing_ok=True)
         finally:
             with contextlib.suppress(OSError):  # folders with something in them stay
                 for folder in made[1:]:
@@ -115,15 +110,12 @@ class Store:
                 continue
             with file:
                 self._lock(file)
-                if self._is(file):
+                same = False
+                with contextlib.suppress(FileNotFoundError):
+                    same = os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+                if same:
                     yield file
                     return
-
-    def _is(self, file: Any) -> bool:
-        try:
-            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
-        except FileNotFoundError:
-            return False
 
     def _lock(self, file: Any) -> None:
         try:
@@ -139,14 +131,19 @@ class Store:
 def _lines(text: bytes, path: Path) -> dict[str, dict]:
     """Records by key."""
     found = {}
-    for number, line in enumerate(text.splitlines()):
-        record = _record(line)
-        if record is None:
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            run = record["run"]
+            known = isinstance(run, dict) and {"protocol", "experiment"} & run.keys()
+        except (ValueError, TypeError, KeyError, RecursionError):
+            known = False
+        if not known:
             raise ValueError(
-                f"{path}, line {number + 1} is not a record of a study; name another "
+                f"{path}, line {number} is not a record of a study; name another "
                 "file or delete the line"
             )
-        found[key_of(record["run"])] = record
+        found[key_of(run)] = record
     return found
 
 
@@ -154,31 +151,20 @@ def _line(record: dict) -> bytes:
     return (json.dumps(record, separators=(",", ":")) + "\n").encode()
 
 
-def _record(line: bytes) -> dict | None:
-    try:
-        record = json.loads(line)
-        run = record["run"]
-        known = "protocol" in run or "experiment" in run
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-    return record if isinstance(run, dict) and known else None
-
-
-def _torn(text: bytes) -> bytes:
-    """The beginning of a record that a killed process left at the end.
+def _whole(text: bytes) -> bytes:
+    """Without the beginning of a record that a killed process left at the end.
 
     No beginning of an object is JSON itself: what is whole is never cut.
     """
     last = text[text.rfind(b"\n") + 1 :]
-    if not (last.startswith(BEGINNING) or BEGINNING.startswith(last)):
-        return b""
-    try:
-        json.loads(last)
-    except RecursionError:  # nested too deeply for a record of ours: keep it
-        return b""
-    except ValueError:
-        return last
-    return b""
+    if last.startswith(BEGINNING) or BEGINNING.startswith(last):
+        try:
+            json.loads(last)
+        except RecursionError:  # nested too deeply for a record of ours: keep it
+            return text
+        except ValueError:
+            return text[: len(text) - len(last)]
+    return text
 
 
 class Writer:

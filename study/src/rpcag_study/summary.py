@@ -11,8 +11,9 @@ from rpcag_study.corruptions import GROUPS
 from rpcag_study.grids import METHODS
 from rpcag_study.models import GAP
 from rpcag_study.plan import CONTROL, DEFAULT, FRESH, IMAGES, SETUPS
-from rpcag_study.report import Report, corruptions_of, short
+from rpcag_study.report import SETUP_NAMES, Report, corruptions_of, short
 from rpcag_study.table_cells import (
+    BySeed,
     Cell,
     Trial,
     below,
@@ -23,7 +24,6 @@ from rpcag_study.table_cells import (
 )
 from rpcag_study.tables import Table, best_cells, listed, percent, signed
 
-BySeed = dict[tuple[str, str, str], dict[int, float]]
 Column = tuple[str, str]  # data set and corruption
 AS_PRINTED = SETUPS["oracle"][0]
 # Points: mean difference up to which printed errors count as reproduced.
@@ -89,21 +89,16 @@ def _size(report: Report) -> Iterator[str]:
 
 def _advice(report: Report) -> Iterator[str]:
     rows = standings(over_seeds(report.defaults()), report.datasets)
-    wins = [row.group for row in rows if row.difference <= 0]
-    losses = [row.group for row in rows if row.difference > 0]
-    wins, losses = (
-        [d for d in found if d in report.datasets] for found in (wins, losses)
-    )
-    spoiled = [c for name in ("occluded", "missing") for c in GROUPS[name]]
-    columns = list(product(IMAGES, spoiled))
+    sets = [row for row in rows if row.group in report.datasets]
+    columns = list(product(IMAGES, GROUPS["occluded"] + GROUPS["missing"]))
     known, zeros = (
         mean_over(report.fair("knn", mask), "RPCAG", columns)
         for mask in ("known", "zeros")
     )
     if rows and known is not None and zeros is not None:
         yield ADVICE.format(
-            wins=listed(wins),
-            losses=listed(losses),
+            wins=listed([row.group for row in sets if row.difference <= 0]),
+            losses=listed([row.group for row in sets if row.difference > 0]),
             gain=f"{100 * (zeros - known):.1f}",
         )
 
@@ -115,18 +110,13 @@ def model_means(report: Report) -> Table:
     """Mean error per model: the paper, ours with labels, ours without labels."""
     labels = report.oracle(*AS_PRINTED)
     without = over_seeds(report.defaults())
+    sources = report.printed, labels, without
     rows = []
     for model in (*METHODS, *report.own_models):
-        found = [
-            columns
-            for cells in (report.printed, labels, without)
-            if (columns := {key[:2] for key in cells if key[2] == model})
-        ]
+        of_model = [{key[:2] for key in cells if key[2] == model} for cells in sources]
+        found = [columns for columns in of_model if columns]
         columns = set.intersection(*found) if found else set()
-        row = [
-            percent(mean_over(cells, model, columns))
-            for cells in (report.printed, labels, without)
-        ]
+        row = [percent(mean_over(cells, model, columns)) for cells in sources]
         if set(row[1:]) != {"-"}:
             rows.append([model, str(len(columns)), *row])
     header = ["model", "columns", "paper", "ours, with labels", "ours, without labels"]
@@ -160,45 +150,48 @@ def standings(cells: Cell, groups: Sequence[str]) -> list[Standing]:
     chosen = {d: [c for c in place if c[0] == d] for d in groups} | kinds
     found = []
     for group, columns in chosen.items():
-        means = means_of(cells, columns)
-        ours = means.pop("RPCAG", None)
-        if ours is not None and means:
-            best = min(means, key=lambda m: means[m])
+        rival = best_other(cells, columns)
+        if rival is not None:
+            ours, best, theirs = rival
             first = sum(place[column] == 1 for column in columns)
-            apart = 100 * (ours - means[best])
+            apart = 100 * (ours - theirs)
             found.append(Standing(group, len(columns), ours, best, apart, first))
     return found
 
 
-def means_of(cells: Cell, columns: Sequence[Column]) -> dict[str, float]:
-    """Mean errors by model; none while some model lacks some of these columns.
+def best_other(
+    cells: Cell, columns: Sequence[Column]
+) -> tuple[float, str, float] | None:
+    """The mean error of RPCAG, the best of the other models, and its error.
 
-    A model that has not been run everywhere yet might be the best.
+    None while some model lacks some of the columns: it might be the best.
     """
     models = {key[2] for key in cells if key[:2] in columns}
     means = {m: mean_over(cells, m, columns) for m in sorted(models)}
     known = {m: error for m, error in means.items() if error is not None}
-    return known if len(known) == len(means) else {}
+    ours = known.pop("RPCAG", None)
+    if ours is None or not known or len(known) + 1 < len(means):
+        return None
+    best = min(known, key=lambda m: known[m])
+    return ours, best, known[best]
 
 
 def wins_and_losses(report: Report) -> Table:
     """Where RPCAG wins and loses without labels, by data set and corruption."""
     cells = over_seeds(report.defaults())
-    rows, bold = [], set()
-    for i, row in enumerate(standings(cells, report.datasets)):
-        other = row.error - row.difference / 100
-        rows.append(
-            [
-                row.group,
-                "wins" if row.difference <= 0 else "loses",
-                percent(row.error),
-                f"{percent(other)} ({row.best})",
-                signed(row.difference),
-                f"{row.first} of {row.columns}",
-            ]
-        )
-        if row.difference <= 0:
-            bold.add((i, 1))
+    found = standings(cells, report.datasets)
+    rows = [
+        [
+            row.group,
+            "wins" if row.difference <= 0 else "loses",
+            percent(row.error),
+            f"{percent(row.error - row.difference / 100)} ({row.best})",
+            signed(row.difference),
+            f"{row.first} of {row.columns}",
+        ]
+        for row in found
+    ]
+    bold = {(i, 1) for i, row in enumerate(found) if row.difference <= 0}
     header = ["columns of", "RPCAG", "RPCAG, %", "best other model, %"]
     header += ["difference, points", "columns it leads"]
     title = "Where RPCAG wins and loses without labels: mean clustering error"
@@ -271,12 +264,11 @@ def comparisons(report: Report) -> Table:
 
 
 def _lead(by_seed: BySeed, columns: list[Column]) -> str:
-    means = means_of(over_seeds(by_seed), columns)
-    ours = means.pop("RPCAG", None)
-    if ours is None or not means:
+    rival = best_other(over_seeds(by_seed), columns)
+    if rival is None:
         return "-"
-    best = min(means, key=lambda m: means[m])
-    text = signed(100 * (ours - means[best]))
+    ours, best, theirs = rival
+    text = signed(100 * (ours - theirs))
     seeds = set.intersection(
         *(set(by_seed[*c, m]) for c in columns for m in ("RPCAG", best))
     )
@@ -331,13 +323,16 @@ def _chance(graph: Cell, control: Cell, rpca: Cell) -> float:
 
 def _at_shared_settings(report: Report) -> tuple[Cell, Cell]:
     """RPCAG with the paper's graph and with the control, at settings both have."""
-    shared = _shared(report)
-
-    def same(trial: Trial) -> bool:
-        return trial.model == "RPCAG" and _setting(trial) in shared
-
+    setups = AS_PRINTED, CONTROL["oracle"]
+    shared = set.intersection(
+        *(
+            {_setting(t) for t in report.trials_of("oracle", s) if t.model == "RPCAG"}
+            for s in setups
+        )
+    )
     graph, control = (
-        report.oracle(*setup, where=same) for setup in (AS_PRINTED, CONTROL["oracle"])
+        report.oracle(*setup, where=lambda trial: _setting(trial) in shared)
+        for setup in setups
     )
     return graph, control
 
@@ -349,19 +344,8 @@ def with_both(cells: Cell, others: Cell) -> set[Column]:
     }
 
 
-def _shared(report: Report) -> set[tuple]:
-    """Settings of RPCAG that both the paper's graph and the control have."""
-    tried: dict[tuple, set] = {AS_PRINTED: set(), CONTROL["oracle"]: set()}
-    for trial in report.trials:
-        setup = trial.graph, trial.mask
-        if trial.protocol == "oracle" and setup in tried:
-            tried[setup].add(_setting(trial))
-    return set.intersection(*tried.values())
-
-
 def _setting(trial: Trial) -> tuple:
-    names = "lam", "gamma", "components"
-    return (trial.model, *trial.column, *(trial.values.get(name) for name in names))
+    return (*trial.column, *sorted(trial.values.items()))
 
 
 def certificates(report: Report) -> Table:
@@ -374,3 +358,21 @@ def certificates(report: Report) -> Table:
             rows.append([model, str(len(known)), str(reached), f"{max(known):.1e}"])
     header = ["model", "records with a gap", f"gap at most {GAP:g}", "largest gap"]
     return Table("Certified gap of the convex models", header, rows)
+
+
+def coverage(report: Report) -> Table:
+    """How much of the study is there: columns, seeds, and embeddings clustered."""
+    rows = []
+    for protocol in SETUPS:
+        for setup, cells in report.setups(protocol):
+            members = report.trials_of(protocol, setup)
+            counts = [
+                len({key[:2] for key in cells}),
+                len({trial.model for trial in members}),
+                len({trial.seed for trial in members}),
+                len(members),
+            ]
+            name = f"{protocol}, {SETUP_NAMES[setup]}"
+            rows.append([name, *(f"{count:,}" for count in counts)])
+    header = ["setup", "columns", "models", "seeds", "embeddings clustered"]
+    return Table("What was run", header, rows)

@@ -4,6 +4,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,49 +83,33 @@ def gaps(records: Iterable[dict]) -> dict[str, list[float | None]]:
 
 
 Cell = dict[tuple[str, str, str], float]  # by data set, corruption and model
+BySeed = dict[tuple[str, str, str], dict[int, float]]
 
 
-def best(
+def oracle(
     found: Iterable[Trial],
     graph: str,
     mask: str,
     *,
-    components: str | None = "all",
-    majority: bool = False,
-    where: Callable[[Trial], bool] | None = None,
-) -> dict[tuple[str, str, str], tuple[float, Trial]]:
-    """The least error over the grid and the runs of k-means, and where it is.
+    where: Callable[[Trial], bool] = lambda trial: True,
+) -> Cell:
+    """The least error over the grid and the runs of k-means: labels choose.
 
-    `where` leaves out some of the grid. k-means itself is the mean of its runs, as in
-    the paper.
+    All components are used, as in the paper; `where` leaves out more of the grid.
     """
-    cells: dict[tuple[str, str, str], tuple[float, Trial]] = {}
+    cells: Cell = {}
     for trial in found:
         if trial.protocol != "oracle" or not fits(trial, graph, mask):
             continue
-        if components not in (None, trial.values.get("components", components)):
-            continue
-        if where is not None and not where(trial):
-            continue
-        error = least_error(trial, majority)
-        key = (*trial.column, trial.model)
-        if key not in cells or error < cells[key][0]:
-            cells[key] = error, trial
+        if trial.values.get("components", "all") == "all" and where(trial):
+            key = (*trial.column, trial.model)
+            cells[key] = min(least_error(trial), cells.get(key, np.inf))
     return cells
 
 
-def least_error(trial: Trial, majority: bool = False) -> float:
-    """What the oracle counts."""
-    errors = trial.errors
-    if trial.model == "k-means":
-        return errors.mean_majority if majority else errors.mean
-    return errors.least_majority if majority else errors.least
-
-
-def oracle(found: Iterable[Trial], graph: str, mask: str, **options: Any) -> Cell:
-    """The least error over the grid and the runs of k-means: labels choose."""
-    cells = best(found, graph, mask, **options)
-    return {key: error for key, (error, _) in cells.items()}
+def least_error(trial: Trial) -> float:
+    """What the oracle counts; of k-means itself the mean, as in the paper."""
+    return trial.errors.mean if trial.model == "k-means" else trial.errors.least
 
 
 def fair(
@@ -133,26 +118,23 @@ def fair(
     mask: str,
     chosen: dict[str, Any] = CHOSEN,
     *,
-    majority: bool = False,
     protocol: str = "fair",
-) -> dict[tuple[str, str, str], dict[int, float]]:
+) -> BySeed:
     """The mean error of k-means by seed, at the values chosen without labels."""
-    cells: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
+    cells: BySeed = defaultdict(dict)
     for trial in found:
         if trial.protocol != protocol or not fits(trial, graph, mask):
             continue
-        if any(
-            trial.values.get(name, value) != value
+        if all(
+            trial.values.get(name, value) == value
             for name, value in chosen.items()
             if name != "gamma" or trial.model == "RPCAG"  # others have one of their own
         ):
-            continue
-        error = trial.errors.mean_majority if majority else trial.errors.mean
-        cells[*trial.column, trial.model][trial.seed] = error
+            cells[*trial.column, trial.model][trial.seed] = trial.errors.mean
     return dict(cells)
 
 
-def over_seeds(cells: dict[tuple[str, str, str], dict[int, float]]) -> Cell:
+def over_seeds(cells: BySeed) -> Cell:
     return {key: float(np.mean(list(by.values()))) for key, by in cells.items()}
 
 
@@ -162,7 +144,8 @@ def mean_over(
     """None unless every cell is there."""
     found = [cells.get((*column, model)) for column in columns]
     known = [error for error in found if error is not None]
-    return float(np.mean(known)) if known and len(known) == len(found) else None
+    # fmean does not depend on the order of columns, which may be a set.
+    return fmean(known) if known and len(known) == len(found) else None
 
 
 def fits(trial: Trial, graph: str, mask: str) -> bool:

@@ -11,34 +11,16 @@ from rpcag_study.datasets import files
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set.
+    """One data set."""
 
-    Attributes
-    ----------
-    name : str
-        As `load` and `load_video` take it.
-    kind : {"images", "table", "video"}
-    file : str
-        Name of its file.
-    n, p : int
-        Samples (or frames) and features (or pixels).
-    classes : int or None
-    terms : str
-        Whose it is, and for what use, as far as known.
-    sha256 : str
-        Of the file.
-    is_present : bool
-        Whether it is on this machine; if not, `load` downloads it where it can.
-    """
-
-    name: str
-    kind: str
+    name: str  # as `load` and `load_video` take it
+    kind: str  # images, table or video
     file: str
-    n: int
-    p: int
+    n: int  # samples or frames
+    p: int  # features or pixels
     classes: int | None
-    terms: str
-    sha256: str
+    terms: str  # whose it is, and for what use, as far as known
+    sha256: str  # of the file
 
     @property
     def downloaded_file(self) -> str:
@@ -47,6 +29,7 @@ class Entry:
 
     @property
     def is_present(self) -> bool:
+        """Whether it is on this machine; if not, `load` downloads it where it can."""
         return self.where() is not None
 
     def where(self) -> Path | None:
@@ -66,7 +49,7 @@ ENTRIES = list(_entries())
 
 
 def list_datasets() -> list[Entry]:
-    """Every data set `load` or `load_video` knows.
+    """Every data set `load` or `load_video` knows; docs/data.md says where to ask.
 
     Examples
     --------
@@ -79,14 +62,11 @@ def list_datasets() -> list[Entry]:
 
 def entry_named(name: str, *, video: bool) -> Entry:
     """The entry of that name, in any case of letters."""
-    known = [entry for entry in ENTRIES if (entry.kind == "video") == video]
-    for entry in known:
-        if isinstance(name, str) and entry.name.lower() == name.lower():
-            return entry
-    names = ", ".join(entry.name for entry in known)
+    entries = {entry.name.lower(): entry for entry in ENTRIES}
+    entry = entries.get(str(name).lower())
+    if entry is not None and (entry.kind == "video") == video:
+        return entry
     kind, other = ("video", "load") if video else ("data set", "load_video")
-    elsewhere = {entry.name.lower() for entry in ENTRIES} - {
-        entry.name.lower() for entry in known
-    }
-    hint = f"; use {other}" if str(name).lower() in elsewhere else ""
+    hint = "" if entry is None else f"; use {other}"
+    names = ", ".join(e.name for e in ENTRIES if (e.kind == "video") == video)
     raise ValueError(f"no {kind} is named {name!r}{hint}: choose from {names}")

@@ -8,9 +8,8 @@ import numpy as np
 from rpcag_study.datasets import files
 from rpcag_study.datasets.catalog import Entry, entry_named
 from rpcag_study.datasets.download import DOWNLOADS, download
-from rpcag_study.datasets.records import Data
+from rpcag_study.datasets.records import Data, Video
 from rpcag_study.datasets.subsets import PAPER, choose_rows
-from rpcag_study.datasets.video import Video
 
 
 def load(
@@ -37,11 +36,9 @@ def load(
         The paper's number of samples (PIE and ORL 30 subjects x 10, COIL20 20 x 10,
         MNIST and USPS 10 x 30, MFeat 10 x 40, all of YALE and BCI), or everything.
     seed : int, default=0
-        Which samples, where the paper does not tell. Zero is the choice of this
-        library's study: for PIE the first 30 subjects with images spread evenly over
-        the lights, for ORL the authors' subjects, for COIL20 poses spread evenly, and
-        a draw of `numpy.random.default_rng(0)` for digits. Other seeds draw subjects
-        and images at random.
+        Which samples, where the paper does not tell. Zero is the choice of the study:
+        the authors' subjects for ORL, lights and poses spread evenly for PIE and
+        COIL20. Other seeds draw subjects and images at random.
     without : sequence of int, optional
         Seeds whose samples are left out: for a draw that shares nothing with theirs.
     per_class : int, optional
@@ -54,10 +51,6 @@ def load(
     Data
         Rows sorted by class, classes numbered from 0. Images lie in [0, 1]; tables
         are as they were published, so features may need to be standardized.
-
-    Notes
-    -----
-    docs/data.md says whose the sets are and where to ask for those that are not free.
     """
     entry = entry_named(name, video=False)
     if subset not in ("paper", "all"):
@@ -71,13 +64,9 @@ def load(
     X, y = arrays["X"], arrays["y"]
     rows = choose_rows(y, plan, seed=seed, without=without)
     X = X[rows] / 255 if X.dtype == np.uint8 else X[rows]
-    image_shape = arrays.get("image_shape")
-    return Data(
-        entry.name,
-        X,
-        np.unique(y[rows], return_inverse=True)[1],
-        image_shape=None if image_shape is None else tuple(map(int, image_shape)),
-    )
+    y = np.unique(y[rows], return_inverse=True)[1]
+    shape = tuple(arrays["image_shape"]) if "image_shape" in arrays else None
+    return Data(entry.name, X, y, image_shape=shape)
 
 
 def load_video(name: str, *, verify: bool = True) -> Video:
@@ -98,12 +87,8 @@ def load_video(name: str, *, verify: bool = True) -> Video:
     entry = entry_named(name, video=True)
     required = ("frames", "frame_number", "masks", "mask_index")
     arrays = _arrays(entry, required, verify)
-    optional = ("valid", "extra_frames", "extra_masks")
-    return Video(
-        entry.name,
-        **{key: arrays[key] for key in required},
-        **{key: arrays[key] for key in optional if key in arrays},
-    )
+    known = {*required, "valid", "extra_frames", "extra_masks"}
+    return Video(entry.name, **{key: arrays[key] for key in known & arrays.keys()})
 
 
 def _arrays(entry: Entry, required, verify: bool) -> dict[str, np.ndarray]:

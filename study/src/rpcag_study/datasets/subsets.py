@@ -8,21 +8,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Subset:
-    """How the samples of an experiment are chosen.
+    """How the samples of an experiment are chosen; None takes all of them.
 
-    Attributes
-    ----------
-    classes : tuple of int, optional
-        Those of seed 0; other seeds draw as many. None takes every class.
-    per_class : int, optional
-        None takes every sample of a class.
-    evenly : bool
-        Whether seed 0 spreads the choice evenly over the images of a class instead of
-        drawing it. These come in an order that means something: the lamps of PIE, the
-        poses of COIL20.
+    Images of a class come in an order that means something: the lamps of PIE, the poses
+    of COIL20. Seed 0 may spread its choice evenly over them instead of drawing it.
     """
 
-    classes: tuple[int, ...] | None = None
+    classes: tuple[int, ...] | None = None  # of seed 0; other seeds draw as many
     per_class: int | None = None
     evenly: bool = False
 
@@ -45,13 +37,7 @@ def choose_rows(
 ) -> np.ndarray:
     """Rows of the subset, sorted by class and inside a class as they were.
 
-    Parameters
-    ----------
-    y : array of int of shape (n_samples,)
-    subset : Subset
-    seed : int, default=0
-    without : sequence of int, optional
-        Other seeds, whose samples are left out before the choice.
+    The samples of the seeds in `without` are left out before the choice.
     """
     if len(without):
         used = [choose_rows(y, subset, seed=other) for other in without]
@@ -59,19 +45,18 @@ def choose_rows(
         _check_enough(y[left], y, subset, without)
         return left[choose_rows(y[left], subset, seed=seed)]
     rng = np.random.default_rng(seed)
-    present = np.unique(y)
-    classes = present
+    classes = present = np.unique(y)
     if subset.classes is not None:
-        if len(subset.classes) > len(present):
+        count = len(subset.classes)
+        if count > len(present):
             raise ValueError(
-                f"{len(subset.classes)} classes are wanted but only {len(present)} "
+                f"{count} classes are wanted but only {len(present)} "
                 f"are there; subset='all' takes these"
             )
-        classes = (
-            present[list(subset.classes)]
-            if seed == 0
-            else np.sort(rng.choice(present, len(subset.classes), replace=False))
-        )
+        if seed == 0:
+            classes = present[list(subset.classes)]
+        else:
+            classes = np.sort(rng.choice(present, count, replace=False))
     return np.concatenate(
         [_members(np.flatnonzero(y == label), subset, seed, rng) for label in classes]
     )

@@ -9,16 +9,16 @@ the same loop without the graph; there lam is that of the model.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from rpcag.graphs import laplacian
 from rpcag_study import models
 from rpcag_study.corruptions import suits
-from rpcag_study.datasets import Data, load
-from rpcag_study.experiments.task import ExperimentTask, Recorded, of_experiment
+from rpcag_study.datasets import Data
+from rpcag_study.experiments import common
 from rpcag_study.kmeans import errors
 from rpcag_study.model_input import CorruptedData, Graph, ModelInput
 from rpcag_study.plan import DATASETS
@@ -33,15 +33,18 @@ RPCA_LAMS, NONE = (0.35, 0.5, 0.7, 1.0, 1.4), (0.0,)
 MAX_ITER = 150  # iterations after which a path that has not stopped counts as stopped
 CORRUPTIONS = ("none", "occlusion25", "missing25")
 GRAPHS: tuple[Graph, ...] = ("complete", "knn")
+NAMES: dict[str | None, str] = {
+    None: "RPCA",
+    "complete": "RPCAG, the paper's graph",
+    "knn": "RPCAG, 10 neighbors",
+}
 OPTIMUM = "optimum"
 QUICK: dict[str, Any] = {"datasets": ["USPS"], "corruptions": ["none"]}
 
 
 @dataclass(frozen=True)
-class AsPrintedRun(Recorded):
+class AsPrintedRun(common.Recorded, experiment="as-printed"):
     """RPCA (no graph) or RPCAG on one column, at every lam and gamma."""
-
-    experiment: ClassVar[str] = "as-printed"
 
     dataset: str
     corruption: str
@@ -51,17 +54,13 @@ class AsPrintedRun(Recorded):
     seed: int = 0
 
 
-def named(run: AsPrintedRun) -> Data:
-    return load(run.dataset, seed=run.seed)
-
-
 def plan(
     *,
     datasets: Sequence[str] = DATASETS,
     corruptions: Sequence[str] = CORRUPTIONS,
     graphs: Sequence[Graph | None] = (None, *GRAPHS),
-    load: Callable[[AsPrintedRun], Data] = named,
-) -> list[ExperimentTask]:
+    load: Callable[[AsPrintedRun], Data] = common.named,
+) -> list[common.Task]:
     """Every column and graph; `load` makes other data from a run."""
     made = []
     for dataset in datasets:
@@ -70,7 +69,7 @@ def plan(
             for graph in graphs if suits(corruption, data) else ():
                 grid = (RPCA_LAMS, NONE) if graph is None else (LAMS, GAMMAS)
                 run = AsPrintedRun(dataset, corruption, graph, *grid)
-                made.append(ExperimentTask(run, load, measure))
+                made.append(common.Task(run, load, measure))
     return made
 
 
@@ -81,7 +80,9 @@ def measure(run: AsPrintedRun, data: Data) -> dict:
     """
     sample = CorruptedData(data, run.corruption, run.seed)
     inputs = ModelInput(sample, run.graph or "uniform", "zeros")
-    Phi = None if run.graph is None else _dense(laplacian(inputs.adjacency))
+    Phi = None
+    if run.graph is not None:
+        Phi = sparse.csr_array(laplacian(inputs.adjacency)).toarray()
     trials = []
     for lam in run.lam:
         weight = lam / np.sqrt(max(inputs.shape))
@@ -95,7 +96,8 @@ def measure(run: AsPrintedRun, data: Data) -> dict:
             found[OPTIMUM] = 0, best.embedding
             seed = seed_of(run.record(), lam, gamma)
             for stop, (steps, Q) in found.items():
-                error = _error(Q, inputs, seed)
+                runs = errors(Q, inputs.y, inputs.n_classes, *KMEANS["oracle"], seed)
+                error = round(float(runs[:, 0].min()), 4)
                 trials.append([lam, gamma, stop, steps, Q.shape[1], error])
     return {"trials": trials}
 
@@ -153,22 +155,13 @@ def _terms(L, s, S, Phi, lam: float, gamma: float) -> np.ndarray:
     return np.array(parts)
 
 
-def _dense(A) -> np.ndarray:
-    return A.toarray() if hasattr(A, "toarray") else np.asarray(A)
-
-
-def _error(Q: np.ndarray, inputs: ModelInput, seed: int) -> float:
-    found = errors(Q, inputs.y, inputs.n_classes, *KMEANS["oracle"], seed)
-    return round(float(found[:, 0].min()), 4)
-
-
 # -- tables ----------------------------------------------------------------------------
 
 
 def least(records: Iterable[dict]) -> dict[tuple, dict[str, float]]:
     """The least error over lam and gamma, by column and graph, then by stop."""
     found: dict[tuple, dict[str, float]] = defaultdict(dict)
-    for record in of_experiment("as-printed", records):
+    for record in common.of_experiment("as-printed", records):
         run = record["run"]
         by_stop = found[run["dataset"], run["corruption"], run["graph"]]
         for _, _, stop, _, _, error in record["trials"]:
@@ -182,22 +175,20 @@ def tables(records: Iterable[dict]) -> list[Table]:
     found = least(records)
     stops = [*(f"{e:g}" for e in EPSILONS), OPTIMUM]
     printed = clustering_errors()
-    names = {None: "RPCA", "complete": "RPCAG, the paper's graph"}
-    names["knn"] = "RPCAG, 10 neighbors"
-    rows = []
-    for key in sorted(found, key=lambda k: (list(names).index(k[2]), k[0], k[1])):
-        paper = printed[(*key[:2], "RPCAG" if key[2] else "RPCA")] / 100
-        numbers = [paper, *(found[key][stop] for stop in stops)]
-        rows.append((names[key[2]], f"{key[0]}, {key[1]}", numbers))
-    means = []
-    for name in names.values():
-        of = [numbers for model, _, numbers in rows if model == name]
-        if of:
-            mean = [percent(e) for e in np.mean(of, axis=0)]
-            means.append([name, str(len(of)), *mean])
+    means, every = [], []
+    for graph, name in NAMES.items():
+        numbers = []
+        for dataset, corruption in sorted(key[:2] for key in found if key[2] == graph):
+            by_stop = found[dataset, corruption, graph]
+            paper = printed[dataset, corruption, "RPCAG" if graph else "RPCA"] / 100
+            numbers.append([paper, *(by_stop[stop] for stop in stops)])
+            column = f"{dataset}, {corruption}"
+            every.append([name, column, *map(percent, numbers[-1])])
+        if numbers:
+            mean = map(percent, np.mean(numbers, axis=0))
+            means.append([name, str(len(numbers)), *mean])
     header = ["paper", *(f"stopped at ε = {s}" for s in stops[:-1]), OPTIMUM]
     title = "The printed algorithm as printed: least clustering error over the grid, %"
-    every = [[m, c, *map(percent, n)] for m, c, n in rows]
     means_title, note = f"{title}, mean over columns", outcome(records)
     made = [
         Table(means_title, ["model", "columns", *header], means, note=note),

@@ -2,22 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    embed,
-    faces,
-    fair_errors,
-    of_experiment,
-    rounded,
-)
+from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS, PRINTED
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.report import SETUP_NAMES
@@ -30,10 +21,8 @@ QUICK: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
-class ComponentsRun(Recorded):
+class ComponentsRun(common.Recorded, experiment="components"):
     """One model at fixed parameters."""
-
-    experiment: ClassVar[str] = "components"
 
     model: str
     graph: Graph | None
@@ -48,26 +37,16 @@ class ComponentsRun(Recorded):
 def plan(
     *,
     models: Sequence[str] = PRINTED,
-    setups: Sequence[tuple[Graph, Mask]] = SETUPS,
-    subjects: int = 3,
-    images: int = 10,
-    seed: int = 0,
-    dataset: str = "PIE",
-    load: Callable[[ComponentsRun], Data] = faces,
-) -> list[ExperimentTask]:
-    """Every model with every graph; `load` makes other data from a run."""
-    of: dict[str, Any] = {
-        "subjects": subjects,
-        "images": images,
-        "seed": seed,
-        "dataset": dataset,
-    }
+    load: Callable[[ComponentsRun], Data] = common.faces,
+    **fields: Any,
+) -> list[common.Task]:
+    """Every model with every graph; `fields` are other values of a run."""
     runs = [
-        ComponentsRun(model, graph if METHODS[model].uses_graph else None, mask, **of)
-        for graph, mask in setups
-        for model in check_models(models)
+        ComponentsRun(model, common.graph_of(model, graph), mask, **fields)
+        for graph, mask in SETUPS
+        for model in common.check_models(models)
     ]
-    return [ExperimentTask(run, load, measure) for run in dict.fromkeys(runs)]
+    return [common.Task(run, load, measure) for run in dict.fromkeys(runs)]
 
 
 def measure(run: ComponentsRun, data: Data) -> dict:
@@ -78,24 +57,21 @@ def measure(run: ComponentsRun, data: Data) -> dict:
     """
     sample = CorruptedData(data, run.corruption, run.seed)
     inputs = ModelInput(sample, run.graph or "uniform", run.mask)
-    values, Q = embed(run.model, inputs)
+    values, Q = common.embed(run.model, inputs)
     shown = Q
     if run.model == "k-means":
         P, s, _ = linalg.svd(Q - Q.mean(axis=0), full_matrices=False)
         shown = P * s
-    shown = _filled(shown[:, :SHOWN])
+    shown = shown[:, :SHOWN]
+    # Zeros where a model has fewer components.
+    shown = np.pad(shown, ((0, 0), (0, SHOWN - shown.shape[1])))
     digits = 4 - int(np.ceil(np.log10(max(np.abs(shown).max(), 1e-3))))
     return {
         "parameters": values,
-        "components": rounded(shown, digits),
+        "components": common.rounded(shown, digits),
         "classes": inputs.y.tolist(),
-        "errors": fair_errors(Q, inputs, run.record()),
+        "errors": common.fair_errors(Q, inputs, run.record()),
     }
-
-
-def _filled(Q: np.ndarray) -> np.ndarray:
-    """Zeros where a model has fewer components."""
-    return np.pad(Q, ((0, 0), (0, SHOWN - Q.shape[1])))
 
 
 def by_setup(records: Iterable[dict]) -> dict[tuple[Graph, Mask], dict[str, dict]]:
@@ -103,7 +79,7 @@ def by_setup(records: Iterable[dict]) -> dict[tuple[Graph, Mask], dict[str, dict
 
     A model without a graph is in the setups of its mask.
     """
-    records = of_experiment("components", records)
+    records = common.of_experiment("components", records)
     found: dict[tuple[Graph, Mask], dict[str, dict]] = {}
     for setup in SETUPS:
         members = {

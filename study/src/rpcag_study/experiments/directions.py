@@ -1,30 +1,20 @@
 """The first principal directions of occluded faces and their singular values.
 
-For every model these are the singular vectors and values of the low-rank matrix it
-finds, L or Q U^T, less its mean row: what varies between the faces. X has mean zero,
-but L need not. A graph hardly penalizes what is the same in all rows (the null vector
-of the normalized Laplacian is the root of the degrees), so RPCAG keeps the median of
-every pixel, which is not its mean, while it shrinks all else. Uncentered, this offset
-is its first direction, with a singular value far above the second.
+These are of the low-rank matrix of a model, L or Q U^T, less its mean row. X has mean
+zero, but L need not: a graph hardly penalizes what is the same in all rows, so RPCAG
+keeps the median of every pixel, which is not its mean. Uncentered, this offset is its
+first direction, with a singular value far above the second.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    faces,
-    fixed,
-    of_experiment,
-    rounded,
-)
+from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.models import LOW_RANK, Factors, low_rank_factors
@@ -38,13 +28,11 @@ QUICK: dict[str, Any] = {"subjects": 10}
 
 
 @dataclass(frozen=True)
-class DirectionsRun(Recorded):
+class DirectionsRun(common.Recorded, experiment="directions"):
     """One model at fixed parameters."""
 
-    experiment: ClassVar[str] = "directions"
-
     model: str
-    graph: Graph | None = "complete"
+    graph: Graph | None
     mask: Mask = "zeros"
     subjects: int = 30
     images: int = 10  # of each
@@ -56,30 +44,15 @@ class DirectionsRun(Recorded):
 def plan(
     *,
     models: Sequence[str] = MODELS,
-    graph: Graph = "complete",
-    mask: Mask = "zeros",
-    subjects: int = 30,
-    images: int = 10,
-    seed: int = 0,
-    dataset: str = "PIE",
-    load: Callable[[DirectionsRun], Data] = faces,
-) -> list[ExperimentTask]:
-    """Every model on one graph; `load` makes other images from a run."""
-    of: dict[str, Any] = {
-        "mask": mask,
-        "subjects": subjects,
-        "images": images,
-        "seed": seed,
-        "dataset": dataset,
-    }
-    return [
-        ExperimentTask(
-            DirectionsRun(model, graph if METHODS[model].uses_graph else None, **of),
-            load,
-            measure,
-        )
-        for model in check_models(models, MODELS)
+    load: Callable[[DirectionsRun], Data] = common.faces,
+    **fields: Any,
+) -> list[common.Task]:
+    """Every model on the paper's graph; `fields` are other values of a run."""
+    runs = [
+        DirectionsRun(model, common.graph_of(model, "complete"), **fields)
+        for model in common.check_models(models, MODELS)
     ]
+    return [common.Task(run, load, measure) for run in runs]
 
 
 def measure(run: DirectionsRun, data: Data) -> dict:
@@ -90,7 +63,7 @@ def measure(run: DirectionsRun, data: Data) -> dict:
     the squares of the low-rank matrix that is its mean row, and "uncentered" what the
     second singular value is of the first, and what is clean, if it is kept.
     """
-    grid = fixed(METHODS[run.model], data)
+    grid = common.fixed(METHODS[run.model], data)
     parameters = {name: value for name, (value,) in grid.items()}
     factors, without = (
         _fit(run, data, corruption, parameters)
@@ -101,13 +74,13 @@ def measure(run: DirectionsRun, data: Data) -> dict:
     return {
         "parameters": parameters,
         "image_shape": list(data.image_shape or ()),
-        "directions": rounded(U[:SHOWN], 4),
-        "singular_values": rounded(_relative(values)[:VALUES], 4),
-        "clean": rounded(clean, 3),
+        "directions": common.rounded(U[:SHOWN], 4),
+        "singular_values": common.rounded(_relative(values)[:VALUES], 4),
+        "clean": common.rounded(clean, 3),
         "mean": round(_share(np.sum(raw**2) - np.sum(values**2), np.sum(raw**2)), 4),
         "uncentered": {
-            "second": rounded(_relative(raw)[1:2], 4),
-            "clean": rounded(raw_clean, 3),
+            "second": common.rounded(_relative(raw)[1:2], 4),
+            "clean": common.rounded(raw_clean, 3),
         },
     }
 
@@ -151,19 +124,16 @@ def principal(factors: Factors) -> tuple[np.ndarray, np.ndarray]:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """How fast singular values fall, and how clean the two directions are."""
-    records = of_experiment("directions", records)
+    records = common.of_experiment("directions", records)
     shown = (2, 3, 5, 10)
     rows = []
     for record in sorted(records, key=lambda r: MODELS.index(r["run"]["model"])):
-        values = record["singular_values"]
+        values, uncentered = record["singular_values"], record["uncentered"]
         row = [record["run"]["model"]]
         row += [f"{values[i - 1]:.2f}" if i <= len(values) else "-" for i in shown]
-        row += [f"{100 * share:.0f}" for share in record["clean"]]
-        uncentered = record["uncentered"]
-        row.append(f"{100 * record['mean']:.0f}")
+        row += [f"{100 * share:.0f}" for share in (*record["clean"], record["mean"])]
         row += [f"{value:.2f}" for value in uncentered["second"]] or ["-"]
-        row.append(f"{100 * uncentered['clean'][0]:.0f}")
-        rows.append(row)
+        rows.append([*row, f"{100 * uncentered['clean'][0]:.0f}"])
     header = ["model", *(f"value {i}" for i in shown)]
     header += [f"direction {i}, % clean" for i in range(1, SHOWN + 1)]
     header += ["mean row, % of L", "uncentered: value 2", "direction 1, % clean"]

@@ -8,19 +8,13 @@ graph of 10 neighbors knows of the mask what the model does.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rpcag_study.datasets import Data
+from rpcag_study.experiments import common
 from rpcag_study.experiments.graph_quality import Told
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    faces,
-    of_experiment,
-)
 from rpcag_study.grids import Grid, combinations
 from rpcag_study.model_input import MASKS, Mask, ModelInput
 from rpcag_study.models import LOW_RANK, ROWS, low_rank_factors
@@ -54,10 +48,8 @@ QUICK: dict[str, Any] = {"subjects": [1], "seeds": [1]}
 
 
 @dataclass(frozen=True)
-class FacesRun(Recorded):
+class FacesRun(common.Recorded, experiment="faces"):
     """One model on the faces of one draw, at all combinations of its parameters."""
-
-    experiment: ClassVar[str] = "faces"
 
     model: str
     mask: Mask
@@ -73,26 +65,21 @@ def plan(
     models: Sequence[str] = tuple(LOW_RANK),
     masks: Sequence[Mask] = ("zeros", "known"),
     subjects: Sequence[int] = (1, 5),
-    images: int = 42,
-    corruption: str = "occlusion10",
     seeds: Sequence[int] = (1, 2, 3),
-    dataset: str = "PIE",
-    load: Callable[[FacesRun], Data] = faces,
-) -> list[ExperimentTask]:
-    """Every model with and without the mask; `load` makes other images from a run."""
+    load: Callable[[FacesRun], Data] = common.faces,
+    **fields: Any,
+) -> list[common.Task]:
+    """Every model with and without the mask; `fields` are other values of a run."""
     if min(subjects, default=1) < 1:
         raise ValueError(f"subjects must be 1 or more, got {min(subjects)}")
-    return [
-        ExperimentTask(
-            FacesRun(model, mask, count, images, corruption, seed, dataset),
-            load,
-            measure,
-        )
+    runs = [
+        FacesRun(model, mask, count, seed=seed, **fields)
         for seed in seeds
         for count in subjects
         for mask in masks
-        for model in check_models(models, LOW_RANK)
+        for model in common.check_models(models, LOW_RANK)
     ]
+    return [common.Task(run, load, measure) for run in runs]
 
 
 def input_of(run: FacesRun, data: Data) -> ModelInput:
@@ -151,17 +138,18 @@ def measure(run: FacesRun, data: Data) -> dict:
     return {"seen": errors(inputs.sample.seen), "trials": trials}
 
 
-def pictures(records: Iterable[dict], load: Callable = faces) -> tuple[Data, dict]:
+def pictures(
+    records: Iterable[dict], load: Callable = common.faces
+) -> tuple[Data, dict]:
     """The faces of the first draw of one person, and their low-rank images.
 
     Faces are not kept in the store: they are found once more, from the data, at the
     fixed parameters, by mask and model.
     """
-    runs = [FacesRun(**_fields(r)) for r in of_experiment("faces", records)]
-    few = min(run.subjects for run in runs)
-    first = min(run.seed for run in runs if run.subjects == few)
-    runs = [run for run in runs if (run.subjects, run.seed) == (few, first)]
-    if load is faces and runs[0].dataset != "PIE":
+    runs = [FacesRun.of(record) for record in common.of_experiment("faces", records)]
+    first = min((run.subjects, run.seed) for run in runs)
+    runs = [run for run in runs if (run.subjects, run.seed) == first]
+    if load is common.faces and runs[0].dataset != "PIE":
         raise FileNotFoundError(f"the images of {runs[0].dataset} are not known here")
     data = load(runs[0])
     found: dict[tuple[Mask, str], tuple[ModelInput, np.ndarray]] = {}
@@ -173,45 +161,39 @@ def pictures(records: Iterable[dict], load: Callable = faces) -> tuple[Data, dic
     return data, found
 
 
-def _fields(record: dict) -> dict[str, Any]:
-    return {key: v for key, v in record["run"].items() if key != "experiment"}
-
-
 # -- tables ----------------------------------------------------------------------------
 
 
 def by_model(records: Iterable[dict], subjects: int, mask: str) -> dict[str, list]:
-    """The records of all seeds, by model in the order above."""
+    """The records of all seeds."""
     found = defaultdict(list)
-    for record in of_experiment("faces", records):
+    for record in common.of_experiment("faces", records):
         run = record["run"]
         if (run["subjects"], run["mask"]) == (subjects, mask):
             found[run["model"]].append(record)
-    return {model: found[model] for model in LOW_RANK if model in found}
+    return dict(found)
 
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Errors at fixed parameters and at the best, with and without the mask."""
-    records = of_experiment("faces", records)
+    records = common.of_experiment("faces", records)
+    header = ["model"]
+    for mask in MASKS:
+        header += [f"{WHAT[mask]}: image", "best", "behind the block"]
     made = []
     for subjects in sorted({r["run"]["subjects"] for r in records}):
-        chosen = {mask: by_model(records, subjects, mask) for mask in MASKS}
-        rows = []
-        first = [r for found in chosen.values() for rs in found.values() for r in rs]
+        same = [r for r in records if r["run"]["subjects"] == subjects]
+        seen = [_mean([r["seen"][i] for r in same]) for i in (0, 1)]
+        rows = [["the occluded images", seen[0], "-", seen[1]] + ["-"] * 3]
+        chosen = [by_model(same, subjects, mask) for mask in MASKS]
         for model in LOW_RANK:
-            row = [model]
-            for mask in MASKS:
-                row += _cells(chosen[mask].get(model, []))
-            if set(row[1:]) != {"-"}:
-                rows.append(row)
-        seen = [_mean([r["seen"][i] for r in first]) for i in (0, 1)]
-        rows.insert(0, ["the occluded images", seen[0], "-", seen[1]] + ["-"] * 3)
-        header = ["model"]
-        for mask in MASKS:
-            header += [f"{WHAT[mask]}: image", "best", "behind the block"]
-        seeds = len({r["run"]["seed"] for r in first})
-        images = first[0]["run"]["images"]
-        title = f"Faces of {_people(subjects)}: relative error in %"
+            cells = [cell for found in chosen for cell in _cells(found.get(model, []))]
+            if set(cells) != {"-"}:
+                rows.append([model, *cells])
+        seeds = len({r["run"]["seed"] for r in same})
+        images = same[0]["run"]["images"]
+        people = "one person" if subjects == 1 else f"{subjects} people"
+        title = f"Faces of {people}: relative error in %"
         note = (
             f"{images} images of each person, mean of {seeds} "
             f"draw{'s' if seeds > 1 else ''}. *Image*: the whole image, at fixed "
@@ -221,11 +203,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
         )
         bold = best_cells(rows, range(1, len(header)))
         made.append(Table(title, header, rows, bold, note))
-    return [table for table in made if table.rows]
-
-
-def _people(subjects: int) -> str:
-    return "one person" if subjects == 1 else f"{subjects} people"
+    return made
 
 
 def _cells(records: list[dict]) -> list[str]:
@@ -233,8 +211,11 @@ def _cells(records: list[dict]) -> list[str]:
         return ["-"] * 3
     fixed = [record["trials"][0] for record in records]
     best = [min(trial[1] for trial in record["trials"]) for record in records]
-    behind = [trial[2] for trial in fixed if len(trial) > 2]
-    return [_mean([trial[1] for trial in fixed]), _mean(best), _mean(behind)]
+    return [
+        _mean([trial[1] for trial in fixed]),
+        _mean(best),
+        _mean([trial[2] for trial in fixed if len(trial) > 2]),
+    ]
 
 
 def _mean(errors: list[float]) -> str:

@@ -6,21 +6,13 @@ The models get zeros as data in every case; only the graph is told more or less.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rpcag.graphs import CompleteGraph, KNNGraph, inpaint_tv
 from rpcag_study.datasets import Data
-from rpcag_study.datasets import load as load_named
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    embed,
-    fair_errors,
-    of_experiment,
-)
+from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS
 from rpcag_study.model_input import CorruptedData, ModelInput
 from rpcag_study.runs import seed_of
@@ -46,10 +38,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class GraphQualityRun(Recorded):
+class GraphQualityRun(common.Recorded, experiment="graph-quality"):
     """Some models on the graphs of one knowledge; None for those without a graph."""
-
-    experiment: ClassVar[str] = "graph-quality"
 
     seed: int
     knowledge: str | None
@@ -59,38 +49,30 @@ class GraphQualityRun(Recorded):
     dataset: str = "YALE"
 
 
-def named(run: GraphQualityRun) -> Data:
-    return load_named(run.dataset, seed=run.seed)
-
-
 def plan(
     *,
     seeds: Sequence[int] = (1, 2, 3, 4, 5),
     knowledge: Sequence[str] = tuple(KNOWLEDGE),
     graphs: Sequence[str] = tuple(GRAPHS),
     models: Sequence[str] = MODELS,
-    corruption: str = "missing35",
-    dataset: str = "YALE",
-    load: Callable[[GraphQualityRun], Data] = named,
-) -> list[ExperimentTask]:
-    """Every knowledge and seed; `load` makes other data from a run."""
+    load: Callable[[GraphQualityRun], Data] = common.named,
+    **fields: Any,
+) -> list[common.Task]:
+    """Every knowledge and seed; `fields` are other values of a run."""
     for name in knowledge:
         if name not in KNOWLEDGE:
             raise ValueError(f"unknown {name!r}: choose from {', '.join(KNOWLEDGE)}")
-    models = check_models(models)
+    models = common.check_models(models)
     on_graphs = tuple(model for model in models if METHODS[model].uses_graph)
     others = tuple(model for model in models if not METHODS[model].uses_graph)
     runs = []
     for seed in seeds:
-        of: dict[str, Any] = {"corruption": corruption, "dataset": dataset}
         if others:
-            runs.append(GraphQualityRun(seed, None, (), others, **of))
-        runs += [
-            GraphQualityRun(seed, name, tuple(graphs), on_graphs, **of)
-            for name in knowledge
-            if on_graphs
-        ]
-    return [ExperimentTask(run, load, measure) for run in runs]
+            runs.append(GraphQualityRun(seed, None, (), others, **fields))
+        for name in knowledge if on_graphs else ():
+            run = GraphQualityRun(seed, name, tuple(graphs), on_graphs, **fields)
+            runs.append(run)
+    return [common.Task(run, load, measure) for run in runs]
 
 
 class Told(CorruptedData):
@@ -132,9 +114,9 @@ def measure(run: GraphQualityRun, data: Data) -> dict:
         inputs = ModelInput(sample, graph, "zeros")  # type: ignore[arg-type]
         found["errors"][graph] = by_model = {}
         for model in run.models:
-            found["parameters"][model], Q = embed(model, inputs)
+            found["parameters"][model], Q = common.embed(model, inputs)
             of = data.name, run.seed, run.knowledge, model
-            by_model[model] = fair_errors(Q, inputs, *of)
+            by_model[model] = common.fair_errors(Q, inputs, *of)
         if run.graphs:
             found["inside"][graph] = round(inside(inputs.adjacency, inputs.y), 4)
     return found
@@ -147,57 +129,37 @@ def inside(adjacency, y: np.ndarray) -> float:
     return float(within / adjacency.sum())
 
 
-Errors = dict[tuple[str, str | None, str], list[float]]
-
-
-def errors_of(records: Iterable[dict]) -> Errors:
-    """By graph, knowledge and model, one per seed, by matching.
-
-    Models without a graph are under the graph "none" and the knowledge None.
-    """
-    found: Errors = defaultdict(list)
-    for record in of_experiment("graph-quality", records):
-        for graph, by_model in record["errors"].items():
-            for model, pair in by_model.items():
-                key = graph, record["run"]["knowledge"], model
-                found[key].append(pair[0])
-    return dict(found)
-
-
 def tables(records: Iterable[dict]) -> list[Table]:
     """One per graph: models by knowledge, mean and deviation."""
-    records = of_experiment("graph-quality", records)
-    found = errors_of(records)
+    records = common.of_experiment("graph-quality", records)
+    # Errors by matching, one per seed, and shares of weight inside classes. Models
+    # without a graph are under the graph "none" and the knowledge None.
+    found, inside_ = defaultdict(list), defaultdict(list)
+    for record in records:
+        knowledge = record["run"]["knowledge"]
+        for graph, by_model in record["errors"].items():
+            for model, pair in by_model.items():
+                found[graph, knowledge, model].append(pair[0])
+        for graph, share in record["inside"].items():
+            inside_[graph, knowledge].append(share)
     made = []
     for graph, name in GRAPHS.items():
         columns = [k for k in KNOWLEDGE if any(key[:2] == (graph, k) for key in found)]
+        rows = []
+        for model in METHODS:
+            alone = found.get(("none", None, model))
+            cells = [found.get((graph, k, model), alone) for k in columns]
+            if any(cells):
+                rows.append([model, *map(_spread, cells)])
         if columns:
-            title = f"{_what(records)}, {name}: clustering error in %"
-            rows = [*_rows(found, graph, columns), _inside(records, graph, columns)]
+            shares = [inside_[graph, k] for k in columns]
+            rows.append(["weight inside classes, %", *map(_spread, shares)])
+            run = records[0]["run"]
+            lost = run["corruption"].removeprefix("missing")
+            title = f"{run['dataset']}, {lost} % of pixels missing, {name}"
+            title = f"{title}: clustering error in %"
             made.append(Table(title, ["model", *(KNOWLEDGE[k] for k in columns)], rows))
     return made
-
-
-def _rows(found: Errors, graph: str, columns: list[str]):
-    for model in METHODS:
-        cells = [
-            found.get((graph, k, model), found.get(("none", None, model)))
-            for k in columns
-        ]
-        if any(cells):
-            yield [model, *(_spread(cell) for cell in cells)]
-
-
-def _inside(records: list[dict], graph: str, columns: list[str]) -> list[str]:
-    row = ["weight inside classes, %"]
-    for knowledge in columns:
-        shares = [
-            record["inside"][graph]
-            for record in records
-            if record["run"]["knowledge"] == knowledge and graph in record["inside"]
-        ]
-        row.append(_spread(shares))
-    return row
 
 
 def _spread(values: list[float] | None) -> str:
@@ -207,9 +169,3 @@ def _spread(values: list[float] | None) -> str:
     if len(values) == 1:
         return mean
     return f"{mean} ± {percent(float(np.std(values, ddof=1)))}"
-
-
-def _what(records: list[dict]) -> str:
-    run = records[0]["run"]
-    lost = run["corruption"].removeprefix("missing")
-    return f"{run['dataset']}, {lost} % of pixels missing"

@@ -7,7 +7,7 @@ lam in [1, 2] from this; its algorithm at lam solves the model at half of it.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,8 @@ from rpcag.graphs import KNNGraph
 from rpcag.metrics import recovery_error
 from rpcag.models import RPCAG
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    faces,
-    fair_errors,
-    of_experiment,
-    rounded,
-)
-from rpcag_study.grids import METHODS, Grid
+from rpcag_study.experiments import common
+from rpcag_study.grids import BOTH, METHODS, Grid
 from rpcag_study.model_input import CorruptedData, Graph, ModelInput
 from rpcag_study.tables import Table, percent
 
@@ -32,8 +25,6 @@ LAM = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 # The largest first, as each solve starts where the last ended and low ranks are cheap;
 # at zero it is Robust PCA.
 GAMMA = (128.0, 32.0, 8.0, 2.0, 0.5, 0.125, 0.03, 0.0)
-# All singular vectors of L, as in the paper, and one per class.
-COMPONENTS = ("all", "k")
 # Gap and iterations where the true L is known: errors far below the clustering's count.
 PRECISE, MAX_ITER = 1e-6, 1000
 # log10 of errors that tell the solver's precision and not the model's.
@@ -51,10 +42,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class FacesGridRun(Recorded):
+class FacesGridRun(common.Recorded, experiment="parameters"):
     """Clustering errors of RPCAG over the grid, on occluded faces."""
-
-    experiment: ClassVar[str] = "parameters"
 
     subjects: int
     images: int  # of each
@@ -67,10 +56,8 @@ class FacesGridRun(Recorded):
 
 
 @dataclass(frozen=True)
-class LowRankGridRun(Recorded):
+class LowRankGridRun(common.Recorded, experiment="parameters"):
     """Relative errors of L over the grid, on a random low-rank matrix."""
-
-    experiment: ClassVar[str] = "parameters"
 
     n: int
     rank: int
@@ -91,10 +78,9 @@ def plan(
     shares: Sequence[int] = (5, 10, 20),
     lam: Sequence[float] = LAM,
     gamma: Sequence[float] = GAMMA,
-    seed: int = 0,
     dataset: str = "PIE",
-    load: Callable[[FacesGridRun], Data] = faces,
-) -> list[ExperimentTask]:
+    load: Callable[[FacesGridRun], Data] = common.faces,
+) -> list[common.Task]:
     """One run per matrix: `images` x `occlusions` of faces, `ranks` x `shares` random.
 
     Ranks are shares of n, occlusions and shares of errors are per cents; an empty list
@@ -103,25 +89,19 @@ def plan(
     grid: dict[str, Any] = {
         "lam": tuple(lam),
         "gamma": tuple(sorted(gamma, reverse=True)),
-        "seed": seed,
     }
-    made = [
-        ExperimentTask(
-            LowRankGridRun(n, round(rank * n), share, **grid), low_rank, recover
-        )
+    random = [
+        LowRankGridRun(n, round(rank * n), share, **grid)
         for rank in ranks
         for share in shares
     ]
-    made += [
-        ExperimentTask(
-            FacesGridRun(subjects, count, f"occlusion{share}", dataset=dataset, **grid),
-            load,
-            cluster,
-        )
+    occluded = [
+        FacesGridRun(subjects, count, f"occlusion{share}", dataset=dataset, **grid)
         for count in images
         for share in occlusions
     ]
-    return made
+    tasks = [common.Task(run, low_rank, recover) for run in random]
+    return tasks + [common.Task(run, load, cluster) for run in occluded]
 
 
 def low_rank(run) -> Data:
@@ -142,7 +122,7 @@ def recover(run: LowRankGridRun, data: Data) -> dict:
         for j, gamma in enumerate(run.gamma):
             L = model.set_params(lam=lam * unit, gamma=gamma).fit(X).low_rank_
             found[i, j] = math.log10(max(recovery_error(L, data.X), 1e-12))
-    return {"log10": rounded(found, 3)}
+    return {"log10": common.rounded(found, 3)}
 
 
 def cluster(run: FacesGridRun, data: Data) -> dict:
@@ -151,25 +131,18 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
         CorruptedData(data, run.corruption, run.seed), run.graph, "zeros"
     )
     shape = len(run.lam), len(run.gamma)
-    matching = {name: np.empty(shape) for name in COMPONENTS}
-    majority = {name: np.empty(shape) for name in COMPONENTS}
+    found = {name: np.empty((2, *shape)) for name in BOTH}
     rank = np.empty(shape, int)
-    grid: Grid = {
-        "lam": list(run.lam),
-        "gamma": list(run.gamma),
-        "components": list(COMPONENTS),
-    }
+    grid: Grid = {"lam": list(run.lam), "gamma": list(run.gamma), "components": BOTH}
     of = run.record() | {"lam": None, "gamma": None}
     for values, Q, _ in METHODS["RPCAG"].sweep(inputs, grid):
-        at = run.lam.index(values["lam"]), run.gamma.index(values["gamma"])
-        chosen = values["components"]
-        pair = fair_errors(Q, inputs, of, values)
-        matching[chosen][at], majority[chosen][at] = pair
-        if chosen == "all":
-            rank[at] = Q.shape[1]
+        i, j = run.lam.index(values["lam"]), run.gamma.index(values["gamma"])
+        found[values["components"]][:, i, j] = common.fair_errors(Q, inputs, of, values)
+        if values["components"] == "all":
+            rank[i, j] = Q.shape[1]
     return {
-        "matching": {name: rounded(array, 4) for name, array in matching.items()},
-        "majority": {name: rounded(array, 4) for name, array in majority.items()},
+        "matching": {name: common.rounded(pair[0], 4) for name, pair in found.items()},
+        "majority": {name: common.rounded(pair[1], 4) for name, pair in found.items()},
         "rank": rank.tolist(),
     }
 
@@ -179,7 +152,7 @@ def cluster(run: FacesGridRun, data: Data) -> dict:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Where the least errors are, and what the rule lam = 1 gives."""
-    records = of_experiment("parameters", records)
+    records = common.of_experiment("parameters", records)
     made = []
     for chosen, name in (("all", "all components"), ("k", "one component per class")):
         rows = [

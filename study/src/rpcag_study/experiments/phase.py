@@ -8,9 +8,9 @@ is the least of the paper's grid or that of gamma="clustering".
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from rpcag.metrics import recovery_error
 from rpcag.models import RPCA as RobustPCA
 from rpcag.models import RPCAG
 from rpcag_study.datasets import Data
+from rpcag_study.experiments import common
 from rpcag_study.experiments.parameters import low_rank
-from rpcag_study.experiments.task import ExperimentTask, Recorded, of_experiment
 from rpcag_study.tables import Table
 
 RANKS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)  # of the size
@@ -62,10 +62,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class PhaseRun(Recorded):
+class PhaseRun(common.Recorded, experiment="phase"):
     """One matrix and one model."""
-
-    experiment: ClassVar[str] = "phase"
 
     n: int
     rank: int
@@ -77,10 +75,6 @@ class PhaseRun(Recorded):
     seed: int = 1
     dataset: str = "low-rank"
 
-    @property
-    def setup(self) -> Setup:
-        return Setup(self.graph, self.gamma)
-
 
 def plan(
     *,
@@ -88,11 +82,8 @@ def plan(
     ranks: Sequence[float] = RANKS,
     errors: Sequence[int] = ERRORS,
     signs: Sequence[str] = SIGNS,
-    setups: Sequence[Setup] = tuple(SETUPS),
     seeds: Sequence[int] = SEEDS,
-    tol: float = TOL,
-    load: Callable[[PhaseRun], Data] = low_rank,
-) -> list[ExperimentTask]:
+) -> list[common.Task]:
     """Every model on every matrix, seed by seed, so that a part of it is of use.
 
     Ranks are shares of the size.
@@ -108,16 +99,15 @@ def plan(
     for sign in signs:
         if sign not in SIGNS:
             raise ValueError(f"signs must be among {', '.join(SIGNS)}, got {sign!r}")
-    return [
-        ExperimentTask(
-            PhaseRun(size, rank, share, sign, *setup, tol, seed), load, recover
-        )
+    runs = [
+        PhaseRun(size, rank, share, sign, *setup, seed=seed)
         for seed in seeds
-        for setup in setups
+        for setup in SETUPS
         for sign in signs
         for rank in sorted({max(1, round(share * size)) for share in ranks})
         for share in errors
     ]
+    return [common.Task(run, low_rank, recover) for run in runs]
 
 
 def recover(run: PhaseRun, data: Data) -> dict:
@@ -130,14 +120,17 @@ def recover(run: PhaseRun, data: Data) -> dict:
     X, _ = add_sign_errors(
         truth, run.errors / 100, signs=run.signs, random_state=run.seed + 1
     )
-    lam, roughness = 1 / math.sqrt(run.n), None
-    model = RobustPCA(lam=lam, tol=run.tol, max_iter=MAX_ITER)
+    options: dict[str, Any] = {
+        "lam": 1 / math.sqrt(run.n),
+        "tol": run.tol,
+        "max_iter": MAX_ITER,
+    }
+    model, roughness = RobustPCA(**options), None
     if run.graph is not None:
         graph = KNNGraph(10)(truth if run.graph == "L" else X)
         Phi = laplacian(graph)
         roughness = round(float(np.sum(truth * (Phi @ truth)) / np.sum(truth**2)), 3)
-        options: dict[str, Any] = {"tol": run.tol, "max_iter": MAX_ITER}
-        model = RPCAG(lam=lam, gamma=run.gamma, graph=graph, **options)
+        model = RPCAG(gamma=run.gamma, graph=graph, **options)
     model.fit(X)
     error = max(recovery_error(model.low_rank_, truth), 1e-15)
     return {
@@ -159,19 +152,13 @@ Cells = dict[tuple[int, str, int, int], dict[int, float]]
 def cells(records: Iterable[dict]) -> dict[Setup, Cells]:
     """What every model found, by matrix, in the order of the models above."""
     found: dict[Setup, Cells] = {}
-    for record in of_experiment("phase", records):
+    for record in common.of_experiment("phase", records):
         run = record["run"]
         setup = Setup(run["graph"], run["gamma"])
         key = (run["n"], run["signs"], run["rank"], run["errors"])
         of_cell = found.setdefault(setup, {}).setdefault(key, {})
         of_cell[run["seed"]] = record["log10"]
-    order = [*(s for s in SETUPS if s in found), *(s for s in found if s not in SETUPS)]
-    return {setup: found[setup] for setup in order}
-
-
-def name_of(setup: Setup) -> str:
-    known = SETUPS.get(setup)
-    return known or f"RPCAG, graph of {setup.graph}, gamma {setup.gamma}"
+    return {setup: found[setup] for setup in SETUPS if setup in found}
 
 
 def clipped(found: Cells) -> Cells:
@@ -185,15 +172,13 @@ def clipped(found: Cells) -> Cells:
 def minus(ours: Cells, theirs: Cells) -> Cells:
     """Differences on the same matrices."""
     ours, theirs = clipped(ours), clipped(theirs)
-    apart = {
-        key: {
-            seed: error - theirs[key][seed]
-            for seed, error in by_seed.items()
-            if seed in theirs.get(key, {})
-        }
-        for key, by_seed in ours.items()
-    }
-    return {key: by_seed for key, by_seed in apart.items() if by_seed}
+    apart: Cells = {}
+    for key, by_seed in ours.items():
+        other = theirs.get(key, {})
+        same = {s: error - other[s] for s, error in by_seed.items() if s in other}
+        if same:
+            apart[key] = same
+    return apart
 
 
 def sides(found: dict[Setup, Cells], n: int, signs: str) -> tuple[list, list]:
@@ -215,10 +200,8 @@ def grid(values: Cells, n: int, signs: str, ranks: list, errors: list) -> np.nda
 
 def of_size(values: Cells, n: int, signs: str) -> np.ndarray:
     """All values of a size and kind of signs."""
-    found = [
-        v for key, by in values.items() if key[:2] == (n, signs) for v in by.values()
-    ]
-    return np.array(found)
+    cells = [by_seed for key, by_seed in values.items() if key[:2] == (n, signs)]
+    return np.array([value for by_seed in cells for value in by_seed.values()])
 
 
 def sizes(found: dict[Setup, Cells]) -> list[int]:
@@ -227,7 +210,7 @@ def sizes(found: dict[Setup, Cells]) -> list[int]:
 
 def outcome(records: Iterable[dict]) -> str:
     """How often RPCAG is nearer to L than RPCA, on the largest matrices."""
-    found = cells(of_experiment("phase", records))
+    found = cells(common.of_experiment("phase", records))
     if RPCA not in found or len(found) < 2:
         return ""
     n = sizes(found)[-1]
@@ -249,12 +232,9 @@ def outcome(records: Iterable[dict]) -> str:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Who finds L how often, and every cell of the maps."""
-    records = of_experiment("phase", records)
+    records = common.of_experiment("phase", records)
     found = cells(records)
-    made = []
-    for n in sizes(found):
-        made.append(_counts(n, found, records))
-    return [table for table in made if table.rows]
+    return [_counts(n, found, records) for n in sizes(found)]
 
 
 def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
@@ -271,17 +251,18 @@ def _counts(n: int, found: dict[Setup, Cells], records: list[dict]) -> Table:
             errors = of_size(cells_, n, signs)
             if not len(errors):
                 continue
-            row = [name_of(setup), signs, f"{len(errors)}"]
+            row = [SETUPS[setup], signs, f"{len(errors)}"]
             row.append(f"{np.count_nonzero(errors < FOUND)}")
             apart = of_size(minus(cells_, rpca), n, signs)
-            if setup.graph is None or not len(apart):
-                row += ["-"] * 4
-            else:
-                row.append(f"{np.count_nonzero(apart < -EVEN)}")
-                row.append(f"{np.count_nonzero(apart > EVEN)}")
-                row.append(f"{apart.mean():+.2f}")
-                row.append(f"{np.mean(rough[setup]):.2f}")
-            rows.append(row)
+            compared = ["-"] * 4
+            if setup.graph is not None and len(apart):
+                counts = [
+                    np.count_nonzero(apart < -EVEN),
+                    np.count_nonzero(apart > EVEN),
+                ]
+                means = [f"{apart.mean():+.2f}", f"{np.mean(rough[setup]):.2f}"]
+                compared = [*map(str, counts), *means]
+            rows.append([*row, *compared])
     header = ["model", "signs", "matrices", "L found"]
     header += ["nearer than RPCA", "farther", "mean difference", "roughness"]
     title = f"Recovery of {n} x {n} matrices"

@@ -9,22 +9,13 @@ run: these can be compared between machines.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rpcag_study.datasets import Data
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    embed,
-    faces,
-    fair_errors,
-    of_experiment,
-)
-from rpcag_study.grids import METHODS
+from rpcag_study.experiments import common
 from rpcag_study.model_input import CorruptedData, Graph, Mask, ModelInput
 from rpcag_study.printed import times
 from rpcag_study.tables import Table, percent
@@ -41,10 +32,8 @@ QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class TimingRun(Recorded):
+class TimingRun(common.Recorded, experiment="timing"):
     """One model at one size."""
-
-    experiment: ClassVar[str] = "timing"
 
     subjects: int
     images: int  # of each
@@ -61,30 +50,16 @@ def plan(
     images: Sequence[int] = IMAGES,
     subjects: int = 30,
     models: Sequence[str] = MODELS,
-    graph: Graph = "knn",
-    mask: Mask = "zeros",
-    seed: int = 0,
-    dataset: str = "PIE",
-    load: Callable[[TimingRun], Data] = faces,
-) -> list[ExperimentTask]:
-    """Every model at every size; `load` makes other data from a run."""
-    return [
-        ExperimentTask(
-            TimingRun(
-                subjects,
-                count,
-                model,
-                graph if METHODS[model].uses_graph else None,
-                mask,
-                seed=seed,
-                dataset=dataset,
-            ),
-            load,
-            measure,
-        )
+    load: Callable[[TimingRun], Data] = common.faces,
+    **fields: Any,
+) -> list[common.Task]:
+    """Every model at every size; `fields` are other values of a run."""
+    runs = [
+        TimingRun(subjects, count, model, common.graph_of(model, "knn"), **fields)
         for count in images
-        for model in check_models(models, MODELS)
+        for model in common.check_models(models, MODELS)
     ]
+    return [common.Task(run, load, measure) for run in runs]
 
 
 def measure(run: TimingRun, data: Data) -> dict:
@@ -96,7 +71,7 @@ def measure(run: TimingRun, data: Data) -> dict:
     graph = 0.0
     if run.graph is not None:  # a sample builds a graph once
         graph = min(_timed(sample.graph, run.graph)[0] for sample in samples)
-    fits = [_timed(embed, run.model, inputs) for _ in range(REPEATS)]
+    fits = [_timed(common.embed, run.model, inputs) for _ in range(REPEATS)]
     fit = min(seconds for seconds, _ in fits)
     values, Q = fits[0][1]
     return {
@@ -104,7 +79,7 @@ def measure(run: TimingRun, data: Data) -> dict:
         "parameters": values,
         "seconds": {"fit": _digits(fit), "graph": _digits(graph), "svd": _digits(svd)},
         "svds": {"fit": _digits(fit / svd), "graph": _digits(graph / svd)},
-        "errors": fair_errors(Q, inputs, run.record()),
+        "errors": common.fair_errors(Q, inputs, run.record()),
     }
 
 
@@ -120,28 +95,19 @@ def _digits(number: float) -> float:
 
 def tables(records: Iterable[dict]) -> list[Table]:
     """Seconds, SVDs and errors by model and size, in brackets the printed numbers."""
-    found = {
-        (record["run"]["model"], record["n"]): record
-        for record in of_experiment("timing", records)
-    }
+    found = {}
+    for record in common.of_experiment("timing", records):
+        at = record["run"]["model"], record["n"]
+        found[at] = record | {"printed": times().get(at)}
     if not found:
         return []
     sizes = sorted({n for _, n in found})
     models = [model for model in MODELS if any((model, n) in found for n in sizes)]
-    printed = times()
 
-    def rows(show: Callable[[dict, tuple | None], str]) -> list[list[str]]:
+    def rows(show: Callable[[dict], str]) -> list[list[str]]:
         return [
-            [
-                model,
-                *(
-                    show(found[model, n], printed.get((model, n)))
-                    if (model, n) in found
-                    else "-"
-                    for n in sizes
-                ),
-            ]
-            for model in models
+            [m, *(show(found[m, n]) if (m, n) in found else "-" for n in sizes)]
+            for m in models
         ]
 
     def shared(name: str, kind: str, unit: str) -> list[str]:
@@ -159,7 +125,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
             "Seconds of one fit without its graph, in brackets the paper's",
             header,
             [
-                *rows(lambda r, p: _beside(f"{r['seconds']['fit']:.2g}", p, 0)),
+                *rows(lambda r: _beside(r, f"{r['seconds']['fit']:.2g}", 0)),
                 shared("the graph", "seconds", "graph"),
                 shared("one SVD of X", "seconds", "svd"),
             ],
@@ -168,7 +134,7 @@ def tables(records: Iterable[dict]) -> list[Table]:
             "The same in SVDs of X",
             header,
             [
-                *rows(lambda r, p: f"{r['svds']['fit']:.2g}"),
+                *rows(lambda r: f"{r['svds']['fit']:.2g}"),
                 shared("the graph", "svds", "graph"),
             ],
         ),
@@ -176,10 +142,11 @@ def tables(records: Iterable[dict]) -> list[Table]:
             "Clustering error in %, parameters fixed without labels, in brackets the "
             "paper's",
             header,
-            rows(lambda r, p: _beside(percent(r["errors"][0]), p, 1)),
+            rows(lambda r: _beside(r, percent(r["errors"][0]), 1)),
         ),
     ]
 
 
-def _beside(ours: str, printed: tuple | None, which: int) -> str:
+def _beside(record: dict, ours: str, which: int) -> str:
+    printed = record["printed"]
     return ours if printed is None else f"{ours} ({printed[which]:g})"

@@ -1,9 +1,8 @@
 """Moving objects in six videos with hand-made masks, by every method.
 
 All methods get the same frames and the same rule from background to mask. OpenCV's
-methods, which learn as they go, see the video twice; their own decisions take the place
-of the threshold, without their detection of shadows. The record also has their F as
-they come: with it, and nothing else. Frames with masks that are far from the clip are
+methods see the video twice, and their decisions take the place of the threshold. The
+record also has their F as they come. Frames with masks that are far from the clip are
 scored apart, with what was learned from the clip.
 """
 
@@ -11,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
@@ -28,12 +27,8 @@ from rpcag.video import (
 )
 from rpcag_study.datasets import Video, load_video
 from rpcag_study.datasets.files import cache_folder, write_arrays
-from rpcag_study.experiments.task import (
-    ExperimentTask,
-    Recorded,
-    check_models,
-    of_experiment,
-)
+from rpcag_study.experiments import common
+from rpcag_study.runs import known_names
 from rpcag_study.tables import Table, best_cells
 
 CLIPS = ("hall", "bootstrap", "shoppingmall", "lobby", "highway", "pedestrians")
@@ -49,15 +44,14 @@ class FoundMasks(NamedTuple):
 
     masks: np.ndarray
     background: np.ndarray  # between 0 and 1
-    elsewhere: np.ndarray  # masks of frames that are not of the clip
     facts: dict[str, Any]
+    elsewhere: Callable[[np.ndarray], np.ndarray]  # masks of frames not of the clip
+    as_it_comes: Callable[[], np.ndarray] | None = None  # masks without our clean-up
 
 
 @dataclass(frozen=True)
-class VideoRun(Recorded):
+class VideoRun(common.Recorded, experiment="video"):
     """One method on one video."""
-
-    experiment: ClassVar[str] = "video"
 
     clip: str
     model: str
@@ -68,16 +62,17 @@ class VideoRun(Recorded):
 
 
 def _decomposition(name: str, **options: Any) -> Callable[..., FoundMasks]:
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+    def find(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
         model = BackgroundModel(name, **options).fit(frames)
         background = model.fitted_background(masked)
         facts = _facts(model.estimator_, model.rule_)
         facts["moving"] = _digits(model.moving_)
         masks = model.mask(frames[masked], background)
-        elsewhere = np.zeros(others.shape[:3], bool)
-        if len(others):
-            elsewhere = model.mask(others, model.background(others))
-        return FoundMasks(masks, background, elsewhere, facts)
+
+        def elsewhere(others: np.ndarray) -> np.ndarray:
+            return model.mask(others, model.background(others))
+
+        return FoundMasks(masks, background, facts, elsewhere)
 
     return find
 
@@ -96,36 +91,38 @@ def _facts(fit: Any, rule: Any) -> dict[str, Any]:
 def _paper(model: RPCA | RPCAG) -> Callable[..., FoundMasks]:
     """A model of all values, as it is in the paper."""
 
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+    def find(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
         X = scaled(frames)
         fit = clone(model).fit(X.reshape(len(X), -1))
         L = fit.low_rank_.reshape(X.shape)
         rule = fit_mask_rule([X - L])
-        facts = _facts(fit, rule)
-        elsewhere = np.zeros(others.shape[:3], bool)
-        if len(others):
+
+        def elsewhere(others: np.ndarray) -> np.ndarray:
             Y = scaled(others)
             Z = fit.transform(Y.reshape(len(Y), -1))
-            elsewhere = rule(Y, (Z @ fit.components_).reshape(Y.shape))
-        return FoundMasks(rule(X[masked], L[masked]), L[masked], elsewhere, facts)
+            return rule(Y, (Z @ fit.components_).reshape(Y.shape))
+
+        masks = rule(X[masked], L[masked])
+        return FoundMasks(masks, L[masked], _facts(fit, rule), elsewhere)
 
     return find
 
 
-def _median(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+def _median(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
     X = scaled(frames)
     median = np.median(X, axis=0)
     rule = fit_mask_rule([X - median])
+
+    def masks(frames: np.ndarray) -> np.ndarray:
+        return rule(scaled(frames), np.broadcast_to(median, frames.shape))
+
     background = np.broadcast_to(median, X[masked].shape)
     facts = {"threshold": _digits(255 * rule.threshold**2)}
-    elsewhere = np.zeros(others.shape[:3], bool)
-    if len(others):
-        elsewhere = rule(scaled(others), np.broadcast_to(median, others.shape))
-    return FoundMasks(rule(X[masked], background), background, elsewhere, facts)
+    return FoundMasks(masks(frames[masked]), background, facts, masks)
 
 
 def _opencv(name: str) -> Callable[..., FoundMasks]:
-    def find(frames: np.ndarray, masked: np.ndarray, others: np.ndarray) -> FoundMasks:
+    def find(frames: np.ndarray, masked: np.ndarray) -> FoundMasks:
         try:
             import cv2
         except ImportError as error:
@@ -137,8 +134,8 @@ def _opencv(name: str) -> Callable[..., FoundMasks]:
         make = getattr(cv2, f"createBackgroundSubtractor{name}")
         wanted = set(masked.tolist())
 
-        def second_pass(subtractor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            """Masks and backgrounds, and masks of the others by what was learned."""
+        def second_pass(subtractor) -> tuple[np.ndarray, np.ndarray]:
+            """Masks and backgrounds."""
             for frame in frames:
                 subtractor.apply(frame)
             masks, behind = [], []
@@ -147,21 +144,24 @@ def _opencv(name: str) -> Callable[..., FoundMasks]:
                 if i in wanted:
                     masks.append(mask)
                     behind.append(subtractor.getBackgroundImage())
-            last = [subtractor.apply(frame, None, 0) == 255 for frame in others]
-            elsewhere = np.array(last, bool).reshape(others.shape[:3])
-            return np.stack(masks), np.stack(behind), elsewhere
+            return np.stack(masks), np.stack(behind)
 
-        start = time.process_time()
-        masks, behind, elsewhere = second_pass(make(detectShadows=False))
+        subtractor = make(detectShadows=False)
+        masks, behind = second_pass(subtractor)
         noise = noise_level(frames)
         background = scaled(behind)
         found = refined(masks, scaled(frames[masked]), background, noise)
-        facts: dict[str, Any] = {"seconds": time.process_time() - start}
-        facts["as_it_comes"] = second_pass(make())[0]
-        if len(others):
-            last = np.broadcast_to(background[-1], others.shape)
-            elsewhere = refined(elsewhere, scaled(others), last, noise)
-        return FoundMasks(found, background, elsewhere, facts)
+
+        def elsewhere(others: np.ndarray) -> np.ndarray:
+            """By what was learned from the clip."""
+            masks = [subtractor.apply(frame, None, 0) == 255 for frame in others]
+            behind = np.broadcast_to(background[-1], others.shape)
+            return refined(np.array(masks), scaled(others), behind, noise)
+
+        def as_it_comes() -> np.ndarray:
+            return second_pass(make())[0]
+
+        return FoundMasks(found, background, {}, elsewhere, as_it_comes)
 
     return find
 
@@ -185,55 +185,45 @@ METHODS: dict[str, Callable[..., FoundMasks]] = {
 # -- runs ------------------------------------------------------------------------------
 
 
+def clip_of(run: VideoRun) -> Video:
+    return load_video(run.clip)
+
+
 def plan(
     *,
     clips: Sequence[str] = CLIPS,
     models: Sequence[str] = tuple(METHODS),
     every: int = 1,
-    load: Callable[[VideoRun], Any] | None = None,
-    pictures: Path | None = None,
-) -> list[ExperimentTask]:
-    """Every method on every clip; `load` makes other videos from a run.
-
-    What is needed for pictures is put into a folder, in the user's cache if none is
-    given: the store has numbers only, since the videos are not ours to give away.
-    """
-    if load is None:
-        for clip in clips:
-            if clip not in CLIPS:
-                raise ValueError(f"unknown clip {clip!r}; there are {', '.join(CLIPS)}")
-        load = _clip
-    folder = cache_folder() / "video" if pictures is None else pictures
-
-    def work(run: VideoRun, video: Any) -> dict:
-        return measure(run, video, folder)
-
+    load: Callable[[VideoRun], Any] = clip_of,
+) -> list[common.Task]:
+    """Every method on every clip; `load` makes other videos from a run."""
     return [
-        ExperimentTask(VideoRun(clip, model, every), load, work)
-        for clip in clips
-        for model in check_models(models, METHODS)
+        common.Task(VideoRun(clip, model, every), load, measure)
+        for clip in known_names("clip", clips, CLIPS)
+        for model in common.check_models(models, METHODS)
     ]
 
 
-def _clip(run: VideoRun) -> Any:
-    return load_video(run.clip)
+def measure(run: VideoRun, video: Video) -> dict:
+    """Scores on all masked frames, the background's error, and seconds per frame.
 
-
-def measure(run: VideoRun, video: Video, pictures: Path) -> dict:
-    """Scores on all masked frames, the background's error, and seconds per frame."""
+    What is needed for pictures is put into the user's cache: the store has numbers
+    only, since the videos are not ours to give away.
+    """
     frames, masked = thinned(video, run.every)
     start = time.process_time()
-    others = frames[:0] if video.extra_frames is None else video.extra_frames
-    found = METHODS[run.model](frames, masked, others)
+    found = METHODS[run.model](frames, masked)
     seconds = time.process_time() - start
-    facts = dict(found.facts)
-    seconds = facts.pop("seconds", seconds)
-    if "as_it_comes" in facts:
-        other = foreground_scores(facts["as_it_comes"], video.masks, video.valid)
+    facts, elsewhere = found.facts, None
+    if found.as_it_comes is not None:
+        other = foreground_scores(found.as_it_comes(), video.masks, video.valid)
         facts["as_it_comes"] = _digits(other.f)
+    if video.extra_frames is not None and video.extra_masks is not None:
+        masks = found.elsewhere(video.extra_frames)
+        elsewhere = _digits(foreground_scores(masks, video.extra_masks).f)
     scores = foreground_scores(found.masks, video.masks, video.valid)
     error = behind_error(found.background, video, frames[masked])
-    _keep(run, video, found, pictures)
+    _keep(run, video, found)
     return {
         "frames": len(frames),
         "shape": list(frames.shape[1:]),
@@ -241,7 +231,7 @@ def measure(run: VideoRun, video: Video, pictures: Path) -> dict:
         "precision": _digits(scores.precision),
         "recall": _digits(scores.recall),
         "f": _digits(scores.f),
-        "elsewhere": _elsewhere(found.elsewhere, video),
+        "elsewhere": elsewhere,
         "behind": None if error is None else _digits(error),
         "seconds_per_frame": _digits(seconds / len(frames)),
         "facts": facts,
@@ -260,33 +250,24 @@ def behind_error(background: np.ndarray, video: Video, frames) -> float | None:
     The truth is the median of a pixel over the frames in which nothing is before it,
     where these are at least fifty: only videos with a mask for every frame have them.
     """
-    known = ~video.masks if video.valid is None else ~video.masks & video.valid
+    valid = np.True_ if video.valid is None else video.valid
+    known = ~video.masks & valid
     pixels = known.sum(axis=0) >= 50
     if not pixels.any():
         return None
     values = np.where(known[:, pixels], frames[:, pixels].astype(np.float32), np.nan)
     truth = np.nanmedian(values, axis=0)
-    hidden = video.masks[:, pixels]
-    if video.valid is not None:
-        hidden = hidden & video.valid[:, pixels]
+    hidden = (video.masks & valid)[:, pixels]
     apart = np.abs(255 * background[:, pixels] - truth)
     return float(apart[hidden].mean())
 
 
-def _elsewhere(masks: np.ndarray, video: Video) -> float | None:
-    """F on frames of the same camera that are not of the clip, where there are any."""
-    if video.extra_masks is None:
-        return None
-    return _digits(foreground_scores(masks, video.extra_masks).f)
-
-
-def picture_file(run: dict, folder: Path | None = None) -> Path:
-    folder = cache_folder() / "video" if folder is None else folder
+def picture_file(run: dict) -> Path:
     name = run["model"].replace(", ", "_").replace(" ", "_")
-    return folder / f"{run['clip']}-{name}-{run['every']}.npz"
+    return cache_folder() / "video" / f"{run['clip']}-{name}-{run['every']}.npz"
 
 
-def _keep(run: VideoRun, video: Video, found: FoundMasks, folder: Path) -> None:
+def _keep(run: VideoRun, video: Video, found: FoundMasks) -> None:
     """For pictures: some of the masked frames."""
     count = min(SHOWN, len(video.masks))
     chosen = np.unique(np.linspace(0, len(video.masks) - 1, count).astype(int))
@@ -297,7 +278,7 @@ def _keep(run: VideoRun, video: Video, found: FoundMasks, folder: Path) -> None:
         "mask": found.masks[chosen],
         "background": background,
     }
-    write_arrays(picture_file(run.record(), folder), arrays)
+    write_arrays(picture_file(run.record()), arrays)
 
 
 def _digits(number: float) -> float:
@@ -310,7 +291,7 @@ def _digits(number: float) -> float:
 def scores(records: Iterable[dict]) -> dict[tuple[str, str], dict]:
     """Records by clip and method; of several thinnings the finest."""
     found: dict[tuple[str, str], dict] = {}
-    for record in of_experiment("video", records):
+    for record in common.of_experiment("video", records):
         run = record["run"]
         key = run["clip"], run["model"]
         if key not in found or run["every"] < found[key]["run"]["every"]:
@@ -328,88 +309,70 @@ def tables(records: Iterable[dict]) -> list[Table]:
     clips += sorted(present - set(CLIPS))
     models = [m for m in METHODS if any((clip, m) in found for clip in clips)]
 
-    def rows(value: Callable[[dict], Any], show: str, of=clips) -> list[list[str]]:
-        """Methods without any value are left out."""
+    def rows(
+        value: Callable[[dict], Any], show: str, of=clips, mean: bool = False
+    ) -> list[list[str]]:
+        """Methods without any value are left out; a mean is of all clips or none."""
         lines = []
         for model in models:
-            cells = [found.get((clip, model)) for clip in of]
-            values = [None if r is None else value(r) for r in cells]
-            if any(v is not None for v in values):
-                shown = ("-" if v is None else show.format(v) for v in values)
-                lines.append([model, *shown])
+            values: list[Any] = [
+                value(found[c, model]) if (c, model) in found else None for c in of
+            ]
+            if all(v is None for v in values):
+                continue
+            if mean:
+                values.append(None if None in values else np.mean(values))
+            shown = ("-" if v is None else show.format(v) for v in values)
+            lines.append([model, *shown])
         return lines
 
-    f = rows(lambda r: r["f"], "{:.3f}")
-    plain = rows(lambda r: r["facts"].get("as_it_comes"), "{:.3f}")
+    f = rows(lambda r: r["f"], "{:.3f}", mean=True)
+    plain = rows(lambda r: r["facts"].get("as_it_comes"), "{:.3f}", mean=True)
     f += [[f"{name}{PLAIN}", *cells] for name, *cells in plain]
-    overall = means(found, clips)
-    f = [[*line, _shown(overall.get(line[0]))] for line in f]
-    beyond = [c for c in clips if _has_others(found, c)]
-    others = rows(lambda r: r.get("elsewhere"), "{:.3f}", beyond)
-    overall = means(found, beyond, elsewhere=True)
-    others = [[*line, _shown(overall.get(line[0]))] for line in others]
-    header = ["method", *clips]
-    both = rows(
-        lambda r: (100 * r["precision"], 100 * r["recall"]), "{0[0]:.0f} / {0[1]:.0f}"
-    )
+    beyond = [
+        clip
+        for clip in clips
+        if any(
+            r.get("elsewhere") is not None for (c, _), r in found.items() if c == clip
+        )
+    ]
+
+    def table(title: str, lines: list, of=clips, mean: bool = False, note: str = ""):
+        header = ["method", *of, *(["mean"] if mean else [])]
+        best = best_cells(lines, range(1, len(header)), max) if mean else frozenset()
+        return Table(title, header, lines, best, note)
+
     made = [
-        Table(
-            "F of the foreground",
-            [*header, "mean"],
-            f,
-            bold=best_cells(f, range(1, len(header) + 1), max),
-        ),
-        Table(
+        table("F of the foreground", f, mean=True),
+        table(
             "F on frames of the same videos, far from the clips",
-            ["method", *beyond, "mean"],
-            others,
-            bold=best_cells(others, range(1, len(beyond) + 2), max),
+            rows(lambda r: r.get("elsewhere"), "{:.3f}", beyond, mean=True),
+            beyond,
+            mean=True,
         ),
-        Table("Precision / recall in %", header, both),
-        Table(
+        table(
+            "Precision / recall in %",
+            rows(
+                lambda r: (100 * r["precision"], 100 * r["recall"]),
+                "{0[0]:.0f} / {0[1]:.0f}",
+            ),
+        ),
+        table(
             "Mean error of the background behind objects, in gray levels of 255",
-            header,
             rows(lambda r: r["behind"], "{:.1f}"),
             note="The true background is one picture for all frames, the median of "
             "those without an object at the pixel. This favors the median.",
         ),
-        Table(
+        table(
             "Milliseconds of one core per frame",
-            header,
             rows(lambda r: 1000 * r["seconds_per_frame"], "{:.1f}"),
         ),
-        Table(
+        table(
             "Rank of the background",
-            header,
             rows(lambda r: r["facts"].get("rank"), "{}"),
         ),
     ]
     return [table for table in made if table.rows]
-
-
-def means(
-    found: dict[tuple[str, str], dict],
-    clips: Sequence[str],
-    *,
-    elsewhere: bool = False,
-) -> dict[str, float]:
-    """F of every method that has one on all of these clips, on average."""
-    scored: dict[str, Callable[[dict], Any]] = {
-        "": lambda record: record.get("elsewhere") if elsewhere else record["f"],
-        PLAIN: lambda record: None if elsewhere else record["facts"].get("as_it_comes"),
-    }
-    made = {}
-    for ending, score in scored.items():
-        for model in METHODS:
-            values = [score(found[c, model]) for c in clips if (c, model) in found]
-            if len(values) == len(clips) > 0 and None not in values:
-                made[f"{model}{ending}"] = float(np.mean(values))
-    return made
-
-
-def _has_others(found: dict[tuple[str, str], dict], clip: str) -> bool:
-    records = (record for (c, _), record in found.items() if c == clip)
-    return any(record.get("elsewhere") is not None for record in records)
 
 
 def outcome(records: Iterable[dict]) -> str:
@@ -429,7 +392,3 @@ def outcome(records: Iterable[dict]) -> str:
         f"F of RPCAG is higher than that of RPCA on {above} clips and lower on "
         f"{below}: {clear} significant difference (sign test, p = {p:.2g})."
     )
-
-
-def _shown(mean: float | None) -> str:
-    return "-" if mean is None else f"{mean:.3f}"

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rpcag_study.datasets import Data, load
 from rpcag_study.grids import METHODS, Grid, Method
 from rpcag_study.kmeans import errors
-from rpcag_study.model_input import ModelInput
-from rpcag_study.runs import KMEANS, quietly, seed_of
+from rpcag_study.model_input import Graph, ModelInput
+from rpcag_study.runs import KMEANS, known_names, quietly, seed_of
 from rpcag_study.table_cells import CHOSEN
 
 
@@ -20,6 +20,9 @@ class Recorded:
 
     experiment: ClassVar[str]
 
+    def __init_subclass__(cls, experiment: str) -> None:
+        cls.experiment = experiment
+
     def record(self) -> dict[str, Any]:
         """As in the store."""
         fields = asdict(self).items()
@@ -28,14 +31,20 @@ class Recorded:
             for name, value in fields
         }
 
+    @classmethod
+    def of(cls, record: dict) -> Self:
+        """The run of a stored record."""
+        fields = {k: v for k, v in record["run"].items() if k != "experiment"}
+        return cls(**fields)
+
 
 @dataclass(frozen=True)
-class ExperimentTask:
+class Task:
     """A run, the data it is on and what is done with them, in any process."""
 
     run: Any
-    load: Callable[[Any], Data]  # from the run
-    work: Callable[[Any, Data], dict]  # from the run and the data to the results
+    load: Callable[[Any], Any]  # from the run to its data
+    work: Callable[[Any, Any], dict]  # from the run and the data to the results
 
     def __call__(self) -> dict:
         with quietly():
@@ -65,6 +74,11 @@ def faces(run) -> Data:
     return first_classes(data, run.subjects)
 
 
+def named(run) -> Data:
+    """The data set of the run's name."""
+    return load(run.dataset, seed=run.seed)
+
+
 def first_classes(data: Data, k: int) -> Data:
     if not 0 < k <= data.n_classes:
         raise ValueError(f"subjects must lie between 1 and {data.n_classes}, got {k}")
@@ -77,15 +91,12 @@ def first_classes(data: Data, k: int) -> Data:
 
 
 def check_models(names: Iterable[str], known: Iterable[str] = METHODS) -> list[str]:
-    """The names as they are written here, whatever the case of their letters."""
-    spelled = {name.lower(): name for name in known}
-    names = list(names)
-    for name in names:
-        if name.lower() not in spelled:
-            raise ValueError(
-                f"unknown model {name!r}; there are {', '.join(spelled.values())}"
-            )
-    return list(dict.fromkeys(spelled[name.lower()] for name in names))
+    return known_names("model", names, known)
+
+
+def graph_of(model: str, graph: Graph) -> Graph | None:
+    """The graph of a run: none for models that use none."""
+    return graph if METHODS[model].uses_graph else None
 
 
 def fixed(method: Method, data: Data) -> Grid:
