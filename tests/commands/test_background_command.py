@@ -468,7 +468,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
     ("words", "said"),
     [
         (["--model", "pca"], "model must be rpcag or rpca, got 'pca'"),
-        (["--gamma", "much"], "'--gamma': it must be a number or one of auto,"),
+        (["--gamma", "much"], "'--gamma': it must be auto or a number of at least 0,"),
         (["--gamma", "5", "--model", "rpca"], "which rpca does not have, got 5.0"),
         (["--lam", "0"], "a float in the range (0.0, inf). Got 0.0"),
         (
@@ -481,7 +481,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
         ),
         (["--memory", "900b"], "got 9e-07 GB"),
         (["--max-iter", "0"], "'--max-iter': "),
-        (["--gamma", "-1"], "'--gamma': it must be a number or one of auto,"),
+        (["--gamma", "-1"], "'--gamma': it must be auto or a number of at least 0,"),
         (["--size", "big"], "write it as 64x48, with sides of at least 2, got 'big'"),
         (
             ["--size", "1x9"],

@@ -474,7 +474,7 @@ MISTAKES = [
     ("decompose sensors.csv -o r --lamb 1", "no such option: --lamb"),
     (
         "decompose sensors.csv -o r --lam much",
-        "'--lam': it must be a number or one of auto, theory, got 'much'",
+        "'--lam': it must be auto or theory or a number of at least 0, got 'much'",
     ),
     ("decompose sensors.csv -o r --lam 0", "in the range (0.0, inf). got 0.0"),
     ("decompose lam=0.1.csv -o r", "rpcag: lam=0.1.csv does not exist"),

@@ -126,7 +126,7 @@ def weight(*words: str) -> Callable[[str], float | str]:
             if 0 <= float(text) < math.inf:
                 return float(text)
         raise typer.BadParameter(
-            f"it must be a number or one of {', '.join(known)}; got {text!r}"
+            f"it must be {' or '.join(known)} or a number of at least 0, got {text!r}"
         )
 
     return parse
