@@ -11,8 +11,7 @@ from typing import Any
 
 # Names of temporary files and folders begin with this.
 PREFIX = ".rpcag-"
-# More files than this, such as the frames of a video, are synced by one call. Syncing
-# takes milliseconds per file, so one by one they would take minutes.
+# More files than this are synced by one call; one by one, frames would take minutes.
 MANY = 100
 FULL = "free some space, or choose a folder on another disk"
 FORBIDDEN = "choose a folder that you may write to"
@@ -31,10 +30,9 @@ REMEDIES = {
 def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary file to write to, which replaces `path` at the end.
 
-    The file is new and empty, in the folder of `path`, and has the same suffix. Its
-    permissions are those that `open(path, "w")` would leave. The folder of `path` is
-    created if needed. After any exception, `path` is unchanged and the temporary file
-    is removed. Errors of the operating system name `path`, the reason and a remedy.
+    The file is new and empty, and has the same folder and suffix. The folder is created
+    if needed. After any exception, `path` is unchanged and the temporary file is
+    removed. Errors of the operating system name `path`, the reason and a remedy.
 
     Examples
     --------
@@ -53,11 +51,7 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextmanager
 def write_together(paths: Iterable[Path]) -> Iterator[list[Path]]:
-    """Yield a temporary file for each path; at the end they replace all paths.
-
-    Like `write_atomically` for several files. All are synced to disk before the first
-    one is replaced.
-    """
+    """`write_atomically` for several files: all of them are replaced at the end."""
     targets = list(paths)
     parts = []
     with ExitStack() as stack:
@@ -80,13 +74,13 @@ def write_together(paths: Iterable[Path]) -> Iterator[list[Path]]:
 
 
 def write_text(path: Path, text: str, errors: str = "strict") -> None:
-    """Write UTF-8 atomically; see `write_atomically`."""
+    """Write UTF-8 atomically."""
     with write_atomically(path) as part:
         part.write_text(text, encoding="utf-8", errors=errors, newline="\n")
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON; names with invalid Unicode characters are written as escapes."""
+    """Write JSON atomically; invalid Unicode characters become escapes."""
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     write_text(path, text, "backslashreplace")
 
