@@ -56,11 +56,9 @@ class Numbers:
         word = normal(word)
         if word in self.missing:
             return math.nan
-        if self.truth:
-            if word not in TRUTH:
-                raise ValueError(word)
+        if self.truth and word in TRUTH:
             return TRUTH[word]
-        if "_" in word or (self.decimal == "," and "." in word):
+        if self.truth or "_" in word or (self.decimal == "," and "." in word):
             raise ValueError(word)  # Python would read 1_000
         return float(word.replace(self.decimal, "."))
 
@@ -74,21 +72,19 @@ class Numbers:
     def many(self, words: Sequence[str]) -> list[float]:
         """Apply `one` to every word, but faster."""
         together = "".join(words)
-        is_odd = "_" in together or (self.decimal == "," and "." in together)
-        if is_odd or self.truth:
+        has_comma = self.decimal == ","
+        if self.truth or "_" in together or (has_comma and "." in together):
             return list(map(self.one, words))
-        if self.decimal == ",":
-            points = Numbers(".", self.missing)
-            return points.many([word.replace(",", ".") for word in words])
+        plain = [word.replace(",", ".") for word in words] if has_comma else words
         with suppress(ValueError):
-            return [float(word or "nan") for word in words]
-        odd: dict[str, float] = {}  # mostly words for missing: few different ones
-        for word in set(words):
+            return [float(word or "nan") for word in plain]
+        values: dict[str, float] = {}
+        for word, number in set(zip(words, plain, strict=True)):
             try:
-                float(word)
-            except ValueError:
-                odd[word] = self.one(word)
-        return [odd[word] if word in odd else float(word) for word in words]
+                values[word] = float(number)
+            except ValueError:  # mostly words for missing
+                values[word] = self.one(word)
+        return [values[word] for word in words]
 
     def are_words(self, words: Iterable[str]) -> bool:
         """Whether most are not numbers; a single word among numbers is a mistake."""
@@ -116,8 +112,8 @@ class Numbers:
             return None
         return next(word for word in found if not self.is_number(word))
 
-    def remedy(self, word: str, column: str, others: Iterable[str]) -> str:
-        """What to do about a word among the numbers of a column."""
+    def complaint(self, word: str, column: str, others: Iterable[str]) -> str:
+        """What is wrong with a word among the numbers of a column, and what to do."""
         is_grouped = re.fullmatch(rf"\s*[+\u2212-]?{GROUPED}\s*", word) is not None
         mark = "." if self.decimal == "," else ","
         if mark in word and Numbers(mark).is_number(word):
@@ -127,13 +123,13 @@ class Numbers:
                 remedy = f"others have decimal {name}s: write it with a {name}"
             if is_grouped:
                 remedy += f"; if {mark!r} divides thousands, write numbers without it"
-            return remedy
-        if is_grouped:
-            return "write numbers without thousands separators"
-        return (
-            f"missing={word!r} reads it as missing, drop={column!r} leaves the column "
-            "out"
-        )
+        elif is_grouped:
+            remedy = "write numbers without thousands separators"
+        else:
+            remedy = f"missing={word!r} reads it as missing, "
+            remedy += f"drop={column!r} leaves the column out"
+        wanted = "true or false" if self.truth else "a number"
+        return f"{word!r} is not {wanted}; {remedy}"
 
 
 def normal(word: str) -> str:

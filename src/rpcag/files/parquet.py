@@ -22,7 +22,7 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
     table = read_whole(path)
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
-    found = columns_of(str(path), table.column_names, reading, [])
+    found = columns_of(str(path), table.column_names, reading)
     found.n, found.format = table.num_rows, ParquetFormat(path, table)
     found.index = _index_of(table, found.names)
     with readable(path, "Parquet"):
