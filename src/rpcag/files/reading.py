@@ -19,6 +19,10 @@ from rpcag.files.table import Reading, Table
 
 STREAM = Path("-")  # standard input or output
 GZIP = ".gz"
+OF_FILES = (
+    *("variable", "labels", "names", "transpose"),
+    *("drop", "delimiter", "decimal", "header"),
+)
 Kind = Literal["text", "parquet", "excel"]
 SUFFIXES: dict[str, Kind] = {
     **dict.fromkeys(text.SUFFIXES, "text"),
@@ -45,31 +49,24 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
             "groups its samples"
         )
     if path.is_dir():
-        return _finish(_read_folder(path, reading), reading, path)
+        reading.refuse(OF_FILES, f"files, not for the folder {path}")
+        images = read_images(path, shape=reading.shape, color=reading.color)
+        return _finish(images, replace(reading, shape=None), path)
     _check_input(path)
     reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
         return _finish(arrays.read_arrays(path, reading), reading, path)
     reading.refuse(("variable",), f"files of arrays, not for {path}")
-    if reading.transpose and reading.labels is not None:
-        raise ValueError(
-            "labels= names a column, one class per row; with transpose=True rows are "
-            "features"
-        )
     table = to_table(read_columns(path, reading), reading)
     if reading.transpose:
-        X, names = np.ascontiguousarray(table.X.T), table.samples
-        table = replace(table, X=X, samples=table.features, features=names)
+        if table.labels is not None:
+            raise ValueError(
+                "labels= names a column, one class per row; with transpose=True rows "
+                "are features"
+            )
+        X = np.ascontiguousarray(table.X.T)
+        table = replace(table, X=X, samples=table.features, features=table.samples)
     return _finish(table, reading, path)
-
-
-def _read_folder(path: Path, reading: Reading) -> Table:
-    unused = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
-    reading.refuse((*unused, "transpose"), f"files, not for the folder {path}")
-    try:
-        return read_images(path, size=reading.shape, color=reading.color)
-    except ValueError as error:
-        raise ValueError(str(error).replace("size", "shape")) from error
 
 
 def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
@@ -89,26 +86,27 @@ def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Colu
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
     reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
-    if kind == "parquet":
-        reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
-        return parquet.read_parquet(path, reading)
-    return excel.read_excel(path, reading, sheet)
+    if kind == "excel":
+        return excel.read_excel(path, reading, sheet)
+    reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
+    return parquet.read_parquet(path, reading)
 
 
 def kind_of(path: Path) -> Kind:
     """The format of a table, from the name of its file; a stream is text."""
-    name = path.name.lower()
-    last = Path(name.removesuffix(GZIP)).suffix
-    if path == STREAM or (name.endswith(GZIP) and last in (*text.SUFFIXES, "")):
+    plain = Path(path.name.lower().removesuffix(GZIP))
+    is_packed = plain.name != path.name.lower()
+    if path == STREAM or (is_packed and not plain.suffix):
         return "text"
-    if name.endswith(GZIP) and last in SUFFIXES:
-        raise ValueError(f"{path}: only text is read or written compressed")
-    if last not in SUFFIXES or name.endswith(GZIP):
+    kind = SUFFIXES.get(plain.suffix)
+    if kind is None:
         raise ValueError(
             f"{path}: no reader for {path.suffix or 'a file without a suffix'}; tables "
             f"are {', '.join(SUFFIXES)}"
         )
-    return SUFFIXES[last]
+    if is_packed and kind != "text":
+        raise ValueError(f"{path}: only text is read or written compressed")
+    return kind
 
 
 def to_table(columns: Columns, reading: Reading) -> Table:
@@ -125,41 +123,39 @@ def to_table(columns: Columns, reading: Reading) -> Table:
                 f"column {name!r} of {source} holds neither numbers nor text; "
                 f"drop={name!r} leaves it out"
             )
-    numbers = Numbers(columns.decimal, reading.missing)
-    labels = texts.pop(reading.labels) if reading.labels is not None else None
-    names = texts.pop(reading.names) if reading.names is not None else None
-    marked = texts.pop(columns.index, None) if columns.index is not None else None
+    labels = None if reading.labels is None else texts.pop(reading.labels)
+    names = None if reading.names is None else texts.pop(reading.names)
+    marked = None if columns.index is None else texts.pop(columns.index, None)
     names = names or marked
+    numbers = Numbers(columns.decimal, reading.missing)
     measures = {name: numbers.measure(words) for name, words in texts.items()}
     for name, words in texts.items():
         if names is None and measures[name] is None and len(set(words)) == len(words):
             names = texts.pop(name)
             break
-    name = next(iter(texts), "")
-    keep = (
-        f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
-        f"their names, drop={name!r} leaves it out"
-    )
-    if name and measures[name] is not None:
-        raise ValueError(
-            f"column {name!r} of {source} has numbers that are written as text, such "
-            f"as {measures[name]!r}: write plain numbers to use it; {keep}"
+    for name in texts:
+        keep = (
+            f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
+            f"their names, drop={name!r} leaves it out"
         )
-    if texts:
-        s, are = ("s", "are") if len(texts) > 1 else ("", "is")
-        raise ValueError(
-            f"column{s} {listed(list(texts))} of {source} {are} text: {keep}"
-        )
-    features = [name for name in columns.names if name in columns.numbers]
-    if not features:
-        raise ValueError(f"{source} has no column of numbers{columns.guess}")
-    for name in features:
-        if are_identifiers(columns.numbers[name]):
-            notes.append(
-                f"column {name!r} has whole numbers beyond 2^53, which are rounded; if "
-                f"they are identifiers, names={name!r} keeps them"
+        if measures[name] is not None:
+            raise ValueError(
+                f"column {name!r} of {source} has numbers that are written as text, "
+                f"such as {measures[name]!r}: write plain numbers to use it; {keep}"
             )
-            break
+        told = f"column {name!r} of {source} is"
+        if len(texts) > 1:
+            told = f"columns {listed(list(texts))} of {source} are"
+        raise ValueError(f"{told} text: {keep}")
+    if not columns.numbers:
+        raise ValueError(f"{source} has no column of numbers{columns.guess}")
+    features = [name for name in columns.names if name in columns.numbers]
+    rounded = [name for name in features if are_identifiers(columns.numbers[name])]
+    notes += [
+        f"column {name!r} has whole numbers beyond 2^53, which are rounded; if they "
+        f"are identifiers, names={name!r} keeps them"
+        for name in rounded[:1]
+    ]
     X = np.stack([columns.numbers[name] for name in features], axis=1)
     samples = names or [str(i) for i in range(columns.n)]
     return Table(X, samples, features, labels, notes=notes)
@@ -189,7 +185,7 @@ def _finish(table: Table, reading: Reading, path: Path) -> Table:
     notes += note_on_empty(X, 0, "feature", table.features)
     notes += note_on_empty(X, 1, "sample", table.samples)
     shape = table.image_shape
-    if reading.shape is not None and path.is_file():
+    if reading.shape is not None:
         if min(reading.shape) < 1 or math.prod(reading.shape) != X.shape[1]:
             raise ValueError(
                 f"shape={reading.shape} does not fit the "

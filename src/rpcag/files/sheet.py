@@ -19,10 +19,8 @@ from rpcag.files.reading import (
 from rpcag.files.table import Reading
 from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
 
-# Minimum number of values of an index and of an identifier. A column with gaps is an
-# index if its values count the rows. One without gaps is an identifier if its values
-# are whole and increase from row to row. With fewer values, a short column of data may
-# do so by chance.
+# Minimum number of values of an index with gaps and of an identifier. With fewer
+# values, a short column of data may count the rows, or increase, by chance.
 COUNTED = 10
 Time = str | Literal[False] | None
 
@@ -43,7 +41,7 @@ class Sheet:
         Names of all columns of the file.
     roles : dict
         Role of each column of the file: "number" for the features. Columns with other
-        roles, such as "time", "index" and "text", are never changed.
+        roles, such as "time" and "text", are never changed.
     labels : list of str, or None
         Names of the rows: the index, or the first column of text without duplicates.
     times : ndarray of shape (n,), or None
@@ -79,9 +77,8 @@ class Sheet:
     def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
         """New cells where `changed` is true, formatted like the column."""
         rows, features = np.nonzero(changed)
-        place = {name: j for j, name in enumerate(self.columns)}
-        positions = np.array([place[name] for name in self.features], dtype=np.intp)
-        columns = positions[features]
+        are_features = [self.roles[name] == "number" for name in self.columns]
+        columns = np.flatnonzero(are_features)[features]
         styles = {j: self.format.style(j) for j in set(columns.tolist())}
         new = zip(columns.tolist(), values[rows, features].tolist(), strict=True)
         before = self.format.words(rows, columns)
@@ -106,7 +103,6 @@ def read_sheet(
     path : path
         "-" reads text from standard input.
     reading : Reading, optional
-        How to read it. `keep` names columns that must not change.
     time : str, False or None
         Column of timestamps. By default it is detected; False disables this.
     sheet : str, optional
@@ -118,7 +114,7 @@ def read_sheet(
 
 def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
     """Distinguish features from timestamps, indexes and the like."""
-    source = found.source
+    source, roles = found.source, dict(found.roles)
     if found.doubles:
         raise ValueError(
             f"{source} has several columns called {found.doubles[0]!r}; give every "
@@ -129,7 +125,6 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
             f"{source} has one row; values are predicted from other rows, so at least "
             "two are needed"
         )
-    roles: dict[str, Role] = dict(found.roles)
     name, times = _times(found, time)
     if name is not None:
         roles[name] = "time"
@@ -147,8 +142,12 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
         for column, words in found.texts.items()
         if column not in found.roles and (word := rule.measure(words)) is not None
     ]
-    others = [(c, roles[c]) for c in numbers if c not in features]
-    taken = "".join(f" ({c!r} was taken for {_a(role)})" for c, role in others[:1])
+    others = [c for c in numbers if c not in features]
+    taken = ""
+    if others:
+        role = roles[others[0]]
+        article = "an" if role[0] == "i" else "a"
+        taken = f" ({others[0]!r} was taken for {article} {role})"
     if not features:
         cause = taken or found.guess
         kept = [c for c, role in found.roles.items() if role == "kept"]
@@ -168,6 +167,7 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
             f"{source}: {which} has different numbers{taken}; values are predicted "
             "from other columns, so at least two are needed"
         )
+    notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *measures, *found.losses]
     return Sheet(
         name=source,
         X=X,
@@ -178,15 +178,8 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
         times=times,
         integers=np.array([(x == np.round(x)).all() for x in known]),
         format=found.format,
-        notes=[
-            *(*found.notes, *note_on_empty(X, 1, "row", rows)),
-            *(*measures, *found.losses),
-        ],
+        notes=notes,
     )
-
-
-def _a(role: Role) -> str:
-    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"
 
 
 def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
@@ -218,9 +211,10 @@ def _named_times(found: Columns, name: str) -> np.ndarray:
         raise ValueError(f"time and keep both name {name!r}")
     if name in found.numbers:
         return found.numbers[name]
-    seconds = iso_seconds(found.texts.get(name, []))
+    words = found.texts.get(name, [])
+    seconds = iso_seconds(words)
     if seconds is None:
-        word = next((w for w in found.texts.get(name, []) if w), "")
+        word = next(filter(None, words), "")
         raise ValueError(
             f"time={name!r}: {word!r} in {found.source} is neither an ISO 8601 "
             "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
@@ -231,18 +225,16 @@ def _named_times(found: Columns, name: str) -> np.ndarray:
 def _role(x: np.ndarray) -> Role:
     """What a column of numbers is."""
     known = np.isfinite(x)
-    count = int(known.sum())
+    count, is_whole = int(known.sum()), known.all()
     if are_identifiers(x):
         return "identifier"
-    if count >= (3 if count == len(x) else COUNTED) and 2 * count > len(x):
+    if count >= (3 if is_whole else COUNTED) and 2 * count > len(x):
         offset = (x - np.arange(len(x)))[known]
-        if offset[0] == np.round(offset[0]) and (offset == offset[0]).all():
+        if offset[0] % 1 == 0 and (offset == offset[0]).all():  # it counts the rows
             return "index"
-    if count == len(x) >= COUNTED and (x % 1 == 0).all() and (np.diff(x) > 0).all():
+    if is_whole and count >= COUNTED and (x % 1 == 0).all() and (np.diff(x) > 0).all():
         return "identifier"
-    if count and np.isin(x[known], (0, 1)).all() and np.ptp(x[known]) == 1:
-        return "boolean"
-    return "number"
+    return "boolean" if np.array_equal(np.unique(x[known]), [0, 1]) else "number"
 
 
 def _labels(found: Columns, roles: dict[str, Role]) -> list[str] | None:
