@@ -68,16 +68,18 @@ def choose(path: Path, found: dict[str, Any], name: str | None) -> str:
     """The matrix to read; errors list all arrays."""
     listed = ", ".join(f"{key} ({_shown(A)})" for key, A in found.items()) or "nothing"
     matrices = [key for key, A in found.items() if _is_matrix(A)]
-    if name is None and not matrices:
+    if name in matrices:
+        return str(name)
+    if name is not None:
+        told = f"not a matrix, but {_shown(found[name])}; " if name in found else ""
+        raise ValueError(f"variable={name!r}: {told}{path} has {listed}")
+    if not matrices:
         raise ValueError(f"{path} has no matrix of numbers; it has {listed}")
-    if name is None and len(matrices) > 1:
+    if len(matrices) > 1:
         raise ValueError(
             f"{path} has several matrices: {listed}; choose one with variable=NAME"
         )
-    if name is not None and name not in matrices:
-        told = f"not a matrix, but {_shown(found[name])}; " if name in found else ""
-        raise ValueError(f"variable={name!r}: {told}{path} has {listed}")
-    return name or matrices[0]
+    return matrices[0]
 
 
 def _is_matrix(A: Any) -> bool:
@@ -113,23 +115,20 @@ def _strings(
     """One string per sample, from an array of anything; `option` is for errors."""
     if name is None:
         return None
-    where = f"{option}={name!r}: {path} has"
     if name not in found:
-        raise ValueError(f"{where} {', '.join(found)}")
-    values = np.ravel(found[name])
+        raise ValueError(f"{option}={name!r}: {path} has {', '.join(found)}")
+    values = np.ravel(found[name]).tolist()
     if len(values) != n:
         raise ValueError(
-            f"{where} {len(values)} values for {n} samples; if samples are columns, "
-            "transpose=True"
+            f"{option}={name!r}: {path} has {len(values)} values for {n} samples; if "
+            "samples are columns, transpose=True"
         )
-    return [_string(value) for value in values.tolist()]
+    return [_string(value) for value in values]
 
 
 def _string(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
-    if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        value = int(value) if value.is_integer() else value
-    return str(value).strip()
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value) if value.is_integer() else value)
+    return "" if value != value else str(value).strip()
