@@ -102,11 +102,9 @@ def make_sensors(
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    rng = np.random.default_rng(seed)
-    usual_rank, usual_noise = KINDS[kind]
-    rank = usual_rank if rank is None else rank
-    noise = usual_noise if noise is None else noise
-    shape = n, p
+    rng, shape = np.random.default_rng(seed), (n, p)
+    rank = KINDS[kind][0] if rank is None else rank
+    noise = KINDS[kind][1] if noise is None else noise
 
     curves = _cycles(n, rank, rng) if kind == "seasons" else _curves(n, rank, rng)
     signal = _standardized(curves @ rng.standard_normal((rank, p)))

@@ -17,10 +17,7 @@ from rpcag.datasets import make_sensors
 TABLE, VIDEO = "sensors.csv", "street.mp4"
 FRAMES, RATE, HEIGHT, WIDTH = 100, 25, 120, 160
 # Moving objects: first row, height, width, pixels per frame, and color.
-MOVING = (
-    (72, 22, 40, 2.5, (190, 40, 35)),
-    (38, 26, 9, -1.2, (35, 60, 120)),
-)
+MOVING = ((72, 22, 40, 2.5, (190, 40, 35)), (38, 26, 9, -1.2, (35, 60, 120)))
 
 
 def sensor_table(seed: int = 0) -> bytes:
@@ -79,19 +76,15 @@ def street_frames(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_files(folder: Path, contents: dict[str, bytes]) -> list[Path]:
-    """Write the files, all of them or none.
-
-    An existing file is kept if it has the same content. Otherwise it is an error, since
-    the file may belong to the user.
-    """
-    for name, content in contents.items():
-        path = folder / name
+    """Write the files; none if one exists and has other content."""
+    paths = {folder / name: content for name, content in contents.items()}
+    for path, content in paths.items():
         is_same = path.is_file() and path.read_bytes() == content
         if os.path.lexists(path) and not is_same:
             raise FileExistsError(
                 f"{path} exists and has other content; choose another folder"
             )
-    for name, content in contents.items():
-        with write_atomically(folder / name) as part:
+    for path, content in paths.items():
+        with write_atomically(path) as part:
             part.write_bytes(content)
-    return [folder / name for name in contents]
+    return list(paths)

@@ -1,8 +1,4 @@
-"""Read and write a matrix with named rows and columns, in several formats.
-
-Numbers are written so that reading them gives the same bits: text has the shortest
-decimal with this property (`repr`).
-"""
+"""Read and write a matrix with named rows and columns, in several formats."""
 
 import csv
 from collections.abc import Iterable, Sequence

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from rpcag.files.numbers import MINUS
 
@@ -11,6 +10,7 @@ NUMERAL = re.compile(
     r"(?P<sign>[+\u2212-]?)(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
 )
 PLACES = 17  # decimals at most: more would be digits that a float does not hold
+UNKNOWN = 6  # decimals at most if there are no other numbers
 
 
 def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], str]:
@@ -33,29 +33,22 @@ def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], 
     scientific = [m for m in shown if m["power"]]
     is_scientific = 2 * len(scientific) > len(shown)
     shown = [m for m in shown if bool(m["power"]) == is_scientific]
-    if not shown:
-        return partial(_write, form=".6f", least=0, decimal=decimal, signs=("", "-"))
-    kinds = {m["sign"] for m in shown}
-    plus = "+" if "+" in kinds and "" not in kinds else ""
-    minus = MINUS if MINUS in kinds else "-"
+    signs = {m["sign"] for m in shown}
+    plus = "+" if "+" in signs and "" not in signs else ""
+    minus = MINUS if MINUS in signs else "-"
     places = Counter(min(len(m["part"] or ""), PLACES) for m in shown)
+    places = places or Counter([0, UNKNOWN])
+    # The most common number of decimals; of equally common ones, the larger.
     fractions = {k: times for k, times in places.items() if k}
-    # Of equally common ones, the finer.
     decimals = max(fractions, key=lambda k: (fractions[k], k), default=0)
-    mark = scientific[0]["power"][0] if is_scientific else "f"
     least = min(*places, decimals)
-    form = f".{decimals}{mark}"
-    signs = (plus, minus)
-    return partial(_write, form=form, least=least, decimal=decimal, signs=signs)
+    mark = scientific[0]["power"][0] if is_scientific else "f"
 
+    def write(value: float) -> str:
+        mantissa, exponent, power = f"{abs(value):.{decimals}{mark}}".partition(mark)
+        whole, _, part = mantissa.partition(".")
+        part = part[:least] + part[least:].rstrip("0")
+        sign = minus if value < 0 and float(mantissa) else plus  # no negative zero
+        return sign + whole + (decimal + part if part else "") + exponent + power
 
-def _write(
-    value: float, *, form: str, least: int, decimal: str, signs: tuple[str, str]
-) -> str:
-    """A number with at least so many decimals, and these signs for + and -."""
-    mantissa, mark, power = f"{abs(value):{form}}".partition(form[-1])
-    whole, _, part = mantissa.partition(".")
-    part = part[:least] + part[least:].rstrip("0")
-    is_zero = not whole.strip("0") and not part.strip("0")  # no negative zero
-    sign = signs[value < 0 and not is_zero]
-    return sign + whole + (decimal + part if part else "") + mark + power
+    return write

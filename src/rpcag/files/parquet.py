@@ -14,6 +14,7 @@ from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".parquet", ".pq")
+NUMBERS = ("integer", "floating", "boolean", "decimal", "null")  # kinds of columns
 STYLED = 500  # numbers that determine the decimals of a column
 
 
@@ -25,17 +26,17 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
     found = columns_of(str(path), table.column_names, reading)
     found.n, found.format = table.num_rows, ParquetFormat(path, table)
     found.index = _index_of(table, found.names)
+    tests = [getattr(types, f"is_{kind}") for kind in NUMBERS]
     with readable(path, "Parquet"):
         for name, column in zip(found.names, table.columns, strict=True):
             kind = column.type
             if name in found.roles or types.is_nested(kind):
                 continue
-            tests = ("integer", "floating", "boolean", "decimal", "null")
-            is_number = any(getattr(types, f"is_{test}")(kind) for test in tests)
-            if name in (reading.labels, reading.names, found.index) or not is_number:
+            is_name = name in (reading.labels, reading.names, found.index)
+            if is_name or not any(test(kind) for test in tests):
                 found.texts[name] = _words(column)
                 continue
-            values = column.cast(need("pyarrow").float64(), safe=False)
+            values = column.cast("float64", safe=False)
             found.numbers[name] = np.array(values.to_numpy(), dtype=float)
             if types.is_boolean(kind) or types.is_null(kind):
                 found.roles[name] = "boolean" if types.is_boolean(kind) else "text"
@@ -61,8 +62,7 @@ def _index_of(table: Any, names: list[str]) -> str | None:
 
 def _words(column: Any) -> list[str]:
     """Text as it is, and timestamps in ISO 8601."""
-    words = column.cast(need("pyarrow").string()).to_pylist()
-    return ["" if word is None else word for word in words]
+    return [word or "" for word in column.cast("string").to_pylist()]
 
 
 class ParquetFormat:

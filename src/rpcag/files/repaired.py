@@ -43,10 +43,11 @@ def check_format(source: Path, output: Path) -> None:
     is_other = wanted == "excel" and _suffix(output) != _suffix(source)  # macros or not
     if kind_of(output) == wanted and not is_other:
         return
-    kept = {"text": "text", "parquet": "Parquet", "excel": "Excel"}[wanted]
-    example = ".csv" if wanted == "text" else source.suffix
+    shown, example = wanted.title(), source.suffix
+    if wanted == "text":
+        shown, example = "text", ".csv"
     raise ValueError(
-        f"{source} is {kept}, and the repaired table keeps the format: choose an "
+        f"{source} is {shown}, and the repaired table keeps the format: choose an "
         f"output such as repaired{example}, got {output}"
     )
 
@@ -59,14 +60,13 @@ def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
     suffix = _suffix(output)
     if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
         return
-    delimiter = sheet.format.rows.delimiter
-    is_tab = delimiter == "\t"
-    if suffix in ((".csv",) if is_tab else TABBED):
-        shown = "tabs" if is_tab else repr(delimiter)
+    shown, right = repr(sheet.format.rows.delimiter), ".csv"
+    if sheet.format.rows.delimiter == "\t":
+        shown, right = "tabs", ".tsv"
+    if (suffix in TABBED and right == ".csv") or (suffix == ".csv" and right == ".tsv"):
         raise ValueError(
             f"{sheet.name} has {shown} between fields, and the repaired table keeps "
-            f"them: choose an output such as repaired{'.tsv' if is_tab else '.csv'}, "
-            f"got {output}"
+            f"them: choose an output such as repaired{right}, got {output}"
         )
 
 
@@ -76,9 +76,8 @@ def _suffix(path: Path) -> str:
 
 def cells_path(output: Path) -> Path:
     """Path of the list of changed cells, next to the repaired table."""
-    is_packed = output.suffix.lower() == GZIP
-    name = Path(output.stem if is_packed else output.name)
-    return output.with_name(f"{name.stem}.cells.csv")
+    name = output.stem if output.suffix.lower() == GZIP else output.name
+    return output.with_name(f"{Path(name).stem}.cells.csv")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ SHARE = 0.95  # of the words that must be timestamps; the others are unknown
 def iso_seconds(words: Sequence[str]) -> np.ndarray | None:
     """Seconds since 1970 of ISO 8601 timestamps; None if the words are not timestamps.
 
-    Timestamps without a time zone are read as UTC. A word that is no timestamp is NaN.
+    The default time zone is UTC. A word that is no timestamp is NaN.
 
     Examples
     --------
