@@ -79,6 +79,8 @@ class Columns:
         The column of `texts` that the format itself marks as names of rows.
     doubles : list of str
         Names that several columns of the file have; all but one got a number.
+    rule : Numbers
+        How words were read.
     guess : str
         Ends an error that may come from a wrong guess.
     losses : list of str
@@ -94,10 +96,15 @@ class Columns:
     index: str | None = None
     doubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    decimal: str = "."
+    rule: Numbers = field(default_factory=Numbers)
     guess: str = ""
     losses: list[str] = field(default_factory=list)
     format: Format = field(init=False)
+
+    def measures(self) -> dict[str, str]:
+        """Columns of text that are numbers with units, each with one of its words."""
+        found = {name: self.rule.measure(words) for name, words in self.texts.items()}
+        return {name: word for name, word in found.items() if word is not None}
 
 
 def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
@@ -123,8 +130,10 @@ def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
         f"some columns have the same name, such as {name!r}: a number was added"
         for name in doubles[:1]
     ]
-    kept: dict[str, Role] = dict.fromkeys((*reading.drop, *reading.keep), "kept")
-    return Columns(source, [*found], roles=kept, doubles=doubles, notes=notes)
+    columns = Columns(source, [*found], doubles=doubles, notes=notes)
+    columns.roles = dict.fromkeys((*reading.drop, *reading.keep), "kept")
+    columns.rule = Numbers(missing=reading.missing)
+    return columns
 
 
 def columns_of_words(
@@ -164,7 +173,7 @@ def columns_of_words(
     shown = [name or f"column {j + 1}" for j, name in enumerate(names)]
     found = columns_of(source, [index or shown[0], *shown[1:]], reading)
     found.notes += notes
-    found.index, found.decimal, found.guess = index, numbers.decimal, guess
+    found.index, found.rule, found.guess = index, numbers, guess
 
     above = int(header)  # rows before the block
     _check_widths(found, head, above, place)

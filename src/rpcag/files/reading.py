@@ -48,25 +48,41 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
             f"{path} is a decomposition already; rpcag explore shows it, rpcag cluster "
             "groups its samples"
         )
+    table = _read(path, reading)
+    X = without_marks(table.X, reading.missing)
+    check_values(path, X, table.samples, table.features)
+    notes = list(table.notes)
+    notes += note_on_empty(X, 0, "feature", table.features)
+    notes += note_on_empty(X, 1, "sample", table.samples)
+    shape = table.image_shape
+    if reading.shape is not None and path.is_file():
+        shape = reading.shape
+        if min(shape) < 1 or math.prod(shape) != X.shape[1]:
+            raise ValueError(
+                f"{shape=} does not fit the {X.shape[1]} features of {path}"
+            )
+    return replace(table, X=X, image_shape=shape, notes=notes)
+
+
+def _read(path: Path, reading: Reading) -> Table:
     if path.is_dir():
         reading.refuse(OF_FILES, f"files, not for the folder {path}")
-        images = read_images(path, shape=reading.shape, color=reading.color)
-        return _finish(images, replace(reading, shape=None), path)
+        return read_images(path, shape=reading.shape, color=reading.color)
     _check_input(path)
     reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
-        return _finish(arrays.read_arrays(path, reading), reading, path)
+        return arrays.read_arrays(path, reading)
     reading.refuse(("variable",), f"files of arrays, not for {path}")
     table = to_table(read_columns(path, reading), reading)
-    if reading.transpose:
-        if table.labels is not None:
-            raise ValueError(
-                "labels= names a column, one class per row; with transpose=True rows "
-                "are features"
-            )
-        X = np.ascontiguousarray(table.X.T)
-        table = replace(table, X=X, samples=table.features, features=table.samples)
-    return _finish(table, reading, path)
+    if not reading.transpose:
+        return table
+    if table.labels is not None:
+        raise ValueError(
+            "labels= names a column, one class per row; with transpose=True rows are "
+            "features"
+        )
+    X = np.ascontiguousarray(table.X.T)
+    return replace(table, X=X, samples=table.features, features=table.samples)
 
 
 def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
@@ -127,10 +143,9 @@ def to_table(columns: Columns, reading: Reading) -> Table:
     names = None if reading.names is None else texts.pop(reading.names)
     marked = None if columns.index is None else texts.pop(columns.index, None)
     names = names or marked
-    numbers = Numbers(columns.decimal, reading.missing)
-    measures = {name: numbers.measure(words) for name, words in texts.items()}
+    measures = columns.measures()
     for name, words in texts.items():
-        if names is None and measures[name] is None and len(set(words)) == len(words):
+        if names is None and name not in measures and len(set(words)) == len(words):
             names = texts.pop(name)
             break
     for name in texts:
@@ -138,7 +153,7 @@ def to_table(columns: Columns, reading: Reading) -> Table:
             f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
             f"their names, drop={name!r} leaves it out"
         )
-        if measures[name] is not None:
+        if name in measures:
             raise ValueError(
                 f"column {name!r} of {source} has numbers that are written as text, "
                 f"such as {measures[name]!r}: write plain numbers to use it; {keep}"
@@ -175,24 +190,6 @@ def _check_input(path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder; name a file with a table")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty")
-
-
-def _finish(table: Table, reading: Reading, path: Path) -> Table:
-    """Apply options of all formats: missing values, infinities, image shapes."""
-    X = without_marks(table.X, reading.missing)
-    check_values(path, X, table.samples, table.features)
-    notes = list(table.notes)
-    notes += note_on_empty(X, 0, "feature", table.features)
-    notes += note_on_empty(X, 1, "sample", table.samples)
-    shape = table.image_shape
-    if reading.shape is not None:
-        if min(reading.shape) < 1 or math.prod(reading.shape) != X.shape[1]:
-            raise ValueError(
-                f"shape={reading.shape} does not fit the "
-                f"{X.shape[1]} features of {path}"
-            )
-        shape = reading.shape
-    return replace(table, X=X, image_shape=shape, notes=notes)
 
 
 def without_marks(X: np.ndarray, missing: Iterable[str]) -> np.ndarray:

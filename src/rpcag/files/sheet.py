@@ -8,7 +8,6 @@ import numpy as np
 
 from rpcag.files.columns import Columns, Edits, Format, Role
 from rpcag.files.names import listed
-from rpcag.files.numbers import Numbers
 from rpcag.files.reading import (
     are_identifiers,
     check_values,
@@ -134,13 +133,12 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
     for column in found.names:
         roles.setdefault(column, "index" if column == found.index else "text")
     features = [c for c in found.names if roles[c] == "number"]
-    rule = Numbers(found.decimal, reading.missing)
     measures = [
         f"column {column!r} has numbers that are written as text, such as {word!r}, "
         "and is left alone; write plain numbers to repair it, without units or "
         "thousands separators"
-        for column, words in found.texts.items()
-        if column not in found.roles and (word := rule.measure(words)) is not None
+        for column, word in found.measures().items()
+        if column not in found.roles
     ]
     others = [c for c in numbers if c not in features]
     taken = ""
@@ -184,11 +182,9 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
 
 def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
     """The column of timestamps, and its seconds."""
-    if time is False:
-        return None, None
-    if time is not None:
+    if isinstance(time, str):
         return time, _named_times(found, time)
-    for name in found.names:
+    for name in found.names if time is None else ():
         # A counter may increase like a clock, so the name must indicate a time.
         is_likely = name == found.names[0] or is_time_name(name)
         seconds = None

@@ -45,10 +45,9 @@ def read_text(source: str, data: bytes, reading: Reading) -> Columns:
     )
     found.notes[:0] = notes
     rows.begins, rows.ends = rows.begins[-found.n :], rows.ends[-found.n :]
-    numbers = Numbers(found.decimal, reading.missing)
     if reading.decimal is None:
-        _check_thousands(found, rows, numbers)
-    found.format = TextFormat(rows, numbers, mark, codec)
+        _check_thousands(found, rows)
+    found.format = TextFormat(rows, found.rule, mark, codec)
     return found
 
 
@@ -168,13 +167,13 @@ def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
     return times / len(filled), numeric / len(words)
 
 
-def _check_thousands(found: Columns, rows: TextRows, numbers: Numbers) -> None:
+def _check_thousands(found: Columns, rows: TextRows) -> None:
     """Refuse a number such as 1.234 whose mark may divide thousands as well.
 
     It may if the column has whole numbers of up to three digits besides, and if no
     number in the file can only be a decimal, such as 0.123 or 1.5.
     """
-    mark, suspects = numbers.decimal, []
+    mark, suspects = found.rule.decimal, []
     place = {name: j for j, name in enumerate(found.names)}
     for name, x in found.numbers.items():
         known = np.abs(x[np.isfinite(x)])
@@ -195,7 +194,7 @@ def _check_thousands(found: Columns, rows: TextRows, numbers: Numbers) -> None:
                 grouped.setdefault(j, (i, word))
             elif SMALL.fullmatch(word):
                 small.setdefault(j, word)
-            elif mark in word and not numbers.is_missing(word):
+            elif mark in word and not found.rule.is_missing(word):
                 return  # another number of decimals
     for j in grouped.keys() & small.keys():
         i, word = grouped[j]
