@@ -135,7 +135,8 @@ def test_numbers_are_written_like_their_column(words, value, expected):
 
 
 def test_decimal_commas():
-    assert number_style(["1,25", "-3,50"], ",")(-2.5) == "-2,50"
+    write = number_style(["1,25", "-3,50"], ",")
+    assert [write(x) for x in (-2.5, -0.125, 3)] == ["-2,50", "-0,12", "3,00"]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -267,6 +268,8 @@ def test_timestamps():
     assert iso_seconds(["", ""]) is None
     assert iso_seconds(["20240501", "20240502"]) is None
     assert iso_seconds(["2024-05", "2024-06"]) is not None
+    words = ["1970-01-02", "1970-01-01 00:01", "1970-01-01T02:00+01:00", ""]
+    np.testing.assert_array_equal(iso_seconds(words), [86400, 60, 3600, np.nan])
     mixed = iso_seconds(["2024-05-01"] * 30 + ["soon"])
     assert np.isnan(mixed).tolist() == [False] * 30 + [True]
     assert unix_seconds(np.array([1.0, 2.0, 3.0])) is None

@@ -20,8 +20,7 @@ REAL = "fiub"  # kinds of dtypes that are read as numbers
 def read_arrays(path: Path, reading: Reading) -> Table:
     """Read the only matrix in the file, or the one that `variable` names.
 
-    An array with three axes is a stack of images, one with four a stack of color
-    images.
+    Three axes are a stack of images, four a stack of color images.
     """
     unused = ("drop", "delimiter", "decimal", "header")
     reading.refuse(unused, f"tables with columns, not for {path}")
@@ -100,12 +99,12 @@ def _image_shape(
     if given is None or given.dtype.kind not in REAL or given.size not in (2, 3):
         return None
     values = given.ravel().tolist()
-    if not all(1 <= side < 2**31 and side == int(side) for side in values):
+    if not all(side >= 1 and side % 1 == 0 for side in values):
         raise ValueError(
             f"{path}: image_shape must hold whole numbers of at least 1, got {values}; "
             "correct the array or delete it"
         )
-    shape = tuple(int(side) for side in values)
+    shape = tuple(map(int, values))
     return shape if math.prod(shape) == math.prod(sides) else None
 
 
@@ -123,12 +122,12 @@ def _strings(
             f"{option}={name!r}: {path} has {len(values)} values for {n} samples; if "
             "samples are columns, transpose=True"
         )
-    return [_string(value) for value in values]
+    return list(map(_string, values))
 
 
 def _string(value: Any) -> str:
     if isinstance(value, bytes):
-        value = value.decode(errors="backslashreplace")
-    if isinstance(value, float) and math.isfinite(value):
-        return str(int(value) if value.is_integer() else value)
+        return value.decode(errors="backslashreplace").strip()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return "" if value != value else str(value).strip()

@@ -45,14 +45,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Make names unique by appending "(2)", "(3)", ... to repeated ones.
-
-    Examples
-    --------
-    >>> from rpcag.files.names import unique
-    >>> unique(["x", "y", "x", "x"])
-    ['x', 'y', 'x (2)', 'x (3)']
-    """
+    """Make names unique by appending "(2)", "(3)", ... to repeated ones."""
     taken, found = set(names), dict[str, None]()
     counts = defaultdict[str, Iterator[int]](lambda: count(2))
     for name in names:

@@ -18,15 +18,6 @@ def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], 
 
     Fractions get the most common number of decimals. Zeros at their end are dropped as
     far as other numbers have fewer decimals.
-
-    Examples
-    --------
-    >>> from rpcag.files.number_style import number_style
-    >>> write = number_style(["1,50", "-2,25"], ",")
-    >>> write(-0.125), write(3.0)
-    ('-0,12', '3,00')
-    >>> number_style(["+1.5", "-2.5"])(3.0)
-    '+3.0'
     """
     found = [NUMERAL.fullmatch(word.strip()) for word in words]
     shown = [m for m in found if m and (m["whole"] or m["part"])]

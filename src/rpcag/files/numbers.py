@@ -96,14 +96,6 @@ class Numbers:
 
         None if most do not. Mostly plain numbers are identifiers that the format itself
         holds as text.
-
-        Examples
-        --------
-        >>> from rpcag.files.numbers import Numbers
-        >>> Numbers().measure(["76.14%", "5 mm"]), Numbers().measure(["USD 1,000"])
-        ('76.14%', 'USD 1,000')
-        >>> Numbers().measure(["s1", "s2"]), Numbers().measure(["2021-05-01", "12:30"])
-        (None, None)
         """
         filled = [word for word in words[:ROWS] if not self.is_missing(word)]
         plain = [word for word in filled if self.is_number(word)]

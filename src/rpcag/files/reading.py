@@ -33,15 +33,7 @@ SUFFIXES: dict[str, Kind] = {
 
 
 def read_table(path: Path | str, reading: Reading | None = None) -> Table:
-    """Samples in rows from a file of numbers, or from a folder of images.
-
-    Parameters
-    ----------
-    path : path
-        .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, or a folder of images.
-    reading : Reading, optional
-        Options for reading, where the file is ambiguous.
-    """
+    """Samples in rows from a file of numbers, or from a folder of images."""
     path, reading = Path(path), reading or Reading()
     if is_result(path):
         raise ValueError(

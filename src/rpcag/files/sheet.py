@@ -16,7 +16,7 @@ from rpcag.files.reading import (
     without_marks,
 )
 from rpcag.files.table import Reading
-from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
+from rpcag.files.timestamps import NAMED, iso_seconds, unix_seconds
 
 # Minimum number of values of an index with gaps and of an identifier. With fewer
 # values, a short column of data may count the rows, or increase, by chance.
@@ -97,15 +97,8 @@ def read_sheet(
 ) -> Sheet:
     """Read a table of text, Parquet or Excel that can be written back.
 
-    Parameters
-    ----------
-    path : path
-        "-" reads text from standard input.
-    reading : Reading, optional
-    time : str, False or None
-        Column of timestamps. By default it is detected; False disables this.
-    sheet : str, optional
-        Sheet of an Excel workbook; by default, the first.
+    "-" is standard input. `time` names the column of timestamps. By default it is
+    detected; False disables this. By default, `sheet` is the first of a workbook.
     """
     reading = reading or Reading()
     return make_sheet(read_columns(Path(path), reading, sheet), reading, time)
@@ -186,7 +179,7 @@ def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
         return time, _named_times(found, time)
     for name in found.names if time is None else ():
         # A counter may increase like a clock, so the name must indicate a time.
-        is_likely = name == found.names[0] or is_time_name(name)
+        is_likely = name == found.names[0] or NAMED.search(name)
         seconds = None
         if name in found.texts:
             seconds = iso_seconds(found.texts[name])
