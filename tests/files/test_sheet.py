@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rpcag.files.number_style import number_style
+from rpcag.files.numbers import number_style
 from rpcag.files.reading import kind_of
 from rpcag.files.repaired import cells_path, check_format
 from rpcag.files.sheet import make_sheet, read_sheet

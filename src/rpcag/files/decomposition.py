@@ -50,11 +50,11 @@ class Decomposition:
     image_shape : tuple of int, or None
         (height, width) or (height, width, 3) where rows are images.
     facts : dict
-        Provenance and quality: ``versions``, ``input`` (``file``,
-        ``sha256``, ``shape``), ``model``, ``parameters`` as given, ``resolved`` as
-        used, ``objective``, ``lower_bound``, ``gap``, ``explained``,
-        ``explained_error``, ``rank``, ``n_iter``, ``status``, ``seconds``, and
-        ``history``: [iteration, objective, lower bound, gap] at every certificate.
+        Provenance and quality: ``versions``, ``input`` (``file``, ``sha256``,
+        ``shape``), ``model``, ``parameters`` as given, ``resolved`` as used,
+        ``objective``, ``lower_bound``, ``gap``, ``explained``, ``explained_error``,
+        ``rank``, ``n_iter``, ``status``, ``seconds``, and ``history``: [iteration,
+        objective, lower bound, gap] at every certificate.
 
     Examples
     --------

@@ -15,7 +15,7 @@ import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
 from rpcag.files.names import listed
-from rpcag.files.number_style import number_style
+from rpcag.files.numbers import number_style
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 

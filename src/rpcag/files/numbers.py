@@ -1,8 +1,9 @@
-"""Convert words to numbers."""
+"""Convert words to numbers, and numbers to words like those of their column."""
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 # Words that stand for a missing value, in any case.
@@ -27,6 +28,11 @@ MEASURE = re.compile(
 # Rows that are checked for such text, and the share of them that must be. With a
 # smaller share, names such as "5 mm" next to "steel" would be refused.
 ROWS, SHARE = 1000, 0.9
+NUMERAL = re.compile(
+    r"(?P<sign>[+\u2212-]?)(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
+)
+PLACES = 17  # decimals at most: more would be digits that a float does not hold
+UNKNOWN = 6  # decimals at most if there are no other numbers
 
 
 class Numbers:
@@ -127,3 +133,35 @@ class Numbers:
 def normal(word: str) -> str:
     """A common form of all spellings of a word."""
     return word.strip().casefold().replace(MINUS, "-")
+
+
+def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], str]:
+    """A function that writes numbers like some others of a column.
+
+    Fractions get the most common number of decimals. Zeros at their end are dropped as
+    far as other numbers have fewer decimals.
+    """
+    found = [NUMERAL.fullmatch(word.strip()) for word in words]
+    shown = [m for m in found if m and (m["whole"] or m["part"])]
+    scientific = [m for m in shown if m["power"]]
+    is_scientific = 2 * len(scientific) > len(shown)
+    shown = [m for m in shown if bool(m["power"]) == is_scientific]
+    signs = {m["sign"] for m in shown}
+    plus = "+" if "+" in signs and "" not in signs else ""
+    minus = MINUS if MINUS in signs else "-"
+    places = Counter(min(len(m["part"] or ""), PLACES) for m in shown)
+    places = places or Counter([0, UNKNOWN])
+    # The most common number of decimals; of equally common ones, the larger.
+    fractions = {k: times for k, times in places.items() if k}
+    decimals = max(fractions, key=lambda k: (fractions[k], k), default=0)
+    least = min(*places, decimals)
+    mark = scientific[0]["power"][0] if is_scientific else "f"
+
+    def write(value: float) -> str:
+        mantissa, exponent, power = f"{abs(value):.{decimals}{mark}}".partition(mark)
+        whole, _, part = mantissa.partition(".")
+        part = part[:least] + part[least:].rstrip("0")
+        sign = minus if value < 0 and float(mantissa) else plus  # no negative zero
+        return sign + whole + (decimal + part if part else "") + exponent + power
+
+    return write

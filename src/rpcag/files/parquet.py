@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of
-from rpcag.files.number_style import number_style
+from rpcag.files.numbers import number_style
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
 from rpcag.files.encoding import decode
-from rpcag.files.number_style import number_style
-from rpcag.files.numbers import DECIMAL_COMMA, Numbers
+from rpcag.files.numbers import DECIMAL_COMMA, Numbers, number_style
 from rpcag.files.table import Reading
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
