@@ -53,22 +53,21 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
 def write_together(paths: Iterable[Path]) -> Iterator[list[Path]]:
     """`write_atomically` for several files: all of them are replaced at the end."""
     targets = list(paths)
-    parts = []
+    parts = [path.parent / f"{token()}{path.suffix[:16]}" for path in targets]
+    both = list(zip(targets, parts, strict=True))
     with ExitStack() as stack:
-        for path in targets:
-            part = path.parent / f"{token()}{path.suffix[:16]}"
+        for path, part in both:
             stack.enter_context(_made(path.parent, path))
             with explained(path):
                 part.touch(exist_ok=False)  # never an existing file, nor a link's
             stack.callback(part.unlink, missing_ok=True)
-            parts.append(part)
         yield parts
-        for path, part in zip(targets, parts, strict=True):
+        for path, part in both:
             with explained(path):
                 _sync(part)
                 if path.exists():
                     part.chmod(path.stat().st_mode & 0o777)
-        for path, part in zip(targets, parts, strict=True):
+        for path, part in both:
             with explained(path):
                 os.replace(part, path)
 

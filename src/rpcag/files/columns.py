@@ -27,22 +27,12 @@ Place = Callable[[int, int], str]  # of a row and a column, in words
 
 @dataclass(frozen=True, eq=False)
 class Edits:
-    """Cells that change, row by row.
+    """Cells that change, row by row."""
 
-    Attributes
-    ----------
-    rows, features : int ndarrays
-        Where the cells are in `Sheet.X`.
-    columns : int ndarray
-        The columns of the file that they are in.
-    before, after : list of str
-        The cells as they are in the file, and as they will be.
-    """
-
-    rows: np.ndarray
-    features: np.ndarray
-    columns: np.ndarray
-    before: list[str]
+    rows: np.ndarray  # of the cells in `Sheet.X`
+    features: np.ndarray  # their columns in `Sheet.X`
+    columns: np.ndarray  # their columns in the file
+    before: list[str]  # the cells as they are in the file
     after: list[str]
 
 
@@ -61,44 +51,20 @@ class Format(Protocol):
 
 @dataclass
 class Columns:
-    """The columns of a table of text, Parquet or Excel.
+    """The columns of a table of text, Parquet or Excel."""
 
-    Attributes
-    ----------
-    source : str
-        The file, for messages.
-    names : list of str
-        All columns in their order, without doubles.
-    n : int
-        Number of rows.
-    numbers, texts : dict
-        Columns of numbers, NaN where missing, and columns of words.
-    roles : dict
-        Roles of some columns, from the format or the user.
-    index : str or None
-        The column of `texts` that the format itself marks as names of rows.
-    doubles : list of str
-        Names that several columns of the file have; all but one got a number.
-    rule : Numbers
-        How words were read.
-    guess : str
-        Ends an error that may come from a wrong guess.
-    losses : list of str
-        Notes on what is lost when the file is written again.
-    """
-
-    source: str
-    names: list[str]
-    n: int = 0
-    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    source: str  # the file, for messages
+    names: list[str]  # of all columns in their order, without doubles
+    n: int = 0  # rows
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)  # NaN where missing
     texts: dict[str, list[str]] = field(default_factory=dict)
-    roles: dict[str, Role] = field(default_factory=dict)
-    index: str | None = None
-    doubles: list[str] = field(default_factory=list)
+    roles: dict[str, Role] = field(default_factory=dict)  # from the format or the user
+    index: str | None = None  # the text that the format marks as names of rows
+    doubles: list[str] = field(default_factory=list)  # names of several columns
     notes: list[str] = field(default_factory=list)
-    rule: Numbers = field(default_factory=Numbers)
-    guess: str = ""
-    losses: list[str] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)  # notes on writing the file again
+    rule: Numbers = field(default_factory=Numbers)  # how words were read
+    guess: str = ""  # ends an error that may come from a wrong guess
     format: Format = field(init=False)
 
     def measures(self) -> dict[str, str]:

@@ -140,7 +140,8 @@ def to_table(columns: Columns, reading: Reading) -> Table:
         if names is None and name not in measures and len(set(words)) == len(words):
             names = texts.pop(name)
             break
-    for name in texts:
+    if texts:
+        name = next(iter(texts))
         keep = (
             f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
             f"their names, drop={name!r} leaves it out"

@@ -1,6 +1,6 @@
 """A table that is repaired: it can be written again with some cells changed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
@@ -26,41 +26,18 @@ Time = str | Literal[False] | None
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table as it is in its file.
+    """A table as it is in its file."""
 
-    Attributes
-    ----------
-    name : str
-        The file, for messages.
-    X : ndarray of shape (n, p)
-        The columns of numbers, NaN where a value is missing.
-    features : list of str
-        Names of the columns of `X`.
-    columns : list of str
-        Names of all columns of the file.
-    roles : dict
-        Role of each column of the file: "number" for the features. Columns with other
-        roles, such as "time" and "text", are never changed.
-    labels : list of str, or None
-        Names of the rows: the index, or the first column of text without duplicates.
-    times : ndarray of shape (n,), or None
-        Seconds, NaN where unknown.
-    integers : bool ndarray of shape (p,)
-        Features with whole numbers only.
-    notes : list of str
-        Notes for the user about how the file was read.
-    """
-
-    name: str
-    X: np.ndarray
-    features: list[str]
-    columns: list[str]
-    roles: dict[str, Role]
-    labels: list[str] | None
-    times: np.ndarray | None
-    integers: np.ndarray
+    name: str  # the file, for messages
+    X: np.ndarray  # the columns of numbers, NaN where a value is missing
+    features: list[str]  # names of the columns of X
+    columns: list[str]  # names of all columns of the file
+    roles: dict[str, Role]  # of all columns; only those of role "number" change
+    labels: list[str] | None  # names of the rows: the index, or unique text
+    times: np.ndarray | None  # seconds, NaN where unknown
+    integers: np.ndarray  # which features have whole numbers only
     format: Format
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]  # about how the file was read
 
     @property
     def samples(self) -> list[str]:
