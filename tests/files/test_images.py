@@ -87,6 +87,6 @@ def test_folders_that_make_no_data_set_are_refused(images):
 
 
 def test_without_pillow_one_is_told_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ImportError, match=r"pip install 'rpcag\[plots\]'"):
         read_images(tmp_path)

@@ -91,13 +91,11 @@ def _opened(path: Path, sheet: str | None, *, data_only: bool = False) -> Iterat
     # Warnings are about parts that are not read.
     with catch_warnings(action="ignore"), closing(load(read_only=True)) as book:
         pages = {page.title: page for page in book.worksheets}
-        if not pages:
-            raise ValueError(f"{path} has no sheet with cells")
-        if sheet is not None and sheet not in pages:
-            raise ValueError(
-                f"{path} has no sheet called {sheet!r}; it has {listed(list(pages))}"
-            )
-        page = pages[sheet or next(iter(pages))]
+        title = next(iter(pages), None) if sheet is None else sheet
+        if title not in pages:
+            found = listed(list(pages)) or "none"
+            raise ValueError(f"{path} has no sheet called {title!r}; it has {found}")
+        page = pages[title]
         page.reset_dimensions()  # they may be wrong
         yield page
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rpcag.files.readable import readable
+from rpcag.files.readable import need, readable
 from rpcag.files.table import Table
 
 
@@ -15,13 +15,7 @@ def read_images(
 
     By default, all must have the same shape; else they are resized to (height, width).
     """
-    try:
-        from PIL import Image, ImageOps
-    except ImportError as error:
-        raise ImportError(
-            "images are read with Pillow, which comes with matplotlib: pip install "
-            "'rpcag[plots]'"
-        ) from error
+    Image, turned = need("PIL.Image"), need("PIL.ImageOps").exif_transpose
     if shape is not None and (len(shape) != 2 or min(shape) < 1):
         raise ValueError(
             f"shape must be two positive ints, (height, width), got {shape}"
@@ -32,7 +26,7 @@ def read_images(
     images: list[np.ndarray] = []
     for file in files:
         with readable(file, "an image"), Image.open(file, formats=formats) as image:
-            images.append(_pixels(ImageOps.exif_transpose(image), shape, color))
+            images.append(_pixels(turned(image), shape, color))
         (height, width), wanted = images[-1].shape[:2], images[0].shape
         if images[-1].shape != wanted:
             raise ValueError(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from decimal import Decimal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -65,11 +65,12 @@ def _words(column: Any) -> list[str]:
     return [word or "" for word in column.cast("string").to_pylist()]
 
 
+@dataclass
 class ParquetFormat:
     """Changes entries of an Arrow table."""
 
-    def __init__(self, path: Path, table: Any) -> None:
-        self.path, self.table = path, table
+    path: Path
+    table: Any
 
     def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
         found = np.empty(len(rows), dtype=object)
@@ -96,32 +97,24 @@ class ParquetFormat:
     def write(self, file: IO[bytes], edits: Edits) -> None:
         arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
         replace = need("pyarrow.compute").replace_with_mask
-        new = list(self.table.columns)
-        after = np.array(edits.after, dtype=object)
+        new, after = list(self.table.columns), np.array(edits.after, dtype=object)
         for j in np.unique(edits.columns).tolist():
             here, kind = edits.columns == j, new[j].type
             mask = np.zeros(self.table.num_rows, dtype=bool)
             mask[edits.rows[here]] = True
-            entries = arrow.array([Decimal(word) for word in after[here]])
-            if not arrow.types.is_decimal(kind):
-                number = int if arrow.types.is_integer(kind) else float
-                entries = np.array([number(word) for word in after[here]])
-                entries = arrow.array(entries.astype(kind.to_pandas_dtype()))
+            entries = arrow.array(after[here]).cast(kind)
             whole = arrow.concat_arrays(new[j].chunks)
-            new[j] = replace(whole, arrow.array(mask), entries.cast(kind))
-        table = arrow.table(new, schema=self.table.schema)
-        parquet.write_table(table, file, **_options(self.path))
-
-
-def _options(path: Path) -> dict[str, Any]:
-    """Compression, dictionaries and size of the row groups, as the file has them."""
-    with need("pyarrow.parquet").ParquetFile(path) as file:
-        group = file.metadata.row_group(0)
-    chunks = [group.column(k) for k in range(group.num_columns)]
-    packed = {c.path_in_schema: c.compression for c in chunks}
-    known = {"UNCOMPRESSED": "NONE"}
-    return {
-        "compression": {k: known.get(v, v) for k, v in packed.items()},
-        "use_dictionary": [c.path_in_schema for c in chunks if c.has_dictionary_page],
-        "row_group_size": group.num_rows,
-    }
+            new[j] = replace(whole, arrow.array(mask), entries)
+        # Compression, dictionaries and size of the row groups are those of the file.
+        with parquet.ParquetFile(self.path) as old:
+            group = old.metadata.row_group(0)
+        chunks = [group.column(k) for k in range(group.num_columns)]
+        packed = {c.path_in_schema: c.compression for c in chunks}
+        plain = {"UNCOMPRESSED": "NONE"}  # the writer has another name for it
+        parquet.write_table(
+            arrow.table(new, schema=self.table.schema),
+            file,
+            compression={name: plain.get(c, c) for name, c in packed.items()},
+            use_dictionary=[c.path_in_schema for c in chunks if c.has_dictionary_page],
+            row_group_size=group.num_rows,
+        )

@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-READS = {"pyarrow": "Parquet", "openpyxl": "Excel"}
-EXTRAS = {"openpyxl": "excel"}  # else "files"
+# What a library reads, and the extra that installs it.
+LIBRARIES = {
+    "pyarrow": ("Parquet", "files"),
+    "openpyxl": ("Excel", "excel"),
+    "PIL": ("image", "plots"),
+}
 
 
 def need(module: str) -> ModuleType:
@@ -16,9 +20,9 @@ def need(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        kind, extra = LIBRARIES[package]
         raise ImportError(
-            f"{READS[package]} files need {package}: pip install "
-            f"'rpcag[{EXTRAS.get(package, 'files')}]'"
+            f"{kind} files need {package}: pip install 'rpcag[{extra}]'"
         ) from error
 
 

@@ -7,6 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import IO, Any
@@ -173,16 +174,15 @@ def _check_thousands(found: Columns, rows: TextRows) -> None:
     number in the file can only be a decimal, such as 0.123 or 1.5.
     """
     mark, suspects = found.rule.decimal, []
-    place = {name: j for j, name in enumerate(found.names)}
-    for name, x in found.numbers.items():
+    for j, name in enumerate(found.names):
+        x = found.numbers.get(name, np.empty(0))
         known = np.abs(x[np.isfinite(x)])
         fraction = known[known % 1 != 0]
-        thousandths = 1000 * fraction
-        is_fine = np.abs(thousandths - np.round(thousandths)) > 1e-6
+        is_fine = np.round(fraction, 3) != fraction
         if (is_fine | (fraction < 1) | (fraction > 1000)).any():
             return  # four decimals or more, 0.123, 1234.5
         if len(known) > 1 and (known < 1000).all():
-            suspects.append(place[name])
+            suspects.append(j)
     grouped: dict[int, tuple[int, str]] = {}
     small: dict[int, str] = {}
     for i in range(found.n) if suspects else ():
@@ -205,13 +205,14 @@ def _check_thousands(found: Columns, rows: TextRows) -> None:
         )
 
 
+@dataclass
 class TextFormat:
     """Changes cells of a text; all other bytes stay the same."""
 
-    def __init__(
-        self, rows: TextRows, numbers: Numbers, mark: bytes, codec: str
-    ) -> None:
-        self.rows, self.numbers, self.mark, self.codec = rows, numbers, mark, codec
+    rows: TextRows
+    numbers: Numbers
+    mark: bytes  # of the byte order
+    codec: str
 
     def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
         found = []
