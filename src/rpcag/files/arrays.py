@@ -101,8 +101,7 @@ def _image_shape(
     values = given.ravel().tolist()
     if not all(side >= 1 and side % 1 == 0 for side in values):
         raise ValueError(
-            f"{path}: image_shape must hold whole numbers of at least 1, got {values}; "
-            "correct the array or delete it"
+            f"{path}: image_shape must hold whole numbers of at least 1, got {values}"
         )
     shape = tuple(map(int, values))
     return shape if math.prod(shape) == math.prod(sides) else None

@@ -76,7 +76,8 @@ class Columns:
 def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
     """Columns without values; refuse options that name no column."""
     doubles = sorted(name for name, times in Counter(names).items() if times > 1)
-    found, given = dict.fromkeys(unique(names)), dict[str, str]()
+    found, given = unique(names), dict[str, str]()
+    known = set(found)
     chosen = [("labels", reading.labels), ("names", reading.names)]
     chosen += [("drop", name) for name in reading.drop]
     chosen += [("keep", name) for name in reading.keep]
@@ -85,10 +86,10 @@ def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
             continue
         if name in doubles:
             raise ValueError(f"{source} has several columns called {name!r}")
-        if name not in found:
+        if name not in known:
             raise ValueError(
                 f"{option}={name!r}: {source} has no such column; it has "
-                f"{listed([*found])}"
+                f"{listed(found)}"
             )
         if given.setdefault(name, option) != option:
             raise ValueError(f"{given[name]} and {option} both name {name!r}")
@@ -96,7 +97,7 @@ def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
         f"some columns have the same name, such as {name!r}: a number was added"
         for name in doubles[:1]
     ]
-    columns = Columns(source, [*found], doubles=doubles, notes=notes)
+    columns = Columns(source, found, doubles=doubles, notes=notes)
     columns.roles = dict.fromkeys((*reading.drop, *reading.keep), "kept")
     columns.rule = Numbers(missing=reading.missing)
     return columns

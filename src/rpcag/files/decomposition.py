@@ -215,19 +215,14 @@ def _read_index(folder: Path) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not the index of a result of rpcag") from error
     if layout > LAYOUT:
-        raise ValueError(
-            f"{path} was written by a newer rpcag (layout {layout}, this one reads "
-            f"{LAYOUT}); update rpcag"
-        )
+        raise ValueError(f"{path} is of a newer rpcag (layout {layout}); update rpcag")
     try:
         # Only lists can be added to lists.
         words = index["samples"] + index["features"] + (index["labels"] or [])
         words += list(index["files"].values())
-        is_whole = all(isinstance(word, str) for word in words)
-        is_whole = is_whole and isinstance(index["facts"], dict)
-        is_whole = (
-            is_whole and {*ENTRIES} <= {*index} and {*MATRICES} <= {*index["files"]}
-        )
+        is_whole = {*ENTRIES} <= {*index} and {*MATRICES} <= {*index["files"]}
+        is_whole &= isinstance(index["facts"], dict)
+        is_whole &= all(isinstance(word, str) for word in words)
     except (LookupError, TypeError, AttributeError):
         is_whole = False
     if not is_whole:
@@ -243,8 +238,7 @@ def _read(folder: Path, file: str) -> Any:
     path = folder / file
     if path.resolve() != folder.resolve() / path.name:
         raise ValueError(
-            f"{folder / INDEX} names {file!r}, which is not in this folder; copy it "
-            "there, or decompose again"
+            f"{INDEX} names {path}, which is not in this folder; copy it there"
         )
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; decompose again")

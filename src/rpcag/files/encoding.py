@@ -45,8 +45,7 @@ def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
     except UnicodeDecodeError as error:
         if codec != "utf-8":
             raise ValueError(
-                f"{name} is marked as {codec[:6].upper()} but damaged ({error.reason});"
-                " save it as UTF-8"
+                f"{name} is marked as {codec[:6].upper()} but damaged; save it as UTF-8"
             ) from error
         place = len(mark) + error.start
     line, byte = data.count(b"\n", 0, place) + 1, f"byte 0x{data[place]:02x}"

@@ -32,18 +32,16 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"graph {path} does not exist; graph= takes robust, knn, complete, chain "
-            "or a file"
+            f"no {path}; graph= takes robust, knn, complete, chain or a file"
         )
-    suffix = path.suffix.lower()
+    suffix, known = path.suffix.lower(), ", ".join((*ARRAYS, *SUFFIXES))
     if suffix in ARRAYS:
         found = load_arrays(path)
         A = found[choose(path, found, variable)]
         return A if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
     if suffix not in SUFFIXES:
         raise ValueError(
-            f"graph {path}: no reader for {suffix or 'a file without a suffix'}; known "
-            f"are {', '.join((*ARRAYS, *SUFFIXES))}"
+            f"graph {path}: no reader for {suffix or 'this name'}; known are {known}"
         )
     text, *_ = decode(path.read_bytes(), path)
     rows = TextRows(path, text)
@@ -80,8 +78,7 @@ def _edges(path: Path, lines: dict[int, list[str]], samples: list[str]):
         place = {str(i): i for i in range(n)}
     if len(place) < n:
         raise ValueError(
-            f"graph {path} names samples, but some samples have the same name; use "
-            "their numbers, from 0"
+            f"graph {path}: some samples have the same name; use numbers, from 0"
         )
     edges: dict[tuple[int, int], float] = {}
     for line, row in lines.items():

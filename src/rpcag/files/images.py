@@ -31,8 +31,7 @@ def read_images(
         if images[-1].shape != wanted:
             raise ValueError(
                 f"{file} is {height} x {width} pixels but {files[0].name} is "
-                f"{wanted[0]} x {wanted[1]}: give shape=(height, width) to resize all "
-                "images"
+                f"{wanted[0]} x {wanted[1]}: shape=(height, width) resizes all images"
             )
     X = np.stack(images).reshape(len(images), -1) / 255
     names = [str(file.relative_to(folder)) for file in files]
@@ -69,8 +68,7 @@ def _pixels(image, shape: tuple[int, ...] | None, color: bool) -> np.ndarray:
     # Pillow cuts deeper pixels off at 255 instead of scaling them.
     if image.mode.startswith("I") or image.mode == "F":
         raise ValueError(
-            f"pixels of more than 8 bits (mode {image.mode}) are not read here; "
-            "convert them to 8 bits"
+            f"pixels of more than 8 bits (mode {image.mode}); convert them to 8 bits"
         )
     image = image.convert("RGB" if color else "L")
     if shape is not None and image.size != shape[::-1]:

@@ -51,8 +51,7 @@ def check_file(
     if os.path.lexists(found):
         if not (found.is_file() and is_ours(found)):
             raise FileExistsError(
-                f"{path} is a file of something else; choose another path for "
-                f"the {what}"
+                f"{path} is a file of something else; choose another for the {what}"
             )
         if not force:
             raise FileExistsError(f"{path} already exists; force=True replaces it")
@@ -125,8 +124,7 @@ def check_folder(
             )
         if os.path.lexists(path) and name not in {*ours, index}:
             raise FileExistsError(
-                f"{path} is not part of an earlier {what} and is not replaced; choose "
-                "another folder"
+                f"{path} is not part of an earlier {what}; choose another folder"
             )
         if os.path.lexists(path) and not force:
             raise FileExistsError(

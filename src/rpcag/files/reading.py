@@ -36,10 +36,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     """Samples in rows from a file of numbers, or from a folder of images."""
     path, reading = Path(path), reading or Reading()
     if is_result(path):
-        raise ValueError(
-            f"{path} is a decomposition already; rpcag explore shows it, rpcag cluster "
-            "groups its samples"
-        )
+        raise ValueError(f"{path} is a decomposition already; rpcag explore shows it")
     table = _read(path, reading)
     X = without_marks(table.X, reading.missing)
     check_values(path, X, table.samples, table.features)
@@ -70,8 +67,7 @@ def _read(path: Path, reading: Reading) -> Table:
         return table
     if table.labels is not None:
         raise ValueError(
-            "labels= names a column, one class per row; with transpose=True rows are "
-            "features"
+            "labels= names a column; with transpose=True, columns are samples"
         )
     X = np.ascontiguousarray(table.X.T)
     return replace(table, X=X, samples=table.features, features=table.samples)

@@ -86,14 +86,10 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
     source, roles = found.source, dict(found.roles)
     if found.doubles:
         raise ValueError(
-            f"{source} has several columns called {found.doubles[0]!r}; give every "
-            "column its own name"
+            f"{source} has several columns called {found.doubles[0]!r}; rename them"
         )
     if found.n < 2:
-        raise ValueError(
-            f"{source} has one row; values are predicted from other rows, so at least "
-            "two are needed"
-        )
+        raise ValueError(f"{source} has one row; values are predicted from other rows")
     name, times = _times(found, time)
     if name is not None:
         roles[name] = "time"
@@ -133,7 +129,7 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
         which = f"only one column, {varying[0]!r}," if varying else "no column"
         raise ValueError(
             f"{source}: {which} has different numbers{taken}; values are predicted "
-            "from other columns, so at least two are needed"
+            "from other columns"
         )
     notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *measures, *found.losses]
     return Sheet(
