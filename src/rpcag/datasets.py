@@ -16,7 +16,7 @@ KINDS = {
     "blocks": (10, 0.3),
 }
 DAY, WEEK = 24, 168  # rows: there is one per hour
-# Name, center and deviation. Units differ by up to a thousand.
+# Name, center and deviation.
 QUANTITIES = (
     ("temperature", 20.0, 4.0),
     ("humidity", 50.0, 8.0),
@@ -128,12 +128,10 @@ def make_sensors(
         is_spike |= is_stuck & ~is_gap
     X[is_gap] = np.nan
 
-    quantities = [QUANTITIES[j % len(QUANTITIES)] for j in range(p)]
-    names = [
-        f"{name}_{j // len(QUANTITIES) + 1}" for j, (name, *_) in enumerate(quantities)
-    ]
-    center = np.array([quantity[1] for quantity in quantities])
-    unit = np.array([quantity[2] for quantity in quantities])
+    words, centers, units = zip(*QUANTITIES, strict=True)
+    count = len(QUANTITIES)
+    names = [f"{words[j % count]}_{j // count + 1}" for j in range(p)]
+    center, unit = np.resize(centers, p), np.resize(units, p)
     X, signal, clean = (center + unit * Z for Z in (X, signal, clean))
     times = np.datetime64("2026-01-05T00:00") + 60 * np.arange(n)
     return Sensors(times, names, X, signal, clean, is_gap, is_spike)

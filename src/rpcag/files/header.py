@@ -28,12 +28,14 @@ def has_header(
     first, *others = ([field.strip() for field in row] for row in head)
     filled = [field for field in first if not numbers.is_missing(field)]
     values = [field for field in filled if numbers.is_number(field)]
-    if not values or (first[0] in CORNER and _are_row_names(others, numbers)):
+    left = [row[0] for row in others]
+    has_row_names = numbers.are_words(left) or (len(left) > 1 and _is_count(left))
+    if not values or (first[0] in CORNER and has_row_names):
         return True
     begin = 0 if first[0] == values[0] else 1  # after the name of the rows
     axis, rows = first[begin:], [row[begin:] for row in others]
     has_words = len(values) < len(filled)
-    if axis == [str(k) for k in range(len(axis))]:  # as pandas writes
+    if _is_count(axis):  # as pandas writes
         if not first[0]:
             return True
         if not has_words and len(axis) >= WHOLES:
@@ -61,11 +63,8 @@ def has_header(
     )
 
 
-def _are_row_names(rows: list[list[str]], numbers: Numbers) -> bool:
-    """Whether the first column has mostly words, or counts from 0."""
-    words = [row[0] for row in rows]
-    is_count = len(words) > 1 and words == list(map(str, range(len(words))))
-    return is_count or numbers.are_words(words)
+def _is_count(words: list[str]) -> bool:
+    return words == list(map(str, range(len(words))))
 
 
 def _are_whole(words: Sequence[str]) -> bool:

@@ -25,8 +25,14 @@ def read_images(
     formats = [name for name in Image.OPEN if name != "EPS"]
     images: list[np.ndarray] = []
     for file in files:
-        with readable(file, "an image"), Image.open(file, formats=formats) as image:
-            images.append(_pixels(turned(image), shape, color))
+        with readable(file, "an image"), Image.open(file, formats=formats) as stored:
+            # Pillow cuts deeper pixels off at 255 instead of scaling them.
+            if stored.mode.startswith("I") or stored.mode == "F":
+                raise ValueError("pixels of more than 8 bits; convert them to 8 bits")
+            image = turned(stored).convert("RGB" if color else "L")
+            if shape is not None and image.size != shape[::-1]:
+                image = image.resize(shape[::-1], 4)  # BOX: averages over areas
+            images.append(np.asarray(image))
         (height, width), wanted = images[-1].shape[:2], images[0].shape
         if images[-1].shape != wanted:
             raise ValueError(
@@ -62,15 +68,3 @@ def _image_files(folder: Path, suffixes: set[str]) -> list[Path]:
             f"{grouped[0].parent.name}. Either all images have a class or none has"
         )
     return files
-
-
-def _pixels(image, shape: tuple[int, ...] | None, color: bool) -> np.ndarray:
-    # Pillow cuts deeper pixels off at 255 instead of scaling them.
-    if image.mode.startswith("I") or image.mode == "F":
-        raise ValueError(
-            f"pixels of more than 8 bits (mode {image.mode}); convert them to 8 bits"
-        )
-    image = image.convert("RGB" if color else "L")
-    if shape is not None and image.size != shape[::-1]:
-        image = image.resize(shape[::-1], 4)  # BOX: averages over areas
-    return np.asarray(image)
