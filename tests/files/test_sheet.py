@@ -21,8 +21,8 @@ PLAIN = "id,x,y,z\na,1.50,2,10\nb,,4,20\nc,5.25,NA,30\nd,7.00,8,-45\n"
 
 def read(text, time=None, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    reading = Reading(**options)
-    return make_sheet(read_text("t.csv", data, reading), reading, time)
+    reading = Reading(time=time, **options)
+    return make_sheet(read_text("t.csv", data, reading), reading)
 
 
 def written(sheet, values, changed):

@@ -16,6 +16,7 @@ from rpcag.files.table import Reading
 Role = Literal[
     "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
 ]
+ONE_COLUMN = ("labels", "names", "time")  # options that name a column
 HEAD = 1000  # rows that determine which columns are text; fewer if they are long
 HEAD_CELLS, FEWEST = 200_000, 50
 # Number of words and rows that are converted at a time. With more than 700 rows, the
@@ -78,11 +79,11 @@ def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
     doubles = sorted(name for name, times in Counter(names).items() if times > 1)
     found, given = unique(names), dict[str, str]()
     known = set(found)
-    chosen = [("labels", reading.labels), ("names", reading.names)]
+    chosen = [(option, getattr(reading, option)) for option in ONE_COLUMN]
     chosen += [("drop", name) for name in reading.drop]
     chosen += [("keep", name) for name in reading.keep]
     for option, name in chosen:
-        if name is None:
+        if name in (None, False):
             continue
         if name in doubles:
             raise ValueError(f"{source} has several columns called {name!r}")

@@ -30,14 +30,11 @@ EXTENSIONS = b"<extLst"
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*\sref="([A-Z0-9:]+)"')
 
 
-def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
-    """The table in the first sheet of a workbook, or in the one called `sheet`.
-
-    Columns with formulas do not change.
-    """
+def read_excel(path: Path, reading: Reading) -> Columns:
+    """The table in a sheet of a workbook; columns with formulas do not change."""
     utils = need("openpyxl.utils")
     with readable(path, "Excel"):
-        with _opened(path, sheet, data_only=True) as page:
+        with _opened(path, reading.sheet, data_only=True) as page:
             title, part_of_page = page.title, page._worksheet_path
             rows = [["" if x is None else str(x) for x in row] for row in page.values]
         with _opened(path, title) as page:

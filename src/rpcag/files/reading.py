@@ -73,16 +73,15 @@ def _read(path: Path, reading: Reading) -> Table:
     return replace(table, X=X, samples=table.features, features=table.samples)
 
 
-def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
-    """The columns of a table of text, Parquet or Excel; "-" is standard input.
-
-    `sheet` is the sheet of an Excel workbook; by default, the first.
-    """
+def read_columns(path: Path, reading: Reading) -> Columns:
+    """The columns of a table of text, Parquet or Excel; "-" is standard input."""
     if path != STREAM:
         _check_input(path)
     kind = kind_of(path)
-    if sheet is not None and kind != "excel":
-        raise ValueError(f"sheet= is for Excel workbooks, not for {path}")
+    if kind == "excel":
+        reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
+        return excel.read_excel(path, reading)
+    reading.refuse(("sheet",), f"Excel workbooks, not for {path}")
     if path == STREAM:
         if sys.stdin is None:
             raise ValueError("standard input is closed; name a file to read")
@@ -90,8 +89,6 @@ def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Colu
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
     reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
-    if kind == "excel":
-        return excel.read_excel(path, reading, sheet)
     reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
     return parquet.read_parquet(path, reading)
 

@@ -1,6 +1,6 @@
 """A table that is repaired: it can be written again with some cells changed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal
 
@@ -74,14 +74,15 @@ def read_sheet(
 ) -> Sheet:
     """Read a table of text, Parquet or Excel that can be written back.
 
-    "-" is standard input. `time` names the column of timestamps. By default it is
-    detected; False disables this. By default, `sheet` is the first of a workbook.
+    "-" is standard input. `time` and `sheet` are those of `reading`.
     """
     reading = reading or Reading()
-    return make_sheet(read_columns(Path(path), reading, sheet), reading, time)
+    time = reading.time if time is None else time
+    reading = replace(reading, time=time, sheet=sheet or reading.sheet)
+    return make_sheet(read_columns(Path(path), reading), reading)
 
 
-def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
+def make_sheet(found: Columns, reading: Reading) -> Sheet:
     """Distinguish features from timestamps, indexes and the like."""
     source, roles = found.source, dict(found.roles)
     if found.doubles:
@@ -90,7 +91,7 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
         )
     if found.n < 2:
         raise ValueError(f"{source} has one row; values are predicted from other rows")
-    name, times = _times(found, time)
+    name, times = _times(found, reading.time)
     if name is not None:
         roles[name] = "time"
     numbers = {k: without_marks(x, reading.missing) for k, x in found.numbers.items()}
@@ -149,7 +150,15 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
 def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
     """The column of timestamps, and its seconds."""
     if isinstance(time, str):
-        return time, _named_times(found, time)
+        words = found.texts.get(time, [])
+        seconds = found.numbers.get(time, iso_seconds(words))
+        if seconds is None:
+            word = next(filter(None, words), "")
+            raise ValueError(
+                f"time={time!r}: {word!r} in {found.source} is neither an ISO 8601 "
+                "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
+            )
+        return time, seconds
     for name in found.names if time is None else ():
         # A counter may increase like a clock, so the name must indicate a time.
         is_likely = name == found.names[0] or NAMED.search(name)
@@ -161,27 +170,6 @@ def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
         if seconds is not None and len(np.unique(seconds[np.isfinite(seconds)])) > 1:
             return name, seconds
     return None, None
-
-
-def _named_times(found: Columns, name: str) -> np.ndarray:
-    if name not in found.names:
-        raise ValueError(
-            f"time={name!r}: {found.source} has no such column; it has "
-            f"{listed(found.names)}"
-        )
-    if name in found.roles:
-        raise ValueError(f"time and keep both name {name!r}")
-    if name in found.numbers:
-        return found.numbers[name]
-    words = found.texts.get(name, [])
-    seconds = iso_seconds(words)
-    if seconds is None:
-        word = next(filter(None, words), "")
-        raise ValueError(
-            f"time={name!r}: {word!r} in {found.source} is neither an ISO 8601 "
-            "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
-        )
-    return seconds
 
 
 def _role(x: np.ndarray) -> Role:

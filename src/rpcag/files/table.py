@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -25,12 +26,14 @@ class Reading:
     variable: str | None = None  # name of the array, if the file has several
     labels: str | None = None  # column or array with the class of every sample
     names: str | None = None  # column or array with the name of every sample
+    time: str | Literal[False] | None = None  # column of times; False: not even guessed
     drop: tuple[str, ...] = ()  # columns to leave out
     keep: tuple[str, ...] = ()  # columns that a repair must not change
     missing: tuple[str, ...] = ()  # further values for missing; "inf": both
     transpose: bool = False  # samples are columns
     shape: tuple[int, ...] | None = None  # of images; those of a folder are resized
     color: bool = False  # images of a folder keep their colors
+    sheet: str | None = None  # of a workbook, instead of the first
     delimiter: str | None = None  # of text; these three are guessed if not given
     decimal: str | None = None
     header: bool | None = None  # the first line of text has the names of columns
