@@ -18,7 +18,7 @@ from rpcag.files.reading import GZIP, STREAM, kind_of
 from rpcag.files.sheet import Sheet
 from rpcag.files.text import TextFormat
 
-TABBED = (".tsv", ".tab")
+TABBED = [".tsv", ".tab"]
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
 
 
@@ -60,13 +60,14 @@ def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
     suffix = _suffix(output)
     if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
         return
-    shown, right = repr(sheet.format.rows.delimiter), ".csv"
-    if sheet.format.rows.delimiter == "\t":
-        shown, right = "tabs", ".tsv"
-    if (suffix in TABBED and right == ".csv") or (suffix == ".csv" and right == ".tsv"):
+    delimiter = sheet.format.rows.delimiter
+    shown, right = repr(delimiter), [".csv"]
+    if delimiter == "\t":
+        shown, right = "tabs", TABBED
+    if suffix in [".csv", *TABBED] and suffix not in right:
         raise ValueError(
             f"{sheet.name} has {shown} between fields, and the repaired table keeps "
-            f"them: choose an output such as repaired{right}, got {output}"
+            f"them: choose an output such as repaired{right[0]}, got {output}"
         )
 
 
