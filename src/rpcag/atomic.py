@@ -140,10 +140,9 @@ def _move(moves: list[tuple[Path, Path]]) -> None:
 
 @contextmanager
 def explained(target: str | os.PathLike) -> Iterator[None]:
-    """Turn a failure of the operating system into an error message about `target`.
+    """Explain failures of the operating system to write `target`.
 
-    Use it only around code that writes: other errors would be mistaken for write
-    errors.
+    Use it only around code that writes.
     """
     try:
         yield

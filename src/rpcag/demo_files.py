@@ -51,10 +51,7 @@ def street_video(seed: int = 0) -> bytes:
 
 
 def street_frames(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return frames of a textured scene in changing light, and a mask of its objects.
-
-    Frames have the shape (100, 120, 160, 3) and the type uint8.
-    """
+    """Return frames of a scene in changing light, and a mask of its moving objects."""
     rng = np.random.default_rng(seed)
     texture = sum(
         w * gaussian_filter(rng.standard_normal((HEIGHT, WIDTH)), w) for w in (1, 3, 8)

@@ -32,11 +32,7 @@ def core_versions() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Name and version of the package, the machine, the dependencies and the BLAS.
-
-    The dependencies are those in the metadata of the package, including extras. They
-    are not imported.
-    """
+    """Versions of the package, the machine, the dependencies, extras and the BLAS."""
     found = core_versions() | {"machine": platform.platform()}
     for name in _dependencies():
         try:

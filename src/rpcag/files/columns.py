@@ -185,9 +185,9 @@ def columns_of_words(
 
 def _decimal(rows: Iterable[Row]) -> str:
     """The mark of most decimals: a single one of another kind is a mistake."""
-    words = list(chain.from_iterable(rows))
+    words, is_number = list(chain.from_iterable(rows)), Numbers().is_number
     commas = sum(DECIMAL_COMMA.fullmatch(w) is not None for w in words if "," in w)
-    points = sum(Numbers().is_number(w) for w in words if commas and "." in w)
+    points = sum(is_number(w) for w in words if commas and "." in w)
     return "," if commas and points <= commas else "."
 
 

@@ -164,11 +164,7 @@ class Decomposition:
 def check_target(
     folder: Path, force: bool, format: str = "npy", sources: Iterable[Any] = ()
 ) -> set[str]:
-    """Raise an error if a file other than those of an earlier result would be lost.
-
-    Without `force`, an earlier result is an error too. Returns the names of the files
-    that may be replaced; none of the `sources` is among them.
-    """
+    """`check_folder` for the files of a decomposition."""
     names = [*OPTIONAL.values(), *(f"{name}.{format}" for name in MATRICES)]
     return check_folder(
         *(folder, INDEX, names, _names_in, NAMES, "result"),

@@ -74,9 +74,8 @@ def read_excel(path: Path, reading: Reading) -> Columns:
         )
     if EXTENSIONS in xml or any(part.startswith(DRAWN) for part in parts):
         found.losses.append(
-            "charts, pictures, sparklines and comments may change or be missing in the "
-            "repaired workbook; to keep them, copy the repaired columns into the "
-            "original"
+            "charts, pictures, sparklines and comments may change or be missing; to "
+            "keep them, copy the repaired columns into the original"
         )
     return found
 

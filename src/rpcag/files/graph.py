@@ -17,17 +17,9 @@ from rpcag.files.text import SUFFIXES, TextRows
 def read_graph(path: Path | str, samples: list[str], variable: str | None = None):
     """Read the adjacency of the samples, dense or sparse as in the file.
 
-    Parameters
-    ----------
-    path : path
-        An adjacency as .npz (`scipy.sparse.save_npz`), .npy or text; or
-        edges as text, one per line: two samples, by name or by number from 0, and a
-        weight (default: 1). An edge may be listed in both directions.
-    samples : list of str
-        Names of the samples, in the order of the rows of X. Text with names of its own
-        is brought into this order.
-    variable : str, optional
-        Name of the matrix, if the file has several.
+    The file is an adjacency as .npz, .npy or text; or edges as text, one per line: two
+    samples, by name or by number from 0, and a weight (default: 1). Text with names is
+    brought into the order of `samples`. `variable` names one of several matrices.
     """
     path = Path(path)
     if not path.is_file():

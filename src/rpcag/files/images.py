@@ -11,10 +11,7 @@ from rpcag.files.table import Table
 def read_images(
     folder: Path, *, shape: tuple[int, ...] | None = None, color: bool = False
 ) -> Table:
-    """All images of a folder or its subfolders, with values in [0, 1].
-
-    By default, all must have the same shape; else they are resized to (height, width).
-    """
+    """All images of a folder or its subfolders, resized if needed, as 0 to 1."""
     Image, turned = need("PIL.Image"), need("PIL.ImageOps").exif_transpose
     if shape is not None and (len(shape) != 2 or min(shape) < 1):
         raise ValueError(

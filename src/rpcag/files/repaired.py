@@ -53,10 +53,7 @@ def check_format(source: Path, output: Path) -> None:
 
 
 def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
-    """Refuse tabs in a .csv file, and anything else in a .tsv file.
-
-    An output with the suffix of the input is always accepted.
-    """
+    """Refuse another suffix than the input if .csv would have tabs, or .tsv none."""
     suffix = _suffix(output)
     if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
         return

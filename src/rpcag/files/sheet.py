@@ -72,10 +72,7 @@ def read_sheet(
     time: Time = None,
     sheet: str | None = None,
 ) -> Sheet:
-    """Read a table of text, Parquet or Excel that can be written back.
-
-    "-" is standard input. `time` and `sheet` are those of `reading`.
-    """
+    """Read a table that can be written back; `time` and `sheet` are as in `reading`."""
     reading = reading or Reading()
     time = reading.time if time is None else time
     reading = replace(reading, time=time, sheet=sheet or reading.sheet)

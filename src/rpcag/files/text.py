@@ -148,10 +148,7 @@ def _guess_delimiter(lines: list[str]) -> str:
 
 
 def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
-    """The share of lines with the most common number of cells, and of numbers.
-
-    Both are 0 if that is one cell.
-    """
+    """The share of lines with the most common number of cells above one; of numbers."""
     filled = [row for row in rows if row]
     counts = Counter(map(len, filled))
     width, times = counts.most_common(1)[0] if counts else (1, 0)
