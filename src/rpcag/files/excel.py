@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 from warnings import catch_warnings
@@ -15,12 +14,11 @@ import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
 from rpcag.files.names import listed
-from rpcag.files.numbers import number_style
+from rpcag.files.numbers import number_style, sampled
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".xlsx", ".xlsm")
-STYLED = 500  # numbers that determine the decimals of a column
 # Parts that openpyxl drops or changes, and extensions of a sheet, such as sparklines.
 DRAWN = (
     *("xl/drawings/", "xl/charts/", "xl/media/", "xl/slicers/", "xl/ctrlProps/"),
@@ -83,9 +81,11 @@ def read_excel(path: Path, reading: Reading) -> Columns:
 @contextmanager
 def _opened(path: Path, sheet: str | None, *, data_only: bool = False) -> Iterator[Any]:
     """A sheet to read row by row."""
-    load = partial(need("openpyxl").load_workbook, path, data_only=data_only)
-    # Warnings are about parts that are not read.
-    with catch_warnings(action="ignore"), closing(load(read_only=True)) as book:
+    load = need("openpyxl").load_workbook
+    with (
+        catch_warnings(action="ignore"),  # about parts that are not read
+        closing(load(path, read_only=True, data_only=data_only)) as book,
+    ):
         pages = {page.title: page for page in book.worksheets}
         title = next(iter(pages), None) if sheet is None else sheet
         if title not in pages:
@@ -110,8 +110,7 @@ class ExcelFormat:
         return [self.rows[i][j] for i, j in places]
 
     def style(self, column: int) -> Callable[[float], str]:
-        step = max(1, len(self.rows) // STYLED)
-        return number_style(row[column] for row in self.rows[::step])
+        return number_style(self.rows[i][column] for i in sampled(len(self.rows)))
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         has_macros = self.path.suffix.lower() == ".xlsm"

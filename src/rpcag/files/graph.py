@@ -60,7 +60,7 @@ def _edges(path: Path, lines: dict[int, list[str]], samples: list[str]):
     """The adjacency of edges, by the number of their line."""
     n = len(samples)
     place = {name: i for i, name in enumerate(samples)}
-    first, begin = next(iter(lines.values())), min(lines)
+    begin, first = next(iter(lines.items()))
     is_edge = all(end in place or end.isdecimal() for end in first[:2])
     if not is_edge and (len(first) == 2 or _weight(first) is None):
         del lines[begin]  # source, target, weight

@@ -33,6 +33,7 @@ NUMERAL = re.compile(
 )
 PLACES = 17  # decimals at most: more would be digits that a float does not hold
 UNKNOWN = 6  # decimals at most if there are no other numbers
+STYLED = 1000  # rows that determine the style
 
 
 class Numbers:
@@ -133,6 +134,11 @@ class Numbers:
 def normal(word: str) -> str:
     """A common form of all spellings of a word."""
     return word.strip().casefold().replace(MINUS, "-")
+
+
+def sampled(n: int) -> range:
+    """Some of n rows that determine the style of a column."""
+    return range(0, n, max(1, n // STYLED))
 
 
 def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], str]:

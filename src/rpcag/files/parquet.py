@@ -9,13 +9,12 @@ from typing import IO, Any
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of
-from rpcag.files.numbers import number_style
+from rpcag.files.numbers import number_style, sampled
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".parquet", ".pq")
 NUMBERS = ("integer", "floating", "boolean", "decimal", "null")  # kinds of columns
-STYLED = 500  # numbers that determine the decimals of a column
 
 
 def read_parquet(path: Path, reading: Reading) -> Columns:
@@ -88,8 +87,7 @@ class ParquetFormat:
             return lambda x: str(min(max(round(x), limits.min), limits.max))
         if arrow.types.is_decimal(kind):
             return lambda x: f"{x:.{max(kind.scale, 0)}f}"
-        places = np.arange(0, len(entries), max(1, len(entries) // STYLED))
-        known = entries.take(places).drop_null().to_numpy()
+        known = entries.take([*sampled(len(entries))]).drop_null().to_numpy()
         known = known[np.isfinite(known)]
         write = number_style(map(np.format_float_positional, known))
         return lambda x: str(float(write(x)))

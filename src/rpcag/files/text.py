@@ -16,7 +16,7 @@ import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
 from rpcag.files.encoding import decode
-from rpcag.files.numbers import DECIMAL_COMMA, Numbers, number_style
+from rpcag.files.numbers import DECIMAL_COMMA, Numbers, number_style, sampled
 from rpcag.files.table import Reading
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
@@ -27,7 +27,6 @@ NAMED = {"tab": "\t", "\\t": "\t", "space": SPACE}
 SAMPLE = 65536  # characters from which the delimiter is guessed
 SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?\s*', re.IGNORECASE)  # of Excel
 LINES = 1 << 15  # lines that are written at a time
-STYLED = 500  # numbers that determine the format of a column
 SMALL = re.compile(r"[+\u2212-]?\d{1,3}")
 GROUPED = re.compile(r"[+\u2212-]?[1-9]\d{0,2}[.,]\d{3}")
 
@@ -244,8 +243,7 @@ class TextFormat:
     @cached_property
     def _sample(self) -> list[list[str]]:
         """Cells of some rows."""
-        n = len(self.rows.ends)
-        return [self.rows.split(i)[0] for i in range(0, n, max(1, n // (2 * STYLED)))]
+        return [self.rows.split(i)[0] for i in sampled(len(self.rows.ends))]
 
     def _known(self, column: int) -> list[str]:
         """Some numbers of a column, as they are in the file."""
