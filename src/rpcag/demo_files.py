@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from rpcag.atomic import write_atomically
+from rpcag.atomic import write_together
 from rpcag.datasets import make_sensors
 
 TABLE, VIDEO = "sensors.csv", "street.mp4"
@@ -81,7 +81,7 @@ def write_files(folder: Path, contents: dict[str, bytes]) -> list[Path]:
             raise FileExistsError(
                 f"{path} exists and has other content; choose another folder"
             )
-    for path, content in paths.items():
-        with write_atomically(path) as part:
+    with write_together(paths) as parts:
+        for part, content in zip(parts, paths.values(), strict=True):
             part.write_bytes(content)
     return list(paths)

@@ -1,6 +1,5 @@
 """Parquet tables, read by pyarrow and written again with the same schema."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +23,11 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
         raise ValueError(f"{path} has no rows")
     found = columns_of(str(path), table.column_names, reading)
     found.n, found.format = table.num_rows, ParquetFormat(path, table)
-    found.index = _index_of(table, found.names)
     tests = [getattr(types, f"is_{kind}") for kind in NUMBERS]
     with readable(path, "Parquet"):
+        index = (table.schema.pandas_metadata or {}).get("index_columns", ())
+        if len(index) == 1 and index[0] in found.names:
+            found.index = index[0]
         for name, column in zip(found.names, table.columns, strict=True):
             kind = column.type
             if name in found.roles or types.is_nested(kind):
@@ -47,16 +48,6 @@ def read_whole(path: Path) -> Any:
     parquet = need("pyarrow.parquet")
     with readable(path, "Parquet"), parquet.ParquetFile(path) as file:
         return file.read()
-
-
-def _index_of(table: Any, names: list[str]) -> str | None:
-    """The index of a pandas frame, if it was written as a column."""
-    try:
-        metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-        columns = [name for name in metadata["index_columns"] if name in names]
-    except (ValueError, TypeError, KeyError, RecursionError):  # no pandas, or damaged
-        return None
-    return columns[0] if len(columns) == 1 else None
 
 
 def _words(column: Any) -> list[str]:
