@@ -166,17 +166,11 @@ def _standardized(Z: np.ndarray) -> np.ndarray:
     return (Z - Z.mean(axis=0)) / Z.std(axis=0)
 
 
-def _stretches(
-    shape: tuple[int, int],
-    share: float,
-    heights: tuple[int, int],
-    widths: tuple[int, int],
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Return a mask of random blocks that cover a share of the cells."""
+def _stretches(shape, share: float, heights, widths, rng) -> np.ndarray:
+    """Return a mask of random blocks, with sides in these ranges, for some cells."""
     mask = np.zeros(shape, dtype=bool)
-    covered, wanted = 0, share * mask.size
-    while covered < wanted:
+    covered = 0
+    while covered < share * mask.size:
         i, j = rng.integers(shape[0]), rng.integers(shape[1])
         block = mask[i : i + rng.integers(*heights), j : j + rng.integers(*widths)]
         covered += int((~block).sum())
