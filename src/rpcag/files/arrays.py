@@ -25,7 +25,7 @@ def read_arrays(path: Path, reading: Reading) -> Table:
     unused = ("drop", "delimiter", "decimal", "header")
     reading.refuse(unused, f"tables with columns, not for {path}")
     found = load_arrays(path)
-    A = found[choose(path, found, reading.variable)]
+    A = choose(path, found, reading.variable)
     if sparse.issparse(A):
         with readable(path):
             A = A.toarray()
@@ -63,12 +63,12 @@ def load_arrays(path: Path) -> dict[str, Any]:
             return found
 
 
-def choose(path: Path, found: dict[str, Any], name: str | None) -> str:
-    """The matrix to read; errors list all arrays."""
+def choose(path: Path, found: dict[str, Any], name: str | None) -> Any:
+    """The only matrix, or the one of this name; errors list all arrays."""
     listed = ", ".join(f"{key} ({_shown(A)})" for key, A in found.items()) or "nothing"
-    matrices = [key for key, A in found.items() if _is_matrix(A)]
+    matrices = {key: A for key, A in found.items() if _is_matrix(A)}
     if name in matrices:
-        return str(name)
+        return matrices[name]
     if name is not None:
         told = f"not a matrix, but {_shown(found[name])}; " if name in found else ""
         raise ValueError(f"variable={name!r}: {told}{path} has {listed}")
@@ -78,7 +78,7 @@ def choose(path: Path, found: dict[str, Any], name: str | None) -> str:
         raise ValueError(
             f"{path} has several matrices: {listed}; choose one with variable=NAME"
         )
-    return matrices[0]
+    return next(iter(matrices.values()))
 
 
 def _is_matrix(A: Any) -> bool:

@@ -28,8 +28,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
         )
     suffix, known = path.suffix.lower(), ", ".join((*ARRAYS, *SUFFIXES))
     if suffix in ARRAYS:
-        found = load_arrays(path)
-        A = found[choose(path, found, variable)]
+        A = choose(path, load_arrays(path), variable)
         return A if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
     if suffix not in SUFFIXES:
         raise ValueError(

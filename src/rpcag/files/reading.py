@@ -75,20 +75,20 @@ def _read(path: Path, reading: Reading) -> Table:
 
 def read_columns(path: Path, reading: Reading) -> Columns:
     """The columns of a table of text, Parquet or Excel; "-" is standard input."""
+    if path == STREAM and sys.stdin is None:
+        raise ValueError("standard input is closed; name a file to read")
     if path != STREAM:
         _check_input(path)
     kind = kind_of(path)
-    if kind == "excel":
-        reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
-        return excel.read_excel(path, reading)
-    reading.refuse(("sheet",), f"Excel workbooks, not for {path}")
+    if kind != "excel":
+        reading.refuse(("sheet",), f"Excel workbooks, not for {path}")
     if path == STREAM:
-        if sys.stdin is None:
-            raise ValueError("standard input is closed; name a file to read")
         return text.read_text("standard input", sys.stdin.buffer.read(), reading)
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
     reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
+    if kind == "excel":
+        return excel.read_excel(path, reading)
     reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
     return parquet.read_parquet(path, reading)
 

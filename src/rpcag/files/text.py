@@ -75,12 +75,9 @@ class TextRows:
             )
 
     def __iter__(self) -> Iterator[list[str]]:
-        top = next(
-            (k for k, line in enumerate(self.lines) if not _is_above(k, line)),
-            len(self.lines),
-        )
+        above = itertools.takewhile(_is_above, enumerate(self.lines))
+        begin = end = top = len(list(above))
         rows = _split(self.lines[top:], self.delimiter, strict=True)
-        begin = end = top
         try:
             for row in rows:
                 end = top + rows.line_num if self.delimiter != SPACE else end + 1
@@ -110,8 +107,9 @@ class TextRows:
         return cells, [*[self.delimiter] * (len(cells) - 1), row[len(body) :]]
 
 
-def _is_above(k: int, line: str) -> bool:
-    """Whether line `k` is blank, a comment, or names the delimiter, at the top."""
+def _is_above(numbered: tuple[int, str]) -> bool:
+    """Whether a line above the table is blank, a comment, or names the delimiter."""
+    k, line = numbered
     is_comment = line.startswith("#") and not line.startswith("#N/A")
     is_separator = k == 0 and SEPARATOR.fullmatch(line) is not None
     return is_comment or is_separator or not line.strip()
