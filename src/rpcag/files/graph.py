@@ -24,7 +24,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"no {path}; graph= takes robust, knn, complete, chain or a file"
+            f"no file {path}; graph= takes robust, knn, complete, chain or a file"
         )
     suffix, known = path.suffix.lower(), ", ".join((*ARRAYS, *SUFFIXES))
     if suffix in ARRAYS:

@@ -29,7 +29,7 @@ class Reading:
     time: str | Literal[False] | None = None  # column of times; False: not even guessed
     drop: tuple[str, ...] = ()  # columns to leave out
     keep: tuple[str, ...] = ()  # columns that a repair must not change
-    missing: tuple[str, ...] = ()  # further values for missing; "inf": both
+    missing: tuple[str, ...] = ()  # words for missing; "inf" is also -inf
     transpose: bool = False  # samples are columns
     shape: tuple[int, ...] | None = None  # of images; those of a folder are resized
     color: bool = False  # images of a folder keep their colors
