@@ -86,9 +86,9 @@ class Numbers:
         with suppress(ValueError):
             return [float(word or "nan") for word in plain]
         values: dict[str, float] = {}
-        for word, number in set(zip(words, plain, strict=True)):
+        for word in set(words):
             try:
-                values[word] = float(number)
+                values[word] = float(word.replace(self.decimal, "."))
             except ValueError:  # mostly words for missing
                 values[word] = self.one(word)
         return [values[word] for word in words]

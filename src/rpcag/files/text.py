@@ -6,7 +6,7 @@ import itertools
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -60,7 +60,9 @@ class TextRows:
     def __init__(self, source: object, text: str, delimiter: str | None = None) -> None:
         self.source = source
         self.lines = io.StringIO(text, newline="").readlines()
-        self.begins, self.ends = array("q"), array("q")
+        self.has_quotes = '"' in text
+        self.begins: Sequence[int] = range(0)
+        self.ends: Sequence[int] = range(0)
         self.guess = ""  # what errors say about a delimiter that was guessed
         if delimiter is None:
             delimiter = _guess_delimiter(self.lines)
@@ -77,13 +79,22 @@ class TextRows:
     def __iter__(self) -> Iterator[list[str]]:
         above = itertools.takewhile(_is_above, enumerate(self.lines))
         begin = end = top = len(list(above))
-        rows = _split(self.lines[top:], self.delimiter, strict=True)
+        lines = self.lines[top:]
+        rows = _split(lines, self.delimiter, strict=True)
+        longest = max(map(len, lines), default=0)
+        is_plain = not self.has_quotes and longest < csv.field_size_limit()
+        if is_plain and all(map(str.strip, lines)):  # faster: a row per line
+            self.begins = range(top, len(self.lines))
+            self.ends = range(top + 1, len(self.lines) + 1)
+            yield from rows
+            return
+        self.begins, self.ends = begins, ends = array("q"), array("q")
         try:
             for row in rows:
                 end = top + rows.line_num if self.delimiter != SPACE else end + 1
                 if len(row) > 1 or (row and row[0].strip()):
-                    self.begins.append(begin)
-                    self.ends.append(end)
+                    begins.append(begin)
+                    ends.append(end)
                     yield row
                 begin = end
         except csv.Error as error:
