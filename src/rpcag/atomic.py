@@ -11,8 +11,7 @@ from typing import Any
 
 # Names of temporary files and folders begin with this.
 PREFIX = ".rpcag-"
-# More files than this, such as the frames of a video, are synced by one call. Syncing
-# takes milliseconds per file, so one by one they would take minutes.
+# More files than this are synced by one call; one by one, frames would take minutes.
 MANY = 100
 FULL = "free some space, or choose a folder on another disk"
 FORBIDDEN = "choose a folder that you may write to"
@@ -31,10 +30,9 @@ REMEDIES = {
 def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary file to write to, which replaces `path` at the end.
 
-    The file is new and empty, in the folder of `path`, and has the same suffix. Its
-    permissions are those that `open(path, "w")` would leave. The folder of `path` is
-    created if needed. After any exception, `path` is unchanged and the temporary file
-    is removed. Errors of the operating system name `path`, the reason and a remedy.
+    The file is new and empty, and has the same folder and suffix. The folder is created
+    if needed. After any exception, `path` is unchanged and the temporary file is
+    removed. Errors of the operating system name `path`, the reason and a remedy.
 
     Examples
     --------
@@ -53,40 +51,35 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextmanager
 def write_together(paths: Iterable[Path]) -> Iterator[list[Path]]:
-    """Yield a temporary file for each path; at the end they replace all paths.
-
-    Like `write_atomically` for several files. All are synced to disk before the first
-    one is replaced.
-    """
+    """`write_atomically` for several files: all of them are replaced at the end."""
     targets = list(paths)
-    parts = []
+    parts = [path.parent / f"{token()}{path.suffix[:16]}" for path in targets]
+    both = list(zip(targets, parts, strict=True))
     with ExitStack() as stack:
-        for path in targets:
-            part = path.parent / f"{token()}{path.suffix[:16]}"
+        for path, part in both:
             stack.enter_context(_made(path.parent, path))
             with explained(path):
                 part.touch(exist_ok=False)  # never an existing file, nor a link's
             stack.callback(part.unlink, missing_ok=True)
-            parts.append(part)
         yield parts
-        for path, part in zip(targets, parts, strict=True):
+        for path, part in both:
             with explained(path):
                 _sync(part)
                 if path.exists():
                     part.chmod(path.stat().st_mode & 0o777)
-        for path, part in zip(targets, parts, strict=True):
+        for path, part in both:
             with explained(path):
                 os.replace(part, path)
 
 
 def write_text(path: Path, text: str, errors: str = "strict") -> None:
-    """Write UTF-8 atomically; see `write_atomically`."""
+    """Write UTF-8 atomically."""
     with write_atomically(path) as part:
         part.write_text(text, encoding="utf-8", errors=errors, newline="\n")
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON; names with invalid Unicode characters are written as escapes."""
+    """Write JSON atomically; invalid Unicode characters become escapes."""
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     write_text(path, text, "backslashreplace")
 
@@ -147,10 +140,9 @@ def _move(moves: list[tuple[Path, Path]]) -> None:
 
 @contextmanager
 def explained(target: str | os.PathLike) -> Iterator[None]:
-    """Turn a failure of the operating system into an error message about `target`.
+    """Explain failures of the operating system to write `target`.
 
-    Use it only around code that writes: other errors would be mistaken for write
-    errors.
+    Use it only around code that writes.
     """
     try:
         yield

@@ -16,7 +16,7 @@ KINDS = {
     "blocks": (10, 0.3),
 }
 DAY, WEEK = 24, 168  # rows: there is one per hour
-# Name, center and deviation. Units differ by up to a thousand.
+# Name, center and deviation.
 QUANTITIES = (
     ("temperature", 20.0, 4.0),
     ("humidity", 50.0, 8.0),
@@ -102,11 +102,9 @@ def make_sensors(
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    rng = np.random.default_rng(seed)
-    usual_rank, usual_noise = KINDS[kind]
-    rank = usual_rank if rank is None else rank
-    noise = usual_noise if noise is None else noise
-    shape = n, p
+    rng, shape = np.random.default_rng(seed), (n, p)
+    rank = KINDS[kind][0] if rank is None else rank
+    noise = KINDS[kind][1] if noise is None else noise
 
     curves = _cycles(n, rank, rng) if kind == "seasons" else _curves(n, rank, rng)
     signal = _standardized(curves @ rng.standard_normal((rank, p)))
@@ -130,12 +128,10 @@ def make_sensors(
         is_spike |= is_stuck & ~is_gap
     X[is_gap] = np.nan
 
-    quantities = [QUANTITIES[j % len(QUANTITIES)] for j in range(p)]
-    names = [
-        f"{name}_{j // len(QUANTITIES) + 1}" for j, (name, *_) in enumerate(quantities)
-    ]
-    center = np.array([quantity[1] for quantity in quantities])
-    unit = np.array([quantity[2] for quantity in quantities])
+    words, centers, units = zip(*QUANTITIES, strict=True)
+    count = len(QUANTITIES)
+    names = [f"{words[j % count]}_{j // count + 1}" for j in range(p)]
+    center, unit = np.resize(centers, p), np.resize(units, p)
     X, signal, clean = (center + unit * Z for Z in (X, signal, clean))
     times = np.datetime64("2026-01-05T00:00") + 60 * np.arange(n)
     return Sensors(times, names, X, signal, clean, is_gap, is_spike)
@@ -170,17 +166,11 @@ def _standardized(Z: np.ndarray) -> np.ndarray:
     return (Z - Z.mean(axis=0)) / Z.std(axis=0)
 
 
-def _stretches(
-    shape: tuple[int, int],
-    share: float,
-    heights: tuple[int, int],
-    widths: tuple[int, int],
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Return a mask of random blocks that cover a share of the cells."""
+def _stretches(shape, share: float, heights, widths, rng) -> np.ndarray:
+    """Return a mask of random blocks, with sides in these ranges, for some cells."""
     mask = np.zeros(shape, dtype=bool)
-    covered, wanted = 0, share * mask.size
-    while covered < wanted:
+    covered = 0
+    while covered < share * mask.size:
         i, j = rng.integers(shape[0]), rng.integers(shape[1])
         block = mask[i : i + rng.integers(*heights), j : j + rng.integers(*widths)]
         covered += int((~block).sum())

@@ -11,16 +11,13 @@ from pathlib import Path
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from rpcag.atomic import write_atomically
+from rpcag.atomic import write_together
 from rpcag.datasets import make_sensors
 
 TABLE, VIDEO = "sensors.csv", "street.mp4"
 FRAMES, RATE, HEIGHT, WIDTH = 100, 25, 120, 160
 # Moving objects: first row, height, width, pixels per frame, and color.
-MOVING = (
-    (72, 22, 40, 2.5, (190, 40, 35)),
-    (38, 26, 9, -1.2, (35, 60, 120)),
-)
+MOVING = ((72, 22, 40, 2.5, (190, 40, 35)), (38, 26, 9, -1.2, (35, 60, 120)))
 
 
 def sensor_table(seed: int = 0) -> bytes:
@@ -54,10 +51,7 @@ def street_video(seed: int = 0) -> bytes:
 
 
 def street_frames(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return frames of a textured scene in changing light, and a mask of its objects.
-
-    Frames have the shape (100, 120, 160, 3) and the type uint8.
-    """
+    """Return frames of a scene in changing light, and a mask of its moving objects."""
     rng = np.random.default_rng(seed)
     texture = sum(
         w * gaussian_filter(rng.standard_normal((HEIGHT, WIDTH)), w) for w in (1, 3, 8)
@@ -79,19 +73,15 @@ def street_frames(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_files(folder: Path, contents: dict[str, bytes]) -> list[Path]:
-    """Write the files, all of them or none.
-
-    An existing file is kept if it has the same content. Otherwise it is an error, since
-    the file may belong to the user.
-    """
-    for name, content in contents.items():
-        path = folder / name
+    """Write the files; none if one exists and has other content."""
+    paths = {folder / name: content for name, content in contents.items()}
+    for path, content in paths.items():
         is_same = path.is_file() and path.read_bytes() == content
         if os.path.lexists(path) and not is_same:
             raise FileExistsError(
                 f"{path} exists and has other content; choose another folder"
             )
-    for name, content in contents.items():
-        with write_atomically(folder / name) as part:
+    with write_together(paths) as parts:
+        for part, content in zip(parts, paths.values(), strict=True):
             part.write_bytes(content)
-    return [folder / name for name in contents]
+    return list(paths)

@@ -1,14 +1,13 @@
 """Public interface for packages that add commands to ``rpcag``.
 
-A package registers a function under the entry point group ``rpcag.commands``::
+A package registers a function that takes the Typer application and adds commands::
 
     [project.entry-points."rpcag.commands"]
     mine = "my_package.commands:register"
 
-``rpcag`` calls it with the Typer application, to which it adds commands. The names
-below print, report mistakes, write files, and build HTML pages as the commands of
-``rpcag`` do. Each is imported when it is first used, so that this module needs none of
-the extras by itself.
+The names below print, report mistakes, write files, and build HTML pages as the
+commands of ``rpcag`` do. Each is imported when it is first used, so this module needs
+none of the extras.
 """
 
 from importlib import import_module

@@ -32,11 +32,7 @@ def core_versions() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Name and version of the package, the machine, the dependencies and the BLAS.
-
-    The dependencies are read from the metadata of the package, including extras. They
-    are not imported.
-    """
+    """Versions of the package, the machine, the dependencies, extras and the BLAS."""
     found = core_versions() | {"machine": platform.platform()}
     for name in _dependencies():
         try:
@@ -44,15 +40,12 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "not installed"
     # Only libraries that are loaded can be asked.
-    import numpy  # noqa: F401
     import scipy.linalg  # noqa: F401
     from threadpoolctl import threadpool_info
 
-    for k, pool in enumerate(threadpool_info()):
-        found[f"threads {k + 1}"] = (
-            f"{pool['internal_api']} {pool['version'] or ''}, "
-            f"{pool['num_threads']} threads"
-        )
+    for k, pool in enumerate(threadpool_info(), 1):
+        library = f"{pool['internal_api']} {pool['version'] or ''}"
+        found[f"threads {k}"] = f"{library}, {pool['num_threads']} threads"
     return found
 
 

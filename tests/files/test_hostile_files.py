@@ -257,7 +257,7 @@ def test_large_images_are_refused_by_their_header(tmp_path):
     with pytest.raises(ValueError, match="pixels"):
         read_images(tmp_path)
     with pytest.raises(ValueError, match=r"a.png .*pixels"):
-        read_images(tmp_path, size=(8, 8))
+        read_images(tmp_path, shape=(8, 8))
     assert refused(call("decompose", tmp_path, "-o", tmp_path / "r"), "pixels")
 
 

@@ -52,7 +52,7 @@ def test_images_of_other_sizes_need_one(images):
     Image.fromarray(pixels[0, :4]).save(root / "b" / "2.png")
     with pytest.raises(ValueError, match=r"2\.png is 4 x 4 pixels but 1\.png is 6 x 4"):
         read_images(root)
-    data = read_images(root, size=(3, 2), color=True)
+    data = read_images(root, shape=(3, 2), color=True)
     assert data.image_shape == (3, 2, 3)
     means = pixels[::-1].reshape(3, 3, 2, 2, 2, 3).mean(axis=(2, 4))  # rounded twice
     np.testing.assert_allclose(
@@ -68,9 +68,9 @@ def test_folders_that_make_no_data_set_are_refused(images):
         read_images(root / "nowhere")
     with pytest.raises(ValueError, match="have no images"):
         read_images(root / "empty")
-    for size in (3, (3, 0), (3, 2, 1), (1.5, 2)):
+    for shape in ((3, 0), (3, 2, 1), (-1, 2)):
         with pytest.raises(ValueError, match="two positive ints"):
-            read_images(root, size=size)
+            read_images(root, shape=shape)
     broken = root / "b" / "broken.png"
     broken.write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"broken\.png cannot be read as an image"):
@@ -87,6 +87,6 @@ def test_folders_that_make_no_data_set_are_refused(images):
 
 
 def test_without_pillow_one_is_told_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ImportError, match=r"pip install 'rpcag\[plots\]'"):
         read_images(tmp_path)

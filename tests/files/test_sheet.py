@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rpcag.files.number_style import number_style
+from rpcag.files.numbers import number_style
 from rpcag.files.reading import kind_of
 from rpcag.files.repaired import cells_path, check_format
 from rpcag.files.sheet import make_sheet, read_sheet
@@ -21,8 +21,8 @@ PLAIN = "id,x,y,z\na,1.50,2,10\nb,,4,20\nc,5.25,NA,30\nd,7.00,8,-45\n"
 
 def read(text, time=None, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    reading = Reading(**options)
-    return make_sheet(read_text("t.csv", data, reading), reading, time)
+    reading = Reading(time=time, **options)
+    return make_sheet(read_text("t.csv", data, reading), reading)
 
 
 def written(sheet, values, changed):
@@ -135,7 +135,8 @@ def test_numbers_are_written_like_their_column(words, value, expected):
 
 
 def test_decimal_commas():
-    assert number_style(["1,25", "-3,50"], ",")(-2.5) == "-2,50"
+    write = number_style(["1,25", "-3,50"], ",")
+    assert [write(x) for x in (-2.5, -0.125, 3)] == ["-2,50", "-0,12", "3,00"]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -267,6 +268,8 @@ def test_timestamps():
     assert iso_seconds(["", ""]) is None
     assert iso_seconds(["20240501", "20240502"]) is None
     assert iso_seconds(["2024-05", "2024-06"]) is not None
+    words = ["1970-01-02", "1970-01-01 00:01", "1970-01-01T02:00+01:00", ""]
+    np.testing.assert_array_equal(iso_seconds(words), [86400, 60, 3600, np.nan])
     mixed = iso_seconds(["2024-05-01"] * 30 + ["soon"])
     assert np.isnan(mixed).tolist() == [False] * 30 + [True]
     assert unix_seconds(np.array([1.0, 2.0, 3.0])) is None

@@ -20,13 +20,12 @@ REAL = "fiub"  # kinds of dtypes that are read as numbers
 def read_arrays(path: Path, reading: Reading) -> Table:
     """Read the only matrix in the file, or the one that `variable` names.
 
-    An array with three axes is a stack of images, one with four a stack of color
-    images.
+    Three axes are a stack of images, four a stack of color images.
     """
     unused = ("drop", "delimiter", "decimal", "header")
     reading.refuse(unused, f"tables with columns, not for {path}")
     found = load_arrays(path)
-    A = found[choose(path, found, reading.variable)]
+    A = choose(path, found, reading.variable)
     if sparse.issparse(A):
         with readable(path):
             A = A.toarray()
@@ -64,20 +63,22 @@ def load_arrays(path: Path) -> dict[str, Any]:
             return found
 
 
-def choose(path: Path, found: dict[str, Any], name: str | None) -> str:
-    """The matrix to read; errors list all arrays."""
+def choose(path: Path, found: dict[str, Any], name: str | None) -> Any:
+    """The only matrix, or the one of this name; errors list all arrays."""
     listed = ", ".join(f"{key} ({_shown(A)})" for key, A in found.items()) or "nothing"
-    matrices = [key for key, A in found.items() if _is_matrix(A)]
-    if name is None and not matrices:
+    matrices = {key: A for key, A in found.items() if _is_matrix(A)}
+    if name in matrices:
+        return matrices[name]
+    if name is not None:
+        told = f"not a matrix, but {_shown(found[name])}; " if name in found else ""
+        raise ValueError(f"variable={name!r}: {told}{path} has {listed}")
+    if not matrices:
         raise ValueError(f"{path} has no matrix of numbers; it has {listed}")
-    if name is None and len(matrices) > 1:
+    if len(matrices) > 1:
         raise ValueError(
             f"{path} has several matrices: {listed}; choose one with variable=NAME"
         )
-    if name is not None and name not in matrices:
-        told = f"not a matrix, but {_shown(found[name])}; " if name in found else ""
-        raise ValueError(f"variable={name!r}: {told}{path} has {listed}")
-    return name or matrices[0]
+    return next(iter(matrices.values()))
 
 
 def _is_matrix(A: Any) -> bool:
@@ -98,12 +99,11 @@ def _image_shape(
     if given is None or given.dtype.kind not in REAL or given.size not in (2, 3):
         return None
     values = given.ravel().tolist()
-    if not all(1 <= side < 2**31 and side == int(side) for side in values):
+    if not all(side >= 1 and side % 1 == 0 for side in values):
         raise ValueError(
-            f"{path}: image_shape must hold whole numbers of at least 1, got {values}; "
-            "correct the array or delete it"
+            f"{path}: image_shape must hold whole numbers of at least 1, got {values}"
         )
-    shape = tuple(int(side) for side in values)
+    shape = tuple(map(int, values))
     return shape if math.prod(shape) == math.prod(sides) else None
 
 
@@ -113,23 +113,20 @@ def _strings(
     """One string per sample, from an array of anything; `option` is for errors."""
     if name is None:
         return None
-    where = f"{option}={name!r}: {path} has"
     if name not in found:
-        raise ValueError(f"{where} {', '.join(found)}")
-    values = np.ravel(found[name])
+        raise ValueError(f"{option}={name!r}: {path} has {', '.join(found)}")
+    values = np.ravel(found[name]).tolist()
     if len(values) != n:
         raise ValueError(
-            f"{where} {len(values)} values for {n} samples; if samples are columns, "
-            "transpose=True"
+            f"{option}={name!r}: {path} has {len(values)} values for {n} samples; if "
+            "samples are columns, transpose=True"
         )
-    return [_string(value) for value in values.tolist()]
+    return list(map(_string, values))
 
 
 def _string(value: Any) -> str:
     if isinstance(value, bytes):
-        value = value.decode(errors="backslashreplace")
-    if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        value = int(value) if value.is_integer() else value
-    return str(value).strip()
+        return value.decode(errors="backslashreplace").strip()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if value != value else str(value).strip()

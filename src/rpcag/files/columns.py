@@ -8,7 +8,7 @@ from typing import IO, Literal, Protocol
 
 import numpy as np
 
-from rpcag.files.header import CORNER, header_of
+from rpcag.files.header import CORNER, has_header
 from rpcag.files.names import listed, original, unique
 from rpcag.files.numbers import DECIMAL_COMMA, Numbers
 from rpcag.files.table import Reading
@@ -16,6 +16,7 @@ from rpcag.files.table import Reading
 Role = Literal[
     "number", "time", "index", "identifier", "boolean", "text", "formula", "kept"
 ]
+ONE_COLUMN = ("labels", "names", "time")  # options that name a column
 HEAD = 1000  # rows that determine which columns are text; fewer if they are long
 HEAD_CELLS, FEWEST = 200_000, 50
 # Number of words and rows that are converted at a time. With more than 700 rows, the
@@ -27,22 +28,12 @@ Place = Callable[[int, int], str]  # of a row and a column, in words
 
 @dataclass(frozen=True, eq=False)
 class Edits:
-    """Cells that change, row by row.
+    """Cells that change, row by row."""
 
-    Attributes
-    ----------
-    rows, features : int ndarrays
-        Where the cells are in `Sheet.X`.
-    columns : int ndarray
-        The columns of the file that they are in.
-    before, after : list of str
-        The cells as they are in the file, and as they will be.
-    """
-
-    rows: np.ndarray
-    features: np.ndarray
-    columns: np.ndarray
-    before: list[str]
+    rows: np.ndarray  # of the cells in `Sheet.X`
+    features: np.ndarray  # their columns in `Sheet.X`
+    columns: np.ndarray  # their columns in the file
+    before: list[str]  # the cells as they are in the file
     after: list[str]
 
 
@@ -61,59 +52,38 @@ class Format(Protocol):
 
 @dataclass
 class Columns:
-    """The columns of a table of text, Parquet or Excel.
+    """The columns of a table of text, Parquet or Excel."""
 
-    Attributes
-    ----------
-    source : str
-        The file, for messages.
-    names : list of str
-        All columns in their order, without doubles.
-    n : int
-        Number of rows.
-    numbers : dict
-        Columns of numbers, NaN where missing.
-    texts : dict
-        Columns of words.
-    roles : dict
-        Roles of some columns, from the format or the user.
-    index : str or None
-        The column of `texts` that the format itself marks as names of rows.
-    doubles : list of str
-        Names that several columns of the file have; all but one got a number.
-    guess : str
-        Ends an error that may come from a wrong guess.
-    losses : list of str
-        Notes on what is lost when the file is written again.
-    """
-
-    source: str
-    names: list[str]
-    n: int = 0
-    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    source: str  # the file, for messages
+    names: list[str]  # of all columns in their order, without doubles
+    n: int = 0  # rows
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)  # NaN where missing
     texts: dict[str, list[str]] = field(default_factory=dict)
-    roles: dict[str, Role] = field(default_factory=dict)
-    index: str | None = None
-    doubles: list[str] = field(default_factory=list)
+    roles: dict[str, Role] = field(default_factory=dict)  # from the format or the user
+    index: str | None = None  # the text that the format marks as names of rows
+    doubles: list[str] = field(default_factory=list)  # names of several columns
     notes: list[str] = field(default_factory=list)
-    decimal: str = "."
-    guess: str = ""
-    losses: list[str] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)  # notes on writing the file again
+    rule: Numbers = field(default_factory=Numbers)  # how words were read
+    guess: str = ""  # ends an error that may come from a wrong guess
     format: Format = field(init=False)
 
+    def measures(self) -> dict[str, str]:
+        """Columns of text that are numbers with units, each with one of its words."""
+        found = {name: self.rule.measure(words) for name, words in self.texts.items()}
+        return {name: word for name, word in found.items() if word is not None}
 
-def columns_of(
-    source: str, names: Sequence[str], reading: Reading, notes: list[str]
-) -> Columns:
+
+def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
     """Columns without values; refuse options that name no column."""
     doubles = sorted(name for name, times in Counter(names).items() if times > 1)
-    found = unique(names)
-    known, given = set(found), dict[str, str]()
-    chosen = [("labels", reading.labels), ("names", reading.names)]
+    found, given = unique(names), dict[str, str]()
+    known = set(found)
+    chosen = [(option, getattr(reading, option)) for option in ONE_COLUMN]
     chosen += [("drop", name) for name in reading.drop]
     chosen += [("keep", name) for name in reading.keep]
     for option, name in chosen:
-        if name is None:
+        if name in (None, False):
             continue
         if name in doubles:
             raise ValueError(f"{source} has several columns called {name!r}")
@@ -124,13 +94,14 @@ def columns_of(
             )
         if given.setdefault(name, option) != option:
             raise ValueError(f"{given[name]} and {option} both name {name!r}")
-    if doubles:
-        notes.append(
-            "some columns have the same name, such as "
-            f"{doubles[0]!r}: a number was added"
-        )
-    kept: dict[str, Role] = dict.fromkeys((*reading.drop, *reading.keep), "kept")
-    return Columns(source, found, roles=kept, doubles=doubles, notes=notes)
+    notes = [
+        f"some columns have the same name, such as {name!r}: a number was added"
+        for name in doubles[:1]
+    ]
+    columns = Columns(source, found, doubles=doubles, notes=notes)
+    columns.roles = dict.fromkeys((*reading.drop, *reading.keep), "kept")
+    columns.rule = Numbers(missing=reading.missing)
+    return columns
 
 
 def columns_of_words(
@@ -155,46 +126,58 @@ def columns_of_words(
     head += islice(remaining, min(HEAD, max(FEWEST, HEAD_CELLS // len(head[0]))))
     numbers = Numbers(decimal or _decimal(head[1:] or head), reading.missing)
     notes: list[str] = []
-    header = header_of(source, head, reading.header, numbers, notes)
+    header = reading.header
+    if header is None:
+        header = has_header(source, head, numbers, notes)
     names = [str(j) for j in range(len(head[0]))]
-    if header is not None:
-        head = head[1:]
+    if header:
+        names = [original(name.strip()) for name in head.pop(0)]
         if not head:
             raise ValueError(f"{source} has a header but no rows")
-        names = _complete([original(name) for name in header], head)
+        if {len(row) for row in head} == {len(names) + 1}:  # one has no name
+            is_last = not any(row[-1] for row in head)
+            names = [*names, ""] if is_last else ["", *names]
     index = "row names" if names[0] in CORNER else None
     shown = [name or f"column {j + 1}" for j, name in enumerate(names)]
-    found = columns_of(source, [index or shown[0], *shown[1:]], reading, notes)
-    found.index, found.decimal, found.guess = index, numbers.decimal, guess
-    place = place if header is None else _below(place)
+    found = columns_of(source, [index or shown[0], *shown[1:]], reading)
+    found.notes += notes
+    found.index, found.rule, found.guess = index, numbers, guess
 
-    _check_widths(found, head, place)
-    text: dict[str, list[str]] = {}
+    above = int(header)  # rows before the block
+    _check_widths(found, head, above, place)
     rules: dict[str, Numbers] = {}  # how to read each column of numbers
     for j, words in enumerate(zip(*head, strict=True)):
         name, rule = found.names[j], numbers.for_column(words)
         if name in (reading.labels, reading.names, index):
-            text[name] = []
+            found.texts[name] = []
         elif name in found.roles:
             continue
         elif not names[j] and not any(words):
             found.roles[name] = "text"
         elif rule.are_words(words):
-            text[name] = []
+            found.texts[name] = []
         else:
             rules[name] = rule
     parts: dict[str, list[np.ndarray]] = {name: [] for name in rules}
     size = max(1, min(ROWS, CELLS // len(names)))
     for block in chain([head], iter(lambda: list(islice(remaining, size)), [])):
-        _check_widths(found, block, place)
+        _check_widths(found, block, above, place)
         for j, words in enumerate(zip(*block, strict=True)):
             name = found.names[j]
-            if name in text:
-                text[name] += [original(word.strip()) for word in words]
+            if name in found.texts:
+                found.texts[name] += [original(word.strip()) for word in words]
             elif name in rules:
-                parts[name].append(_values(found, words, j, rules[name], place))
-        found.n += len(block)
-    found.texts = text
+                try:
+                    parts[name].append(np.array(rules[name].many(words)))
+                except ValueError:
+                    are_numbers = [rules[name].is_number(word) for word in words]
+                    i = are_numbers.index(False)
+                    raise ValueError(
+                        f"{source}, {place(above + i, j)}, column {name!r}: "
+                        f"{rules[name].complaint(words[i], name, words)}"
+                    ) from None
+        above += len(block)
+    found.n = above - header
     found.numbers = {name: np.concatenate(values) for name, values in parts.items()}
     found.roles |= {name: "boolean" for name, rule in rules.items() if rule.truth}
     return found
@@ -202,48 +185,21 @@ def columns_of_words(
 
 def _decimal(rows: Iterable[Row]) -> str:
     """The mark of most decimals: a single one of another kind is a mistake."""
-    words = list(chain.from_iterable(rows))
+    words, is_number = list(chain.from_iterable(rows)), Numbers().is_number
     commas = sum(DECIMAL_COMMA.fullmatch(w) is not None for w in words if "," in w)
-    if not commas:
-        return "."
-    is_number = Numbers().is_number
-    return "," if sum(is_number(w) for w in words if "." in w) <= commas else "."
+    points = sum(is_number(w) for w in words if commas and "." in w)
+    return "," if commas and points <= commas else "."
 
 
-def _complete(names: list[str], head: Sequence[Row]) -> list[str]:
-    """Add a name if the header has one less than all lines below."""
-    if {len(row) for row in head} == {len(names) + 1}:
-        at_end = all(not row[-1] for row in head)
-        return [*names, ""] if at_end else ["", *names]
-    return names
-
-
-def _below(place: Place) -> Place:
-    """Places of rows that are counted without the header."""
-    return lambda i, j: place(i + 1, j)
-
-
-def _check_widths(found: Columns, rows: Sequence[Row], place: Place) -> None:
-    if set(map(len, rows)) == {len(found.names)}:
+def _check_widths(
+    found: Columns, rows: Sequence[Row], above: int, place: Place
+) -> None:
+    if set(map(len, rows)) == {len(found.names)}:  # faster
         return
-    for i, row in enumerate(rows, found.n):
+    for i, row in enumerate(rows, above):
         if len(row) != len(found.names):
             fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
             raise ValueError(
                 f"{found.source}, {place(i, 0)} has {fields} but the first line has "
                 f"{len(found.names)}{found.guess}"
             )
-
-
-def _values(
-    found: Columns, words: Sequence[str], j: int, rule: Numbers, place: Place
-) -> np.ndarray:
-    try:
-        return np.array(rule.many(words))
-    except ValueError:
-        i = next(i for i, word in enumerate(words) if not rule.is_number(word))
-        name, wanted = found.names[j], "true or false" if rule.truth else "a number"
-        raise ValueError(
-            f"{found.source}, {place(found.n + i, j)}, column {name!r}: {words[i]!r} "
-            f"is not {wanted}; {rule.remedy(words[i], name, words)}"
-        ) from None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from rpcag.graphs.inpainting import check_image_shape
 INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
 LAYOUT = 1
-MATRICES = ("low_rank", "sparse", "components", "embedding")
+# The axes of each matrix: samples (n), features (p) or directions of components (d).
+MATRICES = {"low_rank": "np", "sparse": "np", "components": "dp", "embedding": "nd"}
+AXES = MATRICES | {"missing": "np", "graph": "nn"}
+OPTIONAL = {"missing": "missing.npy", "graph": "graph.npz"}
 # Entries of the index itself.
 ENTRIES = ("facts", "singular_values", "image_shape", "samples", "features", "labels")
 # Pattern of the file names that an index may list.
@@ -46,11 +50,11 @@ class Decomposition:
     image_shape : tuple of int, or None
         (height, width) or (height, width, 3) where rows are images.
     facts : dict
-        Provenance and quality: ``versions``, ``input`` (``file``,
-        ``sha256``, ``shape``), ``model``, ``parameters`` as given, ``resolved`` as
-        used, ``objective``, ``lower_bound``, ``gap``, ``explained``,
-        ``explained_error``, ``rank``, ``n_iter``, ``status``, ``seconds``, and
-        ``history``: [iteration, objective, lower bound, gap] at every certificate.
+        Provenance and quality: ``versions``, ``input`` (``file``, ``sha256``,
+        ``shape``), ``model``, ``parameters`` as given, ``resolved`` as used,
+        ``objective``, ``lower_bound``, ``gap``, ``explained``, ``explained_error``,
+        ``rank``, ``n_iter``, ``status``, ``seconds``, and ``history``: [iteration,
+        objective, lower bound, gap] at every certificate.
 
     Examples
     --------
@@ -80,13 +84,10 @@ class Decomposition:
     facts: dict[str, Any]
 
     def __post_init__(self) -> None:
-        n, p, d = len(self.samples), len(self.features), self.embedding.shape[-1]
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
-            ("low_rank", "sparse", "missing"), (n, p)
-        )
-        shapes |= {"embedding": (n, d), "components": (d, p), "graph": (n, n)}
-        for name, shape in shapes.items():
-            array = getattr(self, name)
+        n, p = len(self.samples), len(self.features)
+        sides = {"n": n, "p": p, "d": self.embedding.shape[-1]}
+        for name, axes in AXES.items():
+            array, shape = getattr(self, name), tuple(sides[axis] for axis in axes)
             if array is not None and array.shape != shape:
                 raise ValueError(
                     f"{name} must have shape {shape} for {n} samples and {p} features, "
@@ -118,29 +119,25 @@ class Decomposition:
         """
         folder = Path(folder)
         check_format(format)
-        check_target(folder, force, format)
-        names = {"low_rank": (self.samples, self.features)}
-        names["sparse"] = names["low_rank"]
+        check = partial(check_target, folder, force, format)
+        check()
         directions = [f"component {k + 1}" for k in range(len(self.components))]
-        names["components"] = (directions, self.features)
-        names["embedding"] = (self.samples, directions)
-        files = {name: f"{name}.{format}" for name in names}
-        with replace_files(
-            folder, INDEX, lambda: check_target(folder, force, format)
-        ) as new:
+        names = {"n": self.samples, "p": self.features, "d": directions}
+        files = {name: f"{name}.{format}" for name in MATRICES}
+        if self.missing is not None and self.missing.any():
+            files["missing"] = OPTIONAL["missing"]
+        if self.graph is not None:
+            files["graph"] = OPTIONAL["graph"]
+        content = {"rpcag_result": LAYOUT, "files": files}
+        content |= {name: getattr(self, name) for name in ENTRIES}
+        with replace_files(folder, INDEX, check) as new:
             for name, file in files.items():
                 with explained(folder / file):
-                    write_matrix(new / file, getattr(self, name), *names[name])
-            if self.missing is not None and self.missing.any():
-                files["missing"] = "missing.npy"
-                with explained(folder / "missing.npy"):
-                    np.save(new / "missing.npy", self.missing)
-            if self.graph is not None:
-                files["graph"] = "graph.npz"
-                with explained(folder / "graph.npz"):
-                    sparse.save_npz(new / "graph.npz", sparse.csr_matrix(self.graph))
-            content = {"rpcag_result": LAYOUT, "files": files}
-            content |= {name: getattr(self, name) for name in ENTRIES}
+                    if name == "graph":
+                        sparse.save_npz(new / file, sparse.csr_matrix(self.graph))
+                    else:
+                        rows, columns = (names[axis] for axis in AXES[name])
+                        write_matrix(new / file, getattr(self, name), rows, columns)
             with explained(folder / INDEX):
                 write_json(new / INDEX, plain(content))
         return [folder / file for file in (*files.values(), INDEX)]
@@ -150,8 +147,8 @@ class Decomposition:
         """Read a folder that `save` wrote, in any format."""
         folder = Path(folder)
         index = _read_index(folder)
-        values = {name: _read(folder, file) for name, file in index["files"].items()}
-        values = {"missing": None, "graph": None} | values
+        values: dict[str, Any] = dict.fromkeys(OPTIONAL)
+        values |= {name: _read(folder, file) for name, file in index["files"].items()}
         values |= {name: index[name] for name in ENTRIES}
         try:
             values["singular_values"] = np.array(index["singular_values"], dtype=float)
@@ -167,13 +164,8 @@ class Decomposition:
 def check_target(
     folder: Path, force: bool, format: str = "npy", sources: Iterable[Any] = ()
 ) -> set[str]:
-    """Raise an error if a file other than those of an earlier result would be lost.
-
-    Without `force`, an earlier result is an error too. Also called before a fit, so
-    that no work is wasted. Returns the names of the files that may be replaced; none of
-    the `sources` is among them.
-    """
-    names = ["missing.npy", "graph.npz", *(f"{name}.{format}" for name in MATRICES)]
+    """`check_folder` for the files of a decomposition."""
+    names = [*OPTIONAL.values(), *(f"{name}.{format}" for name in MATRICES)]
     return check_folder(
         *(folder, INDEX, names, _names_in, NAMES, "result"),
         force=force,
@@ -219,19 +211,14 @@ def _read_index(folder: Path) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not the index of a result of rpcag") from error
     if layout > LAYOUT:
-        raise ValueError(
-            f"{path} was written by a newer rpcag (layout {layout}, this one reads "
-            f"{LAYOUT}); update rpcag"
-        )
+        raise ValueError(f"{path} is of a newer rpcag (layout {layout}); update rpcag")
     try:
-        files, labels = index["files"], index["labels"] or []
-        lists = [index["samples"], index["features"], labels, list(files.values())]
-        is_whole = all(
-            isinstance(names, list) and all(isinstance(name, str) for name in names)
-            for names in lists
-        )
-        is_whole = is_whole and isinstance(index["facts"], dict)
-        is_whole = is_whole and {*ENTRIES} <= {*index} and {*MATRICES} <= {*files}
+        # Only lists can be added to lists.
+        words = index["samples"] + index["features"] + (index["labels"] or [])
+        words += list(index["files"].values())
+        is_whole = {*ENTRIES} <= {*index} and {*MATRICES} <= {*index["files"]}
+        is_whole &= isinstance(index["facts"], dict)
+        is_whole &= all(isinstance(word, str) for word in words)
     except (LookupError, TypeError, AttributeError):
         is_whole = False
     if not is_whole:
@@ -247,8 +234,7 @@ def _read(folder: Path, file: str) -> Any:
     path = folder / file
     if path.resolve() != folder.resolve() / path.name:
         raise ValueError(
-            f"{folder / INDEX} names {file!r}, which is not in this folder; copy it "
-            "there, or decompose again"
+            f"{INDEX} names {path}, which is not in this folder; copy it there"
         )
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; decompose again")

@@ -7,6 +7,7 @@ from pathlib import Path
 from rpcag.files.readable import readable
 
 GZIP = b"\x1f\x8b"
+BINARY = {b"PAR1": "Parquet", b"PK\x03\x04": "Excel"}
 # Byte order marks. Longer ones come first: that of UTF-32 starts with that of UTF-16.
 MARKS = {
     b"\xff\xfe\0\0": "utf-32-le",
@@ -19,21 +20,19 @@ MARKS = {
 NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
 
 
-def unpacked(source: str, data: bytes) -> bytes:
-    """The content of a file that may be compressed by gzip."""
-    if not data.startswith(GZIP):
-        return data
-    with readable(Path(source), "gzip"):
-        return gzip.decompress(data)
-
-
 def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
     """The text of a file, its byte order mark, its encoding, and notes.
 
-    Text is UTF-8, or the encoding of the mark. Other text is read as Windows-1252,
-    which spreadsheets write and which includes the letters of Latin-1. Almost any bytes
-    are valid in it, so a wrong byte in a file with UTF-8 characters is an error.
+    The file may be compressed by gzip. Text is UTF-8, or the encoding of the mark.
+    Other text is read as Windows-1252, which spreadsheets write. Almost any bytes are
+    valid in it, so a wrong byte in a file with UTF-8 characters is an error.
     """
+    if data.startswith(GZIP):
+        with readable(Path(str(name)), "gzip"):
+            data = gzip.decompress(data)
+    for start, kind in BINARY.items():
+        if data.startswith(start):
+            raise ValueError(f"{name} is not text but {kind}; name it as a file")
     mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
     codec = MARKS.get(mark, "utf-8")
     if codec == "utf-8" and b"\0" in data[:4096]:
@@ -46,18 +45,17 @@ def decode(data: bytes, name: object) -> tuple[str, bytes, str, list[str]]:
     except UnicodeDecodeError as error:
         if codec != "utf-8":
             raise ValueError(
-                f"{name} is marked as {codec[:6].upper()} but damaged ({error.reason});"
-                " save it as UTF-8"
+                f"{name} is marked as {codec[:6].upper()} but damaged; save it as UTF-8"
             ) from error
         place = len(mark) + error.start
-    line, byte = data.count(b"\n", 0, place) + 1, data[place]
+    line, byte = data.count(b"\n", 0, place) + 1, f"byte 0x{data[place]:02x}"
     if NOT_WESTERN.search(data):
         raise ValueError(
-            f"{name}, line {line}: the byte 0x{byte:02x} is not UTF-8; correct it, or "
-            "save the file as UTF-8"
+            f"{name}, line {line}: the {byte} is not UTF-8; correct it, or save the "
+            "file as UTF-8"
         )
     note = (
-        f"line {line} has the byte 0x{byte:02x}, which is not UTF-8: the file was read "
-        "as Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
+        f"line {line} has the {byte}, which is not UTF-8: the file was read as "
+        "Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
     )
     return data.decode("cp1252"), b"", "cp1252", [note]

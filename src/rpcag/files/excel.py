@@ -1,27 +1,25 @@
 """Read Excel workbooks, and change the values of some cells only, with openpyxl."""
 
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from warnings import catch_warnings
 
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
 from rpcag.files.names import listed
-from rpcag.files.number_style import number_style
+from rpcag.files.numbers import number_style, sampled
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".xlsx", ".xlsm")
-STYLED = 500  # numbers that determine the decimals of a column
-# Parts of a workbook that openpyxl drops or changes, and extensions of a sheet, such as
-# sparklines.
+# Parts that openpyxl drops or changes, and extensions of a sheet, such as sparklines.
 DRAWN = (
     *("xl/drawings/", "xl/charts/", "xl/media/", "xl/slicers/", "xl/ctrlProps/"),
     *("xl/threadedComments/", "customXml/"),
@@ -30,18 +28,18 @@ EXTENSIONS = b"<extLst"
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*\sref="([A-Z0-9:]+)"')
 
 
-def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
-    """The table in the first sheet of a workbook, or in the one called `sheet`.
-
-    Columns with formulas do not change.
-    """
-    letters = need("openpyxl.utils").get_column_letter
+def read_excel(path: Path, reading: Reading) -> Columns:
+    """The table in a sheet of a workbook; columns with formulas do not change."""
+    utils = need("openpyxl.utils")
     with readable(path, "Excel"):
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
-        with _opened(path, sheet, data_only=True) as page:
+        with _opened(path, reading.sheet, data_only=True) as page:
             title, part_of_page = page.title, page._worksheet_path
             rows = [["" if x is None else str(x) for x in row] for row in page.values]
+        with _opened(path, title) as page:
+            cells = (cell for row in page.iter_rows() for cell in row)
+            formulas = {cell.column - 1 for cell in cells if cell.data_type == "f"}
+        with zipfile.ZipFile(path) as archive:
+            parts, xml = archive.namelist(), archive.read(part_of_page)
     filled = [i for i, row in enumerate(rows) if any(row)]
     if not filled:
         raise ValueError(f"{path} is empty")
@@ -50,79 +48,52 @@ def read_excel(path: Path, reading: Reading, sheet: str | None = None) -> Column
     rows = [row[:width] + [""] * (width - len(row)) for row in rows]
     found = columns_of_words(
         *(str(path), rows, reading),
-        lambda i, j: f"cell {letters(j + 1)}{top + i}",
+        lambda i, j: f"cell {utils.get_column_letter(j + 1)}{top + i}",
         decimal=".",
     )
-    above = len(rows) - found.n
-    with readable(path, "Excel"), _opened(path, title) as page:
-        cells = (cell for row in page.iter_rows() for cell in row)
-        formulas = {cell.column - 1 for cell in cells if cell.data_type == "f"}
     for j in formulas & set(range(width)):
         if found.names[j] in found.numbers:
             found.roles[found.names[j]] = "formula"
-    with readable(path, "Excel"), zipfile.ZipFile(path) as archive:
-        xml = archive.read(part_of_page)
-    _refuse_merged(found, xml, top + above)
-    is_drawn = any(part.filename.startswith(DRAWN) for part in parts)
-    is_drawn |= EXTENSIONS in xml
+    above = len(rows) - found.n
     found.format = ExcelFormat(path, title, rows[above:], top + above)
-    found.losses = _losses(bool(formulas), is_drawn)
-    return found
-
-
-def _refuse_merged(found: Columns, xml: bytes, top: int) -> None:
-    """Refuse merged cells in columns of numbers: only the first of them has a value."""
-    for ref in MERGED.findall(xml):
-        left, _, right, bottom = need("openpyxl.utils").range_boundaries(ref.decode())
+    for ref in map(bytes.decode, MERGED.findall(xml)):
+        left, _, right, bottom = utils.range_boundaries(ref)
         names = found.names[left - 1 : right]
-        if bottom >= top and any(name in found.numbers for name in names):
+        # Only the first of merged cells has a value.
+        if bottom >= top + above and any(name in found.numbers for name in names):
             raise ValueError(
-                f"{found.source} has merged cells among its numbers, {ref.decode()}; "
-                f"unmerge them, or leave the column alone with keep={names[0]!r}"
+                f"{path} has merged cells among its numbers, {ref}; unmerge them, or "
+                f"leave the column alone with keep={names[0]!r}"
             )
-
-
-def _losses(has_formulas: bool, is_drawn: bool) -> list[str]:
-    """Notes on what openpyxl does not write."""
-    notes = []
-    if has_formulas:
-        notes.append(
+    if formulas:
+        found.losses.append(
             "the repaired workbook has formulas but not their results; open it in a "
             "spreadsheet program and save it to compute them"
         )
-    if is_drawn:
-        notes.append(
-            "charts, pictures, sparklines and comments may change or be missing in the "
-            "repaired workbook; to keep them, copy the repaired columns into the "
-            "original"
+    if EXTENSIONS in xml or any(part.startswith(DRAWN) for part in parts):
+        found.losses.append(
+            "charts, pictures, sparklines and comments may change or be missing; to "
+            "keep them, copy the repaired columns into the original"
         )
-    return notes
+    return found
 
 
 @contextmanager
 def _opened(path: Path, sheet: str | None, *, data_only: bool = False) -> Iterator[Any]:
     """A sheet to read row by row."""
-    options = {"read_only": True, "data_only": data_only}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about parts that are not read
-        book = need("openpyxl").load_workbook(path, **options)
-        yield from _page_of(book, path, sheet)
-
-
-def _page_of(book: Any, path: Path, sheet: str | None) -> Iterator[Any]:
-    try:
+    load = need("openpyxl").load_workbook
+    with (
+        catch_warnings(action="ignore"),  # about parts that are not read
+        closing(load(path, read_only=True, data_only=data_only)) as book,
+    ):
         pages = {page.title: page for page in book.worksheets}
-        if not pages:
-            raise ValueError(f"{path} has no sheet with cells")
-        if sheet is not None and sheet not in pages:
-            raise ValueError(
-                f"{path} has no sheet called {sheet!r}; it has {listed(list(pages))}"
-            )
-        page = pages[sheet or next(iter(pages))]
+        title = next(iter(pages), None) if sheet is None else sheet
+        if title not in pages:
+            found = listed(list(pages)) or "none"
+            raise ValueError(f"{path} has no sheet called {title!r}; it has {found}")
+        page = pages[title]
         page.reset_dimensions()  # they may be wrong
         yield page
-    finally:
-        book.close()
 
 
 @dataclass
@@ -139,21 +110,17 @@ class ExcelFormat:
         return [self.rows[i][j] for i, j in places]
 
     def style(self, column: int) -> Callable[[float], str]:
-        step = max(1, len(self.rows) // STYLED)
-        return number_style(row[column] for row in self.rows[::step])
+        return number_style(self.rows[i][column] for i in sampled(len(self.rows)))
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
-        with readable(self.path, "Excel"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            has_macros = self.path.suffix.lower() == ".xlsm"
+        has_macros = self.path.suffix.lower() == ".xlsm"
+        with readable(self.path, "Excel"), catch_warnings(action="ignore"):
             book = need("openpyxl").load_workbook(
                 self.path, keep_vba=has_macros, rich_text=True
             )
         page = book[self.title]
-        cells = zip(
-            edits.rows.tolist(), edits.columns.tolist(), edits.after, strict=True
-        )
-        for i, j, word in cells:
+        places = edits.rows.tolist(), edits.columns.tolist()
+        for i, j, word in zip(*places, edits.after, strict=True):
             cell = page.cell(self.top + i, j + 1)
             number = float(word)
             cell.value = int(number) if number.is_integer() else number

@@ -13,39 +13,26 @@ from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
 from rpcag.files.text import SUFFIXES, TextRows
 
-Line = tuple[int, list[str]]  # its number in the file, its cells
-
 
 def read_graph(path: Path | str, samples: list[str], variable: str | None = None):
     """Read the adjacency of the samples, dense or sparse as in the file.
 
-    Parameters
-    ----------
-    path : path
-        An adjacency as .npz (`scipy.sparse.save_npz`), .npy or text; or
-        edges as text, one per line: two samples, by name or by number from 0, and a
-        weight (default: 1). An edge may be listed in both directions.
-    samples : list of str
-        Names of the samples, in the order of the rows of X. Text with names of its own
-        is brought into this order.
-    variable : str, optional
-        Name of the matrix, if the file has several.
+    The file is an adjacency as .npz, .npy or text; or edges as text, one per line: two
+    samples, by name or by number from 0, and a weight (default: 1). Text with names is
+    brought into the order of `samples`. `variable` names one of several matrices.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"graph {path} does not exist; graph= takes robust, knn, complete, chain "
-            "or a file"
+            f"no file {path}; graph= takes robust, knn, complete, chain or a file"
         )
-    suffix = path.suffix.lower()
+    suffix, known = path.suffix.lower(), ", ".join((*ARRAYS, *SUFFIXES))
     if suffix in ARRAYS:
-        found = load_arrays(path)
-        A = found[choose(path, found, variable)]
+        A = choose(path, load_arrays(path), variable)
         return A if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
     if suffix not in SUFFIXES:
         raise ValueError(
-            f"graph {path}: no reader for {suffix or 'a file without a suffix'}; known "
-            f"are {', '.join(ARRAYS)} and {', '.join(SUFFIXES)}"
+            f"graph {path}: no reader for {suffix or 'this name'}; known are {known}"
         )
     text, *_ = decode(path.read_bytes(), path)
     rows = TextRows(path, text)
@@ -54,21 +41,13 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
     if not words:
         raise ValueError(f"graph {path} is empty")
     if widths <= {2, 3}:
-        return _edges(
-            f"graph {path}", list(zip(rows.ends, words, strict=True)), samples
+        return _edges(path, dict(zip(rows.ends, words, strict=True)), samples)
+    if not {max(widths), len(words)} <= {n, n + 1}:
+        raise ValueError(
+            f"graph {path} has {len(words)} lines of {max(widths)} fields: neither "
+            f"edges (two samples and a weight) nor an adjacency of {n} samples"
         )
-    if max(widths) in (n, n + 1) and len(words) in (n, n + 1):
-        return _dense(path, samples, header=len(words) == n + 1)
-    raise ValueError(
-        f"graph {path} has {len(words)} lines of {max(widths)} fields: neither edges "
-        f"(two samples and a weight) nor an adjacency of {n} samples"
-    )
-
-
-def _dense(path: Path, samples: list[str], *, header: bool) -> np.ndarray:
-    """A square of numbers, with or without names above and at the left."""
-    table = read_table(path, Reading(header=header))
-    n = len(samples)
+    table = read_table(path, Reading(header=len(words) == n + 1))
     A, names = table.X[:, -n:], table.features[-n:]
     if set(names) != set(samples):
         return A  # names of another kind, such as 0, 1, 2, ...
@@ -76,27 +55,25 @@ def _dense(path: Path, samples: list[str], *, header: bool) -> np.ndarray:
     return A[np.ix_(order, order)]
 
 
-def _edges(source: str, lines: list[Line], samples: list[str]):
+def _edges(path: Path, lines: dict[int, list[str]], samples: list[str]):
+    """The adjacency of edges, by the number of their line."""
     n = len(samples)
-    by_name = {name: i for i, name in enumerate(samples)}
-    by_number = {str(i): i for i in range(n)}
-    *ends, last = (*lines[0][1], "")[:3]
-    is_edge = all(end in by_name or end.isdecimal() for end in ends)
-    if not is_edge and not (last and _is_weight([last])):
-        lines = lines[1:]  # source, target, weight
+    place = {name: i for i, name in enumerate(samples)}
+    begin, first = next(iter(lines.items()))
+    is_edge = all(end in place or end.isdecimal() for end in first[:2])
+    if not is_edge and (len(first) == 2 or _weight(first) is None):
+        del lines[begin]  # source, target, weight
     # Samples are counted from 0, unless the numbers are names.
-    found_ends = {end for _, row in lines for end in row[:2]}
-    is_named = found_ends <= by_name.keys()
-    is_numbered = not is_named and all(map(str.isdecimal, found_ends))
-    if not is_numbered and len(by_name) < n:
+    ends = {end for row in lines.values() for end in row[:2]}
+    if not ends <= place.keys() and all(map(str.isdecimal, ends)):
+        place = {str(i): i for i in range(n)}
+    if len(place) < n:
         raise ValueError(
-            f"{source} names samples, but some samples have the same name; use their "
-            "numbers, from 0"
+            f"graph {path}: some samples have the same name; use numbers, from 0"
         )
-    place = by_number if is_numbered else by_name
-    found: dict[tuple[int, int], float] = {}
-    for number, row in lines:
-        where = f"{source}, line {number}"
+    edges: dict[tuple[int, int], float] = {}
+    for line, row in lines.items():
+        where, weight = f"graph {path}, line {line}", _weight(row)
         for end in row[:2]:
             if end not in place:
                 hint = "; count from 0" if end == str(n) else ""
@@ -104,21 +81,24 @@ def _edges(source: str, lines: list[Line], samples: list[str]):
                     f"{where}: {end!r} is neither the name of a sample nor a number "
                     f"from 0 to {n - 1}{hint}"
                 )
-        if not _is_weight(row[2:]):
+        if weight is None:
             raise ValueError(f"{where}: {row[2]!r} is not a weight")
         i, j = sorted(place[end] for end in row[:2])
-        weight = Numbers().one(row[2]) if row[2:] else 1.0
         # An edge that is there twice has one weight, not the sum.
-        if found.setdefault((i, j), weight) != weight:
+        if edges.setdefault((i, j), weight) != weight:
             raise ValueError(
                 f"{where}: the edge between {samples[i]!r} and {samples[j]!r} has "
-                f"weight {found[i, j]:g} in one line and {weight:g} in another"
+                f"weight {edges[i, j]:g} in one line and {weight:g} in another"
             )
-    pairs = np.array(list(found), dtype=int).reshape(-1, 2).T
-    A = sparse.csr_array((list(found.values()), tuple(pairs)), shape=(n, n))
+    pairs = np.array(list(edges), dtype=int).reshape(-1, 2).T
+    A = sparse.csr_array((list(edges.values()), tuple(pairs)), shape=(n, n))
     return sparse.csr_array(A + sparse.triu(A, 1).T)
 
 
-def _is_weight(words: list[str]) -> bool:
-    """Whether the word behind an edge, if there is one, is a finite number."""
-    return all(Numbers().is_number(w) and np.isfinite(Numbers().one(w)) for w in words)
+def _weight(row: list[str]) -> float | None:
+    """The weight of an edge, or None if it is not a finite number."""
+    try:
+        weight = Numbers().one(row[2]) if len(row) > 2 else 1.0
+    except ValueError:
+        return None
+    return weight if np.isfinite(weight) else None

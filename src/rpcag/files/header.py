@@ -15,14 +15,10 @@ CORNER = ("", "Unnamed: 0")  # above the index, as pandas writes it
 WHOLES, DECIMALS = 3, 6
 
 
-def header_of(
-    source: object,
-    head: Sequence[Sequence[str]],
-    given: bool | None,
-    numbers: Numbers,
-    notes: list[str],
-) -> list[str] | None:
-    """The names of the columns, or None if the first line is data.
+def has_header(
+    source: object, head: Sequence[Sequence[str]], numbers: Numbers, notes: list[str]
+) -> bool:
+    """Whether the first line has the names of the columns.
 
     Words are a header, and so is anything beside an empty field above row names. Other
     numbers are data, unless they are like an axis (years, wavelengths): they are sorted
@@ -30,49 +26,49 @@ def header_of(
     so is 0, 1, 2, ...; in other cases an error asks the user.
     """
     first, *others = ([field.strip() for field in row] for row in head)
-    if given is not None:
-        return first if given else None
     filled = [field for field in first if not numbers.is_missing(field)]
     values = [field for field in filled if numbers.is_number(field)]
-    if not values or (first[0] in CORNER and _are_row_names(others, numbers)):
-        return first
+    left = [row[0] for row in others]
+    has_row_names = numbers.are_words(left) or (len(left) > 1 and _is_count(left))
+    if not values or (first[0] in CORNER and has_row_names):
+        return True
     begin = 0 if first[0] == values[0] else 1  # after the name of the rows
     axis, rows = first[begin:], [row[begin:] for row in others]
     has_words = len(values) < len(filled)
-    if axis == [str(k) for k in range(len(axis))]:  # as pandas writes
+    if _is_count(axis):  # as pandas writes
         if not first[0]:
-            return first
+            return True
         if not has_words and len(axis) >= WHOLES:
             notes.append(
                 "the first line, 0, 1, 2, ..., was taken for the names of the columns; "
                 "header=False reads it as data"
             )
-            return first
-    is_sorted = _is_sorted(values, numbers)
-    are_whole = all(map(WHOLE.fullmatch, values))
+            return True
+    is_axis, are_whole = _is_sorted(values, numbers), _are_whole(values)
     if are_whole and has_words:
-        is_data = rows and all(map(WHOLE.fullmatch, rows[0]))
-        if axis == values and len(axis) > 1 and is_sorted and not is_data:
-            return first
-    elif are_whole:
-        below = any(all(map(WHOLE.fullmatch, row)) for row in rows)
-        if len(axis) < WHOLES or not is_sorted or below or not rows:
-            return None
+        is_alone = axis == values and not (rows and _are_whole(rows[0]))
+        if is_axis and is_alone and len(axis) > 1:
+            return True
     else:
-        below = any(_is_sorted(row, numbers) for row in rows)
-        if len(axis) < DECIMALS or not is_sorted or below or not rows:
-            return None
+        if are_whole:
+            below = any(map(_are_whole, rows))
+        else:
+            below = any(_is_sorted(row, numbers) for row in rows)
+        is_long = len(axis) >= (WHOLES if are_whole else DECIMALS)
+        if not (is_axis and is_long and rows) or below:
+            return False
     raise ValueError(
         f"{source}: the first line ({', '.join(first[:4])}, ...) may be names of "
         "columns or data; pass header=True or header=False"
     )
 
 
-def _are_row_names(rows: list[list[str]], numbers: Numbers) -> bool:
-    """Whether the first column has mostly words, or counts from 0."""
-    words = [row[0] for row in rows]
-    is_count = len(words) > 1 and words == list(map(str, range(len(words))))
-    return is_count or numbers.are_words(words)
+def _is_count(words: list[str]) -> bool:
+    return words == list(map(str, range(len(words))))
+
+
+def _are_whole(words: Sequence[str]) -> bool:
+    return all(map(WHOLE.fullmatch, words))
 
 
 def _is_sorted(words: Sequence[str], numbers: Numbers) -> bool:

@@ -1,13 +1,10 @@
-"""Read and write a matrix with named rows and columns, in several formats.
-
-Numbers are written so that reading them gives the same bits: text has the shortest
-decimal with this property (`repr`).
-"""
+"""Read and write a matrix with named rows and columns, in several formats."""
 
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +29,7 @@ def check_format(format: str) -> None:
 def write_matrix(
     path: Path, A: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> None:
-    """Write A in the format of the suffix of `path`.
-
-    Text and Parquet have the names of rows and columns.
-    """
+    """Write A in the format of the suffix; all but .npy have the names."""
     format = path.suffix[1:]
     if format == "npy":
         np.save(path, A)
@@ -53,23 +47,13 @@ def write_rows(
     path: Path, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
     """Write text with a header; names are `escaped`, numbers written by `repr`."""
-    with path.open(
-        "w", newline="", encoding="utf-8", errors="backslashreplace"
-    ) as file:
-        # With this terminator, `csv` quotes names that contain either character.
-        writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
+    options: Any = {"newline": "", "encoding": "utf-8", "errors": "backslashreplace"}
+    with path.open("w", **options) as file:
+        # With \r\n as terminator, `csv` quotes names that contain either character.
+        lines: Any = SimpleNamespace(write=lambda row: file.write(row[:-2] + "\n"))
+        writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
         writer.writerow(escaped(header))
         writer.writerows(map(escaped, rows))
-
-
-class _Lines:
-    """A file whose lines end with a line feed alone."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    def write(self, line: str) -> int:
-        return self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def read_matrix(path: Path) -> np.ndarray:

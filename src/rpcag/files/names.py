@@ -1,8 +1,9 @@
 """Names of rows and columns."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 # Text that spreadsheets compute instead of showing: a sign and at least one character.
@@ -14,9 +15,8 @@ SHOWN = 8  # names in an error
 def escaped(cells: Sequence[Any]) -> list[Any]:
     """Escape the cells of a line that a spreadsheet would run as formulas.
 
-    Text that begins with = + - @, a tab or a line break gets a leading quote. So does
-    such text behind quotes, so that `original` can always remove one. Numbers, also as
-    text, are unchanged.
+    Text that begins with = + - @, a tab or a line break, also behind quotes, gets a
+    leading quote. Numbers, also as text, are unchanged.
 
     Examples
     --------
@@ -45,22 +45,12 @@ def listed(names: Sequence[str]) -> str:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Make names unique by appending "(2)", "(3)", ... to repeated ones.
-
-    Examples
-    --------
-    >>> from rpcag.files.names import unique
-    >>> unique(["x", "y", "x", "x"])
-    ['x', 'y', 'x (2)', 'x (3)']
-    """
-    taken, found = set(names), []
-    counts: Counter[str] = Counter()
+    """Make names unique by appending "(2)", "(3)", ... to repeated ones."""
+    taken, found = set(names), dict[str, None]()
+    counts = defaultdict[str, Iterator[int]](lambda: count(2))
     for name in names:
-        counts[name] += 1
-        other = name
-        while counts[name] > 1 and other in taken:
-            other = f"{name} ({counts[name]})"
-            counts[name] += other in taken
-        taken.add(other)
-        found.append(other)
-    return found
+        if name in found:
+            numbered = (f"{name} ({k})" for k in counts[name])
+            name = next(other for other in numbered if other not in taken)
+        found[name] = None
+    return list(found)

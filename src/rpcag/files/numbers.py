@@ -1,8 +1,9 @@
-"""Convert words to numbers."""
+"""Convert words to numbers, and numbers to words like those of their column."""
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 # Words that stand for a missing value, in any case.
@@ -27,6 +28,12 @@ MEASURE = re.compile(
 # Rows that are checked for such text, and the share of them that must be. With a
 # smaller share, names such as "5 mm" next to "steel" would be refused.
 ROWS, SHARE = 1000, 0.9
+NUMERAL = re.compile(
+    r"(?P<sign>[+\u2212-]?)(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
+)
+PLACES = 17  # decimals at most: more would be digits that a float does not hold
+UNKNOWN = 6  # decimals at most if there are no other numbers
+STYLED = 1000  # rows that determine the style
 
 
 class Numbers:
@@ -56,11 +63,9 @@ class Numbers:
         word = normal(word)
         if word in self.missing:
             return math.nan
-        if self.truth:
-            if word not in TRUTH:
-                raise ValueError(word)
+        if self.truth and word in TRUTH:
             return TRUTH[word]
-        if "_" in word or (self.decimal == "," and "." in word):
+        if self.truth or "_" in word or (self.decimal == "," and "." in word):
             raise ValueError(word)  # Python would read 1_000
         return float(word.replace(self.decimal, "."))
 
@@ -74,21 +79,19 @@ class Numbers:
     def many(self, words: Sequence[str]) -> list[float]:
         """Apply `one` to every word, but faster."""
         together = "".join(words)
-        is_odd = "_" in together or (self.decimal == "," and "." in together)
-        if is_odd or self.truth:
+        has_comma = self.decimal == ","
+        if self.truth or "_" in together or (has_comma and "." in together):
             return list(map(self.one, words))
-        if self.decimal == ",":
-            points = Numbers(".", self.missing)
-            return points.many([word.replace(",", ".") for word in words])
+        plain = [word.replace(",", ".") for word in words] if has_comma else words
         with suppress(ValueError):
-            return [float(word or "nan") for word in words]
-        odd: dict[str, float] = {}  # mostly words for missing: few different ones
+            return [float(word or "nan") for word in plain]
+        values: dict[str, float] = {}
         for word in set(words):
             try:
-                float(word)
-            except ValueError:
-                odd[word] = self.one(word)
-        return [odd[word] if word in odd else float(word) for word in words]
+                values[word] = float(word.replace(self.decimal, "."))
+            except ValueError:  # mostly words for missing
+                values[word] = self.one(word)
+        return [values[word] for word in words]
 
     def are_words(self, words: Iterable[str]) -> bool:
         """Whether most are not numbers; a single word among numbers is a mistake."""
@@ -100,14 +103,6 @@ class Numbers:
 
         None if most do not. Mostly plain numbers are identifiers that the format itself
         holds as text.
-
-        Examples
-        --------
-        >>> from rpcag.files.numbers import Numbers
-        >>> Numbers().measure(["76.14%", "5 mm"]), Numbers().measure(["USD 1,000"])
-        ('76.14%', 'USD 1,000')
-        >>> Numbers().measure(["s1", "s2"]), Numbers().measure(["2021-05-01", "12:30"])
-        (None, None)
         """
         filled = [word for word in words[:ROWS] if not self.is_missing(word)]
         plain = [word for word in filled if self.is_number(word)]
@@ -116,8 +111,8 @@ class Numbers:
             return None
         return next(word for word in found if not self.is_number(word))
 
-    def remedy(self, word: str, column: str, others: Iterable[str]) -> str:
-        """What to do about a word among the numbers of a column."""
+    def complaint(self, word: str, column: str, others: Iterable[str]) -> str:
+        """What is wrong with a word among the numbers of a column, and what to do."""
         is_grouped = re.fullmatch(rf"\s*[+\u2212-]?{GROUPED}\s*", word) is not None
         mark = "." if self.decimal == "," else ","
         if mark in word and Numbers(mark).is_number(word):
@@ -127,15 +122,52 @@ class Numbers:
                 remedy = f"others have decimal {name}s: write it with a {name}"
             if is_grouped:
                 remedy += f"; if {mark!r} divides thousands, write numbers without it"
-            return remedy
-        if is_grouped:
-            return "write numbers without thousands separators"
-        return (
-            f"missing={word!r} reads it as missing, drop={column!r} leaves the column "
-            "out"
-        )
+        elif is_grouped:
+            remedy = "write numbers without thousands separators"
+        else:
+            remedy = f"missing={word!r} reads it as missing, "
+            remedy += f"drop={column!r} leaves the column out"
+        wanted = "true or false" if self.truth else "a number"
+        return f"{word!r} is not {wanted}; {remedy}"
 
 
 def normal(word: str) -> str:
     """A common form of all spellings of a word."""
     return word.strip().casefold().replace(MINUS, "-")
+
+
+def sampled(n: int) -> range:
+    """Some of n rows that determine the style of a column."""
+    return range(0, n, max(1, n // STYLED))
+
+
+def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], str]:
+    """A function that writes numbers like some others of a column.
+
+    Fractions get the most common number of decimals. Zeros at their end are dropped as
+    far as other numbers have fewer decimals.
+    """
+    found = [NUMERAL.fullmatch(word.strip()) for word in words]
+    shown = [m for m in found if m and (m["whole"] or m["part"])]
+    scientific = [m for m in shown if m["power"]]
+    is_scientific = 2 * len(scientific) > len(shown)
+    shown = [m for m in shown if bool(m["power"]) == is_scientific]
+    signs = {m["sign"] for m in shown}
+    plus = "+" if "+" in signs and "" not in signs else ""
+    minus = MINUS if MINUS in signs else "-"
+    places = Counter(min(len(m["part"] or ""), PLACES) for m in shown)
+    places = places or Counter([0, UNKNOWN])
+    # The most common number of decimals; of equally common ones, the larger.
+    fractions = {k: times for k, times in places.items() if k}
+    decimals = max(fractions, key=lambda k: (fractions[k], k), default=0)
+    least = min(*places, decimals)
+    mark = scientific[0]["power"][0] if is_scientific else "f"
+
+    def write(value: float) -> str:
+        mantissa, exponent, power = f"{abs(value):.{decimals}{mark}}".partition(mark)
+        whole, _, part = mantissa.partition(".")
+        part = part[:least] + part[least:].rstrip("0")
+        sign = minus if value < 0 and float(mantissa) else plus  # no negative zero
+        return sign + whole + (decimal + part if part else "") + exponent + power
+
+    return write

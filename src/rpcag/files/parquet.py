@@ -1,20 +1,19 @@
 """Parquet tables, read by pyarrow and written again with the same schema."""
 
-import json
 from collections.abc import Callable
-from decimal import Decimal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of
-from rpcag.files.number_style import number_style
+from rpcag.files.numbers import number_style, sampled
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".parquet", ".pq")
-STYLED = 500  # numbers that determine the decimals of a column
+NUMBERS = ("integer", "floating", "boolean", "decimal", "null")  # kinds of columns
 
 
 def read_parquet(path: Path, reading: Reading) -> Columns:
@@ -22,20 +21,22 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
     table = read_whole(path)
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
-    found = columns_of(str(path), table.column_names, reading, [])
+    found = columns_of(str(path), table.column_names, reading)
     found.n, found.format = table.num_rows, ParquetFormat(path, table)
-    found.index = _index_of(table, found.names)
+    tests = [getattr(types, f"is_{kind}") for kind in NUMBERS]
     with readable(path, "Parquet"):
+        index = (table.schema.pandas_metadata or {}).get("index_columns", ())
+        if len(index) == 1 and index[0] in found.names:
+            found.index = index[0]
         for name, column in zip(found.names, table.columns, strict=True):
             kind = column.type
             if name in found.roles or types.is_nested(kind):
                 continue
-            tests = ("integer", "floating", "boolean", "decimal", "null")
-            is_number = any(getattr(types, f"is_{test}")(kind) for test in tests)
-            if name in (reading.labels, reading.names, found.index) or not is_number:
+            is_name = name in (reading.labels, reading.names, found.index)
+            if is_name or not any(test(kind) for test in tests):
                 found.texts[name] = _words(column)
                 continue
-            values = column.cast(need("pyarrow").float64(), safe=False)
+            values = column.cast("float64", safe=False)
             found.numbers[name] = np.array(values.to_numpy(), dtype=float)
             if types.is_boolean(kind) or types.is_null(kind):
                 found.roles[name] = "boolean" if types.is_boolean(kind) else "text"
@@ -49,27 +50,17 @@ def read_whole(path: Path) -> Any:
         return file.read()
 
 
-def _index_of(table: Any, names: list[str]) -> str | None:
-    """The index of a pandas frame, if it was written as a column."""
-    try:
-        metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-        columns = [name for name in metadata["index_columns"] if name in names]
-    except (ValueError, TypeError, KeyError, RecursionError):  # no pandas, or damaged
-        return None
-    return columns[0] if len(columns) == 1 else None
-
-
 def _words(column: Any) -> list[str]:
     """Text as it is, and timestamps in ISO 8601."""
-    words = column.cast(need("pyarrow").string()).to_pylist()
-    return ["" if word is None else word for word in words]
+    return [word or "" for word in column.cast("string").to_pylist()]
 
 
+@dataclass
 class ParquetFormat:
     """Changes entries of an Arrow table."""
 
-    def __init__(self, path: Path, table: Any) -> None:
-        self.path, self.table = path, table
+    path: Path
+    table: Any
 
     def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
         found = np.empty(len(rows), dtype=object)
@@ -87,8 +78,7 @@ class ParquetFormat:
             return lambda x: str(min(max(round(x), limits.min), limits.max))
         if arrow.types.is_decimal(kind):
             return lambda x: f"{x:.{max(kind.scale, 0)}f}"
-        places = np.arange(0, len(entries), max(1, len(entries) // STYLED))
-        known = entries.take(places).drop_null().to_numpy()
+        known = entries.take([*sampled(len(entries))]).drop_null().to_numpy()
         known = known[np.isfinite(known)]
         write = number_style(map(np.format_float_positional, known))
         return lambda x: str(float(write(x)))
@@ -96,32 +86,24 @@ class ParquetFormat:
     def write(self, file: IO[bytes], edits: Edits) -> None:
         arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
         replace = need("pyarrow.compute").replace_with_mask
-        new = list(self.table.columns)
-        after = np.array(edits.after, dtype=object)
+        new, after = list(self.table.columns), np.array(edits.after, dtype=object)
         for j in np.unique(edits.columns).tolist():
             here, kind = edits.columns == j, new[j].type
             mask = np.zeros(self.table.num_rows, dtype=bool)
             mask[edits.rows[here]] = True
-            entries = arrow.array([Decimal(word) for word in after[here]])
-            if not arrow.types.is_decimal(kind):
-                number = int if arrow.types.is_integer(kind) else float
-                entries = np.array([number(word) for word in after[here]])
-                entries = arrow.array(entries.astype(kind.to_pandas_dtype()))
+            entries = arrow.array(after[here]).cast(kind)
             whole = arrow.concat_arrays(new[j].chunks)
-            new[j] = replace(whole, arrow.array(mask), entries.cast(kind))
-        table = arrow.table(new, schema=self.table.schema)
-        parquet.write_table(table, file, **_options(self.path))
-
-
-def _options(path: Path) -> dict[str, Any]:
-    """Compression, dictionaries and size of the row groups, as the file has them."""
-    with need("pyarrow.parquet").ParquetFile(path) as file:
-        group = file.metadata.row_group(0)
-    chunks = [group.column(k) for k in range(group.num_columns)]
-    packed = {c.path_in_schema: c.compression for c in chunks}
-    known = {"UNCOMPRESSED": "NONE"}
-    return {
-        "compression": {k: known.get(v, v) for k, v in packed.items()},
-        "use_dictionary": [c.path_in_schema for c in chunks if c.has_dictionary_page],
-        "row_group_size": group.num_rows,
-    }
+            new[j] = replace(whole, arrow.array(mask), entries)
+        # Compression, dictionaries and size of the row groups are those of the file.
+        with parquet.ParquetFile(self.path) as old:
+            group = old.metadata.row_group(0)
+        chunks = [group.column(k) for k in range(group.num_columns)]
+        packed = {c.path_in_schema: c.compression for c in chunks}
+        plain = {"UNCOMPRESSED": "NONE"}  # the writer has another name for it
+        parquet.write_table(
+            arrow.table(new, schema=self.table.schema),
+            file,
+            compression={name: plain.get(c, c) for name, c in packed.items()},
+            use_dictionary=[c.path_in_schema for c in chunks if c.has_dictionary_page],
+            row_group_size=group.num_rows,
+        )

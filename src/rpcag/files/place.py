@@ -46,15 +46,12 @@ def check_file(
     """
     # "new/../old.csv" exists as soon as the folder "new" is made.
     found = path if os.path.lexists(path) else path.resolve()
+    if found.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; choose a file such as {example}")
     if os.path.lexists(found):
-        if found.is_dir():
-            raise IsADirectoryError(
-                f"{path} is a folder; choose a file such as {example}"
-            )
         if not (found.is_file() and is_ours(found)):
             raise FileExistsError(
-                f"{path} is a file of something else; choose another path for "
-                f"the {what}"
+                f"{path} is a file of something else; choose another for the {what}"
             )
         if not force:
             raise FileExistsError(f"{path} already exists; force=True replaces it")
@@ -83,8 +80,8 @@ def check_folder(
     names : iterable of str
         Files that will be written beside it, relative to the folder.
     names_in : callable
-        Takes the content of the index and returns the names. Raises KeyError, TypeError
-        or ValueError if it is not an index of this kind.
+        Takes the content of the index and returns the names. Raises an error if it is
+        not an index of this kind.
     pattern : str
         Regular expression that all names in the index must match.
     what : str
@@ -103,8 +100,10 @@ def check_folder(
     """
     if os.path.lexists(folder) and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; choose a folder for the {what}")
-    ours = _recorded(folder / index, names_in, pattern)
-    if is_own and folder.is_dir() and not os.path.lexists(folder / index):
+    ours = set()
+    if os.path.lexists(folder / index):
+        ours = _recorded(folder / index, names_in, pattern)
+    elif is_own and folder.is_dir():
         for name in sorted(os.listdir(folder)):
             if name.lower() not in LITTER and not name.startswith(atomic.PREFIX):
                 raise FileExistsError(
@@ -116,23 +115,21 @@ def check_folder(
         path, top = folder / name, folder / Path(name).parts[0]
         if not os.path.lexists(top):
             continue
-        is_barred = top != path and (top.is_symlink() or not top.is_dir())
         if any(top.resolve() in (source, *source.parents) for source in inputs):
             raise ValueError(f"{top} is or contains an input; choose another folder")
+        is_barred = top != path and (top.is_symlink() or not top.is_dir())
         if is_barred or path.is_dir():
-            told = f"{top} is in the way and is not replaced; choose another folder"
-        elif not os.path.lexists(path):
-            continue
-        elif name not in {*ours, index}:
-            told = (
-                f"{path} is not part of an earlier {what} and is not replaced; choose "
-                "another folder"
+            raise FileExistsError(
+                f"{top} is in the way and is not replaced; choose another folder"
             )
-        elif not force:
-            told = f"{folder} already holds a {what}; force=True replaces it"
-        else:
-            continue
-        raise FileExistsError(told)
+        if os.path.lexists(path) and name not in {*ours, index}:
+            raise FileExistsError(
+                f"{path} is not part of an earlier {what}; choose another folder"
+            )
+        if os.path.lexists(path) and not force:
+            raise FileExistsError(
+                f"{folder} already holds a {what}; force=True replaces it"
+            )
     check_place(folder, inside=True)
     return ours
 
@@ -140,9 +137,7 @@ def check_folder(
 def _recorded(
     index: Path, names_in: Callable[[dict[str, Any]], Iterable[str]], pattern: str
 ) -> set[str]:
-    """Names of the files that the index lists; none if there is no index."""
-    if not os.path.lexists(index):
-        return set()
+    """Names of the files that the index lists."""
     try:
         names = set(names_in(json.loads(index.read_text(encoding="utf-8"))))
         if not all(re.fullmatch(pattern, name) for name in names):

@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-READS = {"pyarrow": "Parquet", "openpyxl": "Excel"}
-EXTRAS = {"openpyxl": "excel"}  # else "files"
+# What a library reads, and the extra that installs it.
+LIBRARIES = {
+    "pyarrow": ("Parquet", "files"),
+    "openpyxl": ("Excel", "excel"),
+    "PIL": ("image", "plots"),
+}
 
 
 def need(module: str) -> ModuleType:
@@ -16,25 +20,18 @@ def need(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        kind, extra = LIBRARIES[package]
         raise ImportError(
-            f"{READS[package]} files need {package}: pip install "
-            f"'rpcag[{EXTRAS.get(package, 'files')}]'"
+            f"{kind} files need {package}: pip install 'rpcag[{extra}]'"
         ) from error
 
 
 @contextmanager
 def readable(path: Path, kind: str = "") -> Iterator[None]:
-    """Turn any failure to read `path` into a ValueError that names it.
+    """Turn any failure to read `path` as this kind of file into one ValueError.
 
-    Damaged files make libraries raise many types of errors: `struct.error`,
-    `zlib.error`, `KeyError` and others. Errors that are already clear pass through: a
-    library that is not installed, a file that does not exist or must not be read.
-
-    Parameters
-    ----------
-    path : path
-    kind : str, optional
-        The format, such as "NumPy".
+    Damaged files make libraries raise `struct.error`, `zlib.error`, `KeyError` and many
+    others. Errors that are already clear pass through.
     """
     try:
         yield
@@ -47,13 +44,8 @@ def readable(path: Path, kind: str = "") -> Iterator[None]:
     except Exception as error:
         if str(error).startswith(str(path)):  # the message already names the file
             raise
-        read_as = f" as {kind}" if kind else ""
-        raise ValueError(f"{path} cannot be read{read_as}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """The first line of the message, with the type of error if that is needed."""
-    text = str(error).strip()
-    if not text or isinstance(error, (KeyError, IndexError, TypeError, AttributeError)):
-        return f"it is damaged ({type(error).__name__}{': ' if text else ''}{text})"
-    return text.splitlines()[0]
+        read_as, reason = f" as {kind}" if kind else "", str(error).strip()
+        if not reason or isinstance(error, (LookupError, TypeError, AttributeError)):
+            reason = f"it is damaged ({error!r})"
+        reason = reason.splitlines()[0]
+        raise ValueError(f"{path} cannot be read{read_as}: {reason}") from error

@@ -19,6 +19,10 @@ from rpcag.files.table import Reading, Table
 
 STREAM = Path("-")  # standard input or output
 GZIP = ".gz"
+OF_FILES = (
+    *("variable", "labels", "names", "transpose"),
+    *("drop", "delimiter", "decimal", "header"),
+)
 Kind = Literal["text", "parquet", "excel"]
 SUFFIXES: dict[str, Kind] = {
     **dict.fromkeys(text.SUFFIXES, "text"),
@@ -29,86 +33,81 @@ SUFFIXES: dict[str, Kind] = {
 
 
 def read_table(path: Path | str, reading: Reading | None = None) -> Table:
-    """Samples in rows from a file of numbers, or from a folder of images.
-
-    Parameters
-    ----------
-    path : path
-        .csv, .tsv, .txt, .parquet, .xlsx, .npy, .npz, or a folder of images.
-    reading : Reading, optional
-        Options for reading, where the file is ambiguous.
-    """
+    """Samples in rows from a file of numbers, or from a folder of images."""
     path, reading = Path(path), reading or Reading()
     if is_result(path):
-        raise ValueError(
-            f"{path} is a decomposition already; rpcag explore shows it, rpcag cluster "
-            "groups its samples"
-        )
+        raise ValueError(f"{path} is a decomposition already; rpcag explore shows it")
+    table = _read(path, reading)
+    X = without_marks(table.X, reading.missing)
+    check_values(path, X, table.samples, table.features)
+    notes = list(table.notes)
+    notes += note_on_empty(X, 0, "feature", table.features)
+    notes += note_on_empty(X, 1, "sample", table.samples)
+    shape = table.image_shape
+    if reading.shape is not None and path.is_file():
+        shape = reading.shape
+        if min(shape) < 1 or math.prod(shape) != X.shape[1]:
+            raise ValueError(
+                f"{shape=} does not fit the {X.shape[1]} features of {path}"
+            )
+    return replace(table, X=X, image_shape=shape, notes=notes)
+
+
+def _read(path: Path, reading: Reading) -> Table:
     if path.is_dir():
-        return _finish(_read_folder(path, reading), reading, path)
+        reading.refuse(OF_FILES, f"files, not for the folder {path}")
+        return read_images(path, shape=reading.shape, color=reading.color)
     _check_input(path)
     reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
-        return _finish(arrays.read_arrays(path, reading), reading, path)
+        return arrays.read_arrays(path, reading)
     reading.refuse(("variable",), f"files of arrays, not for {path}")
-    if reading.transpose and reading.labels is not None:
-        raise ValueError(
-            "labels= names a column, one class per row; with transpose=True rows are "
-            "features"
-        )
     table = to_table(read_columns(path, reading), reading)
-    if reading.transpose:
-        X, names = np.ascontiguousarray(table.X.T), table.samples
-        table = replace(table, X=X, samples=table.features, features=names)
-    return _finish(table, reading, path)
+    if not reading.transpose:
+        return table
+    if table.labels is not None:
+        raise ValueError(
+            "labels= names a column; with transpose=True, columns are samples"
+        )
+    X = np.ascontiguousarray(table.X.T)
+    return replace(table, X=X, samples=table.features, features=table.samples)
 
 
-def _read_folder(path: Path, reading: Reading) -> Table:
-    unused = ("variable", "labels", "names", "drop", "delimiter", "decimal", "header")
-    reading.refuse((*unused, "transpose"), f"files, not for the folder {path}")
-    try:
-        return read_images(path, size=reading.shape, color=reading.color)
-    except ValueError as error:
-        raise ValueError(str(error).replace("size", "shape")) from error
-
-
-def read_columns(path: Path, reading: Reading, sheet: str | None = None) -> Columns:
-    """The columns of a table of text, Parquet or Excel; "-" is standard input.
-
-    `sheet` is the sheet of an Excel workbook; by default, the first.
-    """
+def read_columns(path: Path, reading: Reading) -> Columns:
+    """The columns of a table of text, Parquet or Excel; "-" is standard input."""
+    if path == STREAM and sys.stdin is None:
+        raise ValueError("standard input is closed; name a file to read")
     if path != STREAM:
         _check_input(path)
     kind = kind_of(path)
-    if sheet is not None and kind != "excel":
-        raise ValueError(f"sheet= is for Excel workbooks, not for {path}")
+    if kind != "excel":
+        reading.refuse(("sheet",), f"Excel workbooks, not for {path}")
     if path == STREAM:
-        if sys.stdin is None:
-            raise ValueError("standard input is closed; name a file to read")
         return text.read_text("standard input", sys.stdin.buffer.read(), reading)
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
     reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
-    if kind == "parquet":
-        reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
-        return parquet.read_parquet(path, reading)
-    return excel.read_excel(path, reading, sheet)
+    if kind == "excel":
+        return excel.read_excel(path, reading)
+    reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
+    return parquet.read_parquet(path, reading)
 
 
 def kind_of(path: Path) -> Kind:
     """The format of a table, from the name of its file; a stream is text."""
-    name = path.name.lower()
-    last = Path(name.removesuffix(GZIP)).suffix
-    if path == STREAM or (name.endswith(GZIP) and last in (*text.SUFFIXES, "")):
+    plain = Path(path.name.lower().removesuffix(GZIP))
+    is_packed = plain.name != path.name.lower()
+    if path == STREAM or (is_packed and not plain.suffix):
         return "text"
-    if name.endswith(GZIP) and last in SUFFIXES:
-        raise ValueError(f"{path}: only text is read or written compressed")
-    if last not in SUFFIXES or name.endswith(GZIP):
+    kind = SUFFIXES.get(plain.suffix)
+    if kind is None:
         raise ValueError(
             f"{path}: no reader for {path.suffix or 'a file without a suffix'}; tables "
             f"are {', '.join(SUFFIXES)}"
         )
-    return SUFFIXES[last]
+    if is_packed and kind != "text":
+        raise ValueError(f"{path}: only text is read or written compressed")
+    return kind
 
 
 def to_table(columns: Columns, reading: Reading) -> Table:
@@ -125,41 +124,39 @@ def to_table(columns: Columns, reading: Reading) -> Table:
                 f"column {name!r} of {source} holds neither numbers nor text; "
                 f"drop={name!r} leaves it out"
             )
-    numbers = Numbers(columns.decimal, reading.missing)
-    labels = texts.pop(reading.labels) if reading.labels is not None else None
-    names = texts.pop(reading.names) if reading.names is not None else None
-    marked = texts.pop(columns.index, None) if columns.index is not None else None
+    labels = None if reading.labels is None else texts.pop(reading.labels)
+    names = None if reading.names is None else texts.pop(reading.names)
+    marked = None if columns.index is None else texts.pop(columns.index, None)
     names = names or marked
-    measures = {name: numbers.measure(words) for name, words in texts.items()}
+    measures = columns.measures()
     for name, words in texts.items():
-        if names is None and measures[name] is None and len(set(words)) == len(words):
+        if names is None and name not in measures and len(set(words)) == len(words):
             names = texts.pop(name)
             break
-    name = next(iter(texts), "")
-    keep = (
-        f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
-        f"their names, drop={name!r} leaves it out"
-    )
-    if name and measures[name] is not None:
-        raise ValueError(
-            f"column {name!r} of {source} has numbers that are written as text, such "
-            f"as {measures[name]!r}: write plain numbers to use it; {keep}"
-        )
     if texts:
-        s, are = ("s", "are") if len(texts) > 1 else ("", "is")
-        raise ValueError(
-            f"column{s} {listed(list(texts))} of {source} {are} text: {keep}"
+        name = next(iter(texts))
+        keep = (
+            f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
+            f"their names, drop={name!r} leaves it out"
         )
-    features = [name for name in columns.names if name in columns.numbers]
-    if not features:
-        raise ValueError(f"{source} has no column of numbers{columns.guess}")
-    for name in features:
-        if are_identifiers(columns.numbers[name]):
-            notes.append(
-                f"column {name!r} has whole numbers beyond 2^53, which are rounded; if "
-                f"they are identifiers, names={name!r} keeps them"
+        if name in measures:
+            raise ValueError(
+                f"column {name!r} of {source} has numbers that are written as text, "
+                f"such as {measures[name]!r}: write plain numbers to use it; {keep}"
             )
-            break
+        told = f"column {name!r} of {source} is"
+        if len(texts) > 1:
+            told = f"columns {listed(list(texts))} of {source} are"
+        raise ValueError(f"{told} text: {keep}")
+    if not columns.numbers:
+        raise ValueError(f"{source} has no column of numbers{columns.guess}")
+    features = [name for name in columns.names if name in columns.numbers]
+    rounded = [name for name in features if are_identifiers(columns.numbers[name])]
+    notes += [
+        f"column {name!r} has whole numbers beyond 2^53, which are rounded; if they "
+        f"are identifiers, names={name!r} keeps them"
+        for name in rounded[:1]
+    ]
     X = np.stack([columns.numbers[name] for name in features], axis=1)
     samples = names or [str(i) for i in range(columns.n)]
     return Table(X, samples, features, labels, notes=notes)
@@ -179,24 +176,6 @@ def _check_input(path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder; name a file with a table")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty")
-
-
-def _finish(table: Table, reading: Reading, path: Path) -> Table:
-    """Apply options of all formats: missing values, infinities, image shapes."""
-    X = without_marks(table.X, reading.missing)
-    check_values(path, X, table.samples, table.features)
-    notes = list(table.notes)
-    notes += note_on_empty(X, 0, "feature", table.features)
-    notes += note_on_empty(X, 1, "sample", table.samples)
-    shape = table.image_shape
-    if reading.shape is not None and path.is_file():
-        if min(reading.shape) < 1 or math.prod(reading.shape) != X.shape[1]:
-            raise ValueError(
-                f"shape={reading.shape} does not fit the "
-                f"{X.shape[1]} features of {path}"
-            )
-        shape = reading.shape
-    return replace(table, X=X, image_shape=shape, notes=notes)
 
 
 def without_marks(X: np.ndarray, missing: Iterable[str]) -> np.ndarray:

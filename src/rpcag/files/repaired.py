@@ -18,7 +18,7 @@ from rpcag.files.reading import GZIP, STREAM, kind_of
 from rpcag.files.sheet import Sheet
 from rpcag.files.text import TextFormat
 
-TABBED = (".tsv", ".tab")
+TABBED = [".tsv", ".tab"]
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
 
 
@@ -43,30 +43,28 @@ def check_format(source: Path, output: Path) -> None:
     is_other = wanted == "excel" and _suffix(output) != _suffix(source)  # macros or not
     if kind_of(output) == wanted and not is_other:
         return
-    kept = {"text": "text", "parquet": "Parquet", "excel": "Excel"}[wanted]
-    example = ".csv" if wanted == "text" else source.suffix
+    shown, example = wanted.title(), source.suffix
+    if wanted == "text":
+        shown, example = "text", ".csv"
     raise ValueError(
-        f"{source} is {kept}, and the repaired table keeps the format: choose an "
+        f"{source} is {shown}, and the repaired table keeps the format: choose an "
         f"output such as repaired{example}, got {output}"
     )
 
 
 def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
-    """Refuse tabs in a .csv file, and anything else in a .tsv file.
-
-    An output with the suffix of the input is always accepted.
-    """
+    """Refuse another suffix than the input if .csv would have tabs, or .tsv none."""
     suffix = _suffix(output)
     if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
         return
     delimiter = sheet.format.rows.delimiter
-    is_tab = delimiter == "\t"
-    if suffix in ((".csv",) if is_tab else TABBED):
-        shown = "tabs" if is_tab else repr(delimiter)
+    shown, right = repr(delimiter), [".csv"]
+    if delimiter == "\t":
+        shown, right = "tabs", TABBED
+    if suffix in [".csv", *TABBED] and suffix not in right:
         raise ValueError(
             f"{sheet.name} has {shown} between fields, and the repaired table keeps "
-            f"them: choose an output such as repaired{'.tsv' if is_tab else '.csv'}, "
-            f"got {output}"
+            f"them: choose an output such as repaired{right[0]}, got {output}"
         )
 
 
@@ -76,9 +74,8 @@ def _suffix(path: Path) -> str:
 
 def cells_path(output: Path) -> Path:
     """Path of the list of changed cells, next to the repaired table."""
-    is_packed = output.suffix.lower() == GZIP
-    name = Path(output.stem if is_packed else output.name)
-    return output.with_name(f"{name.stem}.cells.csv")
+    name = output.stem if output.suffix.lower() == GZIP else output.name
+    return output.with_name(f"{Path(name).stem}.cells.csv")
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A table that is repaired: it can be written again with some cells changed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from rpcag.files.columns import Columns, Edits, Format, Role
 from rpcag.files.names import listed
-from rpcag.files.numbers import Numbers
 from rpcag.files.reading import (
     are_identifiers,
     check_values,
@@ -17,53 +16,28 @@ from rpcag.files.reading import (
     without_marks,
 )
 from rpcag.files.table import Reading
-from rpcag.files.timestamps import is_time_name, iso_seconds, unix_seconds
+from rpcag.files.timestamps import NAMED, iso_seconds, unix_seconds
 
-# Minimum number of values of an index and of an identifier. A column with gaps is an
-# index if its values count the rows. One without gaps is an identifier if its values
-# are whole and increase from row to row. With fewer values, a short column of data may
-# do so by chance.
+# Minimum number of values of an index with gaps and of an identifier. With fewer
+# values, a short column of data may count the rows, or increase, by chance.
 COUNTED = 10
 Time = str | Literal[False] | None
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table as it is in its file.
+    """A table as it is in its file."""
 
-    Attributes
-    ----------
-    name : str
-        The file, for messages.
-    X : ndarray of shape (n, p)
-        The columns of numbers, NaN where a value is missing.
-    features : list of str
-        Names of the columns of `X`.
-    columns : list of str
-        Names of all columns of the file.
-    roles : dict
-        Role of each column of the file: "number" for the features. Columns with other
-        roles, such as "time", "index" and "text", are never changed.
-    labels : list of str, or None
-        Names of the rows: the index, or the first column of text without duplicates.
-    times : ndarray of shape (n,), or None
-        Seconds, NaN where unknown.
-    integers : bool ndarray of shape (p,)
-        Features with whole numbers only.
-    notes : list of str
-        Notes for the user about how the file was read.
-    """
-
-    name: str
-    X: np.ndarray
-    features: list[str]
-    columns: list[str]
-    roles: dict[str, Role]
-    labels: list[str] | None
-    times: np.ndarray | None
-    integers: np.ndarray
+    name: str  # the file, for messages
+    X: np.ndarray  # the columns of numbers, NaN where a value is missing
+    features: list[str]  # names of the columns of X
+    columns: list[str]  # names of all columns of the file
+    roles: dict[str, Role]  # of all columns; only those of role "number" change
+    labels: list[str] | None  # names of the rows: the index, or unique text
+    times: np.ndarray | None  # seconds, NaN where unknown
+    integers: np.ndarray  # which features have whole numbers only
     format: Format
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]  # about how the file was read
 
     @property
     def samples(self) -> list[str]:
@@ -79,9 +53,8 @@ class Sheet:
     def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
         """New cells where `changed` is true, formatted like the column."""
         rows, features = np.nonzero(changed)
-        place = {name: j for j, name in enumerate(self.columns)}
-        positions = np.array([place[name] for name in self.features], dtype=np.intp)
-        columns = positions[features]
+        are_features = [self.roles[name] == "number" for name in self.columns]
+        columns = np.flatnonzero(are_features)[features]
         styles = {j: self.format.style(j) for j in set(columns.tolist())}
         new = zip(columns.tolist(), values[rows, features].tolist(), strict=True)
         before = self.format.words(rows, columns)
@@ -99,38 +72,23 @@ def read_sheet(
     time: Time = None,
     sheet: str | None = None,
 ) -> Sheet:
-    """Read a table of text, Parquet or Excel that can be written back.
-
-    Parameters
-    ----------
-    path : path
-        "-" reads text from standard input.
-    reading : Reading, optional
-        How to read it. `keep` names columns that must not change.
-    time : str, False or None
-        Column of timestamps. By default it is detected; False disables this.
-    sheet : str, optional
-        Sheet of an Excel workbook; by default, the first.
-    """
+    """Read a table that can be written back; `time` and `sheet` are as in `reading`."""
     reading = reading or Reading()
-    return make_sheet(read_columns(Path(path), reading, sheet), reading, time)
+    time = reading.time if time is None else time
+    reading = replace(reading, time=time, sheet=sheet or reading.sheet)
+    return make_sheet(read_columns(Path(path), reading), reading)
 
 
-def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
+def make_sheet(found: Columns, reading: Reading) -> Sheet:
     """Distinguish features from timestamps, indexes and the like."""
-    source = found.source
+    source, roles = found.source, dict(found.roles)
     if found.doubles:
         raise ValueError(
-            f"{source} has several columns called {found.doubles[0]!r}; give every "
-            "column its own name"
+            f"{source} has several columns called {found.doubles[0]!r}; rename them"
         )
     if found.n < 2:
-        raise ValueError(
-            f"{source} has one row; values are predicted from other rows, so at least "
-            "two are needed"
-        )
-    roles: dict[str, Role] = dict(found.roles)
-    name, times = _times(found, time)
+        raise ValueError(f"{source} has one row; values are predicted from other rows")
+    name, times = _times(found, reading.time)
     if name is not None:
         roles[name] = "time"
     numbers = {k: without_marks(x, reading.missing) for k, x in found.numbers.items()}
@@ -139,16 +97,19 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
     for column in found.names:
         roles.setdefault(column, "index" if column == found.index else "text")
     features = [c for c in found.names if roles[c] == "number"]
-    rule = Numbers(found.decimal, reading.missing)
     measures = [
         f"column {column!r} has numbers that are written as text, such as {word!r}, "
         "and is left alone; write plain numbers to repair it, without units or "
         "thousands separators"
-        for column, words in found.texts.items()
-        if column not in found.roles and (word := rule.measure(words)) is not None
+        for column, word in found.measures().items()
+        if column not in found.roles
     ]
-    others = [(c, roles[c]) for c in numbers if c not in features]
-    taken = "".join(f" ({c!r} was taken for {_a(role)})" for c, role in others[:1])
+    others = [c for c in numbers if c not in features]
+    taken = ""
+    if others:
+        role = roles[others[0]]
+        article = "an" if role[0] == "i" else "a"
+        taken = f" ({others[0]!r} was taken for {article} {role})"
     if not features:
         cause = taken or found.guess
         kept = [c for c, role in found.roles.items() if role == "kept"]
@@ -166,8 +127,9 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
         which = f"only one column, {varying[0]!r}," if varying else "no column"
         raise ValueError(
             f"{source}: {which} has different numbers{taken}; values are predicted "
-            "from other columns, so at least two are needed"
+            "from other columns"
         )
+    notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *measures, *found.losses]
     return Sheet(
         name=source,
         X=X,
@@ -178,26 +140,25 @@ def make_sheet(found: Columns, reading: Reading, time: Time = None) -> Sheet:
         times=times,
         integers=np.array([(x == np.round(x)).all() for x in known]),
         format=found.format,
-        notes=[
-            *(*found.notes, *note_on_empty(X, 1, "row", rows)),
-            *(*measures, *found.losses),
-        ],
+        notes=notes,
     )
-
-
-def _a(role: Role) -> str:
-    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"
 
 
 def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
     """The column of timestamps, and its seconds."""
-    if time is False:
-        return None, None
-    if time is not None:
-        return time, _named_times(found, time)
-    for name in found.names:
+    if isinstance(time, str):
+        words = found.texts.get(time, [])
+        seconds = found.numbers.get(time, iso_seconds(words))
+        if seconds is None:
+            word = next(filter(None, words), "")
+            raise ValueError(
+                f"time={time!r}: {word!r} in {found.source} is neither an ISO 8601 "
+                "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
+            )
+        return time, seconds
+    for name in found.names if time is None else ():
         # A counter may increase like a clock, so the name must indicate a time.
-        is_likely = name == found.names[0] or is_time_name(name)
+        is_likely = name == found.names[0] or NAMED.search(name)
         seconds = None
         if name in found.texts:
             seconds = iso_seconds(found.texts[name])
@@ -208,41 +169,19 @@ def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
     return None, None
 
 
-def _named_times(found: Columns, name: str) -> np.ndarray:
-    if name not in found.names:
-        raise ValueError(
-            f"time={name!r}: {found.source} has no such column; it has "
-            f"{listed(found.names)}"
-        )
-    if name in found.roles:
-        raise ValueError(f"time and keep both name {name!r}")
-    if name in found.numbers:
-        return found.numbers[name]
-    seconds = iso_seconds(found.texts.get(name, []))
-    if seconds is None:
-        word = next((w for w in found.texts.get(name, []) if w), "")
-        raise ValueError(
-            f"time={name!r}: {word!r} in {found.source} is neither an ISO 8601 "
-            "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
-        )
-    return seconds
-
-
 def _role(x: np.ndarray) -> Role:
     """What a column of numbers is."""
     known = np.isfinite(x)
-    count = int(known.sum())
+    count, is_whole = int(known.sum()), known.all()
     if are_identifiers(x):
         return "identifier"
-    if count >= (3 if count == len(x) else COUNTED) and 2 * count > len(x):
+    if count >= (3 if is_whole else COUNTED) and 2 * count > len(x):
         offset = (x - np.arange(len(x)))[known]
-        if offset[0] == np.round(offset[0]) and (offset == offset[0]).all():
+        if offset[0] % 1 == 0 and (offset == offset[0]).all():  # it counts the rows
             return "index"
-    if count == len(x) >= COUNTED and (x % 1 == 0).all() and (np.diff(x) > 0).all():
+    if is_whole and count >= COUNTED and (x % 1 == 0).all() and (np.diff(x) > 0).all():
         return "identifier"
-    if count and np.isin(x[known], (0, 1)).all() and np.ptp(x[known]) == 1:
-        return "boolean"
-    return "number"
+    return "boolean" if np.array_equal(np.unique(x[known]), [0, 1]) else "number"
 
 
 def _labels(found: Columns, roles: dict[str, Role]) -> list[str] | None:

@@ -2,73 +2,41 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A matrix, with NaN for missing values, and its row and column names.
-
-    Attributes
-    ----------
-    X : float ndarray of shape (n, p)
-    samples, features : list of str
-        Counted from 0 where the file has no names.
-    labels : list of str, or None
-        The class of every sample; "" where it is not known.
-    image_shape : tuple of int, or None
-        (height, width) or (height, width, 3) where rows are images.
-    notes : list of str
-        Notes for the user about guesses and suspicious values.
-    """
+    """A matrix, with NaN for missing values, and its row and column names."""
 
     X: np.ndarray
-    samples: list[str]
+    samples: list[str]  # names, or numbers from 0
     features: list[str]
-    labels: list[str] | None = None
-    image_shape: tuple[int, ...] | None = None
-    notes: list[str] = field(default_factory=list)
+    labels: list[str] | None = None  # the class of every sample; "" if unknown
+    image_shape: tuple[int, ...] | None = None  # (height, width) or (height, width, 3)
+    notes: list[str] = field(default_factory=list)  # on guesses and suspicious values
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a file; the names are those of the command's options.
+    """How to read a file; the names are those of the command's options."""
 
-    Attributes
-    ----------
-    variable : str, optional
-        Name of the array, if the file has several.
-    labels, names : str, optional
-        Columns (or arrays) with the class and the name of every sample.
-    drop, keep : tuple of str
-        Columns to leave out, and columns of a table to repair that must not change.
-    missing : tuple of str
-        Further values that stand for a missing one; "inf" for both infinities.
-    transpose : bool
-        Whether samples are columns.
-    shape : tuple of int, optional
-        (height, width) of images in the rows. Images of a folder are resized to it.
-    color : bool
-        Whether images of a folder keep their colors.
-    delimiter, decimal : str, optional
-        Delimiter and decimal mark of text; guessed if not given.
-    header : bool, optional
-        Whether the first line of text has the names of columns; guessed if not given.
-    """
-
-    variable: str | None = None
-    labels: str | None = None
-    names: str | None = None
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    transpose: bool = False
-    shape: tuple[int, ...] | None = None
-    color: bool = False
-    delimiter: str | None = None
+    variable: str | None = None  # name of the array, if the file has several
+    labels: str | None = None  # column or array with the class of every sample
+    names: str | None = None  # column or array with the name of every sample
+    time: str | Literal[False] | None = None  # column of times; False: not even guessed
+    drop: tuple[str, ...] = ()  # columns to leave out
+    keep: tuple[str, ...] = ()  # columns that a repair must not change
+    missing: tuple[str, ...] = ()  # words for missing; "inf" is also -inf
+    transpose: bool = False  # samples are columns
+    shape: tuple[int, ...] | None = None  # of images; those of a folder are resized
+    color: bool = False  # images of a folder keep their colors
+    sheet: str | None = None  # of a workbook, instead of the first
+    delimiter: str | None = None  # of text; these three are guessed if not given
     decimal: str | None = None
-    header: bool | None = None
+    header: bool | None = None  # the first line of text has the names of columns
 
     def refuse(self, options: Iterable[str], reason: str) -> None:
         """Raise an error if one of these options was given."""

@@ -1,8 +1,4 @@
-"""Tables of text: CSV, TSV and similar formats.
-
-If the file is ambiguous (is the first line a header?), the user has to decide. The
-lines are kept, so that unchanged cells are written back byte for byte.
-"""
+"""Tables of text; the lines are kept, so that unchanged cells stay as they are."""
 
 import csv
 import io
@@ -11,55 +7,46 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import IO, Any
 
 import numpy as np
 
 from rpcag.files.columns import Columns, Edits, columns_of_words
-from rpcag.files.encoding import decode, unpacked
-from rpcag.files.number_style import number_style
-from rpcag.files.numbers import DECIMAL_COMMA, Numbers
+from rpcag.files.encoding import decode
+from rpcag.files.numbers import DECIMAL_COMMA, Numbers, number_style, sampled
 from rpcag.files.table import Reading
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
 # In this order, because commas may be decimal if another character is the delimiter.
 DELIMITERS = ("\t", ";", "|", ",")
 SPACE = " "  # as a delimiter, any run of blanks
-DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": SPACE}
+NAMED = {"tab": "\t", "\\t": "\t", "space": SPACE}
 SAMPLE = 65536  # characters from which the delimiter is guessed
 SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?\s*', re.IGNORECASE)  # of Excel
-BINARY = {b"PAR1": "Parquet", b"PK\x03\x04": "Excel"}
 LINES = 1 << 15  # lines that are written at a time
-STYLED = 500  # numbers that determine the format of a column
 SMALL = re.compile(r"[+\u2212-]?\d{1,3}")
 GROUPED = re.compile(r"[+\u2212-]?[1-9]\d{0,2}[.,]\d{3}")
 
 
 def read_text(source: str, data: bytes, reading: Reading) -> Columns:
     """The columns of a text file, perhaps compressed by gzip."""
-    data = unpacked(source, data)
-    for mark, kind in BINARY.items():
-        if data.startswith(mark):
-            raise ValueError(f"{source} is not text but {kind}; name it as a file")
     if reading.decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be . or , got {reading.decimal!r}")
     text, mark, codec, notes = decode(data, source)
     rows = TextRows(source, text, reading.delimiter)
     found = columns_of_words(
-        source,
-        rows,
-        reading,
-        lambda i, _: f"line {rows.ends[i]}",
+        *(source, rows, reading, lambda i, _: f"line {rows.ends[i]}"),
         decimal=reading.decimal or ("." if rows.delimiter == "," else None),
         guess=rows.guess,
     )
     found.notes[:0] = notes
     rows.begins, rows.ends = rows.begins[-found.n :], rows.ends[-found.n :]
-    numbers = Numbers(found.decimal, reading.missing)
     if reading.decimal is None:
-        _check_thousands(found, rows, numbers)
-    found.format = TextFormat(rows, numbers, mark, codec)
+        _check_thousands(found, rows)
+    found.format = TextFormat(rows, found.rule, mark, codec)
     return found
 
 
@@ -78,45 +65,29 @@ class TextRows:
         self.ends: Sequence[int] = range(0)
         self.guess = ""  # what errors say about a delimiter that was guessed
         if delimiter is None:
-            self.delimiter = _guess_delimiter(self.lines)
-            shown = {"\t": "tab", SPACE: "space"}.get(
-                self.delimiter, repr(self.delimiter)
-            )
+            delimiter = _guess_delimiter(self.lines)
+            shown = {"\t": "tab", SPACE: "space"}.get(delimiter, repr(delimiter))
             self.guess = (
                 f"; {shown} was taken for the delimiter; delimiter= sets another"
             )
-        else:
-            self.delimiter = DELIMITER_NAMES.get(delimiter, delimiter)
-            if len(self.delimiter) != 1 or self.delimiter in '\r\n"':
-                raise ValueError(
-                    f"delimiter must be one character, tab or space, got {delimiter!r}"
-                )
+        self.delimiter = NAMED.get(delimiter, delimiter)
+        if len(self.delimiter) != 1 or self.delimiter in '\r\n"':
+            raise ValueError(
+                f"delimiter must be one character, tab or space, got {delimiter!r}"
+            )
 
     def __iter__(self) -> Iterator[list[str]]:
-        top = 0
-        for k, line in enumerate(self.lines):
-            is_comment = line.startswith("#") and not line.startswith("#N/A")
-            is_separator = k == 0 and SEPARATOR.fullmatch(line)
-            if line.strip() and not is_comment and not is_separator:
-                break
-            top = k + 1
+        above = itertools.takewhile(_is_above, enumerate(self.lines))
+        begin = end = top = len(list(above))
         lines = self.lines[top:]
-        rows: Any = map(str.split, lines)
-        if self.delimiter != SPACE:
-            rows = csv.reader(
-                lines, delimiter=self.delimiter, skipinitialspace=True, strict=True
-            )
+        rows = _split(lines, self.delimiter, strict=True)
         longest = max(map(len, lines), default=0)
         is_plain = not self.has_quotes and longest < csv.field_size_limit()
-        if is_plain and all(map(str.strip, lines)):  # a row per line
+        if is_plain and all(map(str.strip, lines)):  # faster: a row per line
             self.begins = range(top, len(self.lines))
             self.ends = range(top + 1, len(self.lines) + 1)
-            return rows
-        return self._tracked(rows, top)
-
-    def _tracked(self, rows: Any, top: int) -> Iterator[list[str]]:
-        """Rows that may be blank or have several lines."""
-        begin, end = top, top
+            yield from rows
+            return
         self.begins, self.ends = begins, ends = array("q"), array("q")
         try:
             for row in rows:
@@ -144,15 +115,27 @@ class TextRows:
             cells = re.findall(rf"(?:\A|{mark})({cell})", body)
         else:
             cells = body.split(self.delimiter)
-        behind = [self.delimiter] * (len(cells) - 1)
-        return cells, [*behind, row[len(body) :]]
+        return cells, [*[self.delimiter] * (len(cells) - 1), row[len(body) :]]
+
+
+def _is_above(numbered: tuple[int, str]) -> bool:
+    """Whether a line above the table is blank, a comment, or names the delimiter."""
+    k, line = numbered
+    is_comment = line.startswith("#") and not line.startswith("#N/A")
+    is_separator = k == 0 and SEPARATOR.fullmatch(line) is not None
+    return is_comment or is_separator or not line.strip()
+
+
+def _split(lines: list[str], delimiter: str, *, strict: bool = False) -> Any:
+    if delimiter == SPACE:
+        return map(str.split, lines)
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=strict)
 
 
 def _guess_delimiter(lines: list[str]) -> str:
     """The delimiter that splits most lines into the same number of cells, above one.
 
-    If several split all lines, the one that gives more numbers is used: a semicolon may
-    occur in every name of a table with commas.
+    Among equals, the one that gives more numbers: a semicolon may occur in every name.
     """
     said = SEPARATOR.fullmatch(lines[0]) if lines else None
     if said and said[1]:
@@ -163,24 +146,17 @@ def _guess_delimiter(lines: list[str]) -> str:
         for line, before in zip(lines, sizes, strict=False)
         if before < SAMPLE and not line.startswith("#")
     ]
-    fits = {
-        mark: _fit(csv.reader(sample, delimiter=mark, skipinitialspace=True))
-        for mark in DELIMITERS
-    }
-    best = max(DELIMITERS, key=lambda delimiter: fits[delimiter])
+    fits = {mark: _fit(_split(sample, mark)) for mark in (*DELIMITERS, SPACE)}
+    best = max(DELIMITERS, key=lambda mark: fits[mark])
     share, numeric = fits[best]
-    if share < 1:
-        spaced, numeric_spaced = _fit(line.split() for line in sample)
-        if spaced and (not share or (spaced == 1 and numeric_spaced > numeric)):
-            return SPACE
-    return best if share else ","
+    spaced, numeric_spaced = fits[SPACE]
+    if spaced == 1 and share < 1 and numeric_spaced > numeric:
+        return SPACE
+    return best if share else SPACE if spaced else ","
 
 
 def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
-    """The share of lines with the most common number of cells, and of numbers.
-
-    Both are 0 if that is one cell.
-    """
+    """The share of lines with the most common number of cells above one; of numbers."""
     filled = [row for row in rows if row]
     counts = Counter(map(len, filled))
     width, times = counts.most_common(1)[0] if counts else (1, 0)
@@ -196,23 +172,22 @@ def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
     return times / len(filled), numeric / len(words)
 
 
-def _check_thousands(found: Columns, rows: TextRows, numbers: Numbers) -> None:
+def _check_thousands(found: Columns, rows: TextRows) -> None:
     """Refuse a number such as 1.234 whose mark may divide thousands as well.
 
     It may if the column has whole numbers of up to three digits besides, and if no
     number in the file can only be a decimal, such as 0.123 or 1.5.
     """
-    mark, suspects = numbers.decimal, []
-    place = {name: j for j, name in enumerate(found.names)}
-    for name, x in found.numbers.items():
+    mark, suspects = found.rule.decimal, []
+    for j, name in enumerate(found.names):
+        x = found.numbers.get(name, np.empty(0))
         known = np.abs(x[np.isfinite(x)])
         fraction = known[known % 1 != 0]
-        thousandths = 1000 * fraction
-        is_fine = np.abs(thousandths - np.round(thousandths)) > 1e-6
+        is_fine = np.round(fraction, 3) != fraction
         if (is_fine | (fraction < 1) | (fraction > 1000)).any():
             return  # four decimals or more, 0.123, 1234.5
         if len(known) > 1 and (known < 1000).all():
-            suspects.append(place[name])
+            suspects.append(j)
     grouped: dict[int, tuple[int, str]] = {}
     small: dict[int, str] = {}
     for i in range(found.n) if suspects else ():
@@ -223,7 +198,7 @@ def _check_thousands(found: Columns, rows: TextRows, numbers: Numbers) -> None:
                 grouped.setdefault(j, (i, word))
             elif SMALL.fullmatch(word):
                 small.setdefault(j, word)
-            elif mark in word and not numbers.is_missing(word):
+            elif mark in word and not found.rule.is_missing(word):
                 return  # another number of decimals
     for j in grouped.keys() & small.keys():
         i, word = grouped[j]
@@ -235,17 +210,19 @@ def _check_thousands(found: Columns, rows: TextRows, numbers: Numbers) -> None:
         )
 
 
+@dataclass
 class TextFormat:
     """Changes cells of a text; all other bytes stay the same."""
 
-    def __init__(
-        self, rows: TextRows, numbers: Numbers, mark: bytes, codec: str
-    ) -> None:
-        self.rows, self.numbers, self.mark, self.codec = rows, numbers, mark, codec
+    rows: TextRows
+    numbers: Numbers
+    mark: bytes  # of the byte order
+    codec: str
 
     def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
         found = []
-        for i, cells in itertools.groupby(zip(rows, columns, strict=True), _row):
+        places = zip(rows.tolist(), columns.tolist(), strict=True)
+        for i, cells in itertools.groupby(places, itemgetter(0)):
             raws, _ = self.rows.split(i)
             found += [unquoted(raws[j]) for _, j in cells]
         return found
@@ -259,15 +236,15 @@ class TextFormat:
             known = self._known(j)
             quoted[j] = 2 * sum('"' in raw for raw in known) > len(known)
         lines = self.rows.lines.copy()
-        cells = zip(edits.rows, edits.columns, edits.after, strict=True)
-        for i, changed in itertools.groupby(cells, _row):
+        places = edits.rows.tolist(), edits.columns.tolist()
+        cells = zip(*places, edits.after, strict=True)
+        for i, changed in itertools.groupby(cells, itemgetter(0)):
             raws, behind = self.rows.split(i)
             for _, j, word in changed:
                 raws[j] = self._field(raws[j], word, quoted[j])
-            parts = [*raws, *behind]
-            parts[::2], parts[1::2] = raws, behind
             begin, end = self.rows.begins[i], self.rows.ends[i]
-            lines[begin:end] = ["".join(parts), *[""] * (end - begin - 1)]
+            row = "".join(itertools.chain(*zip(raws, behind, strict=True)))
+            lines[begin:end] = [row, *[""] * (end - begin - 1)]
         file.write(self.mark)
         for k in range(0, len(lines), LINES):
             file.write("".join(lines[k : k + LINES]).encode(self.codec))
@@ -275,16 +252,13 @@ class TextFormat:
     @cached_property
     def _sample(self) -> list[list[str]]:
         """Cells of some rows."""
-        n = len(self.rows.ends)
-        places = range(0, n, max(1, n // (2 * STYLED)))
-        return [self.rows.split(i)[0] for i in places]
+        return [self.rows.split(i)[0] for i in sampled(len(self.rows.ends))]
 
     def _known(self, column: int) -> list[str]:
         """Some numbers of a column, as they are in the file."""
-        raws = [row[column] for row in self._sample]
-        pairs = [(raw, unquoted(raw)) for raw in raws]
-        is_number, is_missing = self.numbers.is_number, self.numbers.is_missing
-        return [raw for raw, word in pairs if is_number(word) and not is_missing(word)]
+        rule = self.numbers
+        pairs = [(row[column], unquoted(row[column])) for row in self._sample]
+        return [raw for raw, w in pairs if rule.is_number(w) and not rule.is_missing(w)]
 
     def _field(self, raw: str, word: str, is_quoted: bool) -> str:
         """A word in the place of a cell, with its quotes and blanks."""
@@ -302,7 +276,3 @@ def unquoted(raw: str) -> str:
     if len(word) > 1 and word[0] == word[-1] == '"':
         word = word[1:-1].replace('""', '"').strip()
     return word
-
-
-def _row(cell: tuple) -> int:
-    return int(cell[0])

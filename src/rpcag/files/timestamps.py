@@ -10,6 +10,7 @@ import numpy as np
 # Seconds, milliseconds, microseconds and nanoseconds since 1970, for the years 1973 to
 # 2128. The ranges do not overlap.
 UNIX = {1.0: (1e8, 5e9), 1e3: (1e11, 5e12), 1e6: (1e14, 5e15), 1e9: (1e17, 5e18)}
+# Names of columns that may have such numbers.
 NAMED = re.compile(r"time|date|stamp|epoch|unix|(^|[^a-z])(ts|t)($|[^a-z])", re.I)
 TRIED = 20  # words that are tried before a whole column is
 SHARE = 0.95  # of the words that must be timestamps; the others are unknown
@@ -18,14 +19,7 @@ SHARE = 0.95  # of the words that must be timestamps; the others are unknown
 def iso_seconds(words: Sequence[str]) -> np.ndarray | None:
     """Seconds since 1970 of ISO 8601 timestamps; None if the words are not timestamps.
 
-    Timestamps without a time zone are read as UTC. A word that is no timestamp is NaN.
-
-    Examples
-    --------
-    >>> from rpcag.files.timestamps import iso_seconds
-    >>> words = ["1970-01-02", "1970-01-01 00:01", "1970-01-01T02:00+01:00", ""]
-    >>> iso_seconds(words).tolist()
-    [86400.0, 60.0, 3600.0, nan]
+    The default time zone is UTC. A word that is no timestamp is NaN.
     """
     filled = [word for word in words if word]
     head = [_iso(word) for word in filled[:TRIED]]
@@ -45,10 +39,6 @@ def unix_seconds(values: np.ndarray) -> np.ndarray | None:
         if low <= known[0] and known[-1] < high:
             return values / unit
     return None
-
-
-def is_time_name(name: str) -> bool:
-    return NAMED.search(name) is not None
 
 
 def _iso(word: str) -> float:
