@@ -10,7 +10,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1
 from rpcag.solvers.certificates import Asked, Certificates, dual_value
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion, _excess, _norm
-from rpcag.solvers.executor import Local
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.problem import Problem
@@ -30,7 +30,7 @@ def columns_of(X, lam, D_1, W):
 
 
 def complete(completion, *columns):
-    found = completion(Local(), columns, completion.laplacian, 1e-9)
+    found = completion(Executor(), list(columns), completion.laplacian, 1e-9)
     return found.linear, found.quadratic, found.norm
 
 

@@ -1,8 +1,7 @@
 """The executor whose calls are tasks of the active Dask scheduler."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,19 +13,25 @@ from dask.sizeof import sizeof
 
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import Loss, part
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.loop import solve
-from rpcag.solvers.result import DualPoint, Result
+from rpcag.solvers.result import Result
 from rpcag.solvers.tile import Tile
 
 
-class Dask:
+class Dask(Executor):
     """An executor whose calls are tasks of the active Dask scheduler.
 
     Tasks are pure, and every step is persisted: if a worker dies, what it held is
     computed again, up to rounding.
     """
+
+    is_local = False
+
+    def __init__(self, X: Any) -> None:
+        self.shape, self.widths, self.dtype = X.shape, X.chunks[1], X.dtype
 
     def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
         return delayed(function, nout=n if n > 1 else None)(*args)
@@ -34,11 +39,18 @@ class Dask:
     def update(self, method: Callable, tile: Any, *args: Any) -> Any:
         return delayed(_on_a_copy, nout=2)(method, tile, *args)
 
-    def keep(self, *values: Any) -> Sequence[Any]:
-        return dask.persist(*values)
+    def keep(self, *values: Any) -> list:
+        return list(dask.persist(*values))
 
-    def get(self, *values: Any) -> Sequence[Any]:
-        return dask.compute(*values)
+    def get(self, *values: Any) -> list:
+        return list(dask.compute(*values))
+
+    def whole(self, tiles: list) -> Any:
+        """A Dask array."""
+        pairs = zip(self.keep(*tiles), self.widths, strict=True)
+        height = self.shape[0]
+        pieces = [da.from_delayed(t, (height, p), self.dtype) for t, p in pairs]
+        return da.concatenate(pieces, axis=1)
 
 
 def solve_on_dask(
@@ -51,40 +63,18 @@ def solve_on_dask(
     those of `rpcag.solvers.solve`.
     """
     ends = np.cumsum([0, *X.chunks[1]]).tolist()
-    tiles = dask.persist(
-        *[
-            delayed(Tile)(block, part(loss, (slice(None), slice(*some))))
-            for block, some in zip(X.to_delayed().ravel(), pairwise(ends), strict=True)
-        ]
-    )
+    tiles = [
+        delayed(Tile)(block, part(loss, (slice(None), slice(*some))))
+        for block, some in zip(X.to_delayed().ravel(), pairwise(ends), strict=True)
+    ]
+    run = Dask(X)
     iterates = FactoredIterates(
-        tiles,
-        X.chunks[1],
-        Dask(),
-        X.shape,
-        (X.dtype, X.dtype),
-        gamma,
-        laplacian,
-        share=1.0,
+        X, run.keep(*tiles), X.chunks[1], run, gamma, laplacian, share=1.0
     )
     result = solve({"factored": lambda _: iterates}, **options)
-    dual = result.dual
-    if dual is not None:
-        W = None if dual.W is None else _array(dual.W, X)
-        dual = DualPoint(_array(dual.D, X), W)
     scores, values, directions = iterates.factors()
     scores = da.from_delayed(scores, (X.shape[0], len(values)), X.dtype).persist()
-    result = replace(result, x=_array(result.x, X), dual=dual)
     return result, (scores, values, directions)
-
-
-def _array(tiles: Any, X: Any) -> Any:
-    """A Dask array from its tiles of columns."""
-    pieces = [
-        da.from_delayed(tile, (X.shape[0], width), X.dtype)
-        for tile, width in zip(tiles, X.chunks[1], strict=True)
-    ]
-    return da.concatenate(pieces, axis=1)
 
 
 def _on_a_copy(method: Callable, tile: Tile, *args: Any) -> tuple[Tile, Any]:

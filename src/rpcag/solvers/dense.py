@@ -10,9 +10,8 @@ from rpcag.linalg.blocks import blocks, row_blocks
 from rpcag.linalg.gram import excess, singular_values, spectral_norm
 from rpcag.penalties import NuclearNorm
 from rpcag.solvers.certificates import Asked, Bound
-from rpcag.solvers.checkpoint import array, flag
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion
-from rpcag.solvers.executor import Local
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.result import Distances, DualPoint, State
 
 # The copy of the loss may be the result only if the rank of L is at least this share of
@@ -222,7 +221,7 @@ class DenseIterates:
             return
         loss = self.exact_terms[0]
         columns = DualColumns(loss.X, loss.loss, first, graphs[0])
-        completed = completion(Local(), [columns], completion.laplacian, accuracy)
+        completed = completion(Executor(), [columns], completion.laplacian, accuracy)
         if completed is not None:
             yield completed
 
@@ -297,25 +296,16 @@ class DenseIterates:
         return {"is_rounded": self.is_rounded}, self.arrays() | memory
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
-        """Restore the arrays; ValueError or KeyError if they do not fit."""
-        is_rounded = flag(numbers["is_rounded"])
-        if self.is_rounded and not is_rounded:
+        """Continue from what `save` returned."""
+        if self.is_rounded and not numbers["is_rounded"]:
             self.precise(())
-        elif self.is_rounded != is_rounded:
+        elif self.is_rounded != numbers["is_rounded"]:
             raise ValueError("it is in another precision")
         self.copies, self.multipliers = (
-            [
-                np.array(array(arrays, f"{kind} {i}", self.shape, self.dtype))
-                for i in range(self.n_copies)
-            ]
+            [arrays[f"{kind} {i}"] for i in range(self.n_copies)]
             for kind in ("copy", "multiplier")
         )
-        count, large = array(arrays, "norm count", (2,), np.int64), None
-        if not (-1 <= count[0] <= min(self.shape) and count[1] in (0, 1)):
-            raise ValueError(f"the memory {count.tolist()} is out of range")
-        if "norm large" in arrays:
-            large = array(arrays, "norm large", (min(self.shape), None))
-        self.norm.recall(count, large)
+        self.norm.recall(arrays["norm count"], arrays.get("norm large"))
 
 
 def _average(copies, multipliers, penalties, out) -> None:

@@ -38,8 +38,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import in_shares
 from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.certificates import Asked, Bound
-from rpcag.solvers.executor import Executor, Local
-from rpcag.solvers.executor import total as sum_of
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.result import DualPoint
 
 # Samples up to which the eigenvalues of their square are cheap.
@@ -213,26 +212,19 @@ class DualCompletion:
         return (vectors[:, above] / values[above]) @ vectors[:, above].T
 
     def __call__(
-        self, run: Executor, columns: Sequence[Any], laplacian: Any, accuracy: float
+        self, run: Executor, columns: list, laplacian: Any, accuracy: float
     ) -> Bound | None:
         """A better point, from any `DualColumns`; None if they are too large."""
-        C = run.get(*[run.call(DualColumns.null_sums, c, self.null) for c in columns])
-        given = laplacian, self.gamma, self.null
-        pairs = list(zip(columns, _excess(C), strict=True))
-        squares = [
-            run.call(DualColumns.square, c, *given, excess) for c, excess in pairs
-        ]
-        (square,) = run.get(sum_of(run, squares))
+        C = run.get(*run.each(DualColumns.null_sums, columns, self.null))
+        given = columns, laplacian, self.gamma, self.null, _excess(C)
+        (square,) = run.get(run.total(run.each(DualColumns.square, *given)))
         if not np.trace(square.K) <= LIMIT**2 * len(square.K):
             return None
         numbers, step = self.relieved(square, accuracy)
 
         def point(scale: float) -> DualPoint:
-            parts = [
-                run.call(DualColumns.point, c, *given, excess, step, scale, n=2)
-                for c, excess in pairs
-            ]
-            return joined(run, [D for D, _ in parts], [W for _, W in parts])
+            D, W = run.each(DualColumns.point, *given, step, scale, n=2)
+            return DualPoint(run.whole(D), run.whole(W))
 
         return Bound(*numbers, point)
 
@@ -318,11 +310,3 @@ def _excess(C: Sequence[np.ndarray]) -> list[np.ndarray | None]:
         return none
     ends = np.cumsum([part.shape[1] for part in C])[:-1]
     return list(np.split((left * above) @ right, ends, axis=1))
-
-
-def joined(run: Executor, D: Sequence, W: Sequence | None) -> DualPoint:
-    """A dual point from its tiles; lists of tiles if they are on other machines."""
-    if isinstance(run, Local):
-        return DualPoint(D[0], None if W is None else W[0])
-    kept = [None if A is None else list(run.keep(*A)) for A in (D, W)]
-    return DualPoint(*kept)  # type: ignore[arg-type]

@@ -1,57 +1,59 @@
 """Executors: work on the columns of X in this process, or on Dask workers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Any
 
 
-class Executor(Protocol):
+class Executor:
     """Calls functions of tiles of X, and of results of earlier calls.
 
-    A tile has some columns of X with all their rows. A call may return a promise;
-    only `get` returns its value.
+    A tile has some columns of X with all their rows. This executor runs every call
+    immediately and changes tiles in place. Others may return promises; only `get`
+    returns their values.
     """
+
+    is_local = True
 
     def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
         """`function(*args)`, a tuple of `n` results if `n` is larger than one."""
-        ...
-
-    def update(self, method: Callable, tile: Any, *args: Any) -> tuple[Any, Any]:
-        """The tile after `method(tile, *args)` has changed it, and the return value."""
-        ...
-
-    def keep(self, *values: Any) -> Sequence[Any]:
-        """The same values, computed once and kept while they are referenced."""
-        ...
-
-    def get(self, *values: Any) -> Sequence[Any]:
-        """The values themselves, in this process."""
-        ...
-
-
-class Local:
-    """Runs every call immediately, in this process; tiles are changed in place."""
-
-    def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
         return function(*args)
 
     def update(self, method: Callable, tile: Any, *args: Any) -> tuple[Any, Any]:
+        """The tile after `method(tile, *args)` has changed it, and the return value."""
         return tile, method(tile, *args)
 
-    def keep(self, *values: Any) -> Sequence[Any]:
-        return values
+    def keep(self, *values: Any) -> list:
+        """The same values, computed once and kept while they are referenced."""
+        return list(values)
 
-    def get(self, *values: Any) -> Sequence[Any]:
-        return values
+    def get(self, *values: Any) -> list:
+        """The values themselves, in this process."""
+        return list(values)
+
+    def whole(self, tiles: list) -> Any:
+        """The matrix with these tiles, of which there is one."""
+        return tiles[0]
+
+    def each(self, function: Callable, *args: Any, n: int = 1) -> list:
+        """`call` for every tile, with its element of lists: `n` lists of results."""
+        found = [self.call(function, *some, n=n) for some in by_tile(args)]
+        return found if n == 1 else [list(part) for part in zip(*found, strict=True)]
+
+    def total(self, terms: list) -> Any:
+        """Sum of terms, as a tree: no call holds more than a few terms."""
+        while len(terms) > 1:
+            few = [terms[i : i + 4] for i in range(0, len(terms), 4)]
+            terms = [self.call(_sum, some) for some in few]
+        return terms[0]
 
 
-def total(run: Executor, terms: Sequence[Any]) -> Any:
-    """Sum of terms, as a tree: no call holds more than a few terms."""
-    terms = list(terms)
-    while len(terms) > 1:
-        terms = [run.call(_sum, terms[i : i + 4]) for i in range(0, len(terms), 4)]
-    return terms[0]
+def by_tile(args: tuple) -> Iterator[list]:
+    """The arguments for every tile: its own of lists, and all others."""
+    count = max(len(each) for each in args if isinstance(each, list))
+    for i in range(count):
+        yield [each[i] if isinstance(each, list) else each for each in args]
 
 
 def _sum(terms: list) -> Any:

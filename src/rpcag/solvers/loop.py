@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rpcag.solvers.certificates import Asked, Bound, Certificates, objective_rounding
-from rpcag.solvers.checkpoint import Checkpoint, Saved, entries, number, whole
+from rpcag.solvers.checkpoint import Checkpoint, Saved
 from rpcag.solvers.penalties import (
     ExactPenalties,
     FactoredPenalties,
@@ -449,17 +449,12 @@ class _Loop:
         return numbers | self.certificates.numbers(), arrays
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
-        if numbers["solver"] not in self.make:
-            raise ValueError(f"the solver {numbers['solver']!r} is unknown")
-        self.n_iter = whole(numbers["n_iter"])
+        self.n_iter = numbers["n_iter"]
         self.use(numbers["solver"])
         self.penalties.recall(numbers["penalties"])
-        most = min(self.iterates.shape)
-        ranks = (whole(rank, at_most=most) for rank in entries(numbers["ranks"]))
-        self.ranks.extend(ranks)
+        self.ranks.extend(numbers["ranks"])
         self.iterates.recall(numbers, arrays)
-        primal, dual = (number(r) for r in entries(numbers["residuals"]))
-        self.residuals = primal, dual
+        self.residuals = tuple(numbers["residuals"])
         self.certificates.recall(numbers)
 
 

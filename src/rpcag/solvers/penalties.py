@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rpcag.solvers.certificates import Certificates
-from rpcag.solvers.checkpoint import entries, flag, number, whole
 from rpcag.solvers.result import Distances
 
 # Over-relaxation. A larger one takes fewer iterations where the rank is hard to find.
@@ -107,9 +106,7 @@ class FactoredPenalties:
         return {name: getattr(self, name) for name in names}
 
     def recall(self, numbers: dict) -> None:
-        self.now = recalled(numbers["now"], 1 + self.has_graph)
-        self.may_grow = flag(numbers["may_grow"]) and not self.has_graph
-        self.grown, self.looks = whole(numbers["grown"]), whole(numbers["looks"])
+        vars(self).update(numbers, now=tuple(numbers["now"]))
 
 
 class ExactPenalties:
@@ -201,20 +198,7 @@ class ExactPenalties:
         return {name: getattr(self, name) for name in names}
 
     def recall(self, numbers: dict) -> None:
-        self.now = recalled(numbers["now"], len(self.now))
-        self.begun = int(number(numbers["begun"]))
-        self.next_look, self.looks = (
-            whole(numbers["next_look"]),
-            whole(numbers["looks"]),
-        )
-
-
-def recalled(penalties: Any, count: int) -> tuple[float, ...]:
-    """The penalties of a checkpoint."""
-    found = tuple(number(r, above=0) for r in entries(penalties))
-    if len(found) != count:
-        raise ValueError(f"there are {len(found)} penalties")
-    return found
+        vars(self).update(numbers, now=tuple(numbers["now"]))
 
 
 def relative_residuals(

@@ -1,6 +1,5 @@
 """Robust PCA (on graphs), in units that make the solver independent of scale."""
 
-import hashlib
 import math
 import os
 import pickle
@@ -8,10 +7,9 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import from_unit, in_unit
@@ -27,7 +25,7 @@ from rpcag.linalg.typical import (
 )
 from rpcag.losses import L1, DataTerm, Loss, rescaled
 from rpcag.penalties import FeatureSmoothness, GraphSmoothness
-from rpcag.solvers.checkpoint import Checkpoint
+from rpcag.solvers.checkpoint import Checkpoint, digest
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.dual_completion import DualCompletion
 from rpcag.solvers.factored import FactoredIterates, low_rank, thin_basis
@@ -346,22 +344,18 @@ class Problem:
         `gamma` replaces that of the problem.
         """
         gamma = self.gamma if gamma is None else gamma
-        digest = hashlib.blake2b(digest_size=16)
-        numbers = (self.X.shape, self.X.dtype.str, self.lam, gamma)
-        digest.update(repr(numbers).encode())
+        parts = [self.lam, gamma, self._data_digest]
         if self.has_other_loss:
-            digest.update(pickle.dumps(self.loss))
-        digest.update(self._data_digest)
+            parts.append(pickle.dumps(self.loss))
         if self.laplacian is not None:
-            digest.update(_digest(self.laplacian.laplacian))
+            parts.append(self.laplacian.laplacian)
         if self.features is not None:
-            digest.update(repr(self.gamma_features).encode())
-            digest.update(_digest(self.features.laplacian))
-        return digest.hexdigest()
+            parts += [self.gamma_features, self.features.laplacian]
+        return digest(*parts)
 
     @cached_property
-    def _data_digest(self) -> bytes:
-        return _digest(self.X)
+    def _data_digest(self) -> str:
+        return digest(self.X)
 
     def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
         if dual is None:
@@ -374,14 +368,3 @@ class Problem:
             objective=progress.objective * self.unit,
             lower_bound=progress.lower_bound * self.unit,
         )
-
-
-def _digest(A: Any) -> bytes:
-    """A fingerprint of an array."""
-    if sparse.issparse(A):
-        A = sparse.csr_array(A)
-        return b"".join(_digest(part) for part in (A.data, A.indices, A.indptr))
-    digest = hashlib.blake2b(digest_size=16)
-    for row in A:
-        digest.update(np.ascontiguousarray(row).data)
-    return digest.digest()
