@@ -223,7 +223,7 @@ def test_a_dual_point_is_zero_where_data_are_missing_whatever_a_file_says():
     X = data(150, 200)
     X[3, :7] = np.nan
     tile = Tile(X, L1(0.06))
-    D, _ = tile.dual_piece(np.full(X.shape, 7.0), np.s_[:, :])
+    D, _ = tile.dual_piece(np.full(X.shape, 7.0), slice(None))
     assert (D[np.isnan(X)] == 0).all()
     assert (D[~np.isnan(X)] == 0.06).all()
 

@@ -3,28 +3,23 @@
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
 from rpcag.solvers.certificates import Asked, Bound, Certificates, objective_rounding
 from rpcag.solvers.checkpoint import Checkpoint, Saved
+from rpcag.solvers.dense import DenseIterates
+from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.penalties import (
     ExactPenalties,
     FactoredPenalties,
+    Penalties,
     relative_residuals,
 )
-from rpcag.solvers.result import (
-    Distances,
-    Progress,
-    Proof,
-    Result,
-    State,
-    Status,
-)
+from rpcag.solvers.result import Progress, Proof, Result, State, Status
 
 # A rank is constant if the last STILL iterations have the same rank.
 STILL = 5
@@ -55,51 +50,7 @@ HOPELESS, SKIPPED = 4.0, 10
 SMALL = 2**20
 
 
-class Iterates(Protocol):
-    """The interface of L, its copies and their multipliers to the loop."""
-
-    shape: tuple[int, int]
-    dtype: np.dtype
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def size(self) -> float: ...
-    @property
-    def n_copies(self) -> int: ...
-    @property
-    def is_rounded(self) -> bool: ...
-    @property
-    def is_high(self) -> bool: ...
-    def begin(self, penalties: Sequence[float]) -> None: ...
-    def resume(
-        self, start: State, penalties: Sequence[float], ratio: float
-    ) -> None: ...
-    def threshold(
-        self, penalties: Sequence[float], is_still: bool, seed: int
-    ) -> None: ...
-    def advance(
-        self,
-        penalties: Sequence[float],
-        relaxation: float,
-        growth: float,
-        measure: bool,
-    ) -> list[Distances]: ...
-    def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None: ...
-    def mean_square(self) -> float: ...
-    def objective(self, penalties: Sequence[float]) -> float: ...
-    def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]: ...
-    def settle(self) -> float | None: ...
-    def cut(self, share: float) -> Callable[[], None] | None: ...
-    def precise(self, penalties: Sequence[float]) -> None: ...
-    def arrays(self) -> dict[str, np.ndarray]: ...
-    def save(self) -> Saved: ...
-    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None: ...
-    def answer(self) -> tuple[Any, np.ndarray | None]: ...
-
-
+Iterates = FactoredIterates | DenseIterates
 # Makes iterates, given the precision of those before them, if any.
 Make = Callable[[np.dtype | None], Iterates]
 
@@ -128,30 +79,12 @@ def solve(
     lower bound of the optimum (Fenchel). Iterates provide such points, computed from
     r_i U_i. Inexact iterations do not affect the validity of the certificate.
 
-    Parameters
-    ----------
-    make : dict
-        Functions that create iterates: "factored", for a low rank of L, or "exact", or
-        both. The loop starts with the first and switches to the other if the rank is
-        high.
-    ratio : float
-        Typical size of a multiplier over typical size of an entry of L: the unit of the
-        penalties.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-    start : State, optional
-        Final state of an earlier solve, perhaps with other lam and gamma.
-    known : Proof, optional
-        Proof of a lower bound, for `start`.
-    callback : callable, optional
-        Called with a `Progress` after every iteration; a true value stops the solver.
-    checkpoint : Checkpoint, optional
-        File to continue from and to save to.
-
-    Returns
-    -------
-    Result
+    `make` has functions that create iterates: "factored", for a low rank of L, "exact",
+    or both. The loop starts with the first and changes to the other if the rank is
+    high. `ratio`, the typical size of a multiplier over that of an entry of L, is the
+    unit of the penalties. `start` is the final state of an earlier solve, perhaps with
+    other lam and gamma, and `known` a proof for it. `callback` gets a `Progress` after
+    every iteration; a true value stops the solver. A `checkpoint` is continued.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked with the certificates
         loop = _Loop(make, ratio, tol, callback, checkpoint)
@@ -163,8 +96,8 @@ def solve(
 class _Loop:
     """One run: iterates, penalties and certificates."""
 
-    iterates: Any
-    penalties: Any
+    iterates: Iterates
+    penalties: Penalties
 
     def __init__(self, make, ratio, tol, callback, checkpoint) -> None:
         self.make, self.ratio, self.tol = make, ratio, tol
@@ -184,10 +117,10 @@ class _Loop:
         self.seconds[phase] += time.perf_counter() - began
 
     def begin(self, start: State | None, known: Proof | None) -> None:
-        saved = self.checkpoint.load() if self.checkpoint is not None else None
-        if saved is not None:
-            assert self.checkpoint is not None
-            with self.checkpoint.reading():
+        checkpoint = self.checkpoint
+        saved = checkpoint.load() if checkpoint is not None else None
+        if checkpoint is not None and saved is not None:
+            with checkpoint.reading():
                 self.recall(*saved)
             return
         self.use(next(iter(self.make)) if start is None else start.kind)
@@ -206,24 +139,25 @@ class _Loop:
 
     def use(self, kind: str, dtype: np.dtype | None = None, done: int = 0) -> None:
         """Make iterates, and penalties for them, after so many iterations."""
-        self.iterates = self.make[kind](dtype)
+        iterates = self.iterates = self.make[kind](dtype)
         self.kinds.append(kind)
-        count = self.iterates.n_copies
-        if kind == "factored":
+        count = iterates.n_copies
+        if isinstance(iterates, FactoredIterates):
             self.penalties = FactoredPenalties(self.ratio, count)
             # A smaller gap takes longer.
             longer = 5 * math.log10(1e-3 / min(max(self.tol, 1e-9), 0.1))
             self.certificates.next_check = 16 + round(longer)
         else:
-            share = self.certificates.share = self.iterates.share
+            share = self.certificates.share = iterates.share
             self.penalties = ExactPenalties(self.ratio, count, done, share)
             self.certificates.measured(done)
 
     def change_to_exact(self, done: int) -> None:
         """Continue without factors after so many iterations."""
+        assert isinstance(self.iterates, FactoredIterates)
         copies, multipliers = self.iterates.copies()
         now, dtype = self.penalties.now, self.iterates.dtype
-        self.iterates = None  # as large as several copies of X
+        del self.iterates  # as large as several copies of X
         self.use("exact", dtype, done)
         self.penalties.now = now
         state = State.of_copies(copies, multipliers, now, self.ratio)
@@ -311,8 +245,7 @@ class _Loop:
     def is_due(self) -> bool:
         """Whether a certificate may be good enough."""
         goal = max(self.tol, PRECISE) if self.iterates.is_rounded else self.tol
-        always = self.iterates.kind == "exact"
-        residuals = self.residuals if always else None
+        residuals = self.residuals if self.iterates.kind == "exact" else None
         return self.certificates.is_due(self.n_iter, residuals, goal)
 
     def certify(self) -> Progress:
@@ -325,19 +258,20 @@ class _Loop:
             asked = Asked(
                 self.tol, objective, self.n_iter, self.is_near(), certificates.is_warm
             )
-            progress = None
             for bound in iterates.bounds(self.penalties.now, asked):
                 progress = self.enter(objective, bound.value)
                 if self.best is None or bound.value > self.best.value:
                     self.best = bound
                 if progress.gap <= self.tol:
+                    self.settle()
                     break
-            assert progress is not None
-            if iterates.is_rounded and progress.gap <= self.tol:
-                settled = iterates.settle()
-                if settled is not None:
-                    progress = self.enter(settled, 0.0)
-            return progress
+            return certificates.history[-1]
+
+    def settle(self) -> None:
+        """Certify the result in the precision of the data."""
+        objective = self.iterates.settle()
+        if objective is not None:
+            self.enter(objective, 0.0)
 
     def enter(self, objective: float, bound: float) -> Progress:
         iterates = self.iterates
@@ -350,7 +284,7 @@ class _Loop:
         """Whether a better multiplier is worth its cost."""
         pace = self.certificates.pace
         close = bool(pace) and pace[-1].gap <= CLOSE * self.tol
-        return close or getattr(self.penalties, "grown", 0) > 0
+        return close or self.penalties.is_far(0)
 
     def judge(self, progress: Progress) -> Status:
         """The status after a certificate, and when the next is due."""
@@ -396,10 +330,7 @@ class _Loop:
 
     def result(self, status: Status) -> Result:
         iterates = self.iterates
-        if iterates.is_rounded:
-            settled = iterates.settle()
-            if settled is not None:
-                self.enter(settled, 0.0)
+        self.settle()
         if status == "converged":
             self.cut_rank()
         if self.certificates.is_contradicted:
@@ -433,25 +364,30 @@ class _Loop:
         """Drop singular values that are too small to affect the certificate."""
         before = self.certificates.history[-1]
         restore = self.iterates.cut(INVISIBLE * self.tol)
-        if restore is not None:
-            objective = self.iterates.objective(self.penalties.now)
-            if self.enter(objective, 0.0).gap > self.tol:
-                restore()
-                self.enter(before.objective, 0.0)
+        if restore is None:
+            return
+        if self.enter(self.iterates.objective(self.penalties.now), 0.0).gap > self.tol:
+            restore()
+            self.enter(before.objective, 0.0)
 
     # -- checkpoints -------------------------------------------------------------------
 
     def save(self) -> Saved:
         numbers, arrays = self.iterates.save()
-        numbers |= {"solver": self.iterates.kind, "n_iter": self.n_iter}
-        numbers |= {"ranks": list(self.ranks), "penalties": self.penalties.numbers()}
-        numbers |= {"residuals": self.residuals}
+        numbers |= {
+            "solver": self.iterates.kind,
+            "n_iter": self.n_iter,
+            "ranks": list(self.ranks),
+            "penalties": vars(self.penalties),
+            "residuals": self.residuals,
+        }
         return numbers | self.certificates.numbers(), arrays
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
         self.n_iter = numbers["n_iter"]
         self.use(numbers["solver"])
-        self.penalties.recall(numbers["penalties"])
+        vars(self.penalties).update(numbers["penalties"])
+        self.penalties.now = tuple(self.penalties.now)
         self.ranks.extend(numbers["ranks"])
         self.iterates.recall(numbers, arrays)
         self.residuals = tuple(numbers["residuals"])

@@ -24,7 +24,7 @@ from rpcag.linalg.typical import (
     typical_spread,
 )
 from rpcag.losses import L1, DataTerm, Loss, rescaled
-from rpcag.penalties import FeatureSmoothness, GraphSmoothness
+from rpcag.penalties import GraphSmoothness
 from rpcag.solvers.checkpoint import Checkpoint, digest
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.dual_completion import DualCompletion
@@ -270,7 +270,9 @@ class Problem:
                         self.X.shape, self.gamma, self.laplacian
                     )
             if self.features is not None:
-                others.append(FeatureSmoothness(self.features, self.gamma_features))
+                others.append(
+                    GraphSmoothness(self.features, self.gamma_features, axis=1)
+                )
             if before is None and start is not None:
                 before = start.arrays["copy 0"].dtype
             rounded = None
