@@ -29,11 +29,8 @@ class GraphSmoothness:
         return max(self.gamma * total, 0.0)
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
-        shift = 2 * step * self.gamma
-        if self.axis == 0:
-            return self.shifted.solve(shift, Y, out)
-        turned, guess = np.ascontiguousarray(Y.T), np.ascontiguousarray(out.T)
-        np.copyto(out, self.shifted.solve(shift, turned, guess).T)
+        Y, W = np.ascontiguousarray(self._turned(Y)), self._turned(out)
+        self.shifted.solve(2 * step * self.gamma, Y, W)
         return out
 
     def add_dual(
@@ -47,7 +44,7 @@ class GraphSmoothness:
         """
         sums, count = np.zeros(2), 0
         size = added = after = 0.0  # squares of norms
-        total = total.swapaxes(0, self.axis)
+        total = self._turned(total)
         for columns, piece, Phi_piece in self._pieces(P):
             sums += summed(piece * Phi_piece)
             size += float(np.vdot(piece, piece))
@@ -62,13 +59,16 @@ class GraphSmoothness:
         error += 2 * unit(total.dtype) * (added**0.5 + after**0.5)
         return 0.0, max(self.gamma * quadratic, 0.0), error
 
+    def _turned(self, A: np.ndarray) -> np.ndarray:
+        return A.T if self.axis else A
+
     def _pieces(self, Y: np.ndarray):
         """Some columns of Y and of Phi Y at a time, in double precision.
 
         The part of Y in the null space of Phi is removed if it is known. The rounding
         of a large constant part would count as roughness.
         """
-        Y = Y.swapaxes(0, self.axis)
+        Y = self._turned(Y)
         for columns in column_blocks(Y.shape):
             piece = np.ascontiguousarray(Y[:, columns], dtype=np.float64)
             piece = self.shifted.without_null(piece)
