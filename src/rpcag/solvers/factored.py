@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,13 @@ from rpcag.solvers.tangent_space import Change, TangentSpace
 from rpcag.solvers.tile import Tile
 
 # Rounds that move a multiplier into the norm ball, and the multiple of the excess that
-# a round subtracts: above one, because entries at a bound of the loss do not move. More
-# rounds gain less than iterations of the same cost.
+# a round subtracts: above one, because entries at a bound of the loss do not move.
 ROUNDS, OVER = 3, 1.5
 # If completion leaves a gap above this multiple of the wanted one, other dual points
 # are tried.
 FAR = 10.0
-# Number of further singular vectors to track, next to those above the threshold. More
-# take time; with fewer, growth of the rank is missed. If the rank is constant, fewer
-# are enough.
+# Further singular vectors to track: with fewer, growth of the rank is missed. If the
+# rank is constant, fewer are enough.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which factors cost less than L itself.
 WIDEST = 0.35
@@ -116,7 +115,8 @@ class FactoredIterates:
         """The first V, and a basis of random directions, once refined."""
         run, width = self.run, min(GUARDS, self.largest)
         found = [run.update(Tile.begin, tile, penalties[0]) for tile in self.tiles]
-        self.tiles, E = [t for t, _ in found], [e for _, e in found]
+        self.tiles = [tile for tile, _ in found]
+        E = run.each(getattr, self.tiles, "E")
         if self._center is not None and self.graph is not None:
             self._center_graph(self._center, penalties[1])
         Q = self._random(width, seed=0)
@@ -124,7 +124,7 @@ class FactoredIterates:
             Y = run.total(run.each(product, E, Q))
             Q = self._orthonormal(run.each(_inner, E, Y))
         self.Q = run.keep(*Q)
-        self._change(Tile.multiply, self.Q)
+        self._change(Tile.rescale, self.Q, penalties[0], 1.0)
 
     def _center_graph(self, center: np.ndarray, penalty: float) -> None:
         size = np.linalg.norm(center)
@@ -147,7 +147,7 @@ class FactoredIterates:
 
     def _right(self) -> list:
         """The columns of Q that belong to L."""
-        return self.run.each(_first, self.Q, self.rank)
+        return self.run.each(getitem, self.Q, np.s_[:, : self.rank])
 
     # -- the singular value step -------------------------------------------------------
 
@@ -387,7 +387,7 @@ class FactoredIterates:
             D, sums = run.each(Tile.dual_matrix, self.tiles, D_1, left, R, n=2)
             D = run.keep(*D)
             edges = np.linspace(0, n, count + 1).astype(int).tolist()
-            rows = [run.each(_rows, D, a, b) for a, b in pairwise(edges)]
+            rows = [run.each(getitem, D, slice(a, b)) for a, b in pairwise(edges)]
             squares = run.each(_gram_of, rows)
         sums, rough, common, K = run.get(
             run.total(sums), rough, common, run.total(squares)
@@ -417,8 +417,7 @@ class FactoredIterates:
         def point(scale: float) -> DualPoint:
             W = None
             if graph is not None:
-                H = run.call(_times_number, graph, scale)
-                W = run.whole(run.each(_outer, H, R))
+                W = run.whole(run.each(GraphCopy.matrix, graph, R, scale))
             number = self.dtype.type(-scale)
             return DualPoint(run.whole(run.each(np.multiply, D, number)), W)
 
@@ -429,15 +428,10 @@ class FactoredIterates:
     def precise(self, penalties: Sequence[float]) -> None:
         """Continue in the precision of X, in memory."""
         self.dtype = self.final_dtype
-        # Q orthonormal to the digits that it has now, and the same F Q^T.
-        Q, triangle = np.linalg.qr(self.Q[0].astype(self.dtype))
-        self.F = self.F.astype(self.dtype) @ triangle[: self.rank, : self.rank].T
-        if self.graph is not None:
-            G, H = (A.astype(self.dtype) for A in (self.graph.G, self.graph.H))
-            self.graph = GraphCopy(self.gamma, G, H)
-            self.R = [self.R[0].astype(self.dtype)]
-        self.Q = [Q]
-        self._change(Tile.precise, penalties[0], self.Q)
+        arrays, (tile,) = self.arrays(), self.tiles
+        self.tiles = [Tile(tile.X, tile.loss, self.dtype, tile.center)]
+        del tile  # with an E as large as X
+        self._go_on(arrays, penalties[0])
 
     def settle(self) -> float | None:
         """Nothing to round: L has the precision of X, and its objective is known."""
@@ -459,7 +453,7 @@ class FactoredIterates:
             self.rank, self.shrunk, self.F = before
 
         self.rank, self.shrunk = kept, values[:kept]
-        (self.F,) = self.run.keep(self.run.call(_first, self.F, kept))
+        (self.F,) = self.run.keep(self.run.call(getitem, self.F, np.s_[:, :kept]))
         return restore
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -496,20 +490,24 @@ class FactoredIterates:
         If the penalty in units of `ratio` differs, the multiplier is kept, in units of
         lam. V_2 is kept, because it changes less with gamma than W and its multiplier.
         """
-        arrays = {name: A.astype(self.dtype) for name, A in start.arrays.items()}
-        Q, self.F = arrays["Q"], arrays["F"]
+        before = start.penalties[0] / start.ratio * ratio
+        self._go_on(start.arrays, before, penalties[0] / before)
+        if self.graph is not None:
+            self.graph = self._solved(self.graph, penalties[1])
+
+    def _go_on(self, arrays: dict, penalty: float, growth: float = 1.0) -> None:
+        """Continue from arrays of perhaps another precision."""
+        Q, self.F = (arrays[name].astype(self.dtype) for name in "QF")
         self.rank = rank = self.F.shape[1]
-        if start.arrays["Q"].dtype != self.dtype:
+        if arrays["Q"].dtype != self.dtype:
+            # Q orthonormal to the digits that it has now, and the same F Q^T.
             Q, triangle = np.linalg.qr(Q)
             self.F = self.F @ triangle[:rank, :rank].T
         self.Q = [Q]
-        before = start.penalties[0] / start.ratio * ratio
-        growth = penalties[0] / before
-        self._change(Tile.set_arrays, arrays["V"], Q, before, growth)
         if self.graph is not None:
-            self.R = [arrays["R"]]
-            copy = GraphCopy(self.gamma, arrays["G"], arrays["H"])
-            self.graph = self._solved(copy, penalties[1])
+            G, H, R = (arrays[name].astype(self.dtype) for name in "GHR")
+            self.graph, self.R = GraphCopy(self.gamma, G, H), [R]
+        self._change(Tile.go_on, self.Q, arrays["V"], penalty, growth)
 
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The copies of L and their scaled multipliers as full matrices, in memory."""
@@ -606,16 +604,8 @@ def _inner(A, B):
     return product(A.T, B)
 
 
-def _outer(A, B):
-    return product(A, B.T)
-
-
 def _outer_gram(B):
     return gram(B.T)
-
-
-def _first(Q, rank: int):
-    return Q[:, :rank]
 
 
 def _minus(A, R, coefficients):
@@ -628,10 +618,6 @@ def _beside(A, B):
 
 def _times_small(A, T):
     return product(A, T.astype(A.dtype))
-
-
-def _times_number(copy: GraphCopy, scale: float) -> np.ndarray:
-    return copy.H * copy.dtype.type(scale)
 
 
 def _sum(weight: float, Y, left, common):
@@ -666,10 +652,6 @@ def _unit_columns(F):
 
 def _mean_square(F) -> float:
     return float(np.sum(F.mean(axis=0, dtype=np.float64) ** 2))
-
-
-def _rows(D, start: int, stop: int):
-    return D[start:stop]
 
 
 def _gram_of(pieces: list[np.ndarray]) -> np.ndarray:

@@ -42,31 +42,24 @@ class Tile(DataTerm):
         self.center = center  # the row that every row of L starts from, else zero
         self.V = self.E = np.empty((0, 0), self.dtype)
 
-    def begin(self, penalty: float) -> np.ndarray:
-        """All rows of V at zero, or at the center; returns E."""
+    def begin(self, penalty: float) -> None:
+        """All rows of V at zero, or at the center."""
         self.V = np.zeros(self.X.shape, self.dtype)
         if self.center is not None:
             self.V += self.center.astype(self.dtype)
         self.E = np.empty_like(self.V)
         self.reflect(penalty)
-        return self.E
 
-    def multiply(self, Q: np.ndarray) -> None:
-        self.Y = self.E @ Q
-
-    def set_arrays(self, V: np.ndarray, Q: np.ndarray, penalty: float, growth=1.0):
+    def go_on(self, Q: np.ndarray, V: np.ndarray, penalty: float, growth: float):
         """Continue from a V and a basis; the penalty is multiplied by `growth`."""
         self.V = V.astype(self.dtype)
         self.E = np.empty_like(self.V)
-        self.reflect(penalty, growth)
-        self.Y = self.E @ Q
+        self.rescale(Q, penalty, growth)
 
-    def precise(self, penalty: float, Q: np.ndarray) -> None:
-        """Continue in the precision of X."""
-        self.dtype = self.X.dtype
-        self._x = self.X
-        del self.E  # made again from V, and as large as it
-        self.set_arrays(self.V, Q, penalty)
+    def rescale(self, Q: np.ndarray, penalty: float, factor: float) -> None:
+        """Multiply the penalty by a factor; the multiplier r U stays."""
+        self.reflect(penalty, factor)
+        self.Y = self.E @ Q
 
     # -- the iteration -----------------------------------------------------------------
 
@@ -134,11 +127,6 @@ class Tile(DataTerm):
             v += e * number(1 / growth - 1)
             e *= number(1 / growth)
         e -= v * number(0.5)
-
-    def rescale(self, Q: np.ndarray, penalty: float, factor: float) -> None:
-        """Multiply the penalty by a factor; the multiplier r U stays."""
-        self.reflect(penalty, factor)
-        self.multiply(Q)
 
     # -- the objective and the dual point ----------------------------------------------
 
