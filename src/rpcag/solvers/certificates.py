@@ -7,26 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpcag.linalg.rounding import UNIT
-from rpcag.solvers.result import DualPoint, Progress
+from rpcag.solvers.result import DualPoint, Progress, relative_gap
 
 # A certificate costs as much as two iterations. If every iteration measures the
 # residuals, they determine when the next one is due, because the gap falls as they do.
 # The first is due when the dual residual is below EARLY times the wanted gap, in units
-# of lam. With a larger value some certificates are wasted; with a smaller one they come
-# late.
+# of lam: with a larger value some are wasted, with a smaller one they come late.
 EARLY = 3.0
 # Maximum number of iterations before the first certificate, and between two: LATEST, or
 # the share LATE of those done if that is more.
 FIRST, LATEST, LATE = 30, 15, 0.25
+# Otherwise the decay of the gap determines it; DECAY per iteration is expected after
+# the first. A certificate costs about COST iterations. In n iterations, waits of w
+# waste w / 2 iterations, and certificates cost n COST / w: the longest wait is the w
+# that minimizes the sum.
+SHORTEST, COST, DECAY = 3, 4, 0.11
 # Below this multiple of the wanted gap a few iterations may be enough, even after a
 # bound that was no better than the last.
 NEAR = 5.0
-# Otherwise the decay of the gap determines it. A certificate costs about COST
-# iterations. In n iterations, waits of w waste w / 2 iterations, and certificates cost
-# n COST / w: the longest wait is the w that minimizes the sum.
-SHORTEST, COST = 3, 4
-# The decay per iteration that is expected after the first certificate.
-DECAY = 0.11
 
 
 class Asked(NamedTuple):
@@ -105,8 +103,7 @@ class Certificates:
         objective = float(objective)
         if bound > self.bound:  # false for NaN
             self.bound = float(bound)
-        if self.bound > objective + slack:
-            self.is_contradicted = True
+        self.is_contradicted |= bool(self.bound > objective + slack)
         if self.is_contradicted:
             self.bound = 0.0
             self.history = [p._replace(lower_bound=0.0, gap=1.0) for p in self.history]
@@ -114,27 +111,24 @@ class Certificates:
         if self.claim > max(self.bound, objective + slack):
             self.claim, self.pace = self.bound, []
         self.claim = max(self.claim, self.bound)
-        gap = 1.0 if self.is_contradicted else _gap(objective, self.bound)
+        gap = 1.0 if self.is_contradicted else relative_gap(objective, self.bound)
         if self.history and self.history[-1].n_iter == n_iter:
             self.history.pop()  # the same iteration, with a better dual point
-        self.history.append(
-            Progress(n_iter, objective, self.bound, gap, *residuals, rank=rank)
-        )
+        progress = Progress(n_iter, objective, self.bound, gap, *residuals, rank)
+        self.history.append(progress)
         while self.pace and self.pace[-1].n_iter >= n_iter:
             self.pace.pop()
-        self.pace.append(Gap(n_iter, _gap(objective, self.claim)))
-        return self.history[-1]
+        self.pace.append(Gap(n_iter, relative_gap(objective, self.claim)))
+        return progress
 
     def latest(
         self, n_iter: int, residuals: tuple[float, float], rank: int | None
     ) -> Progress:
         """The last certificate, dated forward."""
-        if not self.history:
-            return Progress(n_iter, math.inf, 0.0, 1.0, *residuals, rank=rank)
-        primal, dual = residuals
-        return self.history[-1]._replace(
-            n_iter=n_iter, primal_residual=primal, dual_residual=dual, rank=rank
-        )
+        known = math.inf, 0.0, 1.0  # objective, bound and gap
+        if self.history:
+            known = self.history[-1][1:4]
+        return Progress(n_iter, *known, *residuals, rank)
 
     def is_stuck(self) -> bool:
         """No better gap than half the iterations ago."""
@@ -152,8 +146,9 @@ class Certificates:
         self, n_iter: int, residuals: tuple[float, ...] | None, goal: float
     ) -> bool:
         """Whether a certificate is due; known residuals may predict a gap of `goal`."""
-        if n_iter >= self.next_check or residuals is None:
-            return n_iter >= self.next_check
+        is_late = n_iter >= self.next_check
+        if is_late or residuals is None:
+            return is_late
         if not (self.seen and self.pace):
             return residuals[1] * self.share <= EARLY * goal
         last = self.pace[-1]
@@ -171,8 +166,8 @@ class Certificates:
 
     def patience(self) -> int:
         """Iterations to wait, extrapolated from the decay of the gap."""
-        longest = max(SHORTEST, int(math.sqrt(2 * COST * self.pace[-1].n_iter)))
         now, decay = self.pace[-1], DECAY
+        longest = max(SHORTEST, int(math.sqrt(2 * COST * now.n_iter)))
         if len(self.pace) > 1:
             before = self.pace[-2]
             steps = now.n_iter - before.n_iter
@@ -193,10 +188,6 @@ class Certificates:
         self.claim, self.is_warm = numbers["claim"], numbers["is_warm"]
         self.next_check, self.seen = numbers["next_check"], tuple(numbers["seen"])
         self.pace = [Gap(*entry) for entry in numbers["pace"]]
-
-
-def _gap(objective: float, bound: float) -> float:
-    return max(objective - bound, 0.0) / objective if objective != 0 else 0.0
 
 
 def dual_value(linear: float, quadratic: float, norm: float) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rpcag.linalg.blocks import blocks, row_blocks
 from rpcag.linalg.gram import excess, singular_values, spectral_norm
+from rpcag.losses import DataTerm
 from rpcag.penalties import NuclearNorm
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion
@@ -15,7 +16,7 @@ from rpcag.solvers.executor import Executor
 from rpcag.solvers.result import Distances, DualPoint, State
 
 # The copy of the loss may be the result only if the rank of L is at least this share of
-# the rank of the copy. Otherwise the optimum has a lower rank than the copy.
+# that of the copy. Otherwise the optimum has a lower rank than the copy.
 HIGH = 0.75
 # Entries of a block of rows that goes through all steps of an iteration at once: half a
 # dozen such blocks fit in a second-level cache.
@@ -23,17 +24,17 @@ CACHED = 2**15
 # Relative accuracy of the nuclear norm of the copy of the loss, while the iterates are
 # in single precision (then gaps of 1e-4 are the smallest) and after.
 ROUGH, FINE = 1e-7, 1e-10
-# Rounds of projections that repair the multiplier. The second halves the remaining loss
-# by scaling, at the cost of an iteration. It is done only if the gap after the first is
-# at most AGAIN times the wanted one.
+# Rounds of projections that repair the multiplier. The second costs an iteration, so it
+# is done only if the gap after the first is at most AGAIN times the wanted one.
 ROUNDS, AGAIN = 2, 2.0
 
 
 class DenseIterates:
     """Copies P_i of L with scaled multipliers U_i, one for every term but the norm.
 
-    In single precision to begin with if `rounded`; `terms` and certificates are in the
-    precision of the data. The first term is the loss.
+    The first term is the loss, the others are graphs. If `is_rounded`, the iterates are
+    in single precision to begin with; certificates are in the precision of the data.
+    The copies start at `first`, or at zero.
 
     `share` is the typical size of an entry of the dual point D, over lam. It is below
     one for a large lam: ||D||_2 <= 1 means ||D||_F^2 <= min(n, p), so the mean square
@@ -46,25 +47,28 @@ class DenseIterates:
     def __init__(
         self,
         terms: Sequence[Any],
-        shape: tuple[int, int],
-        dtype: Any = np.float64,
         *,
-        rounded: Sequence[Any] | None = None,
+        is_rounded: bool = False,
         first: np.ndarray | None = None,
-        completion: DualCompletion | None = None,
         share: float = 1.0,
     ) -> None:
-        self.exact_terms, self.shape, self.share = terms, shape, share
-        self.final_dtype = np.dtype(dtype)
-        self.is_rounded = rounded is not None
-        self.dtype = np.dtype(np.float32) if rounded is not None else self.final_dtype
-        self.terms = rounded or terms
-        self.norm = NuclearNorm(rough=self.is_rounded)
+        loss, *graphs = self.exact_terms = self.terms = terms
+        self.shape, self.final_dtype = loss.X.shape, loss.X.dtype
+        self.is_rounded, self.share = is_rounded, share
+        self.dtype = np.dtype(np.float32) if is_rounded else self.final_dtype
+        if is_rounded:
+            x = loss.X.astype(self.dtype, copy=False)
+            self.terms = [DataTerm(x, loss.loss), *graphs]
+        self.norm = NuclearNorm(rough=is_rounded)
         self.first = None if first is None else first.astype(self.dtype, copy=False)
-        self.completion = completion
+        self.completion: DualCompletion | None = None
+        if loss.loss.entrywise and [graph.axis for graph in graphs] == [0]:
+            self.completion = DualCompletion.of(
+                self.shape, graphs[0].gamma, graphs[0].shifted
+            )
         self.n_copies = len(terms)
-        self.L = np.zeros(shape, self.dtype)
-        self.work = np.empty(shape, self.dtype)
+        self.L = np.zeros(self.shape, self.dtype)
+        self.work = np.empty(self.shape, self.dtype)
         self.size = 0.0  # ||L||^2
         self.copies: list[np.ndarray] = []
         self.multipliers: list[np.ndarray] = []
@@ -82,11 +86,9 @@ class DenseIterates:
 
     def begin(self, penalties: Sequence[float]) -> None:
         """All copies at `first`, or at zero; no multipliers."""
-        self.multipliers = [np.zeros(self.shape, self.dtype) for _ in self.terms]
-        if self.first is None:
-            self.copies = [np.zeros_like(U) for U in self.multipliers]
-        else:
-            self.copies = [self.first.copy() for _ in self.terms]
+        first = np.zeros_like(self.L) if self.first is None else self.first
+        self.copies = [first.copy() for _ in self.terms]
+        self.multipliers = [np.zeros_like(self.L) for _ in self.terms]
 
     def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
         """Continue from a solve of the same X, perhaps with other lam and gamma.
@@ -107,9 +109,7 @@ class DenseIterates:
 
     # -- one iteration -----------------------------------------------------------------
 
-    def threshold(
-        self, penalties: Sequence[float], is_still: bool = False, seed: int = 0
-    ) -> None:
+    def threshold(self, penalties: Sequence[float], is_still: bool, seed: int) -> None:
         """Compute L, with singular values that are exact up to rounding."""
         self._answer = self._spectrum = None
         _average(self.copies, self.multipliers, penalties, self.L)
@@ -119,24 +119,24 @@ class DenseIterates:
         self,
         penalties: Sequence[float],
         relaxation: float,
-        growth: float = 1.0,
-        measure: bool = True,
+        growth: float,
+        measure: bool,
     ) -> list[Distances]:
         """V_i = c L + (1 - c) P_i + U_i, then P_i = prox(V_i) and U_i = V_i - P_i."""
         distances = []
         for i, term in enumerate(self.terms):
             L, P, V = self.L, self.copies[i], self.multipliers[i]
             new, step = self.work, 1 / penalties[i]
-            pieces = row_blocks(self.shape, CACHED)
-            if not hasattr(term, "prox_rows"):  # it mixes rows
+            pieces, by_rows = row_blocks(self.shape, CACHED), hasattr(term, "prox_rows")
+            if not by_rows:
                 for rows in pieces:
                     _relax(V[rows], L[rows], P[rows], relaxation)
-                if getattr(term, "iterative", False):
+                if term.iterative:
                     np.copyto(new, P)  # a first guess for its prox
                 term.prox(V, step, new)
             sums = np.zeros(5)
             for rows in pieces:
-                if hasattr(term, "prox_rows"):
+                if by_rows:
                     _relax(V[rows], L[rows], P[rows], relaxation)
                     term.prox_rows(V[rows], step, new[rows], rows)
                 sums += _finish(V[rows], L[rows], P[rows], new[rows])
@@ -148,8 +148,7 @@ class DenseIterates:
     def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
         """Multiply penalties by factors; the multipliers r U stay."""
         for U, factor in zip(self.multipliers, factors, strict=True):
-            if factor != 1.0:
-                U /= factor
+            U /= factor
 
     def travelled(self) -> float:
         """Distance of L from the first copies."""
@@ -301,10 +300,8 @@ class DenseIterates:
             self.precise(())
         elif self.is_rounded != numbers["is_rounded"]:
             raise ValueError("it is in another precision")
-        self.copies, self.multipliers = (
-            [arrays[f"{kind} {i}"] for i in range(self.n_copies)]
-            for kind in ("copy", "multiplier")
-        )
+        state = State(arrays, (), 1.0, "exact")
+        self.copies, self.multipliers = state.copies()
         self.norm.recall(arrays["norm count"], arrays.get("norm large"))
 
 

@@ -174,24 +174,20 @@ class DualColumns:
 
 
 class DualCompletion:
-    """Completion of the dual points of one problem, whose columns are in tiles.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of X.
-    gamma : float
-    laplacian : ShiftedLaplacian
-    """
+    """Completion of the dual points of one problem, whose columns are in tiles."""
 
     def __init__(
         self, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
     ) -> None:
         self.shape, self.gamma, self.laplacian = shape, gamma, laplacian
 
-    @staticmethod
-    def suits(laplacian: ShiftedLaplacian) -> bool:
-        return laplacian.method == "inverse" and laplacian.size <= LARGEST
+    @classmethod
+    def of(
+        cls, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
+    ) -> "DualCompletion | None":
+        """For a graph that is small enough."""
+        suits = laplacian.method == "inverse" and laplacian.size <= LARGEST
+        return cls(shape, gamma, laplacian) if suits else None
 
     def is_due(self, asked: Asked) -> bool:
         """Whether completion is worth its cost."""

@@ -78,8 +78,7 @@ class FactoredIterates:
         self._center = center
         if laplacian is not None:
             self.gamma = gamma
-            if DualCompletion.suits(laplacian):
-                self.completion = DualCompletion(X.shape, gamma, laplacian)
+            self.completion = DualCompletion.of(X.shape, gamma, laplacian)
             (self.laplacian,) = run.keep(run.call(_itself, laplacian))
             self.graph = GraphCopy(gamma, none, none)
             self.R = [np.empty((p, 0), self.dtype) for p in widths]

@@ -27,7 +27,6 @@ from rpcag.losses import L1, DataTerm, Loss, rescaled
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers.checkpoint import Checkpoint, digest
 from rpcag.solvers.dense import DenseIterates
-from rpcag.solvers.dual_completion import DualCompletion
 from rpcag.solvers.factored import FactoredIterates, low_rank, thin_basis
 from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.loop import PRECISE, SMALL, Make, solve
@@ -260,33 +259,19 @@ class Problem:
             )
 
         def exact(before: np.dtype | None) -> DenseIterates:
-            others: list = []
-            completion = None
+            terms: list = [DataTerm(self.X, self.loss)]
             if self.laplacian is not None:
-                others.append(GraphSmoothness(self.laplacian, self.gamma))
-                alone = self.loss.entrywise and self.features is None
-                if alone and DualCompletion.suits(self.laplacian):
-                    completion = DualCompletion(
-                        self.X.shape, self.gamma, self.laplacian
-                    )
+                terms.append(GraphSmoothness(self.laplacian, self.gamma))
             if self.features is not None:
-                others.append(
-                    GraphSmoothness(self.features, self.gamma_features, axis=1)
-                )
+                features = GraphSmoothness(self.features, self.gamma_features, axis=1)
+                terms.append(features)
             if before is None and start is not None:
                 before = start.arrays["copy 0"].dtype
-            rounded = None
             is_fine = before == np.float64 and tol < PRECISE
-            if single and not is_fine and min(self.X.shape) >= FACTORED:
-                x = self.X.astype(np.float32, copy=False)
-                rounded = [DataTerm(x, self.loss), *others]
             return DenseIterates(
-                [DataTerm(self.X, self.loss), *others],
-                self.X.shape,
-                self.X.dtype,
-                rounded=rounded,
+                terms,
+                is_rounded=single and not is_fine and min(self.X.shape) >= FACTORED,
                 first=None if start is not None else self._filled(),
-                completion=completion,
                 share=min(1.0, 1 / (self.lam * math.sqrt(max(self.X.shape)))),
             )
 
