@@ -19,7 +19,7 @@ from rpcag.solvers.penalties import (
     Penalties,
     relative_residuals,
 )
-from rpcag.solvers.result import Progress, Proof, Result, State, Status
+from rpcag.solvers.result import Progress, Result, State, Status
 
 # A rank is constant if the last STILL iterations have the same rank.
 STILL = 5
@@ -29,9 +29,9 @@ STILL = 5
 # given up for low-rank problems whose rank overshoots at first.
 HIGH, FAST, GROWING, RAMPED = 0.15, 1.015, 3, 8
 # The iterates are in single precision until the gap is below PRECISE: a smaller value
-# risks that rounding hides progress, a larger one changes to double precision, where an
-# iteration takes twice the time, for gaps that single precision reaches. Likewise when
-# the penalty has grown to GROWN: the rounding of V shows in its clipped part then.
+# risks that rounding hides progress, a larger one takes slower iterations for gaps that
+# single precision reaches. Likewise when the penalty has grown to GROWN: the rounding
+# of V shows in its clipped part then.
 PRECISE, GROWN = 1e-4, 300.0
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
@@ -45,10 +45,9 @@ INVISIBLE = 0.01
 # If the gap of a warm start is known to exceed HOPELESS times the wanted one, the first
 # SKIPPED iterations have no certificate.
 HOPELESS, SKIPPED = 4.0, 10
-# The last dual point may not be the best. The best is kept if X has at most this many
-# entries, because it is as large as X.
+# The best dual point is kept, not the last, if X has at most this many entries: it is
+# as large as X.
 SMALL = 2**20
-
 
 Iterates = FactoredIterates | DenseIterates
 # Makes iterates, given the precision of those before them, if any.
@@ -62,7 +61,7 @@ def solve(
     tol: float,
     max_iter: int,
     start: State | None = None,
-    known: Proof | None = None,
+    known: Result | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
@@ -83,8 +82,9 @@ def solve(
     or both. The loop starts with the first and changes to the other if the rank is
     high. `ratio`, the typical size of a multiplier over that of an entry of L, is the
     unit of the penalties. `start` is the final state of an earlier solve, perhaps with
-    other lam and gamma, and `known` a proof for it. `callback` gets a `Progress` after
-    every iteration; a true value stops the solver. A `checkpoint` is continued.
+    other lam and gamma, and `known` a result for it that is proven already. `callback`
+    gets a `Progress` after every iteration; a true value stops the solver. A
+    `checkpoint` is continued.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked with the certificates
         loop = _Loop(make, ratio, tol, callback, checkpoint)
@@ -116,7 +116,7 @@ class _Loop:
         yield
         self.seconds[phase] += time.perf_counter() - began
 
-    def begin(self, start: State | None, known: Proof | None) -> None:
+    def begin(self, start: State | None, known: Result | None) -> None:
         checkpoint = self.checkpoint
         saved = checkpoint.load() if checkpoint is not None else None
         if checkpoint is not None and saved is not None:
@@ -131,9 +131,9 @@ class _Loop:
             self.certificates.next_check = 1
             self.penalties.resume(start.penalties, start.ratio)
             self.iterates.resume(start, self.penalties.now, self.ratio)
-        if known is not None:
+        if known is not None and (dual := known.dual) is not None:
             self.certificates.bound = known.lower_bound
-            self.best = Bound(-known.lower_bound, 0.0, 1.0, lambda scale: known.dual)
+            self.best = Bound(-known.lower_bound, 0.0, 1.0, lambda scale: dual)
             if known.gap > HOPELESS * self.tol:
                 self.certificates.next_check = SKIPPED
 
@@ -172,12 +172,11 @@ class _Loop:
             self.update_L()
             is_due = self.is_due() or is_last
             if is_due:
-                progress = self.certify()
-                status = self.judge(progress)
-            else:
-                progress = self.certificates.latest(
-                    self.n_iter, self.residuals, self.iterates.rank
-                )
+                self.certify()
+                status = self.judge()
+            progress = self.certificates.latest(
+                self.n_iter, self.residuals, self.iterates.rank
+            )
             stops = self.callback is not None and self.callback(progress)
             if status != "max_iter":
                 break
@@ -248,16 +247,14 @@ class _Loop:
         residuals = self.residuals if self.iterates.kind == "exact" else None
         return self.certificates.is_due(self.n_iter, residuals, goal)
 
-    def certify(self) -> Progress:
+    def certify(self) -> None:
         """The objective, and the best bound from the dual points of the iterates."""
         with self.timed("certificate"):
-            certificates, iterates = self.certificates, self.iterates
+            iterates, is_warm = self.iterates, self.certificates.is_warm
             objective = iterates.objective(self.penalties.now)
             if not math.isfinite(objective):
                 raise out_of_range(iterates.dtype, self.n_iter)
-            asked = Asked(
-                self.tol, objective, self.n_iter, self.is_near(), certificates.is_warm
-            )
+            asked = Asked(self.tol, objective, self.n_iter, self.is_near(), is_warm)
             for bound in iterates.bounds(self.penalties.now, asked):
                 progress = self.enter(objective, bound.value)
                 if self.best is None or bound.value > self.best.value:
@@ -265,7 +262,6 @@ class _Loop:
                 if progress.gap <= self.tol:
                     self.settle()
                     break
-            return certificates.history[-1]
 
     def settle(self) -> None:
         """Certify the result in the precision of the data."""
@@ -286,18 +282,17 @@ class _Loop:
         close = bool(pace) and pace[-1].gap <= CLOSE * self.tol
         return close or self.penalties.is_far(0)
 
-    def judge(self, progress: Progress) -> Status:
+    def judge(self) -> Status:
         """The status after a certificate, and when the next is due."""
         certificates, iterates = self.certificates, self.iterates
         if iterates.kind == "exact":
-            certificates.measured(
-                self.n_iter, self.residuals if self.n_iter > 1 else ()
-            )
+            seen = self.residuals if self.n_iter > 1 else ()
+            certificates.measured(self.n_iter, seen)
         else:
             certificates.next_check = self.n_iter + certificates.patience()
         if certificates.is_contradicted:
             return "numerical_error"
-        if progress.gap <= self.tol:
+        if certificates.history[-1].gap <= self.tol:
             return "converged"
         is_exact = not (iterates.is_rounded or self.can_be_exact())
         if is_exact and certificates.is_stuck() and self.is_at_rest():
@@ -337,11 +332,9 @@ class _Loop:
             status = "numerical_error"
         last = self.certificates.history[-1]
         with self.timed("answer"):
-            dual = None if self.best is None else self.best.point(self.best.scale)
+            dual = self.best and self.best.point(self.best.scale)
             x, basis = iterates.answer()
-        state = State(
-            iterates.arrays(), self.penalties.now, self.ratio, iterates.kind, last.rank
-        )
+        now, arrays = self.penalties.now, iterates.arrays()
         return Result(
             x=x,
             objective=last.objective,
@@ -354,7 +347,7 @@ class _Loop:
             status=status,
             basis=basis,
             history=tuple(self.certificates.history),
-            state=state,
+            state=State(arrays, now, self.ratio, iterates.kind, last.rank),
             dual=dual,
             solver=", ".join(self.kinds),
             seconds=dict(self.seconds),

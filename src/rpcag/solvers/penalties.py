@@ -2,8 +2,8 @@
 
 The unit of a penalty is `ratio`: the typical size of a multiplier over that of an entry
 of L. Larger penalties improve L but worsen the multipliers, and so the bound. After a
-number of checks they are constant, so that the convergence theory of ADMM applies. The
-constants were measured on images, digits and features of digits: docs/design_solver.md.
+number of checks they are constant, so that the convergence theory of ADMM applies.
+docs/design_solver.md has the measurements behind the constants.
 """
 
 import math
@@ -145,9 +145,7 @@ class ExactPenalties(Penalties):
     FULL, RELAXATION_FULL = 0.7, 1.5
     # Iterations after which the penalties are estimated again. Earlier estimates are
     # less accurate, later ones come late. The estimate is multiplied by RAISED if the
-    # rank is not full, because the rank then takes long to find. (A lower estimate at
-    # full rank saves a few iterations on images, but stalls in single precision if lam
-    # is very large.)
+    # rank is not full, because the rank then takes long to find.
     ESTIMATES, RAISED = (3, 6, 10), 2.0
     # A copy's penalty is doubled or halved when its relative residuals differ by more
     # than IMBALANCE. The checks become rarer and end after LOOKS. After a warm start

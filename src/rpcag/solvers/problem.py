@@ -30,7 +30,7 @@ from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.factored import FactoredIterates, low_rank, thin_basis
 from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.loop import PRECISE, SMALL, Make, solve
-from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State
+from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State, relative_gap
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
@@ -39,12 +39,11 @@ FACTORED = 100
 LOW, LONG = 0.3, 500
 # Change of lam from which zero is a better start than the last result.
 LEAP = 10.0
-# Spread over size of the entries below which the solver starts at the medians.
-FAR = 0.5
+# Spread over size of the entries below which the solver starts at the medians, and from
+# which single precision does to begin with.
+FAR, OFFSET = 0.5, 0.02
 # Exponents of the spread in the unit of the penalties, from zero and from the medians.
 HALF, NEARLY = 0.5, 0.85
-# Spread over size of the entries from which single precision does to begin with.
-OFFSET = 0.02
 # Entries beyond this many typical sizes are gross errors and are left out of the first
 # L, which would otherwise take too many iterations to recover.
 FAR_OUT = 100.0
@@ -151,7 +150,7 @@ class Problem:
         if checkpoint is None and start is not None:
             known = self._inherited(start)
             if known is not None and known.gap <= tol:
-                return self._unchanged(start, known)
+                return known
         relay = callback and (lambda progress: callback(self._in_units(progress)))
         try:
             with one_blas_thread_each():
@@ -194,8 +193,8 @@ class Problem:
             history=tuple(self._in_units(p) for p in result.history),
         )
 
-    def _inherited(self, start: State) -> Proof | None:
-        """The proof for a smaller gamma, changed to one for this gamma and the same L.
+    def _inherited(self, start: State) -> Result | None:
+        """The L of a smaller gamma, with the proof changed to one for this gamma.
 
         The objective at L = F Q^T changes by (gamma - gamma_before) tr(L^T Phi L). If
         gamma is larger, so is the optimum, and the lower bound remains valid. The dual
@@ -209,36 +208,30 @@ class Problem:
         F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
         rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.graph, F)
         objective = before.objective + float(np.sum(rough * gram(Q)))
-        D, W, _ = before.dual
+        bound, (D, W, _) = before.lower_bound, before.dual
         assert W is not None
         dual = DualPoint(D, W * (before.gamma / self.gamma))
-        return Proof(self.identity(), self.gamma, objective, before.lower_bound, dual)
-
-    def _unchanged(self, start: State, known: Proof) -> Result:
-        """The result of the solve that ended with `start`."""
-        F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
-        numbers = known.objective, known.lower_bound, known.gap
+        proof = Proof(self.identity(), self.gamma, objective, bound, dual)
+        numbers = objective, bound, relative_gap(objective, bound), 0.0, 0.0
         return Result(
             low_rank(F, Q, self.X.dtype),
             *numbers,
-            primal_residual=0.0,
-            dual_residual=0.0,
             n_iter=0,
             rank=start.rank,
             status="converged",
             basis=thin_basis(F, Q, self.X.dtype),
-            history=(Progress(0, *numbers, 0.0, 0.0, start.rank),),
-            state=replace(start, proof=known),
-            dual=known.dual,
+            history=(Progress(0, *numbers, start.rank),),
+            state=replace(start, proof=proof),
+            dual=dual,
             solver=start.kind,
         )
 
     def _with_proof(self, result: Result) -> Result:
         """Add a proof for `_inherited` if X is small: the proof is twice as large."""
         state, dual = result.state, result.dual
-        suits = self.laplacian is not None and self.features is None
-        suits = suits and result.status == "converged" and self.X.size <= SMALL
-        if not suits or state is None or state.kind != "factored" or dual is None:
+        if self.laplacian is None or result.status != "converged" or dual is None:
+            return result
+        if state is None or state.kind != "factored" or self.X.size > SMALL:
             return result
         numbers = self.gamma, result.objective, result.lower_bound
         proof = Proof(self.identity(), *numbers, dual)
@@ -248,7 +241,7 @@ class Problem:
         self, center: np.ndarray | None, start: State | None, tol: float
     ) -> dict[str, Make]:
         """Functions that create iterates: factored if the rank is low, else exact."""
-        single = self._precision(tol) == np.float32
+        single = self._allows_single(tol)
 
         def factored(_: np.dtype | None) -> FactoredIterates:
             dtype = np.dtype(np.float32) if single else self.X.dtype
@@ -275,9 +268,7 @@ class Problem:
                 share=min(1.0, 1 / (self.lam * math.sqrt(max(self.X.shape)))),
             )
 
-        if start is not None and start.kind == "exact":
-            return {"exact": exact}
-        if not self._has_factors:
+        if not self._has_factors or (start is not None and start.kind == "exact"):
             return {"exact": exact}
         return {"factored": factored, "exact": exact}
 
@@ -306,32 +297,25 @@ class Problem:
             return self.X
         return np.where(usual, self.X, typical_center(self.X))
 
-    def _precision(self, tol: float) -> np.dtype:
-        """Single precision, if its rounding errors do not matter.
+    def _allows_single(self, tol: float) -> bool:
+        """Whether the rounding errors of single precision do not matter.
 
         The offset of the entries must leave digits to their spread, and the dual point
         2 gamma Phi W multiplies the rounding of W: as noise in every entry that has the
         spectral norm below, to be compared with one.
         """
         if self.spread < OFFSET * self.scale:
-            return self.X.dtype
-        noise = 0.0
-        if self.laplacian is not None:
-            stiffness = abs(self.laplacian.laplacian).sum(axis=1).max()
-            sides = sum(math.sqrt(side) for side in self.X.shape)
-            size = self.scale / self.unit
-            eps = float(np.finfo(np.float32).eps)
-            noise = 2 * self.gamma * float(stiffness) * size * eps * sides
-        # Also of single precision data, if they need it.
-        return np.dtype(np.float32 if noise < 0.1 * tol else np.float64)
+            return self.X.dtype == np.float32
+        if self.laplacian is None:
+            return True
+        stiffness = float(abs(self.laplacian.laplacian).sum(axis=1).max())
+        sides = sum(math.sqrt(side) for side in self.X.shape)
+        rounding = self.scale / self.unit * float(np.finfo(np.float32).eps)
+        return 2 * self.gamma * stiffness * rounding * sides < 0.1 * tol
 
     def identity(self, gamma: float | None = None) -> str:
-        """A fingerprint of the data, the parameters and the graph.
-
-        `gamma` replaces that of the problem.
-        """
-        gamma = self.gamma if gamma is None else gamma
-        parts = [self.lam, gamma, self._data_digest]
+        """A fingerprint of the data, the graph and the parameters, or another gamma."""
+        parts = [self.lam, self.gamma if gamma is None else gamma, self._data_digest]
         if self.has_other_loss:
             parts.append(pickle.dumps(self.loss))
         if self.laplacian is not None:

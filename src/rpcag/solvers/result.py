@@ -68,10 +68,6 @@ class Proof(NamedTuple):
     lower_bound: float
     dual: DualPoint
 
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.lower_bound)
-
 
 @dataclass(frozen=True)
 class State:
