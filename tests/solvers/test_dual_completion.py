@@ -155,7 +155,7 @@ def test_the_solver_with_factors_gives_its_own_point(rng):
     X = far(rng, missing=0.1).X
     shifted = ShiftedLaplacian(laplacian(KNNGraph(5)(np.nan_to_num(X))))
     lam, gamma, penalties = 0.2, 0.3, (0.1, 0.15)
-    iterates = FactoredIterates.in_memory(X, L1(lam), gamma, shifted)
+    iterates = FactoredIterates(X, L1(lam), gamma, shifted)
     iterates.begin(penalties)
     H = rng.standard_normal((len(X), 1))
     R, _ = np.linalg.qr(rng.standard_normal((X.shape[1], 1)))

@@ -12,7 +12,7 @@ from dask import delayed
 from dask.sizeof import sizeof
 
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.losses import Loss, part
+from rpcag.losses import Loss
 from rpcag.solvers.executor import Executor
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.graph_copy import GraphCopy
@@ -30,9 +30,6 @@ class Dask(Executor):
 
     is_local = False
 
-    def __init__(self, X: Any) -> None:
-        self.shape, self.widths, self.dtype = X.shape, X.chunks[1], X.dtype
-
     def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
         return delayed(function, nout=n if n > 1 else None)(*args)
 
@@ -45,11 +42,17 @@ class Dask(Executor):
     def get(self, *values: Any) -> list:
         return list(dask.compute(*values))
 
+    def split(self, X: Any) -> list[tuple[Any, slice]]:
+        self.X = X
+        ends = np.cumsum([0, *X.chunks[1]]).tolist()
+        columns = [slice(*some) for some in pairwise(ends)]
+        return list(zip(X.to_delayed().ravel(), columns, strict=True))
+
     def whole(self, tiles: list) -> Any:
         """A Dask array."""
-        pairs = zip(self.keep(*tiles), self.widths, strict=True)
-        height = self.shape[0]
-        pieces = [da.from_delayed(t, (height, p), self.dtype) for t, p in pairs]
+        height, dtype = len(self.X), self.X.dtype
+        pairs = zip(self.keep(*tiles), self.X.chunks[1], strict=True)
+        pieces = [da.from_delayed(tile, (height, p), dtype) for tile, p in pairs]
         return da.concatenate(pieces, axis=1)
 
 
@@ -62,15 +65,7 @@ def solve_on_dask(
     are Dask arrays, and the scores, singular values and directions of L. `options` are
     those of `rpcag.solvers.solve`.
     """
-    ends = np.cumsum([0, *X.chunks[1]]).tolist()
-    tiles = [
-        delayed(Tile)(block, part(loss, (slice(None), slice(*some))))
-        for block, some in zip(X.to_delayed().ravel(), pairwise(ends), strict=True)
-    ]
-    run = Dask(X)
-    iterates = FactoredIterates(
-        X, run.keep(*tiles), X.chunks[1], run, gamma, laplacian, share=1.0
-    )
+    iterates = FactoredIterates(X, loss, gamma, laplacian, share=1.0, run=Dask())
     result = solve({"factored": lambda _: iterates}, **options)
     scores, values, directions = iterates.factors()
     scores = da.from_delayed(scores, (X.shape[0], len(values)), X.dtype).persist()

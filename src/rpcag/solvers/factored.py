@@ -15,6 +15,7 @@ from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.rounding import PAIRWISE, UNIT, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram, product
+from rpcag.losses import Loss, part
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion
 from rpcag.solvers.executor import Executor, by_tile
@@ -54,21 +55,25 @@ class FactoredIterates:
     def __init__(
         self,
         X: Any,
-        tiles: list,
-        widths: Sequence[int],
-        run: Executor,
+        loss: Loss,
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
         dtype: Any = None,
         center: np.ndarray | None = None,
         share: float = WIDEST,
+        run: Executor | None = None,
     ) -> None:
-        self.tiles, self.widths, self.run = tiles, widths, run
+        self.run = run = run or Executor()
         self.shape, self.final_dtype = X.shape, X.dtype
         self.dtype = np.dtype(dtype or X.dtype)
         self.largest = max(int(share * min(X.shape)), 1)
         self.rank = 0
         self.shrunk = np.empty(0)  # the singular values of L
+        pieces = run.split(X)
+        self.widths = [at.stop - at.start for _, at in pieces]
+        losses = [part(loss, (slice(None), at)) for _, at in pieces]
+        blocks = [block for block, _ in pieces]
+        self.tiles = run.keep(*run.each(Tile, blocks, losses, self.dtype, center))
         none = np.empty((len(X), 0), self.dtype)
         self.F: Any = none
         self.Q: list = []  # the first columns belong to L
@@ -81,16 +86,7 @@ class FactoredIterates:
             self.completion = DualCompletion.of(X.shape, gamma, laplacian)
             (self.laplacian,) = run.keep(run.call(_itself, laplacian))
             self.graph = GraphCopy(gamma, none, none)
-            self.R = [np.empty((p, 0), self.dtype) for p in widths]
-
-    @classmethod
-    def in_memory(
-        cls, X, loss, gamma=0.0, laplacian=None, dtype=None, center=None, share=WIDEST
-    ) -> "FactoredIterates":
-        """One tile, in this process."""
-        tiles, widths = [Tile(X, loss, dtype, center)], [X.shape[1]]
-        options = gamma, laplacian, dtype, center, share
-        return cls(X, tiles, widths, Executor(), *options)
+            self.R = [np.empty((p, 0), self.dtype) for p in self.widths]
 
     @property
     def n_copies(self) -> int:
@@ -116,24 +112,17 @@ class FactoredIterates:
         found = [run.update(Tile.begin, tile, penalties[0]) for tile in self.tiles]
         self.tiles = [tile for tile, _ in found]
         E = run.each(getattr, self.tiles, "E")
-        if self._center is not None and self.graph is not None:
-            self._center_graph(self._center, penalties[1])
+        if self._center is not None and self._center.any() and self.graph is not None:
+            size = np.linalg.norm(self._center)
+            self.R = [(self._center / size).astype(self.dtype)[:, None]]
+            G = np.full((self.shape[0], 1), size, self.dtype)
+            self.graph = self._solved(GraphCopy(self.gamma, G, G), penalties[1])
         Q = self._random(width, seed=0)
         for _ in range(2):
             Y = run.total(run.each(product, E, Q))
             Q = self._orthonormal(run.each(_inner, E, Y))
         self.Q = run.keep(*Q)
         self._change(Tile.rescale, self.Q, penalties[0], 1.0)
-
-    def _center_graph(self, center: np.ndarray, penalty: float) -> None:
-        size = np.linalg.norm(center)
-        if not size:
-            return
-        ends = np.cumsum([0, *self.widths])
-        unit = (center / size).astype(self.dtype)[:, None]
-        self.R = [unit[a:b] for a, b in pairwise(ends)]
-        G = np.full((self.shape[0], 1), size, self.dtype)
-        self.graph = self._solved(GraphCopy(self.gamma, G, G), penalty)
 
     def _change(self, method: Callable, *args: Any) -> list:
         """Change all tiles; hold them, Y = E Q and what else is needed."""
@@ -215,7 +204,7 @@ class FactoredIterates:
 
     def _random(self, width: int, seed: int) -> list:
         seeds = [[seed, i] for i in range(len(self.widths))]
-        return self.run.each(_random, list(self.widths), width, seeds, self.dtype)
+        return self.run.each(_random, self.widths, width, seeds, self.dtype)
 
     def _orthonormal(self, blocks: list) -> list:
         """The same blocks of rows of a tall matrix, with orthonormal columns."""

@@ -16,7 +16,6 @@ from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.penalties import (
     ExactPenalties,
     FactoredPenalties,
-    Penalties,
     relative_residuals,
 )
 from rpcag.solvers.result import Progress, Result, State, Status
@@ -97,7 +96,7 @@ class _Loop:
     """One run: iterates, penalties and certificates."""
 
     iterates: Iterates
-    penalties: Penalties
+    penalties: FactoredPenalties | ExactPenalties
 
     def __init__(self, make, ratio, tol, callback, checkpoint) -> None:
         self.make, self.ratio, self.tol = make, ratio, tol

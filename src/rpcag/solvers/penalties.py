@@ -18,7 +18,7 @@ RELAXATION = 1.7
 
 
 class Penalties:
-    """Penalties of all copies, which do not change; all attributes can be saved."""
+    """What both kinds have in common; all attributes can be saved."""
 
     def __init__(self, ratio: float, penalties: Sequence[float]) -> None:
         self.ratio = ratio
@@ -33,10 +33,6 @@ class Penalties:
         """Factors of the penalties, before an iteration."""
         return []
 
-    def step(self, iterates: Any, is_still: bool) -> tuple[float, float]:
-        """Relaxation of this iteration, and growth of the first penalty."""
-        return RELAXATION, 1.0
-
     def grow(self, growth: float) -> None:
         self.now = (self.now[0] * growth, *self.now[1:])
 
@@ -47,10 +43,6 @@ class Penalties:
     def looks_at(self, n_iter: int) -> bool:
         """Whether `look` needs the distances of an iteration."""
         return True
-
-    def look(self, n_iter: int, iterates: Any, distances: list[Distances]) -> list:
-        """Factors of the penalties, from the distances of an iteration."""
-        return []
 
     def judge(self, certificates: Certificates) -> list[float]:
         """Factors of the penalties, after a gap that is too large."""
@@ -100,6 +92,7 @@ class FactoredPenalties(Penalties):
         return [2.0, 1.0] if doubles else []
 
     def step(self, iterates: Any, is_still: bool) -> tuple[float, float]:
+        """Relaxation of this iteration, and growth of the first penalty."""
         settled = self.SETTLED * self.ratio
         if self.may_grow and self.now[0] < settled:
             return RELAXATION, min(self.RAMP, settled / self.now[0])
@@ -116,6 +109,7 @@ class FactoredPenalties(Penalties):
         return due and self.looks < self.LOOKS
 
     def look(self, n_iter: int, iterates: Any, distances: list[Distances]) -> list:
+        """Factors of the penalties, from the distances of an iteration."""
         ramps = self.now[0] < self.SETTLED * self.ratio * (1 - 1e-9)
         if not self.looks_at(n_iter) or (self.may_grow and (self.grown > 0 or ramps)):
             return []

@@ -247,7 +247,7 @@ class Problem:
             dtype = np.dtype(np.float32) if single else self.X.dtype
             if start is not None and tol < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
-            return FactoredIterates.in_memory(
+            return FactoredIterates(
                 self.X, self.loss, self.gamma, self.laplacian, dtype, center
             )
 
