@@ -30,7 +30,7 @@ def columns_of(X, lam, D_1, W):
 
 
 def complete(completion, *columns):
-    found = completion(Executor(), list(columns), completion.laplacian, 1e-9)
+    (found,) = completion(Executor(), list(columns), completion.laplacian, 1e-9)
     return found.linear, found.quadratic, found.norm
 
 

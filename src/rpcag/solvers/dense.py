@@ -197,58 +197,45 @@ class DenseIterates:
         L = A - G / R solves its subproblem, with R = sum_i r_i and A the weighted mean
         of the P_i - U_i. So G is a subgradient of the nuclear norm: ||G||_2 <= 1. With
         the dual points D_i of the other terms, Y = -G - sum_i D_i would be a dual point
-        of the loss, but it may be outside of the dual ball.
+        of the loss, but it may be outside of the dual ball. So it is made feasible, the
+        excess of the spectral norm is subtracted, and so on: alternating projections.
         """
         accuracy = max(asked.tol, 1e-12) / 50
         rest = np.zeros(self.shape, self.final_dtype)  # sum_i D_i of the other terms
-        others = list(zip(self.exact_terms, self.copies, self.multipliers, strict=True))
-        sums = [term.add_dual(P, U, rest) for term, P, U in others[1:]]
+        loss, *others = self.exact_terms
+        pairs = zip(others, self.copies[1:], self.multipliers[1:], strict=True)
+        sums = [term.add_dual(P, U, rest) for term, P, U in pairs]
         _average(self.copies, self.multipliers, penalties, self.work)
         first = np.subtract(self.L, self.work, dtype=self.final_dtype)
         first *= sum(penalties)
         first -= rest
-        norm = 1.0
         graphs = [P.copy() for P in self.copies[1:]]
-        for Y, numbers in self._repaired(first, rest, sums, accuracy):
-            bound = Bound(*numbers, partial(self._dual_point, Y, graphs))
-            norm = bound.norm
-            yield bound
-            if not asked.is_within(bound.value, AGAIN):
-                break
-        completion = self.completion
-        if completion is None or not (completion.is_due(asked) and norm > 1):
-            return
-        loss = self.exact_terms[0]
-        columns = DualColumns(loss.X, loss.loss, first, graphs[0])
-        completed = completion(Executor(), [columns], completion.laplacian, accuracy)
-        if completed is not None:
-            yield completed
-
-    def _repaired(
-        self, Y: np.ndarray, rest: np.ndarray, sums: list, accuracy: float
-    ) -> Iterator[tuple[np.ndarray, tuple[float, float, float]]]:
-        """Multipliers of the loss, with linear, quadratic and norm of the dual point.
-
-        Y is made feasible for the loss. Then the excess of the spectral norm is
-        subtracted, and the rest is made feasible again: alternating projections.
-        """
         total = np.empty_like(rest)
 
         def with_loss(Y: np.ndarray) -> Any:
+            """Linear, quadratic and the error of `total`, which is then the point."""
             np.copyto(total, rest)
-            parts = [*sums, self.exact_terms[0].add_dual(self.copies[0], Y, total)]
+            parts = [*sums, loss.add_dual(self.copies[0], Y, total)]
             return (sum(each) for each in zip(*parts, strict=True))
 
+        Y = first
         linear, quadratic, error = with_loss(Y)
         for _ in range(ROUNDS):
             over = excess(total.astype(self.dtype, copy=False))
             if over is not None:
                 Y = np.subtract(Y, over, out=over)
                 linear, quadratic, error = with_loss(Y)
-            norm = spectral_norm(total, accuracy)
-            yield Y, (linear, quadratic, norm + error)
-            if over is None:
-                return
+            norm = spectral_norm(total, accuracy) + error
+            point = partial(self._dual_point, Y, graphs)
+            bound = Bound(linear, quadratic, norm, point)
+            yield bound
+            if over is None or not asked.is_within(bound.value, AGAIN):
+                break
+        completion = self.completion
+        if completion is not None and completion.is_due(asked) and norm > 1:
+            columns = DualColumns(loss.X, loss.loss, first, graphs[0])
+            given = Executor(), [columns], completion.laplacian, accuracy
+            yield from completion(*given)
 
     def _dual_point(self, Y: np.ndarray, graphs: list, scale: float) -> DualPoint:
         D = np.zeros(self.shape, self.final_dtype)

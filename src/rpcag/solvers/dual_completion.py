@@ -209,20 +209,20 @@ class DualCompletion:
 
     def __call__(
         self, run: Executor, columns: list, laplacian: Any, accuracy: float
-    ) -> Bound | None:
-        """A better point, from any `DualColumns`; None if they are too large."""
+    ) -> list[Bound]:
+        """A better point, from any `DualColumns`; none if they are too large."""
         C = run.get(*run.each(DualColumns.null_sums, columns, self.null))
         given = columns, laplacian, self.gamma, self.null, _excess(C)
         (square,) = run.get(run.total(run.each(DualColumns.square, *given)))
         if not np.trace(square.K) <= LIMIT**2 * len(square.K):
-            return None
+            return []
         numbers, step = self.relieved(square, accuracy)
 
         def point(scale: float) -> DualPoint:
             D, W = run.each(DualColumns.point, *given, step, scale, n=2)
             return DualPoint(run.whole(D), run.whole(W))
 
-        return Bound(*numbers, point)
+        return [Bound(*numbers, point)]
 
     def relieved(
         self, square: Square, accuracy: float

@@ -306,8 +306,8 @@ class FactoredIterates:
             columns = self.run.each(
                 DualColumns.of_tile, self.tiles, D, self.graph, self.R
             )
-            completed = completion(self.run, columns, self.laplacian, accuracy)
-            if completed is not None:
+            given = self.run, columns, self.laplacian, accuracy
+            for completed in completion(*given):
                 yield completed
                 if asked.is_within(completed.value, FAR):
                     return
