@@ -59,8 +59,6 @@ class Bound(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The gap at an iteration."""
-
     n_iter: int
     gap: float
 
@@ -69,9 +67,8 @@ class Certificates:
     """All certificates so far; the next is due only when it may be good enough.
 
     `bound` and `history` are computed in this process. `claim`, a bound, and `pace`,
-    the gaps so far, come from a checkpoint and are not verified. They only decide when
-    to compute the next certificate, so that a resumed solve takes the same steps as one
-    that was never interrupted.
+    the gaps so far, may come from a checkpoint, unverified. They only decide when to
+    compute the next, so that a resumed solve takes the same steps as any other.
     """
 
     def __init__(self, tol: float) -> None:
@@ -97,8 +94,7 @@ class Certificates:
         """Certify an objective, known up to `slack`, by a lower bound on the optimum.
 
         Rounding errors are already subtracted from the bound. If it is still above an
-        objective, one of the two is wrong, and it is not known which. All bounds so far
-        are then replaced by zero, which is valid without any computation.
+        objective, one of the two is wrong, and all bounds so far are replaced by zero.
         """
         objective = float(objective)
         if bound > self.bound:  # false for NaN
@@ -116,8 +112,7 @@ class Certificates:
             self.history.pop()  # the same iteration, with a better dual point
         progress = Progress(n_iter, objective, self.bound, gap, *residuals, rank)
         self.history.append(progress)
-        while self.pace and self.pace[-1].n_iter >= n_iter:
-            self.pace.pop()
+        self.pace = [p for p in self.pace if p.n_iter < n_iter]
         self.pace.append(Gap(n_iter, relative_gap(objective, self.claim)))
         return progress
 

@@ -28,9 +28,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike, identity: str, seconds: float) -> None:
-        self.path = Path(path)
-        self.identity = identity
-        self.seconds = seconds
+        self.path, self.identity, self.seconds = Path(path), identity, seconds
         self._last = time.monotonic()
 
     def load(self) -> Saved | None:
@@ -47,16 +45,12 @@ class Checkpoint:
                 raise ValueError("its content was changed")
         if format != FORMAT:
             age = "an older" if format == 1 else "another"
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} belongs to {age} format of rpcag "
-                f"({format!r}, not {FORMAT}); {ELSE}"
-            )
-        if identity != self.identity:
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} belongs to other data or other "
-                f"parameters; {ELSE}"
-            )
-        return numbers, arrays
+            other = f"{age} format of rpcag ({format!r}, not {FORMAT})"
+        elif identity != self.identity:
+            other = "other data or other parameters"
+        else:
+            return numbers, arrays
+        raise ValueError(f"checkpoint={str(self.path)!r} belongs to {other}; {ELSE}")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -107,9 +101,9 @@ def digest(*parts: Any) -> str:
         if sparse.issparse(part):
             part = sparse.csr_array(part)
             found.update(digest(part.data, part.indices, part.indptr).encode())
-        elif isinstance(part, np.ndarray) and part.ndim:
+        elif isinstance(part, np.ndarray):
             found.update(f"{part.dtype.str} {part.shape}".encode())
-            for row in part:
+            for row in np.atleast_2d(part):
                 found.update(np.ascontiguousarray(row).data)
         else:
             found.update(repr(part).encode())

@@ -12,10 +12,9 @@ Status = Literal["converged", "max_iter", "stopped", "stalled", "numerical_error
 class Progress(NamedTuple):
     """State of a solver after an iteration; the history has one for every certificate.
 
-    `stage` says which solve of a fit this is: "weights" while weights are chosen,
-    "graph" or "feature_graph" while Robust PCA runs for a robust graph, and "fit" in
-    the model's own solve. While weights are chosen, `n_iter` counts on over all
-    candidates.
+    `stage` is "weights" while weights are chosen, with `n_iter` counting on over all
+    candidates; "graph" or "feature_graph" while Robust PCA runs for a robust graph; and
+    "fit" in the model's own solve.
     """
 
     n_iter: int
