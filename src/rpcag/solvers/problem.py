@@ -99,7 +99,6 @@ class Problem:
         self._set(lam, gamma)
         if loss is not None:
             self.loss = rescaled(loss, self.unit)
-        self.has_other_loss = loss is not None
 
     def _set(self, lam: float, gamma: float) -> None:
         self.lam = lam
@@ -315,9 +314,8 @@ class Problem:
 
     def identity(self, gamma: float | None = None) -> str:
         """A fingerprint of the data, the graph and the parameters, or another gamma."""
-        parts = [self.lam, self.gamma if gamma is None else gamma, self._data_digest]
-        if self.has_other_loss:
-            parts.append(pickle.dumps(self.loss))
+        gamma = self.gamma if gamma is None else gamma
+        parts = [self.lam, gamma, self._data_digest, pickle.dumps(self.loss)]
         if self.laplacian is not None:
             parts.append(self.laplacian.laplacian)
         if self.features is not None:
