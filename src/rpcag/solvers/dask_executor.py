@@ -33,8 +33,9 @@ class Dask(Executor):
     def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
         return delayed(function, nout=n if n > 1 else None)(*args)
 
-    def update(self, method: Callable, tile: Any, *args: Any) -> Any:
-        return delayed(_on_a_copy, nout=2)(method, tile, *args)
+    def update(self, method: Callable, tiles: list, *args: Any) -> tuple[list, list]:
+        tiles, values = self.each(_on_a_copy, method, tiles, *args, n=2)
+        return tiles, values
 
     def keep(self, *values: Any) -> list:
         return list(dask.persist(*values))

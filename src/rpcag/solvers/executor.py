@@ -1,6 +1,6 @@
 """Executors: work on the columns of X in this process, or on Dask workers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
 from operator import add
 from typing import Any
@@ -20,9 +20,9 @@ class Executor:
         """`function(*args)`, a tuple of `n` results if `n` is larger than one."""
         return function(*args)
 
-    def update(self, method: Callable, tile: Any, *args: Any) -> tuple[Any, Any]:
-        """The tile after `method(tile, *args)` has changed it, and the return value."""
-        return tile, method(tile, *args)
+    def update(self, method: Callable, tiles: list, *args: Any) -> tuple[list, list]:
+        """The tiles after `method(tile, *args)` has changed them, and its results."""
+        return tiles, self.each(method, tiles, *args)
 
     def keep(self, *values: Any) -> list:
         """The same values, computed once and kept while they are referenced."""
@@ -41,8 +41,13 @@ class Executor:
         return tiles[0]
 
     def each(self, function: Callable, *args: Any, n: int = 1) -> list:
-        """`call` for every tile, with its element of lists: `n` lists of results."""
-        found = [self.call(function, *some, n=n) for some in by_tile(args)]
+        """`call` for every tile; lists among the arguments have an element for each.
+
+        Returns a list of results, or `n` lists if `n` is larger than one.
+        """
+        count = max(len(each) for each in args if isinstance(each, list))
+        by_tile = [each if isinstance(each, list) else [each] * count for each in args]
+        found = [self.call(function, *some, n=n) for some in zip(*by_tile, strict=True)]
         return found if n == 1 else [list(part) for part in zip(*found, strict=True)]
 
     def total(self, terms: list) -> Any:
@@ -51,13 +56,6 @@ class Executor:
             few = [terms[i : i + 4] for i in range(0, len(terms), 4)]
             terms = [self.call(_sum, some) for some in few]
         return terms[0]
-
-
-def by_tile(args: tuple) -> Iterator[list]:
-    """The arguments for every tile: its own of lists, and all others."""
-    count = max(len(each) for each in args if isinstance(each, list))
-    for i in range(count):
-        yield [each[i] if isinstance(each, list) else each for each in args]
 
 
 def _sum(terms: list) -> Any:

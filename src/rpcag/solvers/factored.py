@@ -18,7 +18,7 @@ from rpcag.linalg.threads import gram, product
 from rpcag.losses import Loss, part
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion
-from rpcag.solvers.executor import Executor, by_tile
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.graph_copy import GraphCopy, compression
 from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.solvers.tangent_space import Change, TangentSpace
@@ -109,8 +109,7 @@ class FactoredIterates:
     def begin(self, penalties: Sequence[float]) -> None:
         """The first V, and a basis of random directions, once refined."""
         run, width = self.run, min(GUARDS, self.largest)
-        found = [run.update(Tile.begin, tile, penalties[0]) for tile in self.tiles]
-        self.tiles = [tile for tile, _ in found]
+        self.tiles, _ = run.update(Tile.begin, self.tiles, penalties[0])
         E = run.each(getattr, self.tiles, "E")
         if self._center is not None and self._center.any() and self.graph is not None:
             size = np.linalg.norm(self._center)
@@ -127,11 +126,11 @@ class FactoredIterates:
     def _change(self, method: Callable, *args: Any) -> list:
         """Change all tiles; hold them, Y = E Q and what else is needed."""
         run = self.run
-        found = [run.update(method, *some) for some in by_tile((self.tiles, *args))]
-        self.tiles = run.keep(*[tile for tile, _ in found])
+        tiles, values = run.update(method, self.tiles, *args)
+        self.tiles = run.keep(*tiles)
         Y = run.total(run.each(getattr, self.tiles, "Y"))
         self.Y, self.graph, self.F = run.keep(Y, self.graph, self.F)
-        return [value for _, value in found]
+        return values
 
     def _right(self) -> list:
         """The columns of Q that belong to L."""
