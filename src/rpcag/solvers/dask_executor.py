@@ -30,6 +30,9 @@ class Dask(Executor):
 
     is_local = False
 
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
     def call(self, function: Callable, *args: Any, n: int = 1) -> Any:
         return delayed(function, nout=n if n > 1 else None)(*args)
 
@@ -44,7 +47,6 @@ class Dask(Executor):
         return list(dask.compute(*values))
 
     def split(self, X: Any) -> list[tuple[Any, slice]]:
-        self.X = X
         ends = np.cumsum([0, *X.chunks[1]]).tolist()
         columns = [slice(*some) for some in pairwise(ends)]
         return list(zip(X.to_delayed().ravel(), columns, strict=True))
@@ -62,11 +64,11 @@ def solve_on_dask(
 ) -> tuple[Result, tuple[Any, np.ndarray, np.ndarray]]:
     """Minimize ||L||_* + loss + gamma tr(L^T Phi L) over L.
 
-    X is a Dask array with all rows in every chunk. Returns the result, whose matrices
-    are Dask arrays, and the scores, singular values and directions of L. `options` are
+    X is a Dask array with all rows in every chunk, and so are the matrices of the
+    result. Also returns the scores, singular values and directions of L. `options` are
     those of `rpcag.solvers.solve`.
     """
-    iterates = FactoredIterates(X, loss, gamma, laplacian, share=1.0, run=Dask())
+    iterates = FactoredIterates(X, loss, gamma, laplacian, share=1.0, run=Dask(X))
     result = solve({"factored": lambda _: iterates}, **options)
     scores, values, directions = iterates.factors()
     scores = da.from_delayed(scores, (X.shape[0], len(values)), X.dtype).persist()

@@ -16,9 +16,8 @@ with Z = J D, W becomes W - Phi^+ Z / (2 gamma) and its term
 
 This is of first order in the excess, and in L only, not in all of X. C itself is that
 of D_1, the sums of its columns over every connected component. If it is too large,
-entries of D_1 that are not at their bound are changed slightly. Everything is
-recomputed in double precision, and from W without its part in N, because gamma would
-multiply the rounding errors of that part.
+entries of D_1 that are not at their bound are changed slightly. Everything is in double
+precision and from W without its part in N, whose rounding errors gamma would multiply.
 """
 
 import math
@@ -43,11 +42,10 @@ from rpcag.solvers.result import DualPoint
 
 # Samples up to which the eigenvalues of their square are cheap.
 LARGEST = 500
-# Iterations before it is worthwhile; multiplied by the ratio of height and width if the
-# data are tall. A warm start is near the optimum from the first iteration.
+# Iterations before it is worthwhile; times the ratio of height and width if the data
+# are tall. A warm start is near the optimum from the first iteration.
 AFTER = 40
-# A point is not completed if its mean singular value is larger: squares would lose too
-# many digits.
+# Mean singular value above which a point is not completed: squares lose digits.
 LIMIT = 1e3
 # Eigenvalues of Phi below this share of the largest count as zero. D does not change
 # along their vectors, which is always allowed.

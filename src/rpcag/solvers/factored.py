@@ -46,8 +46,8 @@ class FactoredIterates:
     has a thin basis R of its own (`GraphCopy`).
 
     Everything with p rows is in tiles. Matrices with n rows and few columns may be
-    promises of the executor; only matrices with few rows and columns are held here.
-    Tasks do not choose bases: they may run twice, and rounding can rotate eigenvectors.
+    promises of the executor; only small matrices are held here. Tasks do not choose
+    bases: they may run twice, and rounding can rotate eigenvectors.
     """
 
     kind = "factored"
@@ -291,10 +291,9 @@ class FactoredIterates:
         return float(objective)
 
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
-        """Dual points, in the order in which they are tried.
+        """Dual points: if it is due, the multiplier completed with the graph.
 
-        If completion is due, the first is the multiplier completed with the graph. The
-        next is the multiplier within the norm ball. Without a graph and near the
+        The next is the multiplier within the norm ball. Without a graph and near the
         wanted gap, it is polished on the tangent space.
         """
         accuracy = max(asked.tol, 1e-12) / 20
@@ -421,7 +420,7 @@ class FactoredIterates:
         self._go_on(arrays, penalties[0])
 
     def settle(self) -> float | None:
-        """Nothing to round: L has the precision of X, and its objective is known."""
+        """Nothing: the objective of L in the precision of X is known."""
         return None
 
     def cut(self, share: float) -> Callable[[], None] | None:

@@ -131,16 +131,13 @@ class Problem:
         checkpoint: str | os.PathLike | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> Result:
-        """The solution, in the unit of X.
-
-        A solve that converged removes its checkpoint.
-        """
+        """The solution, in the unit of X; a solve that converged removes its file."""
         saves = None
         if checkpoint is not None:
             saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
-        # Between the size of an entry and its distance from the feature's median. From
-        # zero L has to reach the offset of the features too; from the medians only
-        # deviations have to move. Without a graph the rank grows best from zero.
+        # Between the size of an entry and its distance from the feature's median: from
+        # zero L has to reach the offset of the features too. Without a graph the rank
+        # grows best from zero.
         center = self.center if self.laplacian is not None else None
         share = HALF if center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
