@@ -140,7 +140,7 @@ def left_vectors(X, adjacency):
     """L's left singular vectors and singular values, for each factor of lam."""
     X = X.astype(np.float32)
     lam, gamma = resolve_lam("theory", X), resolve_gamma("clustering", X)
-    shifted = ShiftedLaplacian(laplacian(adjacency), X.shape[1])
+    shifted = ShiftedLaplacian(laplacian(adjacency))
     problem, state = Problem(X, lam, gamma, shifted), None
     for factor in FACTORS:
         result = problem.at(factor * lam, gamma).solve(

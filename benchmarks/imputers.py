@@ -123,7 +123,7 @@ def grid(X: np.ndarray) -> Iterator[np.ndarray]:
     gamma = clustering_gamma(X.shape, typical_size(X), share)
     theory = Problem(X, lam).solve(tol=GAP, max_iter=MAX_ITER)
     adjacency = RobustGraph()._of_low_rank(X, theory.x)
-    shifted = ShiftedLaplacian(laplacian(adjacency, "normalized"), X.shape[1])
+    shifted = ShiftedLaplacian(laplacian(adjacency, "normalized"))
     problem = Problem(X, lam, gamma, shifted)
     for c in LAMS:
         start = None

@@ -177,7 +177,7 @@ def faces(records):
                 unit = problems.svd_seconds(X)
 
                 def solve():
-                    shifted = ShiftedLaplacian(Phi, X.shape[1])
+                    shifted = ShiftedLaplacian(Phi)
                     problem = Problem(X, lam, gamma, shifted)
                     return problem.solve(tol=1e-3, max_iter=1000)
 
@@ -243,7 +243,7 @@ def real(records):
                 gaps[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
 
                 def solve():
-                    shifted = ShiftedLaplacian(Phi, X.shape[1])
+                    shifted = ShiftedLaplacian(Phi)
                     problem = Problem(gaps, lam, 0.01, shifted)
                     return problem.solve(tol=1e-3, max_iter=1000)
 
@@ -274,7 +274,7 @@ def path(records):
             lam = 1 / np.sqrt(max(X.shape))
 
             def warm():
-                problem = Problem(X, lam, 1.0, ShiftedLaplacian(Phi, X.shape[1]))
+                problem = Problem(X, lam, 1.0, ShiftedLaplacian(Phi))
                 state, iterations = None, []
                 for gamma in problems.GAMMAS:
                     result = problem.at(lam, gamma).solve(
@@ -286,7 +286,7 @@ def path(records):
                 return iterations
 
             def cold(gamma):
-                problem = Problem(X, lam, gamma, ShiftedLaplacian(Phi, X.shape[1]))
+                problem = Problem(X, lam, gamma, ShiftedLaplacian(Phi))
                 return problem.solve(tol=1e-3, max_iter=1000).n_iter
 
             seconds, iterations = problems.fastest(warm, 3)
@@ -312,7 +312,7 @@ def grid(records):
             lams, gammas = [k * theory for k in (0.5, 1, 2, 4)], problems.GAMMAS[:8]
 
             def warm():
-                problem = Problem(X, theory, 1.0, ShiftedLaplacian(Phi, X.shape[1]))
+                problem = Problem(X, theory, 1.0, ShiftedLaplacian(Phi))
                 iterations, first = [], None
                 for lam in lams:
                     state = first
@@ -327,7 +327,7 @@ def grid(records):
                 return iterations
 
             def cold(lam, gamma):
-                problem = Problem(X, lam, gamma, ShiftedLaplacian(Phi, X.shape[1]))
+                problem = Problem(X, lam, gamma, ShiftedLaplacian(Phi))
                 return problem.solve(tol=1e-3, max_iter=1000)
 
             seconds, iterations = problems.cpu_seconds(warm, 1)
@@ -387,7 +387,7 @@ def _large(n):
     before = _resident()
     with _Peak() as peak:
         start = time.perf_counter()
-        shifted = ShiftedLaplacian(Phi, 784)
+        shifted = ShiftedLaplacian(Phi)
         result = Problem(X, lam, gamma, shifted).solve(tol=1e-2, max_iter=1000)
         seconds = time.perf_counter() - start
     unit, _ = problems.fastest(

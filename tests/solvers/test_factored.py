@@ -38,7 +38,7 @@ def exact(X, lam, gamma, tol):
 
 
 def factored(X, lam, gamma, tol, dtype=None, **options):
-    shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
+    shifted = ShiftedLaplacian(graph_of(X)) if gamma else None
     iterates = FactoredIterates(X, L1(lam), gamma, shifted, dtype, share=1)
     make = {"factored": lambda _: iterates}
     return solve(make, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
@@ -80,7 +80,7 @@ def test_its_objective_is_that_of_its_answer(rng):
 def test_single_precision_starts_and_double_ends(rng, gamma):
     X = spoiled(rng, 130, 170)
     dtypes = []
-    shifted = ShiftedLaplacian(graph_of(X), X.shape[1]) if gamma else None
+    shifted = ShiftedLaplacian(graph_of(X)) if gamma else None
     iterates = FactoredIterates(X, L1(0.06), gamma, shifted, np.float32)
     result = solve(
         {"factored": lambda _: iterates},
@@ -109,7 +109,7 @@ def test_a_high_rank_is_certified_from_single_precision(rng, gamma, missing):
     """Bounds, objective and rank are those of double precision data."""
     X = rng.standard_normal((120, 150)) + 3 * rng.standard_normal(150)
     X[rng.random(X.shape) < missing] = np.nan
-    Phi = ShiftedLaplacian(graph_of(X), 150) if gamma else None
+    Phi = ShiftedLaplacian(graph_of(X)) if gamma else None
     problem = Problem(X, 0.2, gamma, Phi)
     result = problem.solve(tol=1e-3, max_iter=1000)
     best = problem.solve(tol=1e-7, max_iter=20_000)
@@ -254,7 +254,7 @@ def test_polishing_saves_certificates_and_gives_none_away(rng, monkeypatch):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
     X = spoiled(rng, 150, 220, missing=missing) + 60 * rng.random(220)
-    Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
+    Phi = ShiftedLaplacian(graph_of(X))
     lam, gamma = 1 / np.sqrt(220), 0.02
     # A start is seen in the iterates; a relief would certify those of both sooner.
     monkeypatch.setattr("rpcag.solvers.dual_completion.AFTER", 10_000)
@@ -272,7 +272,7 @@ def test_far_from_zero_it_starts_at_the_medians(rng, missing, monkeypatch):
 
 def test_a_doubled_penalty_saves_iterations(rng, monkeypatch):
     X = spoiled(rng, 150, 220)
-    Phi = ShiftedLaplacian(graph_of(X), X.shape[1])
+    Phi = ShiftedLaplacian(graph_of(X))
 
     def doubled():
         return Problem(X, 1 / np.sqrt(220), 0.02, Phi).solve(tol=1e-4, max_iter=2000)

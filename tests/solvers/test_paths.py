@@ -17,7 +17,7 @@ def data(rng):
 
 def problem_of(X, gamma):
     Phi = laplacian(KNNGraph(5)(X))
-    return Problem(X, 1 / np.sqrt(150), gamma, ShiftedLaplacian(Phi, X.shape[1]))
+    return Problem(X, 1 / np.sqrt(150), gamma, ShiftedLaplacian(Phi))
 
 
 def value(X, L, lam, gamma, Phi):
@@ -66,7 +66,7 @@ def test_a_proof_of_another_problem_is_not_used(rng, change):
         other = problem_of(X, 1e-3)
     elif change == "graph":
         other = problem_of(X, 1e-3)
-        other.graph = ShiftedLaplacian(laplacian(KNNGraph(6)(X)), X.shape[1])
+        other.graph = ShiftedLaplacian(laplacian(KNNGraph(6)(X)))
     elif change == "lam":
         lam *= 1.001
     else:

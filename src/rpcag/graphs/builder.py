@@ -66,9 +66,7 @@ class GraphBuilder(Estimator):
         rows, seen = self._prepare(X, mask)
         # A copy: later changes of the caller's array must not affect `connect`.
         self._rows = rows.copy() if rows is X else rows, seen
-        self._places: dict[bytes, int] = {}
-        for i, key in enumerate(row_keys(self._rows)):
-            self._places.setdefault(key, i)
+        self._places: dict[bytes, int] | None = None  # made by the first `connect`
         self.adjacency_ = self._build(self._rows)
         return self
 
@@ -106,6 +104,10 @@ class GraphBuilder(Estimator):
 
     def _doubles(self, rows) -> np.ndarray:
         """The first row of the graph that equals each row, or -1."""
+        if self._places is None:
+            self._places = {}
+            for i, key in enumerate(row_keys(self._rows)):
+                self._places.setdefault(key, i)
         return np.array(
             [self._places.get(key, -1) for key in row_keys(rows)], dtype=int
         )

@@ -18,16 +18,15 @@ from rpcag.linalg.threads import product
 Laplacian = Any  # an ndarray or a SciPy sparse array
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# Up to this many vertices an explicit inverse, applied by one matrix product, beats
-# every sparse method even for sparse graphs; beyond, if it is small beside the data.
-DENSE_SIZE = 500
-# Vertices up to which it does if there are half as many right-hand sides: one product
-# with it takes a tenth of the time of sparse factors or conjugate gradients.
-LARGEST = 3000
-# Mean half-bandwidth up to which a sparse factor is kept rather than iterated.
-PROFILE = 200
-# Default share of a first guess's residual that conjugate gradients may leave.
-REDUCTION = 1e-3
+# Up to this many vertices an explicit inverse, applied by one matrix product, is the
+# fastest: up to 300 for a few right-hand sides, up to 500 for a thousand.
+DENSE_SIZE = 400
+# Mean half-bandwidth up to which a sparse factor is. It does not matter to it how far
+# the system is from the identity: for chains, conjugate gradients need many steps.
+PROFILE = 50
+# Default share of a first guess's residual that conjugate gradients may leave: ADMM
+# takes as many iterations as with exact solutions, and more with 0.3.
+REDUCTION = 0.1
 # Iterations without a smaller residual after which conjugate gradients give up.
 PATIENCE = 50
 
@@ -45,7 +44,6 @@ class ShiftedLaplacian:
     def __init__(
         self,
         laplacian: Laplacian,
-        width: int = 0,
         method: str = "auto",
         reduction: float = REDUCTION,
         null: NullSpace | None = None,
@@ -53,7 +51,6 @@ class ShiftedLaplacian:
         self.laplacian = laplacian
         self.null = null  # of the Laplacian, if known
         self.size = laplacian.shape[0]
-        self.width = width  # of the right-hand sides, if known
         self.reduction = reduction
         self._order: np.ndarray | None = None
         self.method = self._choose() if method == "auto" else method
@@ -63,7 +60,7 @@ class ShiftedLaplacian:
     def _choose(self) -> str:
         if not sparse.issparse(self.laplacian):
             return "inverse"
-        if self.size <= max(DENSE_SIZE, min(2 * self.width, LARGEST)):
+        if self.size <= DENSE_SIZE:
             return "inverse"
         # The envelope under reverse Cuthill-McKee bounds the factor's fill.
         pattern = sparse.csr_array(self.laplacian)
@@ -99,16 +96,9 @@ class ShiftedLaplacian:
         """Eigenvalues, ascending, and eigenvectors of Phi: of small graphs."""
         return linalg.eigh(_dense(self.laplacian), overwrite_a=True, driver="evd")
 
-    def solve(
-        self,
-        shift: float,
-        Y: np.ndarray,
-        out: np.ndarray,
-        reduction: float | None = None,
-    ) -> np.ndarray:
+    def solve(self, shift: float, Y: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write (I + shift Phi)^-1 Y to `out`, whose content is the first guess."""
         key = (shift, Y.dtype)
-        self._reduction = self.reduction if reduction is None else reduction
         if key not in self._solves:
             make = {"inverse": self._inverse, "factor": self._factor, "cg": self._cg}
             self._solves = {key: make[self.method](shift, Y.dtype)}  # keep one only
@@ -149,15 +139,22 @@ class ShiftedLaplacian:
         return solve
 
     def _cg(self, shift: float, dtype: np.dtype) -> Solve:
-        Phi = self.matrix(dtype)
+        # With unit diagonal: C (I + shift Phi) C, where C^-2 is the diagonal.
+        root = 1 / np.sqrt(1 + shift * self.laplacian.diagonal())
+        scaling = sparse.diags_array(root)
+        identity = sparse.eye_array(self.size)
+        system = scaling @ (identity + shift * self.laplacian) @ scaling
+        system = sparse.csr_array(system).astype(dtype)
+        root = root[:, None].astype(dtype)
         rtol = 1e-10 if dtype == np.float64 else 1e-6
 
         def solve(Y: np.ndarray, out: np.ndarray) -> np.ndarray:
             for columns in column_blocks(Y.shape):
-                guess = np.ascontiguousarray(out[:, columns])
-                out[:, columns] = _conjugate_gradients(
-                    Phi, shift, Y[:, columns], guess, rtol, self._reduction
+                guess = out[:, columns] / root
+                W = _conjugate_gradients(
+                    system, root * Y[:, columns], guess, rtol, self.reduction
                 )
+                np.multiply(root, W, out=out[:, columns])
             return out
 
         return solve
@@ -170,40 +167,39 @@ def _dense(laplacian: Laplacian) -> np.ndarray:
     return np.array(laplacian, dtype=np.float64, order="F")
 
 
-def _conjugate_gradients(Phi, shift, Y, W, rtol, reduction):
-    """Conjugate gradients on every column of (I + shift Phi) W = Y at once.
+def _conjugate_gradients(system, Y, W, rtol, reduction):
+    """Conjugate gradients on every column of `system` W = Y at once, from W.
 
-    Preconditioned by the diagonal. Stops when every residual is `reduction` times that
-    of the first guess: where the guesses converge, as in ADMM, the errors left are a
-    share of a convergent series. A reduction of zero solves to full precision.
-    Residuals may grow at times. If no column has reached a new smallest residual for
-    PATIENCE iterations, rounding errors dominate, and the solver stops.
+    Stops when every residual is `reduction` times that of the first guess: where the
+    guesses converge, as in ADMM, the errors left are a share of a convergent series.
+    A reduction of zero solves to full precision. Residuals may grow at times. If no
+    column has reached a new smallest residual for PATIENCE iterations, rounding errors
+    dominate, and the solver stops.
     """
-    diagonal = (1 + shift * Phi.diagonal()).astype(Y.dtype)[:, None]
-    R = Y - W - shift * (Phi @ W)
-    Z = R / diagonal
-    D = Z.copy()
-    slope = np.einsum("ij,ij->j", R, Z)
-    size = np.einsum("ij,ij->j", R, R)
-    floor = rtol**2 * np.maximum(np.einsum("ij,ij->j", Y, Y), np.finfo(Y.dtype).tiny)
-    goal = np.maximum(reduction**2 * size, floor)
+    R = Y - system @ W
+    D, work = R.copy(), np.empty_like(R)
+    size = _squares(R)
+    goal = np.maximum(reduction**2 * size, rtol**2 * _squares(Y))
     best, waiting = size, 0
-    for _ in range(10 * Y.shape[0]):
+    for _ in range(10 * len(Y)):
         if np.all(size <= goal) or waiting > PATIENCE:
             break
-        AD = D + shift * (Phi @ D)
+        AD = system @ D
         curvature = np.einsum("ij,ij->j", D, AD)
         # Columns that have converged do not change.
         going = (curvature > 0) & (size > goal)
-        step = np.where(going, slope / np.where(going, curvature, 1), 0).astype(Y.dtype)
-        W += step * D
-        R -= step * AD
-        np.divide(R, diagonal, out=Z)
-        new = np.einsum("ij,ij->j", R, Z)
-        D *= np.where(slope > 0, new / np.where(slope > 0, slope, 1), 0).astype(Y.dtype)
-        D += Z
-        slope = new
-        size = np.einsum("ij,ij->j", R, R)
+        step = np.where(going, size / np.where(going, curvature, 1), 0).astype(Y.dtype)
+        W += np.multiply(step, D, out=work)
+        R -= np.multiply(step, AD, out=AD)
+        new = _squares(R)
+        D *= np.where(going, new / np.where(going, size, 1), 0).astype(Y.dtype)
+        D += R
+        size = new
         waiting = 0 if np.any(size < best) else waiting + 1
         best = np.minimum(best, size)
     return W
+
+
+def _squares(A):
+    """The squared norms of the columns."""
+    return np.einsum("ij,ij->j", A, A)

@@ -215,7 +215,7 @@ class _Given:
         self.objective = float(self.s.sum()) + self.data.value(L)
         self.graph = self.smooth = self.rough = None
         if Phi is not None:
-            self.graph = ShiftedLaplacian(Phi, X.shape[1])
+            self.graph = ShiftedLaplacian(Phi)
             self.smooth = GraphSmoothness(self.graph, gamma)
             self.objective += self.smooth.value(L)
             self.rough = 2 * gamma * np.asarray(Phi @ L)

@@ -138,7 +138,7 @@ class RPCAG(RPCA):
             graph = self._build_graph(X, stage)
         self.gamma_, shifted = gamma, None
         if graph is not None:
-            shifted = ShiftedLaplacian(graph.laplacian, X.shape[1], null=graph.null)
+            shifted = ShiftedLaplacian(graph.laplacian, null=graph.null)
             # Not saved if the graph was stopped: a later fit will have another graph.
             stopped = stopped or stage.is_stopped
         loss = loss or DataLoss(lam=lam)
@@ -170,7 +170,7 @@ class RPCAG(RPCA):
         graph = build_feature_graph(self, X)
         self.feature_adjacency_ = graph.adjacency
         self.feature_laplacian_ = graph.laplacian
-        return ShiftedLaplacian(graph.laplacian, len(X), null=graph.null)
+        return ShiftedLaplacian(graph.laplacian, null=graph.null)
 
     def _weigh_features(
         self,
@@ -207,7 +207,7 @@ class RPCAG(RPCA):
         return lambda Y, L: self._shifted(A, Y)
 
     def _shifted(self, adjacency, Y) -> ShiftedLaplacian:
-        return ShiftedLaplacian(laplacian(adjacency, self.laplacian), Y.shape[1])
+        return ShiftedLaplacian(laplacian(adjacency, self.laplacian))
 
     def _check_options(self) -> None:
         super()._check_options()

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import (
@@ -33,10 +32,9 @@ SETTLED, FEWEST, MOST = 5e-3, 4, 15
 RELAXATION = 1.7
 # Smallest spread over size of the entries for which penalties are made.
 LEAST = 1e-6
-# Up to this many rows, solves with the Laplacian use its inverse; conjugate gradients
-# leave at most the share ROUGH of the residual of their first guess. Smaller values
-# take more iterations and hardly change the predictions.
-INVERTED, ROUGH = 300, 0.3
+# Share of the residual of their first guess that conjugate gradients leave at most.
+# Smaller values take more iterations and hardly change the predictions.
+ROUGH = 0.3
 # Median residual, relative to the distance of the entry from its feature's median, at
 # which the model counts as exact. Up to NEARLY, FINER times as many iterations find
 # out. Entries nearer to the median than most are left out (FAR is a quantile): in
@@ -334,9 +332,7 @@ class Trials:
 
 
 def _rough(Phi) -> ShiftedLaplacian:
-    is_large = sparse.issparse(Phi) and Phi.shape[0] > INVERTED
-    method = "cg" if is_large else "inverse"
-    return ShiftedLaplacian(Phi, method=method, reduction=ROUGH)
+    return ShiftedLaplacian(Phi, reduction=ROUGH)
 
 
 class _Shrink:

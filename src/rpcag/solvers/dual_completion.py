@@ -184,8 +184,7 @@ class DualCompletion:
         cls, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
     ) -> "DualCompletion | None":
         """For a graph that is small enough."""
-        suits = laplacian.method == "inverse" and laplacian.size <= LARGEST
-        return cls(shape, gamma, laplacian) if suits else None
+        return cls(shape, gamma, laplacian) if laplacian.size <= LARGEST else None
 
     def is_due(self, asked: Asked) -> bool:
         """Whether completion is worth its cost."""

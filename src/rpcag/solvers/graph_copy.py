@@ -11,8 +11,6 @@ from rpcag.linalg.threads import product
 
 # Share of a step that the compression may lose.
 TAIL = 0.1
-# Share of a first guess's residual that conjugate gradients may leave in the solution.
-REDUCTION = 0.03
 
 
 class Roughness(NamedTuple):
@@ -67,7 +65,7 @@ class GraphCopy:
         """Some columns of H, from V: (I + 2 gamma / r Phi) W = V."""
         H = self.H[:, share].copy()
         G = np.ascontiguousarray(self.G[:, share])
-        laplacian.solve(2 * self.gamma / penalty, G, H, reduction=REDUCTION)
+        laplacian.solve(2 * self.gamma / penalty, G, H)
         return H
 
     def joined(self, shares: list[np.ndarray]) -> "GraphCopy":

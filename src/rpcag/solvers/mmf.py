@@ -44,7 +44,7 @@ def _solver(Phi, gamma: float, X: np.ndarray):
         return lambda Y: Y
     # For one solve with many columns a dense inverse is the fastest up to here.
     method = "inverse" if len(X) <= DENSE else "auto"
-    shifted = ShiftedLaplacian(Phi, X.shape[1], method, reduction=0.0)
+    shifted = ShiftedLaplacian(Phi, method, reduction=0.0)
     return lambda Y: shifted.solve(gamma, Y, np.zeros_like(Y))
 
 

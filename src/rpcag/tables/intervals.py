@@ -51,25 +51,26 @@ def chances_correct(
 def _chances(scores: np.ndarray) -> np.ndarray:
     """The same for scores in units of the threshold above which cells count as wrong.
 
-    Below it, wrong cells are taken to be as dense as from there to the median of the
-    scores above. Above it, some cells are correct if there are correct ones just below:
-    their number in [2^k, 2^(k+1)) falls by the same factor from one k to the next.
+    Below it, wrong cells are taken to be as dense as in the middle half of the scores
+    above. Just above it, there are also correct cells in heavy tails. Some cells above
+    are correct if there are correct ones just below: their number in [2^k, 2^(k+1))
+    falls by the same factor from one k to the next.
     """
     above = scores >= 1
     if not above.any():
         return np.ones(len(scores))
     counts = np.histogram(scores, PARTS, (0, 1))[0]
-    width = max(float(np.median(scores[above])) - 1, 1 / PARTS)
-    n_wrong = np.count_nonzero(above) / 2 / width / PARTS
+    first, last = np.quantile(scores[above], (0.25, 0.75))
+    n_wrong = np.count_nonzero(above) / 2 / max((last - first) * PARTS, 1)
     n_correct = np.maximum(counts - n_wrong, 0)
     shares = np.where(counts > 0, n_correct / np.maximum(counts, 1), 1.0)
     shares = np.minimum.accumulate(shares)  # decreasing in the score
     correct = shares * counts
-    last = correct[PARTS // 2 :].sum()
-    factor = min(last / max(correct[PARTS // 4 : PARTS // 2].sum(), 1), 1)
+    nearest = correct[PARTS // 2 :].sum()
+    factor = min(nearest / max(correct[PARTS // 4 : PARTS // 2].sum(), 1), 1)
     octaves = np.floor(np.log2(scores[above])).astype(int)
     n_above = np.bincount(octaves)
-    expected = last * factor ** np.arange(1, len(n_above) + 1)
+    expected = nearest * factor ** np.arange(1, len(n_above) + 1)
     shares_above = np.minimum(expected / np.maximum(n_above, 1), shares[-1])
     found = shares[np.minimum(PARTS * scores, PARTS - 1).astype(int)]
     found[above] = np.minimum.accumulate(shares_above)[octaves]
