@@ -319,7 +319,7 @@ def test_a_loss_of_ones_own_is_certified(q):
     X = small_problem(4).X
     term = DataTerm(X, Quantile(0.5, q))
     result = solve(
-        {"exact": lambda _: DenseIterates([term], X.shape)},
+        {"exact": lambda _: DenseIterates([term])},
         ratio=0.5,
         tol=1e-8,
         max_iter=20_000,
@@ -342,7 +342,7 @@ def test_a_loss_of_ones_own_is_fast_too(q):
     loss = Quantile(0.1, q)
     result = Problem(X, 0.1, loss=loss).solve(tol=1e-4, max_iter=3000)
     exact = solve(
-        {"exact": lambda _: DenseIterates([DataTerm(X, loss)], X.shape)},
+        {"exact": lambda _: DenseIterates([DataTerm(X, loss)])},
         ratio=0.1,
         tol=1e-4,
         max_iter=3000,

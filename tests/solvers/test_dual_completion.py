@@ -10,7 +10,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1
 from rpcag.solvers.certificates import Asked, Certificates, dual_value
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion, _excess, _norm
-from rpcag.solvers.executor import Local
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.problem import Problem
@@ -30,7 +30,7 @@ def columns_of(X, lam, D_1, W):
 
 
 def complete(completion, *columns):
-    found = completion(Local(), columns, completion.laplacian, 1e-9)
+    (found,) = completion(Executor(), list(columns), completion.laplacian, 1e-9)
     return found.linear, found.quadratic, found.norm
 
 
@@ -139,7 +139,7 @@ def test_it_saves_iterations_where_a_graph_is_heavy(rng, monkeypatch, shape):
         far(rng, missing, parts, shape) for missing in (0, 0.2) for parts in (1, 2)
     ]
     relieved = [problem.solve(tol=1e-3, max_iter=2000) for problem in problems]
-    monkeypatch.setattr(DualCompletion, "suits", staticmethod(lambda laplacian: False))
+    monkeypatch.setattr(DualCompletion, "of", staticmethod(lambda *_: None))
     without = [problem.solve(tol=1e-3, max_iter=2000) for problem in problems]
     for problem, result in zip(problems, relieved, strict=True):
         exact = problem.solve(tol=1e-5, max_iter=20_000)
@@ -155,7 +155,7 @@ def test_the_solver_with_factors_gives_its_own_point(rng):
     X = far(rng, missing=0.1).X
     shifted = ShiftedLaplacian(laplacian(KNNGraph(5)(np.nan_to_num(X))))
     lam, gamma, penalties = 0.2, 0.3, (0.1, 0.15)
-    iterates = FactoredIterates.in_memory(X, L1(lam), gamma, shifted)
+    iterates = FactoredIterates(X, L1(lam), gamma, shifted)
     iterates.begin(penalties)
     H = rng.standard_normal((len(X), 1))
     R, _ = np.linalg.qr(rng.standard_normal((X.shape[1], 1)))

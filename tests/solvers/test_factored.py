@@ -33,13 +33,13 @@ def exact(X, lam, gamma, tol):
     terms = [DataTerm(X, L1(lam))]
     if gamma:
         terms.append(GraphSmoothness(graph_of(X), gamma))
-    make = {"exact": lambda _: DenseIterates(terms, X.shape)}
+    make = {"exact": lambda _: DenseIterates(terms)}
     return solve(make, ratio=lam, tol=tol, max_iter=20_000)
 
 
 def factored(X, lam, gamma, tol, dtype=None, **options):
     shifted = ShiftedLaplacian(graph_of(X)) if gamma else None
-    iterates = FactoredIterates.in_memory(X, L1(lam), gamma, shifted, dtype, share=1)
+    iterates = FactoredIterates(X, L1(lam), gamma, shifted, dtype, share=1)
     make = {"factored": lambda _: iterates}
     return solve(make, **{"ratio": lam, "tol": tol, "max_iter": 5000, **options})
 
@@ -81,7 +81,7 @@ def test_single_precision_starts_and_double_ends(rng, gamma):
     X = spoiled(rng, 130, 170)
     dtypes = []
     shifted = ShiftedLaplacian(graph_of(X)) if gamma else None
-    iterates = FactoredIterates.in_memory(X, L1(0.06), gamma, shifted, np.float32)
+    iterates = FactoredIterates(X, L1(0.06), gamma, shifted, np.float32)
     result = solve(
         {"factored": lambda _: iterates},
         ratio=0.06,
@@ -219,7 +219,7 @@ def test_a_path_comes_back_to_factors(monkeypatch):
 def test_a_polished_multiplier_is_that_of_the_tangent_space(rng):
     X = spoiled(rng, 90, 130, rank=4, noise=0.0)
     lam = 1 / np.sqrt(130)
-    iterates = FactoredIterates.in_memory(X, L1(lam))
+    iterates = FactoredIterates(X, L1(lam))
     make = {"factored": lambda _: iterates}
     result = solve(make, ratio=lam, tol=1e-3, max_iter=500)
     penalty = result.state.penalties[0]
@@ -309,7 +309,7 @@ def test_the_copy_of_the_loss_is_the_answer_where_it_is_better(
 def test_small_singular_values_are_dropped_and_can_come_back(rng):
     X = spoiled(rng, 120, 150, noise=0.0)
     lam = 1 / np.sqrt(150)
-    iterates = FactoredIterates.in_memory(X, L1(lam))
+    iterates = FactoredIterates(X, L1(lam))
     make = {"factored": lambda _: iterates}
     result = solve(make, ratio=lam, tol=1e-6, max_iter=500)
     values = np.linalg.svd(result.x, compute_uv=False)[: result.rank]

@@ -33,13 +33,13 @@ def terms(X, lam=0.1, gamma=0.1):
 @pytest.mark.parametrize("penalty", [0.001, 1.0])
 def test_the_first_penalty_does_not_change_the_answer(X, penalty):
     result = solve(
-        {"exact": lambda _: DenseIterates(terms(X), X.shape)},
+        {"exact": lambda _: DenseIterates(terms(X))},
         ratio=penalty,
         tol=1e-5,
         max_iter=10_000,
     )
     reference = solve(
-        {"exact": lambda _: DenseIterates(terms(X), X.shape)},
+        {"exact": lambda _: DenseIterates(terms(X))},
         ratio=0.1,
         tol=1e-6,
         max_iter=10_000,
@@ -55,7 +55,7 @@ def test_other_terms_are_solved_and_certified_too(X):
 
     small = X[:8, 20:26]
     result = solve(
-        {"exact": lambda _: DenseIterates([DataTerm(small, Rows(0.6))], small.shape)},
+        {"exact": lambda _: DenseIterates([DataTerm(small, Rows(0.6))])},
         ratio=0.1,
         tol=1e-8,
         max_iter=5000,
@@ -177,7 +177,7 @@ def test_overflow_is_an_error_not_a_nan():
     loss = DataTerm(np.full((4, 4), 1e200), L1(1e200))
     with pytest.raises(FloatingPointError, match="range of float64"):
         solve(
-            {"exact": lambda _: DenseIterates([loss], (4, 4))},
+            {"exact": lambda _: DenseIterates([loss])},
             ratio=1.0,
             tol=1e-3,
             max_iter=50,

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rpcag.losses.l1 import L1
+from rpcag.losses.loss import Array
 from rpcag.losses.rows import Rows
 
 # A row times this is far outside the ball, and its square is in range.
@@ -23,13 +24,11 @@ class Both:
     for one number.
     """
 
-    cells: float | np.ndarray
-    rows: float | np.ndarray
+    cells: float | Array
+    rows: float | Array
     entrywise: ClassVar[bool] = False
 
-    def project(
-        self, D: np.ndarray, r: Any, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def project(self, D: Array, r: Any, out: Array | None = None) -> Array:
         box, ball = L1(self.cells), Rows(self.rows)
         bound = np.broadcast_to(self.cells / r, D.shape)
         radius = np.broadcast_to(self.rows / r, (len(D), 1))[:, 0]
@@ -43,16 +42,16 @@ class Both:
             clipped = box.project(D * factors.astype(D.dtype), r)
         return ball.project(clipped, r, out=out)  # within the ball despite rounding
 
-    def conjugate(self, D: np.ndarray) -> np.ndarray:
+    def conjugate(self, D: Array) -> Array:
         return np.zeros(len(D))
 
-    def value(self, R: np.ndarray) -> np.ndarray:
+    def value(self, R: Array) -> Array:
         # The largest <D, R> over the ball is at the point nearest to a far multiple.
         D = self.project(R.astype(np.float64) * FAR, 1.0)
         return (D * R).sum(axis=1)
 
 
-def _factors(sizes: np.ndarray, bound: np.ndarray, radius: np.ndarray) -> np.ndarray:
+def _factors(sizes: Array, bound: Array, radius: Array) -> Array:
     """s of every row with sum_j min(s sizes_j, bound_j)^2 = radius^2.
 
     Entries leave s sizes_j for bound_j in the order of bound_j / sizes_j. With k of

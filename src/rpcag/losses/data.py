@@ -1,7 +1,5 @@
 """The loss of L on the observed data."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from rpcag.linalg.blocks import row_blocks
@@ -25,13 +23,24 @@ class DataTerm:
         self.loss = loss
         self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
 
+    def at(self, rows: slice, columns: slice = slice(None)) -> Loss:
+        """The loss of some rows and columns."""
+        return part(self.loss, (rows, columns))
+
+    def residual(
+        self, y: np.ndarray, rows: slice, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Some rows of M o (Y - X)."""
+        out = np.subtract(y, self.X[rows], out=out)
+        if self.has_missing:
+            np.copyto(out, 0, where=np.isnan(out))
+        return out
+
     def value(self, Y: np.ndarray) -> float:
         total = 0.0
-        for rows, loss in self._pieces():
-            residual = Y[rows] - self.X[rows]
-            if self.has_missing:
-                np.copyto(residual, 0, where=np.isnan(residual))
-            total += float(loss.value(residual).sum())
+        for rows in row_blocks(self.X.shape, BLOCK):
+            residual = self.residual(Y[rows], rows)
+            total += float(self.at(rows).value(residual).sum())
         return total
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
@@ -41,40 +50,40 @@ class DataTerm:
 
     def prox_rows(self, y: np.ndarray, step: float, out: np.ndarray, rows: slice):
         """The prox of some rows of Y, which do not depend on others."""
-        np.subtract(y, self.X[rows], out=out)
-        if self.has_missing:
-            np.copyto(out, 0, where=np.isnan(out))
-        part(self.loss, (rows, slice(None))).project(out, 1 / step, out=out)
+        self.residual(y, rows, out)
+        self.at(rows).project(out, 1 / step, out=out)
         np.subtract(y, out, out=out)
+
+    def dual_piece(
+        self, Y: np.ndarray, rows: slice, columns: slice = slice(None)
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Some of Y, moved into the dual ball in double precision: D.
+
+        Also <D, X>, as a sum and a sum of sizes, and l*(D).
+        """
+        D, x = Y[rows, columns].astype(np.float64), self.X[rows, columns]
+        if self.has_missing:
+            missing = np.isnan(x)
+            np.copyto(D, 0, where=missing)
+            x = np.where(missing, 0, x)
+        loss = self.at(rows, columns)
+        nearest(loss, D)
+        products = np.multiply(D, x, dtype=np.float64)
+        return D, np.append(summed(products), loss.conjugate(D).sum())
 
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
     ) -> tuple[float, float, float]:
-        # Y comes from a prox, so it is in the dual ball up to rounding: the nearest
-        # point of the ball is computed for the proof, in double precision.
-        sums, quadratic, square, count = np.zeros(2), 0.0, 0.0, 0
-        for rows, loss in self._pieces():
-            dual = Y[rows].astype(np.float64)
-            x = self.X[rows]
-            if self.has_missing:
-                missing = np.isnan(x)
-                dual[missing] = 0
-                x = np.where(missing, 0, x)
-            nearest(loss, dual)
+        # Y comes from a prox, so it is in the dual ball up to rounding.
+        pieces, sums, square = row_blocks(self.X.shape, BLOCK), np.zeros(3), 0.0
+        for rows in pieces:
+            D, more = self.dual_piece(Y, rows)
+            sums += more
             t = total[rows]
-            t += dual
-            sums += summed(np.multiply(dual, x, dtype=np.float64))
-            quadratic += float(loss.conjugate(dual).sum())
+            t += D
             square += float(np.vdot(t, t))
-            count += 1
-        linear, size = sums.tolist()
-        linear += total_error(size, count)
-        quadratic += total_error(quadratic, count + PAIRWISE)
+        linear, size, quadratic = sums.tolist()
+        linear += total_error(size, len(pieces))
+        quadratic += total_error(quadratic, len(pieces) + PAIRWISE)
         # Twice the rounding of `total`, to cover the rounding of its norm.
-        error = 2 * unit(total.dtype) * square**0.5
-        return linear, quadratic, error
-
-    def _pieces(self) -> Iterator[tuple[slice, Loss]]:
-        """Rows that fit in the processor's cache, and their loss."""
-        for rows in row_blocks(self.X.shape, BLOCK):
-            yield rows, part(self.loss, (rows, slice(None)))
+        return linear, quadratic, 2 * unit(total.dtype) * square**0.5

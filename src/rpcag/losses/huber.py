@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from rpcag.losses.loss import Array
+
 
 @dataclass(frozen=True)
 class Huber:
@@ -17,22 +19,20 @@ class Huber:
     """
 
     ball: Any
-    mu: float | np.ndarray
+    mu: float | Array
 
     @property
     def entrywise(self) -> bool:
         return self.ball.entrywise
 
-    def project(
-        self, D: np.ndarray, r: Any, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def project(self, D: Array, r: Any, out: Array | None = None) -> Array:
         U = np.divide(D, 1 + r * self.mu, out=out)
         return self.ball.project(U, r, out=U)
 
-    def conjugate(self, D: np.ndarray) -> np.ndarray:
+    def conjugate(self, D: Array) -> Array:
         return self.ball.conjugate(D) + (self.mu / 2 * D * D).sum(axis=1)
 
-    def value(self, R: np.ndarray) -> np.ndarray:
+    def value(self, R: Array) -> Array:
         D = np.divide(R, self.mu, dtype=np.float64)
         self.ball.project(D, 1.0, out=D)
         return (D * R).sum(axis=1) - self.conjugate(D)

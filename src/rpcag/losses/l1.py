@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rpcag.losses.loss import Array
+
 
 @dataclass(frozen=True)
 class L1:
@@ -14,19 +16,17 @@ class L1:
     and the nearest point of a box is found entry by entry.
     """
 
-    lam: float | np.ndarray
+    lam: float | Array
     entrywise: ClassVar[bool] = True
 
-    def project(
-        self, D: np.ndarray, r: Any, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def project(self, D: Array, r: Any, out: Array | None = None) -> Array:
         bound = self.lam / r
         return np.clip(D, -bound, bound, out=out)
 
-    def conjugate(self, D: np.ndarray) -> np.ndarray:
+    def conjugate(self, D: Array) -> Array:
         return np.zeros(len(D))
 
-    def value(self, R: np.ndarray) -> np.ndarray:
+    def value(self, R: Array) -> Array:
         sizes = np.abs(R, dtype=np.float64)
         sizes *= self.lam
         return sizes.sum(axis=1)

@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+Array = np.ndarray
+
 # A penalty so small that a quadratic form has no weight in `project`. It is a power of
 # two, so that dividing by it is exact, and squares of the quotients do not overflow.
 TINY = {np.dtype(np.float64): 2.0**-200, np.dtype(np.float32): 2.0**-50}
@@ -25,9 +27,7 @@ class Loss(Protocol):
         """Whether the loss is a sum over entries, so that it has parts by column."""
         ...
 
-    def project(
-        self, D: np.ndarray, r: Any, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def project(self, D: Array, r: Any, out: Array | None = None) -> Array:
         """The scaled multiplier U = V - P of P = argmin l(P - X) + r/2 ||P - V||^2.
 
         D is V - X. By Moreau's identity r U minimizes ||Y - r D||^2 / 2 + r l*(Y) over
@@ -36,16 +36,16 @@ class Loss(Protocol):
         """
         ...
 
-    def conjugate(self, D: np.ndarray) -> np.ndarray:
+    def conjugate(self, D: Array) -> Array:
         """l*(D) of a point of the dual ball, row by row: the quadratic form."""
         ...
 
-    def value(self, R: np.ndarray) -> np.ndarray:
+    def value(self, R: Array) -> Array:
         """l(R), row by row, in double precision."""
         ...
 
 
-def nearest(loss: Loss, D: np.ndarray) -> np.ndarray:
+def nearest(loss: Loss, D: Array) -> Array:
     """Overwrite D by the nearest point of the dual ball.
 
     It is the limit of r U, r -> 0, for V - X = D / r.
@@ -59,8 +59,16 @@ def nearest(loss: Loss, D: np.ndarray) -> np.ndarray:
 
 def part(loss: Any, at: tuple) -> Any:
     """The loss of some rows and columns: arrays of parameters are cut like X."""
-    cut = {f.name: _cut(getattr(loss, f.name), at) for f in fields(loss)}
-    return replace(loss, **cut)
+
+    def cut(value: Any) -> Any:
+        if is_dataclass(value):
+            return part(value, at)
+        if np.ndim(value) != 2:
+            return value
+        pairs = zip(at, value.shape, strict=True)
+        return value[tuple(some if side > 1 else slice(None) for some, side in pairs)]
+
+    return replace(loss, **{f.name: cut(getattr(loss, f.name)) for f in fields(loss)})
 
 
 def rescaled(loss: Any, unit: float) -> Any:
@@ -69,12 +77,3 @@ def rescaled(loss: Any, unit: float) -> Any:
     The dual ball has no unit, and the quadratic form mu ||D||^2 / 2 has that of R.
     """
     return replace(loss, mu=loss.mu / unit) if hasattr(loss, "mu") else loss
-
-
-def _cut(value: Any, at: tuple) -> Any:
-    if is_dataclass(value):
-        return part(value, at)
-    if np.ndim(value) != 2:
-        return value
-    pairs = zip(at, value.shape, strict=True)
-    return value[tuple(piece if side > 1 else slice(None) for piece, side in pairs)]

@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rpcag.losses.loss import Array
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -14,24 +16,22 @@ class Rows:
     and Schwarz): one ball per row, and the nearest point of a ball is a multiple.
     """
 
-    lam: float | np.ndarray
+    lam: float | Array
     entrywise: ClassVar[bool] = False
 
-    def project(
-        self, D: np.ndarray, r: Any, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def project(self, D: Array, r: Any, out: Array | None = None) -> Array:
         # Inside by more than the rounding of norms and products.
         rounding = (D.shape[1] + 8) * float(np.finfo(np.float64).eps)
         bound = self.lam / r * (1 - rounding)
         longest = np.maximum(_norms(D), np.maximum(bound, np.finfo(np.float64).tiny))
         return np.multiply(D, (bound / longest).astype(D.dtype), out=out)
 
-    def conjugate(self, D: np.ndarray) -> np.ndarray:
+    def conjugate(self, D: Array) -> Array:
         return np.zeros(len(D))
 
-    def value(self, R: np.ndarray) -> np.ndarray:
+    def value(self, R: Array) -> Array:
         return (self.lam * _norms(R))[:, 0]
 
 
-def _norms(A: np.ndarray) -> np.ndarray:
+def _norms(A: Array) -> Array:
     return np.sqrt(np.einsum("ij,ij->i", A, A, dtype=np.float64))[:, None]

@@ -8,20 +8,17 @@ from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.threads import product
 
 # A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
-# moves a singular value at the threshold t by eps * top^2 / (2 t), which is about
-# eps * (top / t) relative to the largest. Beyond these ratios LAPACK's SVD takes over.
+# moves a singular value at the threshold t by about eps * (top / t), relative to the
+# largest. Beyond these ratios LAPACK's SVD takes over.
 GRAM_LIMITS = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 300.0}
 # Beyond this ratio the sum of the singular values has fewer than twelve correct digits.
 SPREAD = 1e4
 # Share of the eigenpairs below which LAPACK's method for some of them (bisection) is
-# used. A larger share is slow: half of them take two to three times as long as all by
-# divide and conquer. With a smaller share, matrices of very low rank take longer.
+# used. A larger share is slow; a smaller one is slow for matrices of very low rank.
 FEW = 1 / 8
 # Limits of `_in_parts`. Singular values above LARGE thresholds are computed in double
-# precision. With a larger limit, rounding changes the smallest ones by about
-# LARGE^2 eps / 2 of the threshold, which shows in the loss. With a smaller one, more of
-# them need double precision. If they are
-# more than the share MOST of all, double precision for all is as fast.
+# precision: rounding changes the smallest ones by LARGE^2 eps / 2 of the threshold. If
+# they are more than the share MOST of all, double precision for all is as fast.
 LARGE, MOST = 30.0, 1 / 8
 # Steps of subspace iteration, and what they may leave, as a share of the smallest
 # eigenvalue found: it moves singular values at the threshold by NEAR / (2 LARGE).
@@ -35,23 +32,14 @@ class NuclearNorm:
     P max(Sigma - t, 0) Q^T, since the subdifferential at P Sigma Q^T is P Q^T plus a
     part of norm at most one, orthogonal on both sides.
 
-    Parameters
-    ----------
-    rough : bool
-        Whether single precision is enough for the smaller eigenvalues.
-
-    Attributes
-    ----------
-    values : ndarray or None
-        Singular values of the last result of the prox, descending. They also determine
-        the method of the next call.
-    basis : ndarray or None
-        Orthonormal basis of the shorter side of the last result.
+    If `rough`, single precision is enough for the smaller eigenvalues. `values` and
+    `basis` are the singular values of the last result of the prox, descending, and an
+    orthonormal basis of its shorter side.
     """
 
     def __init__(self, rough: bool = False) -> None:
         self.rough = rough
-        self.values: np.ndarray | None = None
+        self.values: np.ndarray | None = None  # their number also guides the next call
         self.basis: np.ndarray | None = None
         self._trust_gram = True
         self._is_rough_sum = False  # whether the sum of `values` has lost digits

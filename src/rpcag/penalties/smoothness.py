@@ -1,4 +1,4 @@
-"""Smoothness on a graph between the rows."""
+"""Smoothness on a graph between the rows, or between the columns."""
 
 import numpy as np
 
@@ -9,33 +9,29 @@ from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
 
 
 class GraphSmoothness:
-    """f(W) = gamma tr(W^T Phi W).
+    """f(W) = gamma tr(W^T Phi W), or gamma tr(W Phi W^T) if `axis` is 1.
 
     The gradient is 2 gamma Phi W, so the prox solves (I + 2 step gamma Phi) P = Y, and
     f*(2 gamma Phi W) = gamma tr(W^T Phi W): every W gives a feasible dual point.
     """
 
-    def __init__(self, laplacian: Laplacian | ShiftedLaplacian, gamma: float) -> None:
-        self.gamma = gamma
-        self.shifted = (
-            laplacian
-            if isinstance(laplacian, ShiftedLaplacian)
-            else ShiftedLaplacian(laplacian)
-        )
-
-    axis = 0  # of L along which the graph is
-
-    @property
-    def iterative(self) -> bool:
-        """Whether `prox` uses `out` as a first guess."""
-        return self.shifted.method == "cg"
+    def __init__(
+        self, laplacian: Laplacian | ShiftedLaplacian, gamma: float, axis: int = 0
+    ) -> None:
+        self.gamma, self.axis = gamma, axis
+        if not isinstance(laplacian, ShiftedLaplacian):
+            laplacian = ShiftedLaplacian(laplacian)
+        self.shifted = laplacian
+        self.iterative = laplacian.method == "cg"  # `out` of `prox` is a first guess
 
     def value(self, Y: np.ndarray) -> float:
         total = sum(inner(piece, Phi_piece) for _, piece, Phi_piece in self._pieces(Y))
         return max(self.gamma * total, 0.0)
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
-        return self.shifted.solve(2 * step * self.gamma, Y, out)
+        Y, W = np.ascontiguousarray(self._turned(Y)), self._turned(out)
+        self.shifted.solve(2 * step * self.gamma, Y, W)
+        return out
 
     def add_dual(
         self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
@@ -48,6 +44,7 @@ class GraphSmoothness:
         """
         sums, count = np.zeros(2), 0
         size = added = after = 0.0  # squares of norms
+        total = self._turned(total)
         for columns, piece, Phi_piece in self._pieces(P):
             sums += summed(piece * Phi_piece)
             size += float(np.vdot(piece, piece))
@@ -62,37 +59,17 @@ class GraphSmoothness:
         error += 2 * unit(total.dtype) * (added**0.5 + after**0.5)
         return 0.0, max(self.gamma * quadratic, 0.0), error
 
+    def _turned(self, A: np.ndarray) -> np.ndarray:
+        return A.T if self.axis else A
+
     def _pieces(self, Y: np.ndarray):
         """Some columns of Y and of Phi Y at a time, in double precision.
 
         The part of Y in the null space of Phi is removed if it is known. The rounding
         of a large constant part would count as roughness.
         """
+        Y = self._turned(Y)
         for columns in column_blocks(Y.shape):
             piece = np.ascontiguousarray(Y[:, columns], dtype=np.float64)
             piece = self.shifted.without_null(piece)
             yield columns, piece, np.ascontiguousarray(self.shifted.laplacian @ piece)
-
-
-class FeatureSmoothness:
-    """f(W) = gamma tr(W Phi W^T): `GraphSmoothness` of the transpose."""
-
-    axis = 1
-
-    def __init__(self, laplacian: Laplacian | ShiftedLaplacian, gamma: float) -> None:
-        self.transposed = GraphSmoothness(laplacian, gamma)
-        self.iterative = self.transposed.iterative
-
-    def value(self, Y: np.ndarray) -> float:
-        return self.transposed.value(Y.T)
-
-    def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
-        guess = np.ascontiguousarray(out.T) if self.iterative else np.empty_like(Y.T)
-        found = self.transposed.prox(np.ascontiguousarray(Y.T), step, guess)
-        np.copyto(out, found.T)
-        return out
-
-    def add_dual(
-        self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
-    ) -> tuple[float, float, float]:
-        return self.transposed.add_dual(P.T, Y.T, total.T)

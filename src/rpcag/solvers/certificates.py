@@ -2,33 +2,29 @@
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rpcag.linalg.rounding import UNIT
-from rpcag.solvers.checkpoint import entries, flag, number, whole
-from rpcag.solvers.result import DualPoint, Progress
+from rpcag.solvers.result import DualPoint, Progress, relative_gap
 
 # A certificate costs as much as two iterations. If every iteration measures the
 # residuals, they determine when the next one is due, because the gap falls as they do.
 # The first is due when the dual residual is below EARLY times the wanted gap, in units
-# of lam. With a larger value some certificates are wasted; with a smaller one they come
-# late.
+# of lam: with a larger value some are wasted, with a smaller one they come late.
 EARLY = 3.0
 # Maximum number of iterations before the first certificate, and between two: LATEST, or
 # the share LATE of those done if that is more.
 FIRST, LATEST, LATE = 30, 15, 0.25
+# Otherwise the decay of the gap determines it; DECAY per iteration is expected after
+# the first. A certificate costs about COST iterations. In n iterations, waits of w
+# waste w / 2 iterations, and certificates cost n COST / w: the longest wait is the w
+# that minimizes the sum.
+SHORTEST, COST, DECAY = 3, 4, 0.11
 # Below this multiple of the wanted gap a few iterations may be enough, even after a
 # bound that was no better than the last.
 NEAR = 5.0
-# Otherwise the decay of the gap determines it. A certificate costs about COST
-# iterations. In n iterations, waits of w waste w / 2 iterations, and certificates cost
-# n COST / w: the longest wait is the w that minimizes the sum.
-SHORTEST, COST = 3, 4
-# The decay per iteration that is expected after the first certificate.
-DECAY = 0.11
 
 
 class Asked(NamedTuple):
@@ -63,8 +59,6 @@ class Bound(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The gap at an iteration."""
-
     n_iter: int
     gap: float
 
@@ -73,9 +67,8 @@ class Certificates:
     """All certificates so far; the next is due only when it may be good enough.
 
     `bound` and `history` are computed in this process. `claim`, a bound, and `pace`,
-    the gaps so far, come from a checkpoint and are not verified. They only decide when
-    to compute the next certificate, so that a resumed solve takes the same steps as one
-    that was never interrupted.
+    the gaps so far, may come from a checkpoint, unverified. They only decide when to
+    compute the next, so that a resumed solve takes the same steps as any other.
     """
 
     def __init__(self, tol: float) -> None:
@@ -101,14 +94,12 @@ class Certificates:
         """Certify an objective, known up to `slack`, by a lower bound on the optimum.
 
         Rounding errors are already subtracted from the bound. If it is still above an
-        objective, one of the two is wrong, and it is not known which. All bounds so far
-        are then replaced by zero, which is valid without any computation.
+        objective, one of the two is wrong, and all bounds so far are replaced by zero.
         """
         objective = float(objective)
         if bound > self.bound:  # false for NaN
             self.bound = float(bound)
-        if self.bound > objective + slack:
-            self.is_contradicted = True
+        self.is_contradicted |= bool(self.bound > objective + slack)
         if self.is_contradicted:
             self.bound = 0.0
             self.history = [p._replace(lower_bound=0.0, gap=1.0) for p in self.history]
@@ -116,27 +107,23 @@ class Certificates:
         if self.claim > max(self.bound, objective + slack):
             self.claim, self.pace = self.bound, []
         self.claim = max(self.claim, self.bound)
-        gap = 1.0 if self.is_contradicted else _gap(objective, self.bound)
+        gap = 1.0 if self.is_contradicted else relative_gap(objective, self.bound)
         if self.history and self.history[-1].n_iter == n_iter:
             self.history.pop()  # the same iteration, with a better dual point
-        self.history.append(
-            Progress(n_iter, objective, self.bound, gap, *residuals, rank=rank)
-        )
-        while self.pace and self.pace[-1].n_iter >= n_iter:
-            self.pace.pop()
-        self.pace.append(Gap(n_iter, _gap(objective, self.claim)))
-        return self.history[-1]
+        progress = Progress(n_iter, objective, self.bound, gap, *residuals, rank)
+        self.history.append(progress)
+        self.pace = [p for p in self.pace if p.n_iter < n_iter]
+        self.pace.append(Gap(n_iter, relative_gap(objective, self.claim)))
+        return progress
 
     def latest(
         self, n_iter: int, residuals: tuple[float, float], rank: int | None
     ) -> Progress:
         """The last certificate, dated forward."""
-        if not self.history:
-            return Progress(n_iter, math.inf, 0.0, 1.0, *residuals, rank=rank)
-        primal, dual = residuals
-        return self.history[-1]._replace(
-            n_iter=n_iter, primal_residual=primal, dual_residual=dual, rank=rank
-        )
+        known = math.inf, 0.0, 1.0  # objective, bound and gap
+        if self.history:
+            known = self.history[-1][1:4]
+        return Progress(n_iter, *known, *residuals, rank)
 
     def is_stuck(self) -> bool:
         """No better gap than half the iterations ago."""
@@ -154,8 +141,9 @@ class Certificates:
         self, n_iter: int, residuals: tuple[float, ...] | None, goal: float
     ) -> bool:
         """Whether a certificate is due; known residuals may predict a gap of `goal`."""
-        if n_iter >= self.next_check or residuals is None:
-            return n_iter >= self.next_check
+        is_late = n_iter >= self.next_check
+        if is_late or residuals is None:
+            return is_late
         if not (self.seen and self.pace):
             return residuals[1] * self.share <= EARLY * goal
         last = self.pace[-1]
@@ -173,8 +161,8 @@ class Certificates:
 
     def patience(self) -> int:
         """Iterations to wait, extrapolated from the decay of the gap."""
-        longest = max(SHORTEST, int(math.sqrt(2 * COST * self.pace[-1].n_iter)))
         now, decay = self.pace[-1], DECAY
+        longest = max(SHORTEST, int(math.sqrt(2 * COST * now.n_iter)))
         if len(self.pace) > 1:
             before = self.pace[-2]
             steps = now.n_iter - before.n_iter
@@ -187,25 +175,14 @@ class Certificates:
 
     def numbers(self) -> dict:
         """To be saved; `recall` reads them."""
-        pace = [list(entry) for entry in self.pace]
-        names = ("claim", "is_warm", "next_check", "seen")
-        return {name: getattr(self, name) for name in names} | {"pace": pace}
+        names = ("claim", "is_warm", "next_check", "seen", "pace")
+        return {name: getattr(self, name) for name in names}
 
     def recall(self, numbers: dict) -> None:
         """Take over the numbers of a checkpoint; they prove nothing."""
-        self.claim = number(numbers["claim"])
-        self.is_warm = flag(numbers["is_warm"])
-        self.next_check = whole(numbers["next_check"])
-        self.seen = tuple(number(residual) for residual in entries(numbers["seen"]))
-        if len(self.seen) not in (0, 2):
-            raise ValueError(f"there are {len(self.seen)} residuals")
-        self.pace = [Gap(whole(i), number(gap)) for i, gap in entries(numbers["pace"])]
-        if any(a.n_iter >= b.n_iter for a, b in pairwise(self.pace)):
-            raise ValueError("the iterations do not increase")
-
-
-def _gap(objective: float, bound: float) -> float:
-    return max(objective - bound, 0.0) / objective if objective != 0 else 0.0
+        self.claim, self.is_warm = numbers["claim"], numbers["is_warm"]
+        self.next_check, self.seen = numbers["next_check"], tuple(numbers["seen"])
+        self.pace = [Gap(*entry) for entry in numbers["pace"]]
 
 
 def dual_value(linear: float, quadratic: float, norm: float) -> float:

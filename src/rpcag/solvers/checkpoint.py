@@ -1,22 +1,23 @@
 """Save the state of a solve at intervals, so that a killed solve can continue."""
 
+import hashlib
 import json
-import math
 import os
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rpcag.atomic import write_atomically
 
 Saved = tuple[dict, dict[str, np.ndarray]]
 # Version of the content; other versions are refused. Version 1 was not recorded.
-FORMAT = 4
+FORMAT = 5
 ELSE = "delete it to start over, or choose another file"
 
 
@@ -27,9 +28,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike, identity: str, seconds: float) -> None:
-        self.path = Path(path)
-        self.identity = identity
-        self.seconds = seconds
+        self.path, self.identity, self.seconds = Path(path), identity, seconds
         self._last = time.monotonic()
 
     def load(self) -> Saved | None:
@@ -38,21 +37,20 @@ class Checkpoint:
             return None
         with self.reading():
             with np.load(self.path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files if name != "numbers"}
-                numbers = json.loads(str(file["numbers"]))
+                arrays = {name: file[name] for name in file.files}
+            text, found = str(arrays.pop("numbers")), arrays.pop("digest", "none")
+            numbers = json.loads(text)
             identity, format = numbers.pop("identity"), numbers.pop("format", 1)
+            if format == FORMAT and str(found) != _fingerprint(text, arrays):
+                raise ValueError("its content was changed")
         if format != FORMAT:
             age = "an older" if format == 1 else "another"
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} belongs to {age} format of rpcag "
-                f"({format!r}, not {FORMAT}); {ELSE}"
-            )
-        if identity != self.identity:
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} belongs to other data or other "
-                f"parameters; {ELSE}"
-            )
-        return numbers, arrays
+            other = f"{age} format of rpcag ({format!r}, not {FORMAT})"
+        elif identity != self.identity:
+            other = "other data or other parameters"
+        else:
+            return numbers, arrays
+        raise ValueError(f"checkpoint={str(self.path)!r} belongs to {other}; {ELSE}")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -73,10 +71,10 @@ class Checkpoint:
         if not now and time.monotonic() - self._last < self.seconds:
             return
         numbers, arrays = state()
-        numbers = {**numbers, "identity": self.identity, "format": FORMAT}
-        content = {**arrays, "numbers": np.array(json.dumps(numbers))}
+        text = json.dumps(numbers | {"identity": self.identity, "format": FORMAT})
+        extra = {"numbers": text, "digest": _fingerprint(text, arrays)}
         with write_atomically(self.path) as part, part.open("wb") as file:
-            np.savez(file, **content)  # type: ignore[arg-type]
+            np.savez(file, **arrays, **extra)  # type: ignore[arg-type]
         self._last = time.monotonic()
 
     def forget(self) -> None:
@@ -92,55 +90,21 @@ def is_checkpoint(path: str | os.PathLike) -> bool:
         return "numbers.npy" in file.namelist()
 
 
-# Checks of the values in a checkpoint: they return the value or raise ValueError.
+def _fingerprint(text: str, arrays: dict[str, np.ndarray]) -> str:
+    return digest(text, *(part for item in sorted(arrays.items()) for part in item))
 
 
-def number(value: Any, *, above: float = -math.inf) -> float:
-    """A finite number, larger than `above`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{value!r} is not a number")
-    if not math.isfinite(value) or value <= above:
-        raise ValueError(f"{value!r} is out of range")
-    return float(value)
-
-
-def whole(value: Any, *, at_most: float = math.inf) -> int:
-    """A whole number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{value!r} is not a whole number")
-    if not 0 <= value <= at_most:
-        raise ValueError(f"{value} is out of range")
-    return value
-
-
-def entries(value: Any) -> list:
-    if not isinstance(value, list):
-        raise ValueError(f"{value!r} is not a list")
-    return value
-
-
-def flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r} is neither true nor false")
-    return value
-
-
-def array(
-    arrays: dict[str, np.ndarray],
-    name: str,
-    shape: Sequence[int | None],
-    dtype: Any = None,
-) -> np.ndarray:
-    """A finite array of this shape (None: any length); floating point by default."""
-    A = arrays[name]
-    kinds = (np.float32, np.float64) if dtype is None else (dtype,)
-    if A.dtype not in kinds:
-        raise ValueError(f"{name} has the dtype {A.dtype}")
-    same = len(A.shape) == len(shape) and all(
-        wanted in (None, side) for wanted, side in zip(shape, A.shape, strict=True)
-    )
-    if not same:
-        raise ValueError(f"{name} has the shape {A.shape}")
-    if not np.isfinite(A).all():
-        raise ValueError(f"{name} is not finite")
-    return A
+def digest(*parts: Any) -> str:
+    """A fingerprint of numbers, arrays and sparse arrays."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if sparse.issparse(part):
+            part = sparse.csr_array(part)
+            found.update(digest(part.data, part.indices, part.indptr).encode())
+        elif isinstance(part, np.ndarray):
+            found.update(f"{part.dtype.str} {part.shape}".encode())
+            for row in np.atleast_2d(part):
+                found.update(np.ascontiguousarray(row).data)
+        else:
+            found.update(repr(part).encode())
+    return found.hexdigest()

@@ -8,15 +8,15 @@ import numpy as np
 
 from rpcag.linalg.blocks import blocks, row_blocks
 from rpcag.linalg.gram import excess, singular_values, spectral_norm
+from rpcag.losses import DataTerm
 from rpcag.penalties import NuclearNorm
 from rpcag.solvers.certificates import Asked, Bound
-from rpcag.solvers.checkpoint import array, flag
 from rpcag.solvers.dual_completion import DualColumns, DualCompletion
-from rpcag.solvers.executor import Local
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.result import Distances, DualPoint, State
 
 # The copy of the loss may be the result only if the rank of L is at least this share of
-# the rank of the copy. Otherwise the optimum has a lower rank than the copy.
+# that of the copy. Otherwise the optimum has a lower rank than the copy.
 HIGH = 0.75
 # Entries of a block of rows that goes through all steps of an iteration at once: half a
 # dozen such blocks fit in a second-level cache.
@@ -24,17 +24,17 @@ CACHED = 2**15
 # Relative accuracy of the nuclear norm of the copy of the loss, while the iterates are
 # in single precision (then gaps of 1e-4 are the smallest) and after.
 ROUGH, FINE = 1e-7, 1e-10
-# Rounds of projections that repair the multiplier. The second halves the remaining loss
-# by scaling, at the cost of an iteration. It is done only if the gap after the first is
-# at most AGAIN times the wanted one.
+# Rounds of projections that repair the multiplier. The second costs an iteration, so it
+# is done only if the gap after the first is at most AGAIN times the wanted one.
 ROUNDS, AGAIN = 2, 2.0
 
 
 class DenseIterates:
     """Copies P_i of L with scaled multipliers U_i, one for every term but the norm.
 
-    In single precision to begin with if `rounded`; `terms` and certificates are in the
-    precision of the data. The first term is the loss.
+    The first term is the loss, the others are graphs. If `is_rounded`, the iterates are
+    in single precision to begin with; certificates are in the precision of the data.
+    The copies start at `first`, or at zero.
 
     `share` is the typical size of an entry of the dual point D, over lam. It is below
     one for a large lam: ||D||_2 <= 1 means ||D||_F^2 <= min(n, p), so the mean square
@@ -47,25 +47,28 @@ class DenseIterates:
     def __init__(
         self,
         terms: Sequence[Any],
-        shape: tuple[int, int],
-        dtype: Any = np.float64,
         *,
-        rounded: Sequence[Any] | None = None,
+        is_rounded: bool = False,
         first: np.ndarray | None = None,
-        completion: DualCompletion | None = None,
         share: float = 1.0,
     ) -> None:
-        self.exact_terms, self.shape, self.share = terms, shape, share
-        self.final_dtype = np.dtype(dtype)
-        self.is_rounded = rounded is not None
-        self.dtype = np.dtype(np.float32) if rounded is not None else self.final_dtype
-        self.terms = rounded or terms
-        self.norm = NuclearNorm(rough=self.is_rounded)
+        loss, *graphs = self.exact_terms = self.terms = terms
+        self.shape, self.final_dtype = loss.X.shape, loss.X.dtype
+        self.is_rounded, self.share = is_rounded, share
+        self.dtype = np.dtype(np.float32) if is_rounded else self.final_dtype
+        if is_rounded:
+            x = loss.X.astype(self.dtype, copy=False)
+            self.terms = [DataTerm(x, loss.loss), *graphs]
+        self.norm = NuclearNorm(rough=is_rounded)
         self.first = None if first is None else first.astype(self.dtype, copy=False)
-        self.completion = completion
+        self.completion: DualCompletion | None = None
+        if loss.loss.entrywise and [graph.axis for graph in graphs] == [0]:
+            self.completion = DualCompletion.of(
+                self.shape, graphs[0].gamma, graphs[0].shifted
+            )
         self.n_copies = len(terms)
-        self.L = np.zeros(shape, self.dtype)
-        self.work = np.empty(shape, self.dtype)
+        self.L = np.zeros(self.shape, self.dtype)
+        self.work = np.empty(self.shape, self.dtype)
         self.size = 0.0  # ||L||^2
         self.copies: list[np.ndarray] = []
         self.multipliers: list[np.ndarray] = []
@@ -83,11 +86,9 @@ class DenseIterates:
 
     def begin(self, penalties: Sequence[float]) -> None:
         """All copies at `first`, or at zero; no multipliers."""
-        self.multipliers = [np.zeros(self.shape, self.dtype) for _ in self.terms]
-        if self.first is None:
-            self.copies = [np.zeros_like(U) for U in self.multipliers]
-        else:
-            self.copies = [self.first.copy() for _ in self.terms]
+        first = np.zeros_like(self.L) if self.first is None else self.first
+        self.copies = [first.copy() for _ in self.terms]
+        self.multipliers = [np.zeros_like(self.L) for _ in self.terms]
 
     def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
         """Continue from a solve of the same X, perhaps with other lam and gamma.
@@ -108,9 +109,7 @@ class DenseIterates:
 
     # -- one iteration -----------------------------------------------------------------
 
-    def threshold(
-        self, penalties: Sequence[float], is_still: bool = False, seed: int = 0
-    ) -> None:
+    def threshold(self, penalties: Sequence[float], is_still: bool, seed: int) -> None:
         """Compute L, with singular values that are exact up to rounding."""
         self._answer = self._spectrum = None
         _average(self.copies, self.multipliers, penalties, self.L)
@@ -120,24 +119,24 @@ class DenseIterates:
         self,
         penalties: Sequence[float],
         relaxation: float,
-        growth: float = 1.0,
-        measure: bool = True,
+        growth: float,
+        measure: bool,
     ) -> list[Distances]:
         """V_i = c L + (1 - c) P_i + U_i, then P_i = prox(V_i) and U_i = V_i - P_i."""
         distances = []
         for i, term in enumerate(self.terms):
             L, P, V = self.L, self.copies[i], self.multipliers[i]
             new, step = self.work, 1 / penalties[i]
-            pieces = row_blocks(self.shape, CACHED)
-            if not hasattr(term, "prox_rows"):  # it mixes rows
+            pieces, by_rows = row_blocks(self.shape, CACHED), hasattr(term, "prox_rows")
+            if not by_rows:
                 for rows in pieces:
                     _relax(V[rows], L[rows], P[rows], relaxation)
-                if getattr(term, "iterative", False):
+                if term.iterative:
                     np.copyto(new, P)  # a first guess for its prox
                 term.prox(V, step, new)
             sums = np.zeros(5)
             for rows in pieces:
-                if hasattr(term, "prox_rows"):
+                if by_rows:
                     _relax(V[rows], L[rows], P[rows], relaxation)
                     term.prox_rows(V[rows], step, new[rows], rows)
                 sums += _finish(V[rows], L[rows], P[rows], new[rows])
@@ -149,8 +148,7 @@ class DenseIterates:
     def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
         """Multiply penalties by factors; the multipliers r U stay."""
         for U, factor in zip(self.multipliers, factors, strict=True):
-            if factor != 1.0:
-                U /= factor
+            U /= factor
 
     def travelled(self) -> float:
         """Distance of L from the first copies."""
@@ -199,58 +197,45 @@ class DenseIterates:
         L = A - G / R solves its subproblem, with R = sum_i r_i and A the weighted mean
         of the P_i - U_i. So G is a subgradient of the nuclear norm: ||G||_2 <= 1. With
         the dual points D_i of the other terms, Y = -G - sum_i D_i would be a dual point
-        of the loss, but it may be outside of the dual ball.
+        of the loss, but it may be outside of the dual ball. So it is made feasible, the
+        excess of the spectral norm is subtracted, and so on: alternating projections.
         """
         accuracy = max(asked.tol, 1e-12) / 50
         rest = np.zeros(self.shape, self.final_dtype)  # sum_i D_i of the other terms
-        others = list(zip(self.exact_terms, self.copies, self.multipliers, strict=True))
-        sums = [term.add_dual(P, U, rest) for term, P, U in others[1:]]
+        loss, *others = self.exact_terms
+        pairs = zip(others, self.copies[1:], self.multipliers[1:], strict=True)
+        sums = [term.add_dual(P, U, rest) for term, P, U in pairs]
         _average(self.copies, self.multipliers, penalties, self.work)
         first = np.subtract(self.L, self.work, dtype=self.final_dtype)
         first *= sum(penalties)
         first -= rest
-        norm = 1.0
         graphs = [P.copy() for P in self.copies[1:]]
-        for Y, numbers in self._repaired(first, rest, sums, accuracy):
-            bound = Bound(*numbers, partial(self._dual_point, Y, graphs))
-            norm = bound.norm
-            yield bound
-            if not asked.is_within(bound.value, AGAIN):
-                break
-        completion = self.completion
-        if completion is None or not (completion.is_due(asked) and norm > 1):
-            return
-        loss = self.exact_terms[0]
-        columns = DualColumns(loss.X, loss.loss, first, graphs[0])
-        completed = completion(Local(), [columns], completion.laplacian, accuracy)
-        if completed is not None:
-            yield completed
-
-    def _repaired(
-        self, Y: np.ndarray, rest: np.ndarray, sums: list, accuracy: float
-    ) -> Iterator[tuple[np.ndarray, tuple[float, float, float]]]:
-        """Multipliers of the loss, with linear, quadratic and norm of the dual point.
-
-        Y is made feasible for the loss. Then the excess of the spectral norm is
-        subtracted, and the rest is made feasible again: alternating projections.
-        """
         total = np.empty_like(rest)
 
         def with_loss(Y: np.ndarray) -> Any:
+            """Linear, quadratic and the error of `total`, which is then the point."""
             np.copyto(total, rest)
-            parts = [*sums, self.exact_terms[0].add_dual(self.copies[0], Y, total)]
+            parts = [*sums, loss.add_dual(self.copies[0], Y, total)]
             return (sum(each) for each in zip(*parts, strict=True))
 
+        Y = first
         linear, quadratic, error = with_loss(Y)
         for _ in range(ROUNDS):
             over = excess(total.astype(self.dtype, copy=False))
             if over is not None:
                 Y = np.subtract(Y, over, out=over)
                 linear, quadratic, error = with_loss(Y)
-            norm = spectral_norm(total, accuracy)
-            yield Y, (linear, quadratic, norm + error)
-            if over is None:
-                return
+            norm = spectral_norm(total, accuracy) + error
+            point = partial(self._dual_point, Y, graphs)
+            bound = Bound(linear, quadratic, norm, point)
+            yield bound
+            if over is None or not asked.is_within(bound.value, AGAIN):
+                break
+        completion = self.completion
+        if completion is not None and completion.is_due(asked) and norm > 1:
+            columns = DualColumns(loss.X, loss.loss, first, graphs[0])
+            given = Executor(), [columns], completion.laplacian, accuracy
+            yield from completion(*given)
 
     def _dual_point(self, Y: np.ndarray, graphs: list, scale: float) -> DualPoint:
         D = np.zeros(self.shape, self.final_dtype)
@@ -297,25 +282,14 @@ class DenseIterates:
         return {"is_rounded": self.is_rounded}, self.arrays() | memory
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
-        """Restore the arrays; ValueError or KeyError if they do not fit."""
-        is_rounded = flag(numbers["is_rounded"])
-        if self.is_rounded and not is_rounded:
+        """Continue from what `save` returned."""
+        if self.is_rounded and not numbers["is_rounded"]:
             self.precise(())
-        elif self.is_rounded != is_rounded:
+        elif self.is_rounded != numbers["is_rounded"]:
             raise ValueError("it is in another precision")
-        self.copies, self.multipliers = (
-            [
-                np.array(array(arrays, f"{kind} {i}", self.shape, self.dtype))
-                for i in range(self.n_copies)
-            ]
-            for kind in ("copy", "multiplier")
-        )
-        count, large = array(arrays, "norm count", (2,), np.int64), None
-        if not (-1 <= count[0] <= min(self.shape) and count[1] in (0, 1)):
-            raise ValueError(f"the memory {count.tolist()} is out of range")
-        if "norm large" in arrays:
-            large = array(arrays, "norm large", (min(self.shape), None))
-        self.norm.recall(count, large)
+        state = State(arrays, (), 1.0, "exact")
+        self.copies, self.multipliers = state.copies()
+        self.norm.recall(arrays["norm count"], arrays.get("norm large"))
 
 
 def _average(copies, multipliers, penalties, out) -> None:

@@ -16,9 +16,8 @@ with Z = J D, W becomes W - Phi^+ Z / (2 gamma) and its term
 
 This is of first order in the excess, and in L only, not in all of X. C itself is that
 of D_1, the sums of its columns over every connected component. If it is too large,
-entries of D_1 that are not at their bound are changed slightly. Everything is
-recomputed in double precision, and from W without its part in N, because gamma would
-multiply the rounding errors of that part.
+entries of D_1 that are not at their bound are changed slightly. Everything is in double
+precision and from W without its part in N, whose rounding errors gamma would multiply.
 """
 
 import math
@@ -38,17 +37,15 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import in_shares
 from rpcag.losses import Loss, nearest, part
 from rpcag.solvers.certificates import Asked, Bound
-from rpcag.solvers.executor import Executor, Local
-from rpcag.solvers.executor import total as sum_of
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.result import DualPoint
 
 # Samples up to which the eigenvalues of their square are cheap.
 LARGEST = 500
-# Iterations before it is worthwhile; multiplied by the ratio of height and width if the
-# data are tall. A warm start is near the optimum from the first iteration.
+# Iterations before it is worthwhile; times the ratio of height and width if the data
+# are tall. A warm start is near the optimum from the first iteration.
 AFTER = 40
-# A point is not completed if its mean singular value is larger: squares would lose too
-# many digits.
+# Mean singular value above which a point is not completed: squares lose digits.
 LIMIT = 1e3
 # Eigenvalues of Phi below this share of the largest count as zero. D does not change
 # along their vectors, which is always allowed.
@@ -175,24 +172,19 @@ class DualColumns:
 
 
 class DualCompletion:
-    """Completion of the dual points of one problem, whose columns are in tiles.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of X.
-    gamma : float
-    laplacian : ShiftedLaplacian
-    """
+    """Completion of the dual points of one problem, whose columns are in tiles."""
 
     def __init__(
         self, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
     ) -> None:
         self.shape, self.gamma, self.laplacian = shape, gamma, laplacian
 
-    @staticmethod
-    def suits(laplacian: ShiftedLaplacian) -> bool:
-        return laplacian.size <= LARGEST
+    @classmethod
+    def of(
+        cls, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
+    ) -> "DualCompletion | None":
+        """For a graph that is small enough."""
+        return cls(shape, gamma, laplacian) if laplacian.size <= LARGEST else None
 
     def is_due(self, asked: Asked) -> bool:
         """Whether completion is worth its cost."""
@@ -213,28 +205,21 @@ class DualCompletion:
         return (vectors[:, above] / values[above]) @ vectors[:, above].T
 
     def __call__(
-        self, run: Executor, columns: Sequence[Any], laplacian: Any, accuracy: float
-    ) -> Bound | None:
-        """A better point, from any `DualColumns`; None if they are too large."""
-        C = run.get(*[run.call(DualColumns.null_sums, c, self.null) for c in columns])
-        given = laplacian, self.gamma, self.null
-        pairs = list(zip(columns, _excess(C), strict=True))
-        squares = [
-            run.call(DualColumns.square, c, *given, excess) for c, excess in pairs
-        ]
-        (square,) = run.get(sum_of(run, squares))
+        self, run: Executor, columns: list, laplacian: Any, accuracy: float
+    ) -> list[Bound]:
+        """A better point, from any `DualColumns`; none if they are too large."""
+        C = run.get(*run.each(DualColumns.null_sums, columns, self.null))
+        given = columns, laplacian, self.gamma, self.null, _excess(C)
+        (square,) = run.get(run.total(run.each(DualColumns.square, *given)))
         if not np.trace(square.K) <= LIMIT**2 * len(square.K):
-            return None
+            return []
         numbers, step = self.relieved(square, accuracy)
 
         def point(scale: float) -> DualPoint:
-            parts = [
-                run.call(DualColumns.point, c, *given, excess, step, scale, n=2)
-                for c, excess in pairs
-            ]
-            return joined(run, [D for D, _ in parts], [W for _, W in parts])
+            D, W = run.each(DualColumns.point, *given, step, scale, n=2)
+            return DualPoint(run.whole(D), run.whole(W))
 
-        return Bound(*numbers, point)
+        return [Bound(*numbers, point)]
 
     def relieved(
         self, square: Square, accuracy: float
@@ -318,11 +303,3 @@ def _excess(C: Sequence[np.ndarray]) -> list[np.ndarray | None]:
         return none
     ends = np.cumsum([part.shape[1] for part in C])[:-1]
     return list(np.split((left * above) @ right, ends, axis=1))
-
-
-def joined(run: Executor, D: Sequence, W: Sequence | None) -> DualPoint:
-    """A dual point from its tiles; lists of tiles if they are on other machines."""
-    if isinstance(run, Local):
-        return DualPoint(D[0], None if W is None else W[0])
-    kept = [None if A is None else list(run.keep(*A)) for A in (D, W)]
-    return DualPoint(*kept)  # type: ignore[arg-type]

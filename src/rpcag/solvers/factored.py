@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -15,25 +15,23 @@ from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.rounding import PAIRWISE, UNIT, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram, product
+from rpcag.losses import Loss, part
 from rpcag.solvers.certificates import Asked, Bound
-from rpcag.solvers.checkpoint import array
-from rpcag.solvers.dual_completion import DualColumns, DualCompletion, joined
-from rpcag.solvers.executor import Executor, Local, total
+from rpcag.solvers.dual_completion import DualColumns, DualCompletion
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.graph_copy import GraphCopy, compression
 from rpcag.solvers.result import Distances, DualPoint, State
 from rpcag.solvers.tangent_space import Change, TangentSpace
 from rpcag.solvers.tile import Tile
 
 # Rounds that move a multiplier into the norm ball, and the multiple of the excess that
-# a round subtracts: above one, because entries at a bound of the loss do not move. More
-# rounds gain less than iterations of the same cost.
+# a round subtracts: above one, because entries at a bound of the loss do not move.
 ROUNDS, OVER = 3, 1.5
 # If completion leaves a gap above this multiple of the wanted one, other dual points
 # are tried.
 FAR = 10.0
-# Number of further singular vectors to track, next to those above the threshold. More
-# take time; with fewer, growth of the rank is missed. If the rank is constant, fewer
-# are enough.
+# Further singular vectors to track: with fewer, growth of the rank is missed. If the
+# rank is constant, fewer are enough.
 GUARDS, GUARDS_STILL = 32, 8
 # Share of the shorter side up to which factors cost less than L itself.
 WIDEST = 0.35
@@ -48,63 +46,47 @@ class FactoredIterates:
     has a thin basis R of its own (`GraphCopy`).
 
     Everything with p rows is in tiles. Matrices with n rows and few columns may be
-    promises of the executor; only matrices with few rows and columns are held here.
-    Tasks do not choose bases: they may run twice, and rounding can rotate eigenvectors.
+    promises of the executor; only small matrices are held here. Tasks do not choose
+    bases: they may run twice, and rounding can rotate eigenvectors.
     """
 
     kind = "factored"
 
     def __init__(
         self,
-        tiles: Sequence[Any],
-        widths: Sequence[int],
-        run: Executor,
-        shape: tuple[int, int],
-        dtypes: tuple[np.dtype, np.dtype],
+        X: Any,
+        loss: Loss,
         gamma: float = 0.0,
         laplacian: ShiftedLaplacian | None = None,
+        dtype: Any = None,
         center: np.ndarray | None = None,
         share: float = WIDEST,
+        run: Executor | None = None,
     ) -> None:
-        self.tiles, self.widths, self.run = tiles, widths, run
-        self.shape = shape
-        self.dtype, self.final_dtype = dtypes
-        self.largest = max(int(share * min(shape)), 1)
+        self.run = run = run or Executor()
+        self.shape, self.final_dtype = X.shape, X.dtype
+        self.dtype = np.dtype(dtype or X.dtype)
+        self.largest = max(int(share * min(X.shape)), 1)
         self.rank = 0
         self.shrunk = np.empty(0)  # the singular values of L
-        self.F: Any = np.empty((shape[0], 0), self.dtype)
-        self.Q: Sequence[Any] = []  # the first columns belong to L
+        pieces = run.split(X)
+        self.widths = [at.stop - at.start for _, at in pieces]
+        losses = [part(loss, (slice(None), at)) for _, at in pieces]
+        blocks = [block for block, _ in pieces]
+        self.tiles = run.keep(*run.each(Tile, blocks, losses, self.dtype, center))
+        none = np.empty((len(X), 0), self.dtype)
+        self.F: Any = none
+        self.Q: list = []  # the first columns belong to L
         self.graph: Any = None
         self.laplacian: Any = None
         self.completion: DualCompletion | None = None
         self._center = center
         if laplacian is not None:
             self.gamma = gamma
-            if DualCompletion.suits(laplacian):
-                self.completion = DualCompletion(shape, gamma, laplacian)
+            self.completion = DualCompletion.of(X.shape, gamma, laplacian)
             (self.laplacian,) = run.keep(run.call(_itself, laplacian))
-            none = np.empty((shape[0], 0), self.dtype)
             self.graph = GraphCopy(gamma, none, none)
-            self.R: Sequence[Any] = [np.empty((p, 0), self.dtype) for p in widths]
-
-    @classmethod
-    def in_memory(
-        cls, X, loss, gamma=0.0, laplacian=None, dtype=None, center=None, share=WIDEST
-    ) -> "FactoredIterates":
-        """One tile, in this process."""
-        dtypes = np.dtype(dtype or X.dtype), X.dtype
-        tiles = [Tile(X, loss, dtype, center)]
-        return cls(
-            tiles,
-            [X.shape[1]],
-            Local(),
-            X.shape,
-            dtypes,
-            gamma,
-            laplacian,
-            center,
-            share,
-        )
+            self.R = [np.empty((p, 0), self.dtype) for p in self.widths]
 
     @property
     def n_copies(self) -> int:
@@ -127,43 +109,32 @@ class FactoredIterates:
     def begin(self, penalties: Sequence[float]) -> None:
         """The first V, and a basis of random directions, once refined."""
         run, width = self.run, min(GUARDS, self.largest)
-        found = [run.update(Tile.begin, tile, penalties[0]) for tile in self.tiles]
-        self.tiles, E = [t for t, _ in found], [e for _, e in found]
-        if self._center is not None and self.graph is not None:
-            self._center_graph(self._center, penalties[1])
+        self.tiles, _ = run.update(Tile.begin, self.tiles, penalties[0])
+        E = run.each(getattr, self.tiles, "E")
+        if self._center is not None and self._center.any() and self.graph is not None:
+            size = np.linalg.norm(self._center)
+            self.R = [(self._center / size).astype(self.dtype)[:, None]]
+            G = np.full((self.shape[0], 1), size, self.dtype)
+            self.graph = self._solved(GraphCopy(self.gamma, G, G), penalties[1])
         Q = self._random(width, seed=0)
         for _ in range(2):
-            pairs = zip(E, Q, strict=True)
-            Y = total(run, [run.call(product, e, q) for e, q in pairs])
-            Q = self._orthonormal([run.call(_inner, e, Y) for e in E])
+            Y = run.total(run.each(product, E, Q))
+            Q = self._orthonormal(run.each(_inner, E, Y))
         self.Q = run.keep(*Q)
-        self._change(Tile.multiply, [(q,) for q in self.Q])
+        self._change(Tile.rescale, self.Q, penalties[0], 1.0)
 
-    def _center_graph(self, center: np.ndarray, penalty: float) -> None:
-        size = np.linalg.norm(center)
-        if not size:
-            return
-        ends = np.cumsum([0, *self.widths])
-        unit = (center / size).astype(self.dtype)[:, None]
-        self.R = [unit[a:b] for a, b in pairwise(ends)]
-        G = np.full((self.shape[0], 1), size, self.dtype)
-        self.graph = self._solved(GraphCopy(self.gamma, G, G), penalty)
-
-    def _change(self, method, arguments: Sequence[tuple]) -> list:
+    def _change(self, method: Callable, *args: Any) -> list:
         """Change all tiles; hold them, Y = E Q and what else is needed."""
         run = self.run
-        found = [
-            run.update(method, tile, *some)
-            for tile, some in zip(self.tiles, arguments, strict=True)
-        ]
-        self.tiles = run.keep(*[tile for tile, _ in found])
-        Y = total(run, [run.call(getattr, tile, "Y") for tile in self.tiles])
+        tiles, values = run.update(method, self.tiles, *args)
+        self.tiles = run.keep(*tiles)
+        Y = run.total(run.each(getattr, self.tiles, "Y"))
         self.Y, self.graph, self.F = run.keep(Y, self.graph, self.F)
-        return [value for _, value in found]
+        return values
 
     def _right(self) -> list:
         """The columns of Q that belong to L."""
-        return [self.run.call(_first, q, self.rank) for q in self.Q]
+        return self.run.each(getitem, self.Q, np.s_[:, : self.rank])
 
     # -- the singular value step -------------------------------------------------------
 
@@ -174,7 +145,7 @@ class FactoredIterates:
         A2 = None
         if self.graph is not None:
             A2 = run.call(GraphCopy.reflected, self.graph, weights[1])
-        E = [run.call(getattr, tile, "E") for tile in self.tiles]
+        E = run.each(getattr, self.tiles, "E")
         U, B, sigma, rotation = self._power_step(E, -2 * weights[0], A2, self.Q, self.Y)
         self.rank = rank = int(np.count_nonzero(sigma > threshold))
         self.shrunk = sigma[:rank] - threshold
@@ -189,23 +160,17 @@ class FactoredIterates:
         right = rotation / sigma[:kept].astype(self.dtype)
         left = rotation[:, :rank] * self.shrunk.astype(self.dtype)
         right, left = run.call(_itself, right), run.call(_itself, left)  # sent once
-        Q = [run.call(_inner, b, right) for b in B]
+        Q = run.each(_inner, B, right)
         if width > kept:
             new = self._random(width - kept, seed)
             for _ in range(2):
-                pairs = zip(Q, new, strict=True)
-                common = total(run, [run.call(_inner, *pair) for pair in pairs])
-                new = self._orthonormal(
-                    [
-                        run.call(_minus, z, q, common)
-                        for q, z in zip(Q, new, strict=True)
-                    ]
-                )
-            Q = [run.call(_beside, q, z) for q, z in zip(Q, new, strict=True)]
+                common = run.total(run.each(_inner, Q, new))
+                new = self._orthonormal(run.each(_minus, new, Q, common))
+            Q = run.each(_beside, Q, new)
         self.F, *self.Q = run.keep(run.call(product, U, left), *Q)
 
     def _power_step(
-        self, A: list, weight: float, left: Any, Q: Sequence, Y: Any
+        self, A: list, weight: float, left: Any, Q: list, Y: Any
     ) -> tuple[Any, list, np.ndarray, np.ndarray]:
         """Leading singular values of weight A + left R^T, from a basis Q; Y is A Q.
 
@@ -213,24 +178,18 @@ class FactoredIterates:
         with it. Then it is nearly U B. Returns U, B, and the singular values and left
         singular vectors of B.
         """
-        run, common, pull = self.run, None, None
-        R: Sequence[Any] = [None] * len(A)
+        run, R, common, pull = self.run, None, None, None
         if left is not None:
             R = self.R
-            pairs = zip(R, Q, strict=True)
-            common = total(run, [run.call(_inner, *pair) for pair in pairs])
+            common = run.total(run.each(_inner, R, Q))
         Y, left = run.keep(run.call(_sum, weight, Y, left, common), left)
         (square,) = run.get(run.call(gram, Y))
         T = orthonormalizer(square, self.dtype).astype(self.dtype)
         U = run.call(product, Y, T)
         if left is not None:
             pull = run.call(_inner, U, left)
-        B = [
-            run.call(_projected, U, a, weight, pull, r)
-            for a, r in zip(A, R, strict=True)
-        ]
-        U, *B = run.keep(U, *B)
-        (square,) = run.get(total(run, [run.call(_outer_gram, b) for b in B]))
+        U, *B = run.keep(U, *run.each(_projected, U, A, weight, pull, R))
+        (square,) = run.get(run.total(run.each(_outer_gram, B)))
         squares, rotation = linalg.eigh(square, driver="evd", check_finite=False)
         squares, rotation = squares[::-1], rotation[:, ::-1]
         eps = float(np.finfo(self.dtype).eps)
@@ -243,18 +202,16 @@ class FactoredIterates:
         return self.rank + GUARDS_STILL > self.largest
 
     def _random(self, width: int, seed: int) -> list:
-        return [
-            self.run.call(_random, p, width, [seed, i], self.dtype)
-            for i, p in enumerate(self.widths)
-        ]
+        seeds = [[seed, i] for i in range(len(self.widths))]
+        return self.run.each(_random, self.widths, width, seeds, self.dtype)
 
     def _orthonormal(self, blocks: list) -> list:
         """The same blocks of rows of a tall matrix, with orthonormal columns."""
         run = self.run
-        blocks = list(run.keep(*blocks))
-        (square,) = run.get(total(run, [run.call(gram, block) for block in blocks]))
+        blocks = run.keep(*blocks)
+        (square,) = run.get(run.total(run.each(gram, blocks)))
         T = run.call(_itself, orthonormalizer(square, np.dtype(np.float64)))
-        return [run.call(_times_small, block, T) for block in blocks]
+        return run.each(_times_small, blocks, T)
 
     # -- the copies --------------------------------------------------------------------
 
@@ -269,27 +226,25 @@ class FactoredIterates:
 
         `growth` multiplies the penalty of the first copy afterwards.
         """
-        options = penalties[0], relaxation, growth, measure
         found: list = []
         if self.graph is not None:
             found = [self._advance_graph(penalties[1], relaxation)]
-        sums = self._change(Tile.advance, [(q, self.F, *options) for q in self.Q])
+        options = penalties[0], relaxation, growth, measure
+        sums = self._change(Tile.advance, self.Q, self.F, *options)
         if not measure:
             return []
-        found = [total(self.run, sums), *found]
-        return [Distances(*each.tolist()) for each in self.run.get(*found)]
+        found = self.run.get(self.run.total(sums), *found)
+        return [Distances(*each.tolist()) for each in found]
 
-    def _advance_graph(self, penalty: float, relaxation: float):
+    def _advance_graph(self, penalty: float, relaxation: float) -> Any:
         """Update the copy of the graph; returns the parts of its `Distances`."""
-        run = self.run
-        pairs = list(zip(self.R, self._right(), strict=True))
+        run, R, right = self.run, self.R, self._right()
         # L in the basis R and what of Q is orthogonal to it: once is not enough.
-        inside = total(run, [run.call(_inner, *pair) for pair in pairs])
-        outside = [run.call(_minus, q, r, inside) for r, q in pairs]
-        pairs = list(zip(self.R, outside, strict=True))
-        again = total(run, [run.call(_inner, *pair) for pair in pairs])
-        outside = list(run.keep(*[run.call(_minus, o, r, again) for r, o in pairs]))
-        (square,) = run.get(total(run, [run.call(gram, o) for o in outside]))
+        inside = run.total(run.each(_inner, R, right))
+        outside = run.each(_minus, right, R, inside)
+        again = run.total(run.each(_inner, R, outside))
+        outside = run.keep(*run.each(_minus, outside, R, again))
+        (square,) = run.get(run.total(run.each(gram, outside)))
         turn, coefficients = _thin(square, self.dtype)
         inside = run.call(np.add, inside, again)
         V, apart = run.call(
@@ -301,35 +256,31 @@ class FactoredIterates:
         moved = run.call(GraphCopy.turned, self.graph, V, T)
         self.graph = self._solved(moved, penalty)
         turn, T = run.call(_itself, turn), run.call(_itself, T)  # sent once
-        pairs = list(zip(self.R, outside, strict=True))
-        self.R = run.keep(*[run.call(_extended, *pair, turn, T) for pair in pairs])
+        self.R = run.keep(*run.each(_extended, R, outside, turn, T))
         return run.call(GraphCopy.distances, self.graph, moved, apart)
 
     def _solved(self, copy: Any, penalty: float) -> Any:
         """W from V, in as many calls as there are tiles."""
         count = len(self.tiles)
-        shares = [
-            self.run.call(
-                GraphCopy.solution, copy, self.laplacian, penalty, slice(i, None, count)
-            )
-            for i in range(count)
-        ]
-        return self.run.call(GraphCopy.joined, copy, shares)
+        shares = [slice(i, None, count) for i in range(count)]
+        solution = self.run.each(
+            GraphCopy.solution, copy, self.laplacian, penalty, shares
+        )
+        return self.run.call(GraphCopy.joined, copy, solution)
 
     def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
         """Multiply penalties by factors; the multipliers r U stay."""
         if self.graph is not None:
             self.graph = self.run.call(GraphCopy.rescaled, self.graph, factors[1])
-        self._change(Tile.rescale, [(q, penalties[0], factors[0]) for q in self.Q])
+        self._change(Tile.rescale, self.Q, penalties[0], factors[0])
 
     # -- the certificate ---------------------------------------------------------------
 
     def objective(self, penalties: Sequence[float]) -> float:
         """The objective at L = F Q^T, from sums over columns."""
         run = self.run
-        pairs = zip(self.tiles, self.Q, strict=True)
-        loss = total(run, [run.call(Tile.distance, t, self.F, q) for t, q in pairs])
-        right = total(run, [run.call(gram, q) for q in self._right()])
+        loss = run.total(run.each(Tile.distance, self.tiles, self.F, self.Q))
+        right = run.total(run.each(gram, self._right()))
         rough = None
         if self.graph is not None:
             rough = run.call(GraphCopy.roughness, self.graph, self.laplacian, self.F)
@@ -340,10 +291,9 @@ class FactoredIterates:
         return float(objective)
 
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
-        """Dual points, in the order in which they are tried.
+        """Dual points: if it is due, the multiplier completed with the graph.
 
-        If completion is due, the first is the multiplier completed with the graph. The
-        next is the multiplier within the norm ball. Without a graph and near the
+        The next is the multiplier within the norm ball. Without a graph and near the
         wanted gap, it is polished on the tangent space.
         """
         accuracy = max(asked.tol, 1e-12) / 20
@@ -351,12 +301,11 @@ class FactoredIterates:
         completion = self.completion
         if completion is not None and completion.is_due(asked):
             D = self._multipliers(penalties[0], changes)  # W absorbs the excess
-            columns = [
-                self.run.call(DualColumns.of_tile, tile, d, self.graph, R)
-                for tile, d, R in zip(self.tiles, D, self.R, strict=True)
-            ]
-            completed = completion(self.run, columns, self.laplacian, accuracy)
-            if completed is not None:
+            columns = self.run.each(
+                DualColumns.of_tile, self.tiles, D, self.graph, self.R
+            )
+            given = self.run, columns, self.laplacian, accuracy
+            for completed in completion(*given):
                 yield completed
                 if asked.is_within(completed.value, FAR):
                     return
@@ -385,26 +334,22 @@ class FactoredIterates:
             (left,) = run.keep(run.call(np.asarray, left, self.dtype))
         for _ in range(ROUNDS):
             D = self._multipliers(penalty, changes)
-            pairs = zip(D, Q, strict=True)
-            Y = total(run, [run.call(product, *pair) for pair in pairs])
+            Y = run.total(run.each(product, D, Q))
             U, B, sigma, rotation = self._power_step(D, 1.0, left, Q, Y)
             if not np.any(sigma > 1 + enough):
                 return D
             above = rotation[:, sigma > 1]
             excess = above * (1 / sigma[sigma > 1] - 1)
             Z = run.call(_times_small, U, OVER * excess)
-            changes = [
-                [*some, run.call(_change, Z, b, above)]
-                for some, b in zip(changes, B, strict=True)
-            ]
+            found = run.each(_change, Z, B, above)
+            changes = [[*some, one] for some, one in zip(changes, found, strict=True)]
             turn = run.call(np.asarray, rotation / sigma, self.dtype)
-            Q = [run.call(_inner, b, turn) for b in B]
+            Q = run.each(_inner, B, turn)
         return self._multipliers(penalty, changes)
 
     def _multipliers(self, penalty: float, changes: list[list]) -> list:
-        pairs = zip(self.tiles, changes, strict=True)
-        call = partial(self.run.call, Tile.multiplier)
-        return list(self.run.keep(*[call(tile, penalty, some) for tile, some in pairs]))
+        found = self.run.each(Tile.multiplier, self.tiles, penalty, changes)
+        return self.run.keep(*found)
 
     def dual(
         self, D_1: list, left: Any, rough: Any, accuracy: float
@@ -415,29 +360,24 @@ class FactoredIterates:
         errors of D are those of its two parts and the rounding of their sum.
         """
         run, (n, p) = self.run, self.shape
-        common = None
-        R: Sequence[Any] = [None] * len(self.tiles)
+        R, common = None, None
         if left is not None:
             R = self.R
-            common = total(run, [run.call(gram, r) for r in R])
-        each = list(zip(self.tiles, D_1, R, strict=True))
-        count = len(each)
-        if n <= p or len(each) == 1:
-            parts = [
-                run.call(Tile.dual_square, tile, d, p < n, left, r, n=2)
-                for tile, d, r in each
-            ]
-            K = total(run, [square for square, _ in parts])
+            common = run.total(run.each(gram, R))
+        count = len(D_1)
+        if n <= p or count == 1:
+            squares, sums = run.each(
+                Tile.dual_square, self.tiles, D_1, p < n, left, R, n=2
+            )
         else:  # by rows: every entry moves once
-            parts = [
-                run.call(Tile.dual_matrix, tile, d, left, r, n=2) for tile, d, r in each
-            ]
-            D = run.keep(*[d for d, _ in parts])
-            edges = np.linspace(0, n, len(D) + 1).astype(int).tolist()
-            rows = [[run.call(_rows, d, a, b) for d in D] for a, b in pairwise(edges)]
-            K = total(run, [run.call(_gram_of, pieces) for pieces in rows])
-        sums = total(run, [s for _, s in parts])
-        sums, rough, common, K = run.get(sums, rough, common, K)
+            D, sums = run.each(Tile.dual_matrix, self.tiles, D_1, left, R, n=2)
+            D = run.keep(*D)
+            edges = np.linspace(0, n, count + 1).astype(int).tolist()
+            rows = [run.each(getitem, D, slice(a, b)) for a, b in pairwise(edges)]
+            squares = run.each(_gram_of, rows)
+        sums, rough, common, K = run.get(
+            run.total(sums), rough, common, run.total(squares)
+        )
         count += max(n, p) // 8  # pieces within a tile
         linear, size, conjugate = sums.tolist()
         quadratic = conjugate + total_error(conjugate, count + PAIRWISE)
@@ -450,17 +390,11 @@ class FactoredIterates:
 
     def polish(self, penalty: float, wanted: float) -> list:
         """Change of the multiplier that makes it U V^T on the tangent space at L."""
-        run = self.run
+        run, V = self.run, self._right()
         U = run.call(_unit_columns, self.F)
-        V = self._right()
-        found = [
-            run.call(Tile.free_entries, tile, penalty, U, v, n=3)
-            for tile, v in zip(self.tiles, V, strict=True)
-        ]
-        masks = run.keep(*[mask for mask, _, _ in found])
-        space = TangentSpace(run, U, V, masks)
-        missing = space.wanted([(A, B) for _, A, B in found])
-        return space.changes(space.solve(missing, wanted, self.dtype))
+        masks, A, B = run.each(Tile.free_entries, self.tiles, penalty, U, V, n=3)
+        space = TangentSpace(run, U, V, run.keep(*masks))
+        return space.changes(space.solve(space.wanted(A, B), wanted, self.dtype))
 
     def _point(self, D: list) -> Callable[[float], DualPoint]:
         """Makes a multiple of the dual point with this D_1, also after iterations."""
@@ -469,10 +403,9 @@ class FactoredIterates:
         def point(scale: float) -> DualPoint:
             W = None
             if graph is not None:
-                H = run.call(_times_number, graph, scale)
-                W = [run.call(_outer, H, r) for r in R]
+                W = run.whole(run.each(GraphCopy.matrix, graph, R, scale))
             number = self.dtype.type(-scale)
-            return joined(run, [run.call(np.multiply, d, number) for d in D], W)
+            return DualPoint(run.whole(run.each(np.multiply, D, number)), W)
 
         return point
 
@@ -481,18 +414,13 @@ class FactoredIterates:
     def precise(self, penalties: Sequence[float]) -> None:
         """Continue in the precision of X, in memory."""
         self.dtype = self.final_dtype
-        # Q orthonormal to the digits that it has now, and the same F Q^T.
-        Q, triangle = np.linalg.qr(self.Q[0].astype(self.dtype))
-        self.F = self.F.astype(self.dtype) @ triangle[: self.rank, : self.rank].T
-        if self.graph is not None:
-            G, H = (A.astype(self.dtype) for A in (self.graph.G, self.graph.H))
-            self.graph = GraphCopy(self.gamma, G, H)
-            self.R = [self.R[0].astype(self.dtype)]
-        self.Q = [Q]
-        self._change(Tile.precise, [(penalties[0], Q)])
+        arrays, (tile,) = self.arrays(), self.tiles
+        self.tiles = [Tile(tile.X, tile.loss, self.dtype, tile.center)]
+        del tile  # with an E as large as X
+        self._go_on(arrays, penalties[0])
 
     def settle(self) -> float | None:
-        """Nothing to round: L has the precision of X, and its objective is known."""
+        """Nothing: the objective of L in the precision of X is known."""
         return None
 
     def cut(self, share: float) -> Callable[[], None] | None:
@@ -511,12 +439,12 @@ class FactoredIterates:
             self.rank, self.shrunk, self.F = before
 
         self.rank, self.shrunk = kept, values[:kept]
-        (self.F,) = self.run.keep(self.run.call(_first, self.F, kept))
+        (self.F,) = self.run.keep(self.run.call(getitem, self.F, np.s_[:, :kept]))
         return restore
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The state for `resume`; None on other machines."""
-        if not isinstance(self.run, Local):
+        if not self.run.is_local:
             return {}
         (tile,) = self.tiles
         arrays = {"V": tile.V, "Q": self.Q[0], "F": self.F}
@@ -530,25 +458,14 @@ class FactoredIterates:
         return {}, {**self.arrays(), "E": tile.E, "Y": self.Y}
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
-        """Restore the arrays; ValueError or KeyError if they do not fit."""
-        (n, p), dtype = self.shape, array(arrays, "V", self.shape).dtype
-        width = array(arrays, "Q", (p, None), dtype).shape[1]
-        shapes = {"E": (n, p), "Y": (n, width), "F": (n, None)}
-        if self.graph is not None:
-            thin = array(arrays, "R", (p, None), dtype).shape[1]
-            shapes |= {"G": (n, thin), "H": (n, thin)}
-        unknown = set(arrays) - set(shapes) - {"V", "Q", "R"}
-        rank = array(arrays, "F", (n, None), dtype).shape[1]
-        if unknown or rank > width:
-            raise ValueError("the arrays do not belong together")
-        for name, shape in shapes.items():
-            array(arrays, name, shape, dtype)
+        """Continue from what `save` returned."""
         (tile,) = self.tiles
-        self.dtype, self.rank = dtype, rank
-        tile = Tile(tile.X, tile.loss, dtype, tile.center)
-        tile.V, tile.E = (np.array(arrays[name]) for name in "VE")
+        self.dtype = arrays["V"].dtype
+        tile = Tile(tile.X, tile.loss, self.dtype, tile.center)
+        tile.V, tile.E = arrays["V"], arrays["E"]
         self.tiles, self.Q = [tile], [arrays["Q"]]
         self.Y, self.F = arrays["Y"], arrays["F"]
+        self.rank = self.F.shape[1]
         if self.graph is not None:
             self.graph = GraphCopy(self.gamma, arrays["G"], arrays["H"])
             self.R = [arrays["R"]]
@@ -559,20 +476,24 @@ class FactoredIterates:
         If the penalty in units of `ratio` differs, the multiplier is kept, in units of
         lam. V_2 is kept, because it changes less with gamma than W and its multiplier.
         """
-        arrays = {name: A.astype(self.dtype) for name, A in start.arrays.items()}
-        Q, self.F = arrays["Q"], arrays["F"]
+        before = start.penalties[0] / start.ratio * ratio
+        self._go_on(start.arrays, before, penalties[0] / before)
+        if self.graph is not None:
+            self.graph = self._solved(self.graph, penalties[1])
+
+    def _go_on(self, arrays: dict, penalty: float, growth: float = 1.0) -> None:
+        """Continue from arrays of perhaps another precision."""
+        Q, self.F = (arrays[name].astype(self.dtype) for name in "QF")
         self.rank = rank = self.F.shape[1]
-        if start.arrays["Q"].dtype != self.dtype:
+        if arrays["Q"].dtype != self.dtype:
+            # Q orthonormal to the digits that it has now, and the same F Q^T.
             Q, triangle = np.linalg.qr(Q)
             self.F = self.F @ triangle[:rank, :rank].T
         self.Q = [Q]
-        before = start.penalties[0] / start.ratio * ratio
-        growth = penalties[0] / before
-        self._change(Tile.set_arrays, [(arrays["V"], Q, before, growth)])
         if self.graph is not None:
-            self.R = [arrays["R"]]
-            copy = GraphCopy(self.gamma, arrays["G"], arrays["H"])
-            self.graph = self._solved(copy, penalties[1])
+            G, H, R = (arrays[name].astype(self.dtype) for name in "GHR")
+            self.graph, self.R = GraphCopy(self.gamma, G, H), [R]
+        self._change(Tile.go_on, self.Q, arrays["V"], penalty, growth)
 
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The copies of L and their scaled multipliers as full matrices, in memory."""
@@ -584,12 +505,10 @@ class FactoredIterates:
         return [P, H @ R.T], [U, (G - H) @ R.T]
 
     def answer(self) -> tuple[Any, np.ndarray | None]:
-        """L, and an orthonormal basis of its shorter side; tiles of L, and none."""
+        """L, and in memory an orthonormal basis of its shorter side."""
         run, Q = self.run, self._right()
-        tiles = [run.call(low_rank, self.F, q, self.final_dtype) for q in Q]
-        if not isinstance(run, Local):
-            return list(run.keep(*tiles)), None
-        return tiles[0], thin_basis(self.F, Q[0], self.final_dtype)
+        L = run.whole(run.each(low_rank, self.F, Q, self.final_dtype))
+        return L, thin_basis(self.F, Q[0], self.final_dtype) if run.is_local else None
 
     def factors(self) -> tuple[Any, np.ndarray, np.ndarray]:
         """Scores (perhaps a promise), singular values and directions of L."""
@@ -671,16 +590,8 @@ def _inner(A, B):
     return product(A.T, B)
 
 
-def _outer(A, B):
-    return product(A, B.T)
-
-
 def _outer_gram(B):
     return gram(B.T)
-
-
-def _first(Q, rank: int):
-    return Q[:, :rank]
 
 
 def _minus(A, R, coefficients):
@@ -693,10 +604,6 @@ def _beside(A, B):
 
 def _times_small(A, T):
     return product(A, T.astype(A.dtype))
-
-
-def _times_number(copy: GraphCopy, scale: float) -> np.ndarray:
-    return copy.H * copy.dtype.type(scale)
 
 
 def _sum(weight: float, Y, left, common):
@@ -731,10 +638,6 @@ def _unit_columns(F):
 
 def _mean_square(F) -> float:
     return float(np.sum(F.mean(axis=0, dtype=np.float64) ** 2))
-
-
-def _rows(D, start: int, stop: int):
-    return D[start:stop]
 
 
 def _gram_of(pieces: list[np.ndarray]) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rpcag.linalg.rounding import PAIRWISE, UNIT
 from rpcag.linalg.shifted import ShiftedLaplacian
+from rpcag.linalg.threads import product
 
 # Share of a step that the compression may lose.
 TAIL = 0.1
@@ -15,7 +16,7 @@ TAIL = 0.1
 class Roughness(NamedTuple):
     """gamma H^T Phi H of W = H R^T, and the norms that bound its rounding error."""
 
-    square: np.ndarray  # gamma H^T Phi H
+    square: np.ndarray
     n_rows: int
     size: float  # ||H||_F
     moved: float  # ||gamma Phi H||_F
@@ -32,11 +33,8 @@ class Roughness(NamedTuple):
         overlap = float(np.linalg.norm(common))
         off = self.size * (self.lost + self.n_rows * UNIT * self.moved)
         slack = off * overlap
-        slack += (
-            (n_columns * width**2 + PAIRWISE * overlap)
-            * UNIT
-            * float(np.linalg.norm(self.square))
-        )
+        terms = n_columns * width**2 + PAIRWISE * overlap
+        slack += terms * UNIT * float(np.linalg.norm(self.square))
         error = 2 * width * (self.lost + (len(common) + 4) * UNIT * self.moved)
         return max(float(np.sum(self.square * common)), 0.0) + slack, error
 
@@ -94,9 +92,7 @@ class GraphCopy:
 
     def turned(self, V: np.ndarray, T: np.ndarray) -> "GraphCopy":
         """A new V, and the old W, in the basis [R N] T."""
-        T = T.astype(self.dtype)
-        old = T[: self.H.shape[1]]
-        return replace(self, G=V @ T, H=self.H @ old)
+        return replace(self, G=V @ T, H=self.H @ T[: self.H.shape[1]])
 
     def distances(self, before: "GraphCopy", apart: float) -> np.ndarray:
         """The parts of `Distances`."""
@@ -107,6 +103,10 @@ class GraphCopy:
     def rescaled(self, factor: float) -> "GraphCopy":
         """The same r U after the penalty was multiplied by `factor`."""
         return replace(self, G=self.H + (self.G - self.H) / self.dtype.type(factor))
+
+    def matrix(self, R: np.ndarray, scale: float) -> np.ndarray:
+        """A multiple of W."""
+        return product(self.H * self.dtype.type(scale), R.T)
 
     def dual(self, laplacian: ShiftedLaplacian) -> tuple[np.ndarray, "Roughness"]:
         """2 gamma Phi H and gamma H^T Phi H: any W gives a feasible dual point."""

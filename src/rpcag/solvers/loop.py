@@ -3,28 +3,22 @@
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
 from rpcag.solvers.certificates import Asked, Bound, Certificates, objective_rounding
-from rpcag.solvers.checkpoint import Checkpoint, Saved, entries, number, whole
+from rpcag.solvers.checkpoint import Checkpoint, Saved
+from rpcag.solvers.dense import DenseIterates
+from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.penalties import (
     ExactPenalties,
     FactoredPenalties,
     relative_residuals,
 )
-from rpcag.solvers.result import (
-    Distances,
-    Progress,
-    Proof,
-    Result,
-    State,
-    Status,
-)
+from rpcag.solvers.result import Progress, Result, State, Status
 
 # A rank is constant if the last STILL iterations have the same rank.
 STILL = 5
@@ -34,9 +28,9 @@ STILL = 5
 # given up for low-rank problems whose rank overshoots at first.
 HIGH, FAST, GROWING, RAMPED = 0.15, 1.015, 3, 8
 # The iterates are in single precision until the gap is below PRECISE: a smaller value
-# risks that rounding hides progress, a larger one changes to double precision, where an
-# iteration takes twice the time, for gaps that single precision reaches. Likewise when
-# the penalty has grown to GROWN: the rounding of V shows in its clipped part then.
+# risks that rounding hides progress, a larger one takes slower iterations for gaps that
+# single precision reaches. Likewise when the penalty has grown to GROWN: the rounding
+# of V shows in its clipped part then.
 PRECISE, GROWN = 1e-4, 300.0
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
@@ -50,56 +44,11 @@ INVISIBLE = 0.01
 # If the gap of a warm start is known to exceed HOPELESS times the wanted one, the first
 # SKIPPED iterations have no certificate.
 HOPELESS, SKIPPED = 4.0, 10
-# The last dual point may not be the best. The best is kept if X has at most this many
-# entries, because it is as large as X.
+# The best dual point is kept, not the last, if X has at most this many entries: it is
+# as large as X.
 SMALL = 2**20
 
-
-class Iterates(Protocol):
-    """The interface of L, its copies and their multipliers to the loop."""
-
-    shape: tuple[int, int]
-    dtype: np.dtype
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def size(self) -> float: ...
-    @property
-    def n_copies(self) -> int: ...
-    @property
-    def is_rounded(self) -> bool: ...
-    @property
-    def is_high(self) -> bool: ...
-    def begin(self, penalties: Sequence[float]) -> None: ...
-    def resume(
-        self, start: State, penalties: Sequence[float], ratio: float
-    ) -> None: ...
-    def threshold(
-        self, penalties: Sequence[float], is_still: bool, seed: int
-    ) -> None: ...
-    def advance(
-        self,
-        penalties: Sequence[float],
-        relaxation: float,
-        growth: float,
-        measure: bool,
-    ) -> list[Distances]: ...
-    def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None: ...
-    def mean_square(self) -> float: ...
-    def objective(self, penalties: Sequence[float]) -> float: ...
-    def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]: ...
-    def settle(self) -> float | None: ...
-    def cut(self, share: float) -> Callable[[], None] | None: ...
-    def precise(self, penalties: Sequence[float]) -> None: ...
-    def arrays(self) -> dict[str, np.ndarray]: ...
-    def save(self) -> Saved: ...
-    def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None: ...
-    def answer(self) -> tuple[Any, np.ndarray | None]: ...
-
-
+Iterates = FactoredIterates | DenseIterates
 # Makes iterates, given the precision of those before them, if any.
 Make = Callable[[np.dtype | None], Iterates]
 
@@ -111,7 +60,7 @@ def solve(
     tol: float,
     max_iter: int,
     start: State | None = None,
-    known: Proof | None = None,
+    known: Result | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
@@ -128,30 +77,13 @@ def solve(
     lower bound of the optimum (Fenchel). Iterates provide such points, computed from
     r_i U_i. Inexact iterations do not affect the validity of the certificate.
 
-    Parameters
-    ----------
-    make : dict
-        Functions that create iterates: "factored", for a low rank of L, or "exact", or
-        both. The loop starts with the first and switches to the other if the rank is
-        high.
-    ratio : float
-        Typical size of a multiplier over typical size of an entry of L: the unit of the
-        penalties.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-    start : State, optional
-        Final state of an earlier solve, perhaps with other lam and gamma.
-    known : Proof, optional
-        Proof of a lower bound, for `start`.
-    callback : callable, optional
-        Called with a `Progress` after every iteration; a true value stops the solver.
-    checkpoint : Checkpoint, optional
-        File to continue from and to save to.
-
-    Returns
-    -------
-    Result
+    `make` has functions that create iterates: "factored", for a low rank of L, "exact",
+    or both. The loop starts with the first and changes to the other if the rank is
+    high. `ratio`, the typical size of a multiplier over that of an entry of L, is the
+    unit of the penalties. `start` is the final state of an earlier solve, perhaps with
+    other lam and gamma, and `known` a result for it that is proven already. `callback`
+    gets a `Progress` after every iteration; a true value stops the solver. A
+    `checkpoint` is continued.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked with the certificates
         loop = _Loop(make, ratio, tol, callback, checkpoint)
@@ -163,8 +95,8 @@ def solve(
 class _Loop:
     """One run: iterates, penalties and certificates."""
 
-    iterates: Any
-    penalties: Any
+    iterates: Iterates
+    penalties: FactoredPenalties | ExactPenalties
 
     def __init__(self, make, ratio, tol, callback, checkpoint) -> None:
         self.make, self.ratio, self.tol = make, ratio, tol
@@ -183,11 +115,11 @@ class _Loop:
         yield
         self.seconds[phase] += time.perf_counter() - began
 
-    def begin(self, start: State | None, known: Proof | None) -> None:
-        saved = self.checkpoint.load() if self.checkpoint is not None else None
-        if saved is not None:
-            assert self.checkpoint is not None
-            with self.checkpoint.reading():
+    def begin(self, start: State | None, known: Result | None) -> None:
+        checkpoint = self.checkpoint
+        saved = checkpoint.load() if checkpoint is not None else None
+        if checkpoint is not None and saved is not None:
+            with checkpoint.reading():
                 self.recall(*saved)
             return
         self.use(next(iter(self.make)) if start is None else start.kind)
@@ -198,32 +130,33 @@ class _Loop:
             self.certificates.next_check = 1
             self.penalties.resume(start.penalties, start.ratio)
             self.iterates.resume(start, self.penalties.now, self.ratio)
-        if known is not None:
+        if known is not None and (dual := known.dual) is not None:
             self.certificates.bound = known.lower_bound
-            self.best = Bound(-known.lower_bound, 0.0, 1.0, lambda scale: known.dual)
+            self.best = Bound(-known.lower_bound, 0.0, 1.0, lambda scale: dual)
             if known.gap > HOPELESS * self.tol:
                 self.certificates.next_check = SKIPPED
 
     def use(self, kind: str, dtype: np.dtype | None = None, done: int = 0) -> None:
         """Make iterates, and penalties for them, after so many iterations."""
-        self.iterates = self.make[kind](dtype)
+        iterates = self.iterates = self.make[kind](dtype)
         self.kinds.append(kind)
-        count = self.iterates.n_copies
-        if kind == "factored":
+        count = iterates.n_copies
+        if isinstance(iterates, FactoredIterates):
             self.penalties = FactoredPenalties(self.ratio, count)
             # A smaller gap takes longer.
             longer = 5 * math.log10(1e-3 / min(max(self.tol, 1e-9), 0.1))
             self.certificates.next_check = 16 + round(longer)
         else:
-            share = self.certificates.share = self.iterates.share
+            share = self.certificates.share = iterates.share
             self.penalties = ExactPenalties(self.ratio, count, done, share)
             self.certificates.measured(done)
 
     def change_to_exact(self, done: int) -> None:
         """Continue without factors after so many iterations."""
+        assert isinstance(self.iterates, FactoredIterates)
         copies, multipliers = self.iterates.copies()
         now, dtype = self.penalties.now, self.iterates.dtype
-        self.iterates = None  # as large as several copies of X
+        del self.iterates  # as large as several copies of X
         self.use("exact", dtype, done)
         self.penalties.now = now
         state = State.of_copies(copies, multipliers, now, self.ratio)
@@ -238,12 +171,11 @@ class _Loop:
             self.update_L()
             is_due = self.is_due() or is_last
             if is_due:
-                progress = self.certify()
-                status = self.judge(progress)
-            else:
-                progress = self.certificates.latest(
-                    self.n_iter, self.residuals, self.iterates.rank
-                )
+                self.certify()
+                status = self.judge()
+            progress = self.certificates.latest(
+                self.n_iter, self.residuals, self.iterates.rank
+            )
             stops = self.callback is not None and self.callback(progress)
             if status != "max_iter":
                 break
@@ -311,33 +243,30 @@ class _Loop:
     def is_due(self) -> bool:
         """Whether a certificate may be good enough."""
         goal = max(self.tol, PRECISE) if self.iterates.is_rounded else self.tol
-        always = self.iterates.kind == "exact"
-        residuals = self.residuals if always else None
+        residuals = self.residuals if self.iterates.kind == "exact" else None
         return self.certificates.is_due(self.n_iter, residuals, goal)
 
-    def certify(self) -> Progress:
+    def certify(self) -> None:
         """The objective, and the best bound from the dual points of the iterates."""
         with self.timed("certificate"):
-            certificates, iterates = self.certificates, self.iterates
+            iterates, is_warm = self.iterates, self.certificates.is_warm
             objective = iterates.objective(self.penalties.now)
             if not math.isfinite(objective):
                 raise out_of_range(iterates.dtype, self.n_iter)
-            asked = Asked(
-                self.tol, objective, self.n_iter, self.is_near(), certificates.is_warm
-            )
-            progress = None
+            asked = Asked(self.tol, objective, self.n_iter, self.is_near(), is_warm)
             for bound in iterates.bounds(self.penalties.now, asked):
                 progress = self.enter(objective, bound.value)
                 if self.best is None or bound.value > self.best.value:
                     self.best = bound
                 if progress.gap <= self.tol:
+                    self.settle()
                     break
-            assert progress is not None
-            if iterates.is_rounded and progress.gap <= self.tol:
-                settled = iterates.settle()
-                if settled is not None:
-                    progress = self.enter(settled, 0.0)
-            return progress
+
+    def settle(self) -> None:
+        """Certify the result in the precision of the data."""
+        objective = self.iterates.settle()
+        if objective is not None:
+            self.enter(objective, 0.0)
 
     def enter(self, objective: float, bound: float) -> Progress:
         iterates = self.iterates
@@ -350,20 +279,19 @@ class _Loop:
         """Whether a better multiplier is worth its cost."""
         pace = self.certificates.pace
         close = bool(pace) and pace[-1].gap <= CLOSE * self.tol
-        return close or getattr(self.penalties, "grown", 0) > 0
+        return close or self.penalties.is_far(0)
 
-    def judge(self, progress: Progress) -> Status:
+    def judge(self) -> Status:
         """The status after a certificate, and when the next is due."""
         certificates, iterates = self.certificates, self.iterates
         if iterates.kind == "exact":
-            certificates.measured(
-                self.n_iter, self.residuals if self.n_iter > 1 else ()
-            )
+            seen = self.residuals if self.n_iter > 1 else ()
+            certificates.measured(self.n_iter, seen)
         else:
             certificates.next_check = self.n_iter + certificates.patience()
         if certificates.is_contradicted:
             return "numerical_error"
-        if progress.gap <= self.tol:
+        if certificates.history[-1].gap <= self.tol:
             return "converged"
         is_exact = not (iterates.is_rounded or self.can_be_exact())
         if is_exact and certificates.is_stuck() and self.is_at_rest():
@@ -396,21 +324,16 @@ class _Loop:
 
     def result(self, status: Status) -> Result:
         iterates = self.iterates
-        if iterates.is_rounded:
-            settled = iterates.settle()
-            if settled is not None:
-                self.enter(settled, 0.0)
+        self.settle()
         if status == "converged":
             self.cut_rank()
         if self.certificates.is_contradicted:
             status = "numerical_error"
         last = self.certificates.history[-1]
         with self.timed("answer"):
-            dual = None if self.best is None else self.best.point(self.best.scale)
+            dual = self.best and self.best.point(self.best.scale)
             x, basis = iterates.answer()
-        state = State(
-            iterates.arrays(), self.penalties.now, self.ratio, iterates.kind, last.rank
-        )
+        now, arrays = self.penalties.now, iterates.arrays()
         return Result(
             x=x,
             objective=last.objective,
@@ -423,7 +346,7 @@ class _Loop:
             status=status,
             basis=basis,
             history=tuple(self.certificates.history),
-            state=state,
+            state=State(arrays, now, self.ratio, iterates.kind, last.rank),
             dual=dual,
             solver=", ".join(self.kinds),
             seconds=dict(self.seconds),
@@ -433,33 +356,33 @@ class _Loop:
         """Drop singular values that are too small to affect the certificate."""
         before = self.certificates.history[-1]
         restore = self.iterates.cut(INVISIBLE * self.tol)
-        if restore is not None:
-            objective = self.iterates.objective(self.penalties.now)
-            if self.enter(objective, 0.0).gap > self.tol:
-                restore()
-                self.enter(before.objective, 0.0)
+        if restore is None:
+            return
+        if self.enter(self.iterates.objective(self.penalties.now), 0.0).gap > self.tol:
+            restore()
+            self.enter(before.objective, 0.0)
 
     # -- checkpoints -------------------------------------------------------------------
 
     def save(self) -> Saved:
         numbers, arrays = self.iterates.save()
-        numbers |= {"solver": self.iterates.kind, "n_iter": self.n_iter}
-        numbers |= {"ranks": list(self.ranks), "penalties": self.penalties.numbers()}
-        numbers |= {"residuals": self.residuals}
+        numbers |= {
+            "solver": self.iterates.kind,
+            "n_iter": self.n_iter,
+            "ranks": list(self.ranks),
+            "penalties": vars(self.penalties),
+            "residuals": self.residuals,
+        }
         return numbers | self.certificates.numbers(), arrays
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
-        if numbers["solver"] not in self.make:
-            raise ValueError(f"the solver {numbers['solver']!r} is unknown")
-        self.n_iter = whole(numbers["n_iter"])
+        self.n_iter = numbers["n_iter"]
         self.use(numbers["solver"])
-        self.penalties.recall(numbers["penalties"])
-        most = min(self.iterates.shape)
-        ranks = (whole(rank, at_most=most) for rank in entries(numbers["ranks"]))
-        self.ranks.extend(ranks)
+        vars(self.penalties).update(numbers["penalties"])
+        self.penalties.now = tuple(self.penalties.now)
+        self.ranks.extend(numbers["ranks"])
         self.iterates.recall(numbers, arrays)
-        primal, dual = (number(r) for r in entries(numbers["residuals"]))
-        self.residuals = primal, dual
+        self.residuals = tuple(numbers["residuals"])
         self.certificates.recall(numbers)
 
 

@@ -2,8 +2,8 @@
 
 The unit of a penalty is `ratio`: the typical size of a multiplier over that of an entry
 of L. Larger penalties improve L but worsen the multipliers, and so the bound. After a
-number of checks they are constant, so that the convergence theory of ADMM applies. The
-constants were measured on images, digits and features of digits: docs/design_solver.md.
+number of checks they are constant, so that the convergence theory of ADMM applies.
+docs/design_solver.md has the measurements behind the constants.
 """
 
 import math
@@ -11,14 +11,45 @@ from collections.abc import Sequence
 from typing import Any
 
 from rpcag.solvers.certificates import Certificates
-from rpcag.solvers.checkpoint import entries, flag, number, whole
 from rpcag.solvers.result import Distances
 
 # Over-relaxation. A larger one takes fewer iterations where the rank is hard to find.
 RELAXATION = 1.7
 
 
-class FactoredPenalties:
+class Penalties:
+    """What both kinds have in common; all attributes can be saved."""
+
+    def __init__(self, ratio: float, penalties: Sequence[float]) -> None:
+        self.ratio = ratio
+        self.now = tuple(penalties)
+        self.looks = 0
+
+    def resume(self, penalties: Sequence[float], ratio: float) -> None:
+        """Continue with the penalties of another solve, which had another unit."""
+        self.now = tuple(r / ratio * self.ratio for r in penalties)
+
+    def before(self, n_iter: int, is_warm: bool) -> list[float]:
+        """Factors of the penalties, before an iteration."""
+        return []
+
+    def grow(self, growth: float) -> None:
+        self.now = (self.now[0] * growth, *self.now[1:])
+
+    def is_far(self, most: float) -> bool:
+        """Whether the penalty has grown beyond `most` units."""
+        return False
+
+    def looks_at(self, n_iter: int) -> bool:
+        """Whether `look` needs the distances of an iteration."""
+        return True
+
+    def judge(self, certificates: Certificates) -> list[float]:
+        """Factors of the penalties, after a gap that is too large."""
+        return []
+
+
+class FactoredPenalties(Penalties):
     """Penalties while the rank of L is low.
 
     Without a graph the penalty starts small, so that the first iterates have a low
@@ -46,25 +77,22 @@ class FactoredPenalties:
     GROSS, IMBALANCE = 50.0, 10.0
 
     def __init__(self, ratio: float, n_copies: int) -> None:
-        self.ratio, self.has_graph = ratio, n_copies > 1
+        self.has_graph = n_copies > 1
         units = self.WITH_GRAPH if self.has_graph else (self.FIRST,)
-        self.now: tuple[float, ...] = tuple(c * ratio for c in units)
-        self.may_grow, self.grown, self.looks = not self.has_graph, 0, 0
+        super().__init__(ratio, [c * ratio for c in units])
+        self.may_grow, self.grown = not self.has_graph, 0
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
-        """Continue with the penalties of another solve, which had another unit."""
+        super().resume(penalties, ratio)
         if ratio != self.ratio and not self.has_graph:
             self.now = (self.SETTLED * self.ratio,)  # it had grown for another lam
-        else:
-            self.now = tuple(r / ratio * self.ratio for r in penalties)
 
     def before(self, n_iter: int, is_warm: bool) -> list[float]:
-        """Factors of the penalties, before an iteration."""
         doubles = self.has_graph and n_iter == self.DOUBLED and not is_warm
         return [2.0, 1.0] if doubles else []
 
     def step(self, iterates: Any, is_still: bool) -> tuple[float, float]:
-        """Relaxation and growth of this iteration."""
+        """Relaxation of this iteration, and growth of the first penalty."""
         settled = self.SETTLED * self.ratio
         if self.may_grow and self.now[0] < settled:
             return RELAXATION, min(self.RAMP, settled / self.now[0])
@@ -73,18 +101,14 @@ class FactoredPenalties:
             return self.RELAXATION_STILL, self.GROWTH
         return RELAXATION, 1.0
 
-    def grow(self, growth: float) -> None:
-        self.now = (self.now[0] * growth, *self.now[1:])
-
     def is_far(self, most: float) -> bool:
-        """Whether the penalty has grown beyond `most` units."""
         return self.grown > 0 and self.now[0] > most * self.ratio
 
     def looks_at(self, n_iter: int) -> bool:
         due = n_iter >= 2 * self.LOOK and n_iter % self.LOOK == 0
         return due and self.looks < self.LOOKS
 
-    def look(self, n_iter: int, iterates: Any, distances) -> list[float]:
+    def look(self, n_iter: int, iterates: Any, distances: list[Distances]) -> list:
         """Factors of the penalties, from the distances of an iteration."""
         ramps = self.now[0] < self.SETTLED * self.ratio * (1 - 1e-9)
         if not self.looks_at(n_iter) or (self.may_grow and (self.grown > 0 or ramps)):
@@ -94,7 +118,6 @@ class FactoredPenalties:
         return balance(distances, iterates, limit)
 
     def judge(self, certificates: Certificates) -> list[float]:
-        """Factors of the penalties, after a gap that is too large."""
         useless = self.grown > self.WINDOW
         useless = useless and certificates.has_slowed(self.WINDOW, self.PROMISE)
         if not (self.may_grow and useless):
@@ -102,17 +125,8 @@ class FactoredPenalties:
         self.may_grow = False
         return [self.SETTLED * self.ratio / self.now[0]]
 
-    def numbers(self) -> dict:
-        names = ("now", "may_grow", "grown", "looks")
-        return {name: getattr(self, name) for name in names}
 
-    def recall(self, numbers: dict) -> None:
-        self.now = recalled(numbers["now"], 1 + self.has_graph)
-        self.may_grow = flag(numbers["may_grow"]) and not self.has_graph
-        self.grown, self.looks = whole(numbers["grown"]), whole(numbers["looks"])
-
-
-class ExactPenalties:
+class ExactPenalties(Penalties):
     """Penalties if L has a partial or full rank.
 
     The penalties are estimated from the first iterations, then balanced.
@@ -125,9 +139,7 @@ class ExactPenalties:
     FULL, RELAXATION_FULL = 0.7, 1.5
     # Iterations after which the penalties are estimated again. Earlier estimates are
     # less accurate, later ones come late. The estimate is multiplied by RAISED if the
-    # rank is not full, because the rank then takes long to find. (A lower estimate at
-    # full rank saves a few iterations on images, but stalls in single precision if lam
-    # is very large.)
+    # rank is not full, because the rank then takes long to find.
     ESTIMATES, RAISED = (3, 6, 10), 2.0
     # A copy's penalty is doubled or halved when its relative residuals differ by more
     # than IMBALANCE. The checks become rarer and end after LOOKS. After a warm start
@@ -138,18 +150,14 @@ class ExactPenalties:
         self, ratio: float, n_copies: int, begun: int = 0, share: float = 1.0
     ) -> None:
         """`share` is the typical size of an entry of the dual point, over lam."""
-        self.ratio, self.begun = ratio, begun
         self.first = self.FIRST * share * ratio
-        self.now: tuple[float, ...] = n_copies * (self.first,)
-        self.next_look, self.looks = begun + self.FIRST_LOOK, 0
+        super().__init__(ratio, n_copies * [self.first])
+        self.begun, self.next_look = begun, begun + self.FIRST_LOOK
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
-        self.now = tuple(r / ratio * self.ratio for r in penalties)
+        super().resume(penalties, ratio)
         self.begun = -max(self.ESTIMATES)  # not estimated again
         self.next_look = self.LATE_LOOK
-
-    def before(self, n_iter: int, is_warm: bool) -> list[float]:
-        return []
 
     def step(self, iterates: Any, is_still: bool) -> tuple[float, float]:
         full = self._is_full(iterates)
@@ -158,16 +166,7 @@ class ExactPenalties:
     def _is_full(self, iterates: Any) -> bool:
         return iterates.rank > self.FULL * min(iterates.shape)
 
-    def grow(self, growth: float) -> None:
-        self.now = tuple(r * growth for r in self.now)
-
-    def is_far(self, most: float) -> bool:
-        return False
-
-    def looks_at(self, n_iter: int) -> bool:
-        return True
-
-    def look(self, n_iter: int, iterates: Any, distances) -> list[float]:
+    def look(self, n_iter: int, iterates: Any, distances: list[Distances]) -> list:
         if n_iter - self.begun in self.ESTIMATES:
             return self._estimate(iterates, distances)
         if n_iter < self.next_look or self.looks >= self.LOOKS:
@@ -192,29 +191,6 @@ class ExactPenalties:
             wanted = math.sqrt(best * self.first) * factor
             factors.append(min(max(wanted / r, 0.1), 10.0) if wanted > 0 else 1.0)
         return factors
-
-    def judge(self, certificates: Certificates) -> list[float]:
-        return []
-
-    def numbers(self) -> dict:
-        names = ("now", "begun", "next_look", "looks")
-        return {name: getattr(self, name) for name in names}
-
-    def recall(self, numbers: dict) -> None:
-        self.now = recalled(numbers["now"], len(self.now))
-        self.begun = int(number(numbers["begun"]))
-        self.next_look, self.looks = (
-            whole(numbers["next_look"]),
-            whole(numbers["looks"]),
-        )
-
-
-def recalled(penalties: Any, count: int) -> tuple[float, ...]:
-    """The penalties of a checkpoint."""
-    found = tuple(number(r, above=0) for r in entries(penalties))
-    if len(found) != count:
-        raise ValueError(f"there are {len(found)} penalties")
-    return found
 
 
 def relative_residuals(

@@ -1,6 +1,5 @@
 """Robust PCA (on graphs), in units that make the solver independent of scale."""
 
-import hashlib
 import math
 import os
 import pickle
@@ -8,10 +7,9 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import from_unit, in_unit
@@ -26,14 +24,13 @@ from rpcag.linalg.typical import (
     typical_spread,
 )
 from rpcag.losses import L1, DataTerm, Loss, rescaled
-from rpcag.penalties import FeatureSmoothness, GraphSmoothness
-from rpcag.solvers.checkpoint import Checkpoint
+from rpcag.penalties import GraphSmoothness
+from rpcag.solvers.checkpoint import Checkpoint, digest
 from rpcag.solvers.dense import DenseIterates
-from rpcag.solvers.dual_completion import DualCompletion
 from rpcag.solvers.factored import FactoredIterates, low_rank, thin_basis
 from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.loop import PRECISE, SMALL, Make, solve
-from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State
+from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State, relative_gap
 
 # From this size of the shorter side on, factors of L are tried.
 FACTORED = 100
@@ -42,12 +39,11 @@ FACTORED = 100
 LOW, LONG = 0.3, 500
 # Change of lam from which zero is a better start than the last result.
 LEAP = 10.0
-# Spread over size of the entries below which the solver starts at the medians.
-FAR = 0.5
+# Spread over size of the entries below which the solver starts at the medians, and from
+# which single precision does to begin with.
+FAR, OFFSET = 0.5, 0.02
 # Exponents of the spread in the unit of the penalties, from zero and from the medians.
 HALF, NEARLY = 0.5, 0.85
-# Spread over size of the entries from which single precision does to begin with.
-OFFSET = 0.02
 # Entries beyond this many typical sizes are gross errors and are left out of the first
 # L, which would otherwise take too many iterations to recover.
 FAR_OUT = 100.0
@@ -103,7 +99,6 @@ class Problem:
         self._set(lam, gamma)
         if loss is not None:
             self.loss = rescaled(loss, self.unit)
-        self.has_other_loss = loss is not None
 
     def _set(self, lam: float, gamma: float) -> None:
         self.lam = lam
@@ -136,16 +131,13 @@ class Problem:
         checkpoint: str | os.PathLike | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> Result:
-        """The solution, in the unit of X.
-
-        A solve that converged removes its checkpoint.
-        """
+        """The solution, in the unit of X; a solve that converged removes its file."""
         saves = None
         if checkpoint is not None:
             saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
-        # Between the size of an entry and its distance from the feature's median. From
-        # zero L has to reach the offset of the features too; from the medians only
-        # deviations have to move. Without a graph the rank grows best from zero.
+        # Between the size of an entry and its distance from the feature's median: from
+        # zero L has to reach the offset of the features too. Without a graph the rank
+        # grows best from zero.
         center = self.center if self.laplacian is not None else None
         share = HALF if center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
@@ -154,7 +146,7 @@ class Problem:
         if checkpoint is None and start is not None:
             known = self._inherited(start)
             if known is not None and known.gap <= tol:
-                return self._unchanged(start, known)
+                return known
         relay = callback and (lambda progress: callback(self._in_units(progress)))
         try:
             with one_blas_thread_each():
@@ -197,8 +189,8 @@ class Problem:
             history=tuple(self._in_units(p) for p in result.history),
         )
 
-    def _inherited(self, start: State) -> Proof | None:
-        """The proof for a smaller gamma, changed to one for this gamma and the same L.
+    def _inherited(self, start: State) -> Result | None:
+        """The L of a smaller gamma, with the proof changed to one for this gamma.
 
         The objective at L = F Q^T changes by (gamma - gamma_before) tr(L^T Phi L). If
         gamma is larger, so is the optimum, and the lower bound remains valid. The dual
@@ -212,36 +204,30 @@ class Problem:
         F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
         rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.graph, F)
         objective = before.objective + float(np.sum(rough * gram(Q)))
-        D, W, _ = before.dual
+        bound, (D, W, _) = before.lower_bound, before.dual
         assert W is not None
         dual = DualPoint(D, W * (before.gamma / self.gamma))
-        return Proof(self.identity(), self.gamma, objective, before.lower_bound, dual)
-
-    def _unchanged(self, start: State, known: Proof) -> Result:
-        """The result of the solve that ended with `start`."""
-        F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
-        numbers = known.objective, known.lower_bound, known.gap
+        proof = Proof(self.identity(), self.gamma, objective, bound, dual)
+        numbers = objective, bound, relative_gap(objective, bound), 0.0, 0.0
         return Result(
             low_rank(F, Q, self.X.dtype),
             *numbers,
-            primal_residual=0.0,
-            dual_residual=0.0,
             n_iter=0,
             rank=start.rank,
             status="converged",
             basis=thin_basis(F, Q, self.X.dtype),
-            history=(Progress(0, *numbers, 0.0, 0.0, start.rank),),
-            state=replace(start, proof=known),
-            dual=known.dual,
+            history=(Progress(0, *numbers, start.rank),),
+            state=replace(start, proof=proof),
+            dual=dual,
             solver=start.kind,
         )
 
     def _with_proof(self, result: Result) -> Result:
         """Add a proof for `_inherited` if X is small: the proof is twice as large."""
         state, dual = result.state, result.dual
-        suits = self.laplacian is not None and self.features is None
-        suits = suits and result.status == "converged" and self.X.size <= SMALL
-        if not suits or state is None or state.kind != "factored" or dual is None:
+        if self.laplacian is None or result.status != "converged" or dual is None:
+            return result
+        if state is None or state.kind != "factored" or self.X.size > SMALL:
             return result
         numbers = self.gamma, result.objective, result.lower_bound
         proof = Proof(self.identity(), *numbers, dual)
@@ -251,48 +237,34 @@ class Problem:
         self, center: np.ndarray | None, start: State | None, tol: float
     ) -> dict[str, Make]:
         """Functions that create iterates: factored if the rank is low, else exact."""
-        single = self._precision(tol) == np.float32
+        single = self._allows_single(tol)
 
         def factored(_: np.dtype | None) -> FactoredIterates:
             dtype = np.dtype(np.float32) if single else self.X.dtype
             if start is not None and tol < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
-            return FactoredIterates.in_memory(
+            return FactoredIterates(
                 self.X, self.loss, self.gamma, self.laplacian, dtype, center
             )
 
         def exact(before: np.dtype | None) -> DenseIterates:
-            others: list = []
-            completion = None
+            terms: list = [DataTerm(self.X, self.loss)]
             if self.laplacian is not None:
-                others.append(GraphSmoothness(self.laplacian, self.gamma))
-                alone = self.loss.entrywise and self.features is None
-                if alone and DualCompletion.suits(self.laplacian):
-                    completion = DualCompletion(
-                        self.X.shape, self.gamma, self.laplacian
-                    )
+                terms.append(GraphSmoothness(self.laplacian, self.gamma))
             if self.features is not None:
-                others.append(FeatureSmoothness(self.features, self.gamma_features))
+                features = GraphSmoothness(self.features, self.gamma_features, axis=1)
+                terms.append(features)
             if before is None and start is not None:
                 before = start.arrays["copy 0"].dtype
-            rounded = None
             is_fine = before == np.float64 and tol < PRECISE
-            if single and not is_fine and min(self.X.shape) >= FACTORED:
-                x = self.X.astype(np.float32, copy=False)
-                rounded = [DataTerm(x, self.loss), *others]
             return DenseIterates(
-                [DataTerm(self.X, self.loss), *others],
-                self.X.shape,
-                self.X.dtype,
-                rounded=rounded,
+                terms,
+                is_rounded=single and not is_fine and min(self.X.shape) >= FACTORED,
                 first=None if start is not None else self._filled(),
-                completion=completion,
                 share=min(1.0, 1 / (self.lam * math.sqrt(max(self.X.shape)))),
             )
 
-        if start is not None and start.kind == "exact":
-            return {"exact": exact}
-        if not self._has_factors:
+        if not self._has_factors or (start is not None and start.kind == "exact"):
             return {"exact": exact}
         return {"factored": factored, "exact": exact}
 
@@ -321,47 +293,35 @@ class Problem:
             return self.X
         return np.where(usual, self.X, typical_center(self.X))
 
-    def _precision(self, tol: float) -> np.dtype:
-        """Single precision, if its rounding errors do not matter.
+    def _allows_single(self, tol: float) -> bool:
+        """Whether the rounding errors of single precision do not matter.
 
         The offset of the entries must leave digits to their spread, and the dual point
         2 gamma Phi W multiplies the rounding of W: as noise in every entry that has the
         spectral norm below, to be compared with one.
         """
         if self.spread < OFFSET * self.scale:
-            return self.X.dtype
-        noise = 0.0
-        if self.laplacian is not None:
-            stiffness = abs(self.laplacian.laplacian).sum(axis=1).max()
-            sides = sum(math.sqrt(side) for side in self.X.shape)
-            size = self.scale / self.unit
-            eps = float(np.finfo(np.float32).eps)
-            noise = 2 * self.gamma * float(stiffness) * size * eps * sides
-        # Also of single precision data, if they need it.
-        return np.dtype(np.float32 if noise < 0.1 * tol else np.float64)
+            return self.X.dtype == np.float32
+        if self.laplacian is None:
+            return True
+        stiffness = float(abs(self.laplacian.laplacian).sum(axis=1).max())
+        sides = sum(math.sqrt(side) for side in self.X.shape)
+        rounding = self.scale / self.unit * float(np.finfo(np.float32).eps)
+        return 2 * self.gamma * stiffness * rounding * sides < 0.1 * tol
 
     def identity(self, gamma: float | None = None) -> str:
-        """A fingerprint of the data, the parameters and the graph.
-
-        `gamma` replaces that of the problem.
-        """
+        """A fingerprint of the data, the graph and the parameters, or another gamma."""
         gamma = self.gamma if gamma is None else gamma
-        digest = hashlib.blake2b(digest_size=16)
-        numbers = (self.X.shape, self.X.dtype.str, self.lam, gamma)
-        digest.update(repr(numbers).encode())
-        if self.has_other_loss:
-            digest.update(pickle.dumps(self.loss))
-        digest.update(self._data_digest)
+        parts = [self.lam, gamma, self._data_digest, pickle.dumps(self.loss)]
         if self.laplacian is not None:
-            digest.update(_digest(self.laplacian.laplacian))
+            parts.append(self.laplacian.laplacian)
         if self.features is not None:
-            digest.update(repr(self.gamma_features).encode())
-            digest.update(_digest(self.features.laplacian))
-        return digest.hexdigest()
+            parts += [self.gamma_features, self.features.laplacian]
+        return digest(*parts)
 
     @cached_property
-    def _data_digest(self) -> bytes:
-        return _digest(self.X)
+    def _data_digest(self) -> str:
+        return digest(self.X)
 
     def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
         if dual is None:
@@ -374,14 +334,3 @@ class Problem:
             objective=progress.objective * self.unit,
             lower_bound=progress.lower_bound * self.unit,
         )
-
-
-def _digest(A: Any) -> bytes:
-    """A fingerprint of an array."""
-    if sparse.issparse(A):
-        A = sparse.csr_array(A)
-        return b"".join(_digest(part) for part in (A.data, A.indices, A.indptr))
-    digest = hashlib.blake2b(digest_size=16)
-    for row in A:
-        digest.update(np.ascontiguousarray(row).data)
-    return digest.digest()

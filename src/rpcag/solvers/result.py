@@ -12,10 +12,9 @@ Status = Literal["converged", "max_iter", "stopped", "stalled", "numerical_error
 class Progress(NamedTuple):
     """State of a solver after an iteration; the history has one for every certificate.
 
-    `stage` says which solve of a fit this is: "weights" while weights are chosen,
-    "graph" or "feature_graph" while Robust PCA runs for a robust graph, and "fit" in
-    the model's own solve. While weights are chosen, `n_iter` counts on over all
-    candidates.
+    `stage` is "weights" while weights are chosen, with `n_iter` counting on over all
+    candidates; "graph" or "feature_graph" while Robust PCA runs for a robust graph; and
+    "fit" in the model's own solve.
     """
 
     n_iter: int
@@ -55,6 +54,10 @@ class DualPoint(NamedTuple):
     F: np.ndarray | None = None  # None without a graph between features
 
 
+def relative_gap(objective: float, bound: float) -> float:
+    return max(objective - bound, 0.0) / objective if objective != 0 else 0.0
+
+
 class Proof(NamedTuple):
     """What a solve proved, for the next one with a larger gamma."""
 
@@ -63,11 +66,6 @@ class Proof(NamedTuple):
     objective: float
     lower_bound: float
     dual: DualPoint
-
-    @property
-    def gap(self) -> float:
-        excess = max(self.objective - self.lower_bound, 0.0)
-        return excess / self.objective if self.objective else 0.0
 
 
 @dataclass(frozen=True)
@@ -88,18 +86,16 @@ class State:
         multipliers: Sequence[np.ndarray],
         penalties: tuple[float, ...],
         ratio: float,
-        rank: int | None = None,
     ) -> "State":
         """Of exact iterates: the copies of L and their scaled multipliers."""
         arrays = {f"copy {i}": P for i, P in enumerate(copies)}
         arrays |= {f"multiplier {i}": U for i, U in enumerate(multipliers)}
-        return cls(arrays, penalties, ratio, "exact", rank)
+        return cls(arrays, penalties, ratio, "exact")
 
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """What `of_copies` was given."""
-        count = len(self.arrays) // 2
         copies, multipliers = (
-            [self.arrays[f"{kind} {i}"] for i in range(count)]
+            [A for name, A in self.arrays.items() if name.startswith(kind)]
             for kind in ("copy", "multiplier")
         )
         return copies, multipliers
@@ -117,52 +113,25 @@ class State:
 class Result:
     """The result of a solver, and its certificate.
 
-    Attributes
-    ----------
-    x : ndarray
-        The solution.
-    objective, lower_bound : float
-        Objective at `x`, and a proven lower bound of the optimum.
-    gap : float
-        (objective - lower_bound) / objective: `x` is at most this share of its
-        objective above the best.
-    primal_residual, dual_residual : float
-        Relative residuals of the last iteration.
-    n_iter : int
-        Iterations done.
-    rank : int or None
-        Rank of `x`, if it is known.
-    status : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        Whether the requested gap was reached, the iterations ran out, the callback
-        returned true, the floating-point precision allows no smaller gap, or a bound
-        was above the objective. After the last, nothing is proven: `lower_bound` is 0
-        and `gap` is 1.
-    basis : ndarray or None
-        Orthonormal columns that span the shorter side of `x`.
-    history : tuple of Progress
-    state : State or None
-        To warm-start the next solve.
-    dual : DualPoint or None
-        Of the last certificate, up to rounding to the precision of the iterates. Its
-        bound is `lower_bound`, unless an earlier certificate was better.
-    solver : str
-        Iterates that ran: "factored", "exact", or one after the other.
-    seconds : dict
-        Wall-clock time of every phase of the solve.
+    Status: the wanted gap was reached, the iterations ran out, the callback returned
+    true, the floating-point precision allows no smaller gap, or a bound was above the
+    objective. After the last, nothing is proven: `lower_bound` is 0 and `gap` is 1.
     """
 
-    x: np.ndarray
-    objective: float
-    lower_bound: float
-    gap: float
-    primal_residual: float
+    x: np.ndarray  # the solution
+    objective: float  # at x
+    lower_bound: float  # proven, of the optimum
+    gap: float  # (objective - lower_bound) / objective
+    primal_residual: float  # relative, of the last iteration
     dual_residual: float
     n_iter: int
-    rank: int | None
+    rank: int | None  # of x, if it is known
     status: Status
-    basis: np.ndarray | None
+    basis: np.ndarray | None  # orthonormal columns that span the shorter side of x
     history: tuple[Progress, ...]
-    state: State | None
+    state: State | None  # to warm-start the next solve
+    # Of the last certificate, up to rounding to the precision of the iterates. Its
+    # bound is `lower_bound`, unless an earlier certificate was better.
     dual: DualPoint | None = None
-    solver: str = ""
-    seconds: dict[str, float] = field(default_factory=dict)
+    solver: str = ""  # iterates that ran: "factored", "exact", or one after the other
+    seconds: dict[str, float] = field(default_factory=dict)  # time of every phase

@@ -14,13 +14,13 @@ multiplier in this way: Candes, Li, Ma, Wright, 2011.) Any D that is clipped aft
 is feasible.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rpcag.linalg.blocks import row_blocks
-from rpcag.solvers.executor import Executor, total
+from rpcag.solvers.executor import Executor
 
 # Entries of the multiplier this near to lam, as a share of it, belong to the support.
 NEAR = 0.02
@@ -43,42 +43,35 @@ class Change(NamedTuple):
         return piece
 
 
-class Vector(NamedTuple):
-    """The matrix U A^T + B V^T of T, with U^T B = 0; A in tiles."""
-
-    A: Sequence[Any]
-    B: Any
-
-
 class TangentSpace:
-    """T = {U A^T + B V^T}, with a mask M of the free entries, in tiles of columns."""
+    """T = {U A^T + B V^T with U^T B = 0}, and a mask M of the free entries.
 
-    def __init__(self, run: Executor, U: Any, V: Sequence, masks: Sequence) -> None:
+    V, A and M are in tiles of columns. A matrix of T is a list: the tiles of A, and B.
+    """
+
+    def __init__(self, run: Executor, U: Any, V: list, masks: list) -> None:
         self.run, self.U, self.V, self.masks = run, U, V, masks
 
-    def vector(self, parts: Sequence[tuple[Any, Any]]) -> Vector:
+    def projection(self, A: list, B: list) -> list:
         """P_T Y, from the `tangent_parts` of all tiles of Y."""
-        B = total(self.run, [B for _, B in parts])
-        B = self.run.call(_outside, B, self.U)
-        *A, B = self.run.keep(*[A for A, _ in parts], B)
-        return Vector(A, B)
+        run = self.run
+        return run.keep(*A, run.call(_outside, run.total(B), self.U))
 
-    def wanted(self, parts: Sequence[tuple[Any, Any]]) -> Vector:
+    def wanted(self, A: list, B: list) -> list:
         """-U V^T - P_T D, from the `tangent_parts` of all tiles of D."""
-        A, B = self.vector(parts)
-        A = [self.run.call(_minus_sum, a, v) for a, v in zip(A, self.V, strict=True)]
-        return Vector(A, self.run.call(np.negative, B))
+        *A, rest = self.projection(A, B)
+        A = self.run.each(_minus_sum, A, self.V)
+        return [*A, self.run.call(np.negative, rest)]
 
-    def changes(self, Z: Vector) -> list[Any]:
+    def changes(self, Z: list) -> list:
         """M Z, a `Change` of every tile."""
-        left = self.run.call(_beside, self.U, Z.B)
-        return [
-            self.run.call(_change, mask, left, A, V)
-            for mask, A, V in zip(self.masks, Z.A, self.V, strict=True)
-        ]
+        *A, B = Z
+        left = self.run.call(_beside, self.U, B)
+        return self.run.each(_change, self.masks, left, A, self.V)
 
-    def solve(self, R: Vector, wanted: float, dtype: Any) -> Vector:
+    def solve(self, R: list, wanted: float, dtype: Any) -> list:
         """Z of T with P_T M Z = R up to `wanted`, or up to rounding errors."""
+        run = self.run
         wanted = max(wanted, ROUNDED * float(np.finfo(dtype).eps))
         Z = self._combine(0.0, R, 0.0, R)
         direction = R
@@ -86,11 +79,9 @@ class TangentSpace:
         for _ in range(STEPS):
             if square <= wanted**2:
                 break
-            parts = [
-                self.run.call(_masked_parts, change, self.U, V, n=2)
-                for change, V in zip(self.changes(direction), self.V, strict=True)
-            ]
-            image = self.vector(parts)
+            changes = self.changes(direction)
+            parts = run.each(_masked_parts, changes, self.U, self.V, n=2)
+            image = self.projection(*parts)
             curvature = self._inner(direction, image)
             if not curvature > 0:  # nothing is free along it, or not a number
                 break
@@ -101,16 +92,11 @@ class TangentSpace:
             direction = self._combine(1.0, R, square / before, direction)
         return Z
 
-    def _inner(self, a: Vector, b: Vector) -> float:
-        pairs = zip([*a.A, a.B], [*b.A, b.B], strict=True)
-        return self.run.get(
-            total(self.run, [self.run.call(_inner, *p) for p in pairs])
-        )[0]
+    def _inner(self, a: list, b: list) -> float:
+        return self.run.get(self.run.total(self.run.each(_inner, a, b)))[0]
 
-    def _combine(self, s: float, a: Vector, t: float, b: Vector) -> Vector:
-        pairs = zip([*a.A, a.B], [*b.A, b.B], strict=True)
-        *A, B = self.run.keep(*[self.run.call(_combine, s, x, t, y) for x, y in pairs])
-        return Vector(A, B)
+    def _combine(self, s: float, a: list, t: float, b: list) -> list:
+        return self.run.keep(*self.run.each(_combine, s, a, t, b))
 
 
 def tangent_parts(

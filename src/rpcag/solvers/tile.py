@@ -7,9 +7,8 @@ import numpy as np
 
 from rpcag.linalg.blocks import column_blocks, row_blocks
 from rpcag.linalg.gram import add_square, fill_upper
-from rpcag.linalg.rounding import total
 from rpcag.linalg.threads import in_shares
-from rpcag.losses import Loss, nearest, part
+from rpcag.losses import DataTerm, Loss, nearest
 from rpcag.solvers.tangent_space import NEAR, Change, tangent_parts
 
 # Entries of a piece of the dual point: its square is added to another of that size.
@@ -18,7 +17,7 @@ PIECE = 2**19
 WIDE = 4
 
 
-class Tile:
+class Tile(DataTerm):
     """Some columns of X with all rows, and the copy of L for the loss.
 
     ADMM in the form of Douglas and Rachford keeps one array V = P + U for a copy P of L
@@ -37,39 +36,30 @@ class Tile:
         dtype: Any = None,
         center: np.ndarray | None = None,
     ) -> None:
-        self.X = X  # as it came: certificates are computed from it
+        super().__init__(X, loss)  # as it came: certificates are computed from X
         self.dtype = np.dtype(dtype or X.dtype)
         self._x = X.astype(self.dtype, copy=False)
-        self.loss = loss  # a sum over entries
         self.center = center  # the row that every row of L starts from, else zero
-        self.has_missing = any(np.isnan(X[rows]).any() for rows in row_blocks(X.shape))
         self.V = self.E = np.empty((0, 0), self.dtype)
 
-    def begin(self, penalty: float) -> np.ndarray:
-        """All rows of V at zero, or at the center; returns E."""
+    def begin(self, penalty: float) -> None:
+        """All rows of V at zero, or at the center."""
         self.V = np.zeros(self.X.shape, self.dtype)
         if self.center is not None:
             self.V += self.center.astype(self.dtype)
         self.E = np.empty_like(self.V)
         self.reflect(penalty)
-        return self.E
 
-    def multiply(self, Q: np.ndarray) -> None:
-        self.Y = self.E @ Q
-
-    def set_arrays(self, V: np.ndarray, Q: np.ndarray, penalty: float, growth=1.0):
+    def go_on(self, Q: np.ndarray, V: np.ndarray, penalty: float, growth: float):
         """Continue from a V and a basis; the penalty is multiplied by `growth`."""
         self.V = V.astype(self.dtype)
         self.E = np.empty_like(self.V)
-        self.reflect(penalty, growth)
-        self.Y = self.E @ Q
+        self.rescale(Q, penalty, growth)
 
-    def precise(self, penalty: float, Q: np.ndarray) -> None:
-        """Continue in the precision of X."""
-        self.dtype = self.X.dtype
-        self._x = self.X
-        del self.E  # made again from V, and as large as it
-        self.set_arrays(self.V, Q, penalty)
+    def rescale(self, Q: np.ndarray, penalty: float, factor: float) -> None:
+        """Multiply the penalty by a factor; the multiplier r U stays."""
+        self.reflect(penalty, factor)
+        self.Y = self.E @ Q
 
     # -- the iteration -----------------------------------------------------------------
 
@@ -132,16 +122,11 @@ class Tile:
         np.subtract(v, self._x[rows], out=e)
         if self.has_missing:
             np.copyto(e, 0, where=np.isnan(e))
-        part(self.loss, (rows, slice(None))).project(e, penalty, out=e)
+        self.at(rows).project(e, penalty, out=e)
         if growth != 1.0:
             v += e * number(1 / growth - 1)
             e *= number(1 / growth)
         e -= v * number(0.5)
-
-    def rescale(self, Q: np.ndarray, penalty: float, factor: float) -> None:
-        """Multiply the penalty by a factor; the multiplier r U stays."""
-        self.reflect(penalty, factor)
-        self.multiply(Q)
 
     # -- the objective and the dual point ----------------------------------------------
 
@@ -154,11 +139,8 @@ class Tile:
             total = 0.0
             for rows in share:
                 residual = F[rows] @ right
-                residual -= self.X[rows]
-                if self.has_missing:
-                    np.copyto(residual, 0, where=np.isnan(residual))
-                loss = part(self.loss, (rows, slice(None)))
-                total += float(loss.value(residual).sum())
+                self.residual(residual, rows, residual)
+                total += float(self.at(rows).value(residual).sum())
             return total
 
         work = self.X.size * len(right)
@@ -177,35 +159,24 @@ class Tile:
                     d += change.rows(rows)
                 if self.has_missing:
                     np.copyto(d, 0, where=np.isnan(self._x[rows]))
-                nearest(part(self.loss, (rows, slice(None))), d)
+                nearest(self.at(rows), d)
 
         work = D.size * sum(change.left.shape[1] for change in changes)
         in_shares(multiplier, row_blocks(D.shape), work)
         return D
 
-    def dual_piece(self, D_1: np.ndarray, at: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Some of D_1; its product with X, as a sum and a sum of sizes; l*(D_1)."""
-        D, x = D_1[at].astype(np.float64), self.X[at]
-        if self.has_missing:  # D is 0 there already, except from an altered checkpoint
-            missing = np.isnan(x)
-            np.copyto(D, 0, where=missing)
-            x = np.where(missing, 0, x)
-        loss = part(self.loss, at)
-        nearest(loss, D)
-        return D, np.append(total(D * x), loss.conjugate(D).sum())
-
     def dual_square(
         self, D_1: np.ndarray, by_rows: bool, left, R
     ) -> tuple[np.ndarray, np.ndarray]:
         """D^T D (by rows) or D D^T of D = D_1 + left R^T, and sums of `dual_piece`."""
-        n, p = self.X.shape
+        (n, p), every = self.X.shape, slice(None)
         size = p if by_rows else n
 
         def square(share: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
             K, sums = np.zeros((size, size), order="F"), np.zeros(3)
             for piece in share:
-                at = np.s_[piece, :] if by_rows else np.s_[:, piece]
-                D, along = self.dual_piece(D_1, at)
+                at = (piece, every) if by_rows else (every, piece)
+                D, along = self.dual_piece(D_1, *at)
                 sums += along
                 if left is not None:
                     D += left[at[0]] @ R[at[1]].T.astype(np.float64)
@@ -224,7 +195,7 @@ class Tile:
 
     def dual_matrix(self, D_1: np.ndarray, left, R):
         """D, and sums of `dual_piece`."""
-        D, sums = self.dual_piece(D_1, np.s_[:, :])
+        D, sums = self.dual_piece(D_1, slice(None))
         if left is not None:
             D += left @ R.T.astype(np.float64)
         return D, sums
@@ -242,7 +213,7 @@ class Tile:
             u = self.V[rows] * number(0.5)
             u += self.E[rows]
             larger = u * number(1 / (1 - NEAR))
-            inside = part(self.loss, (rows, slice(None))).project(larger, penalty)
+            inside = self.at(rows).project(larger, penalty)
             np.equal(inside, larger, out=mask[rows])
             if self.has_missing:
                 np.copyto(mask[rows], 0, where=np.isnan(self._x[rows]))
