@@ -480,7 +480,10 @@ MISTAKES = [
     ("decompose lam=0.1.csv -o r", "rpcag: lam=0.1.csv does not exist"),
     ("decompose x/time=4 -o r", "rpcag: x/time=4 does not exist"),
     ("decompose sensors.csv -o r --drop gamma=2", "--drop 'gamma=2': sensors.csv has"),
-    ("decompose sensors.csv -o r --gamma x", "or auto, clustering, got 'x'"),
+    (
+        "decompose sensors.csv -o r --gamma x",
+        "auto or clustering or a number of at least 0, got 'x'",
+    ),
     ("decompose sensors.csv -o r --tol -1.25", "1.25"),
     ("decompose sensors.csv -o r --tol small", "'small'"),
     ("decompose sensors.csv -o r --max-iter 0", "invalid value for '--max-iter': "),

@@ -22,7 +22,7 @@ from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.certificates import dual_scale, dual_value
-from rpcag.solvers.executor import Local
+from rpcag.solvers.executor import Executor
 from rpcag.solvers.problem import Problem
 from rpcag.solvers.tangent_space import TangentSpace, tangent_parts
 
@@ -266,8 +266,9 @@ def _on_tangent_space(given: _Given, D: np.ndarray, tol: float) -> np.ndarray:
     beyond = (1 + NEAR) * D
     free = (nearest(given.loss, beyond.copy()) == beyond) & ~np.isnan(given.X)
     for _ in range(ROUNDS):
-        space = TangentSpace(Local(), U, [V], [free])
-        rest = space.wanted([tangent_parts((rough - D).__getitem__, U, V)])
+        space = TangentSpace(Executor(), U, [V], [free])
+        A, B = tangent_parts((rough - D).__getitem__, U, V)
+        rest = space.wanted([A], [B])
         (change,) = space.changes(space.solve(rest, tol / 4, D.dtype))
         D = D - change.rows(slice(None))
         inside = nearest(given.loss, D.copy())
