@@ -100,9 +100,9 @@ def replace_files(
     stage = folder / token()
     new, old = stage / "new", stage / "old"
     with _made(folder, folder):
-        with explained(folder):
-            new.mkdir(parents=True)
         try:
+            with explained(folder):
+                new.mkdir(parents=True)
             yield new
             found = (path for path in new.rglob("*") if path.is_file())
             names = {path.relative_to(new).as_posix() for path in found}
