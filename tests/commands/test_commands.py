@@ -482,7 +482,7 @@ MISTAKES = [
     ("decompose sensors.csv -o r --drop gamma=2", "--drop 'gamma=2': sensors.csv has"),
     (
         "decompose sensors.csv -o r --gamma x",
-        "auto or clustering or a number of at least 0, got 'x'",
+        "auto or clustering or unit or a number of at least 0, got 'x'",
     ),
     ("decompose sensors.csv -o r --tol -1.25", "1.25"),
     ("decompose sensors.csv -o r --tol small", "'small'"),

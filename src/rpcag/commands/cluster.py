@@ -51,9 +51,10 @@ def cluster(
     """Cluster samples with missing values and outliers.
 
     Fits a model, scales each row of its embedding to unit length, and runs k-means on
-    the first k components. The default weights are --gamma clustering. INPUT may also
-    be the folder of an earlier rpcag decompose --gamma clustering. If labels are given,
-    also reports the clustering error.
+    the first k components. By default, weights suit clustering: --gamma clustering for
+    rpcag, --lam theory for rpca, and --gamma unit for frpcag. INPUT may also be a
+    folder that rpcag decompose wrote, best with --gamma clustering. If labels are
+    given, also reports the clustering error.
 
     Examples:
     rpcag cluster sensors.csv -k 3 -o clusters.csv

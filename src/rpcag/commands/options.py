@@ -152,11 +152,15 @@ class TextOptions:
         "VALUE",
     )
     delimiter: str | None = reading_option(
-        "Character between fields, or tab or space.", "CHARACTER"
+        "Character between fields, or tab or space. Default: detected.", "CHARACTER"
     )
-    decimal: str | None = reading_option("Decimal point or comma.", "CHARACTER")
+    decimal: str | None = reading_option(
+        "Decimal point or comma. Default: detected.", "CHARACTER"
+    )
     header: bool | None = reading_option(
-        "Whether the first line has column names.", None, "--header/--no-header"
+        "Whether the first line has column names. Default: detected.",
+        None,
+        "--header/--no-header",
     )
 
     def reading(self) -> Reading:
@@ -191,27 +195,28 @@ class ModelOptions:
 
     lam: Any = model_option(
         "Weight of the sparse part: a number, auto (default; predicts hidden entries "
-        "best) or theory (1 / sqrt(max(samples, features))).",
+        "best; with --gamma clustering, twice theory) or theory "
+        "(1 / sqrt(max(samples, features) * share of observed entries)).",
         "WEIGHT",
         parser=weight("theory"),
     )
     gamma: Any = model_option(
-        "Weight of the graph: a number, auto (predicts hidden entries best) or "
-        "clustering (larger, for clustering). Larger values make similar samples more "
-        "alike.",
+        "Weight of the graph: a number, auto (predicts hidden entries best; "
+        "default of rpcag decompose), clustering (rpcag; larger, for clustering) or "
+        "unit (frpcag; the same). Larger values make similar samples more alike.",
         "WEIGHT",
-        parser=weight("clustering"),
+        parser=weight("clustering", "unit"),
     )
     gamma_features: Any = model_option(
-        "Weight of the graph between features: a number or auto (frpcag).",
+        "Weight of the graph between features: a number, auto or unit (frpcag).",
         "WEIGHT",
-        parser=weight(),
+        parser=weight("unit"),
     )
     graph: str | None = model_option(
-        "Graph between samples. robust (default): nearest neighbors after Robust PCA "
-        "has removed errors. knn: nearest neighbors. complete: all pairs. chain: for "
-        "samples in time order. Or a FILE with an adjacency matrix (.npz, .npy, "
-        ".csv) or a list of edges (.csv, .tsv, .txt).",
+        "Graph between samples. robust (default of rpcag): nearest neighbors after "
+        "Robust PCA has removed errors. knn (default of frpcag): nearest neighbors. "
+        "complete: all pairs. chain: for samples in time order. Or a FILE with an "
+        "adjacency matrix (.npz, .npy, .csv) or a list of edges (.csv, .tsv, .txt).",
         "KIND|FILE",
     )
     components: int | None = model_option("Maximum number of components.", min=1)

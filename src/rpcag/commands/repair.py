@@ -35,8 +35,8 @@ class RepairOptions:
     )
     report: Path | None = o.option("Also write an HTML report.", "PAGE")
     alpha: float = o.model_option(
-        "False discovery rate: the largest share of replaced values that may have been "
-        "correct.",
+        "Nominal false discovery rate: the estimated share of the replaced values that "
+        "were correct.",
         "NUMBER",
         default=0.02,
         min=0,
@@ -44,7 +44,8 @@ class RepairOptions:
     )
     graph: str = o.model_option(
         "Graph between rows: robust, knn, complete, chain, or a FILE with an adjacency "
-        "matrix or a list of edges. auto: chain if there are timestamps, else robust.",
+        "matrix or a list of edges. auto (default): robust, or chain if there are "
+        "timestamps and it predicts hidden cells clearly better.",
         "KIND|FILE",
         default="auto",
     )
@@ -61,7 +62,8 @@ class SheetOptions(o.TextOptions):
     )
     no_time: bool = o.reading_option("Do not look for timestamps.", default=False)
     keep: list[str] | None = o.reading_option(
-        "Column to leave unchanged, such as an identifier. Can be repeated.",
+        "Column to leave unchanged and out of the model, such as an identifier. Can be "
+        "repeated.",
         "COLUMN",
         *("--keep", "--drop"),
     )
@@ -103,8 +105,8 @@ def repair(
     REPAIRED.cells.csv lists every changed cell with a 90 % interval.
 
     Columns of text, booleans, timestamps or formulas and constant columns stay
-    unchanged. So do identifiers: whole numbers without gaps that increase from row to
-    row. If there are timestamps, rows close in time help to predict each other.
+    unchanged. So do identifiers: increasing whole numbers, none of them missing.
+    With timestamps, rows close in time are used if they predict each other.
 
     Examples:
     rpcag repair sensors.csv -o repaired.csv

@@ -35,8 +35,8 @@ def check_graph(
            [2., 0.]])
     """
     kinds = (
-        "a square matrix of edge weights, 'robust', 'knn', 'complete' or a builder of "
-        "rpcag.graphs"
+        "a square matrix of edge weights (models also take 'robust', 'knn', "
+        "'complete', 'chain' and builders of rpcag.graphs)"
     )
     A = as_matrix(graph, name, kinds)
     if A.shape[0] != A.shape[1]:

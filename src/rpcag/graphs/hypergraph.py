@@ -33,8 +33,14 @@ class KNNHypergraph(Estimator):
 
     Parameters
     ----------
-    n_neighbors, image_shape
+    n_neighbors : int, default=10
+        Number of neighbors in the edge of every sample.
+    image_shape : tuple of int, optional
         As in `KNNGraph`.
+
+    Attributes
+    ----------
+    incidence_ : csr_array of shape (n_samples, n_edges)
 
     Examples
     --------

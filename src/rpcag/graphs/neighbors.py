@@ -33,16 +33,21 @@ class KNNGraph(GraphBuilder):
     Parameters
     ----------
     n_neighbors : int, default=10
+        Number of neighbors of every row.
     weights : {"heat", "binary", "correlation"}, default="heat"
         "heat": exp(-d_ij^2 / (width_i width_j)). "binary": 1. "correlation": the
         correlation of the two rows if it is positive.
     width : {"local", "mean"} or float, default="local"
-        Width of the heat kernel. "local": the distance of each row to its last
-        neighbor, which adapts to the density of the data. "mean": the mean distance to
-        neighbors.
+        Width of the heat kernel. "local": the distance of each row to the farthest of
+        its neighbors, which adapts to the density of the data. "mean": the mean
+        distance to neighbors.
     image_shape : tuple of int, optional
         Shape of the images in the rows. Missing pixels are then inpainted by total
         variation before distances are computed.
+
+    Attributes
+    ----------
+    adjacency_ : csr_array of shape (n_samples, n_samples)
 
     Examples
     --------

@@ -38,7 +38,8 @@ class RPCAGCV(RPCAG):
     Predictions come from short trials and from graphs without the hidden entries.
 
     ``RPCAG(lam="auto", gamma="auto")`` makes a similar choice in less time. Use this
-    class for a grid of your own, the errors of all pairs, or several splits.
+    class for a grid of your own, the errors of all pairs, or several splits. Sample
+    weights count in the final fit only.
 
     Parameters
     ----------
@@ -68,8 +69,7 @@ class RPCAGCV(RPCAG):
     graph, laplacian, scale, tol, max_iter, verbose
         As in `RPCAG`.
     callback : callable, optional
-        As in `RPCAG`, but only called in the final fit and for its graph. The sample
-        weights of `fit` also count in the final fit only.
+        As in `RPCAG`, but only called in the final fit and for its graph.
 
     Attributes
     ----------

@@ -43,10 +43,9 @@ class FRPCAG(DecompositionModel):
         As in `RPCA`.
     gamma, gamma_features : float, "auto" or "unit", default="auto"
         Weights of the smoothness. "auto" hides some of the entries and chooses the
-        weights that predict them best. "unit" is one over the typical size of an entry
-        (the median size of those that are not zero, as a deviation). Larger values give
-        lower ranks and take more iterations. If a weight is "auto" and `scale` is None,
-        features are centered by their medians, so that offsets are not smoothed.
+        weights that predict them best. "unit" is one over the typical size of an entry:
+        the median absolute value of the entries that are not zero, divided by 0.6745.
+        Larger values give lower ranks and take more iterations.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
         Graph between samples, as in `RPCAG`.
     feature_graph : as `graph`, default="knn"
@@ -65,8 +64,11 @@ class FRPCAG(DecompositionModel):
     gamma_, gamma_features_ : float
     adjacency_, laplacian_ : csr_array or ndarray of shape (n_samples, n_samples)
     feature_adjacency_, feature_laplacian_ : of shape (n_features, n_features)
-    low_rank_, center_, embedding_, components_, singular_values_, n_components_, rank_
+    low_rank_, embedding_, components_, singular_values_, n_components_, rank_
         As in `RPCA`.
+    center_, scale_ : ndarray of shape (n_features,) or None
+        Center and scale of every feature. If `scale` is None, they are the medians and
+        ones if a weight is "auto", so that offsets are not smoothed, and else None.
     weights_ : GammaChoice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.

@@ -36,7 +36,7 @@ class GLPCA(FactorModel):
     gamma : float, optional
         Weight of the smoothness, in the unit of X squared, instead of `beta`.
     graph : "knn", "robust", "complete", "chain", builder or adjacency, default="knn"
-        As in `RPCAG`.
+        Graph between samples, as in `RPCAG`. "knn" joins nearest neighbors in X.
     laplacian : {"normalized", "combinatorial"}, default="normalized"
         I - D^-1/2 A D^-1/2, or D - A, of the adjacency A with degrees D.
     drop_constant : bool, default=False
@@ -188,8 +188,9 @@ class RGLPCA(GLPCA):
     gamma : float, optional
         Weight of the smoothness, in the unit of X, instead of `beta`.
     tol : float, default=1e-4
-        Relative primal and dual residual at which to stop. These are the distance
-        between two copies of the low-rank matrix, and the change of a copy.
+        Relative primal and dual residual of ADMM at which to stop. There are two
+        copies of the low-rank matrix: the primal residual is their distance, and the
+        dual residual is the change of one of them in an iteration.
     max_iter : int, default=1000
         Maximum number of iterations.
 

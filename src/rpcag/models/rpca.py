@@ -105,22 +105,24 @@ class RPCA(DecompositionModel):
         The point that proves `lower_bound_` (docs/certificate.md). If X has more than a
         million entries, it is that of the last certificate, which may prove a bit less.
     solver_ : {"factored", "exact", "factored, exact"}
-        How the solver represents L: as thin factors or as a full matrix, or first as
-        one and then as the other (docs/solver.md).
+        How the solver represents L: as thin factors ("factored"), as a full matrix
+        ("exact"), or first as one and then as the other (docs/solver.md).
     weights_ : Choice or None
         If a weight was "auto": the chosen weights, every candidate with its error at
         the hidden entries (`trials`), and how many entries were hidden.
     explained_ : float or None
         If a weight was "auto": the share of the spread of hidden entries that the model
-        predicts, as measured by `score`. None if the weights are given or follow a
-        rule, or if X has too few entries to hide some.
+        predicts, as measured by `score`. 1 is a perfect prediction, and 0 is no better
+        than the median or mean of the feature. None if the weights are given or follow
+        a rule, or if X has too few entries to hide some.
     objective_, lower_bound_, gap_ : float
         Objective at L, a certified lower bound of the optimum, and their relative
         difference.
     n_iter_ : int
     status_ : {"converged", "max_iter", "stopped", "stalled", "numerical_error"}
-        After "numerical_error" there is no certificate, because rounding errors put a
-        lower bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
+        "stopped" is by the callback, and "stalled" at the limit of the precision. After
+        "numerical_error" there is no certificate, because rounding errors put a lower
+        bound above the objective: `lower_bound_` is 0 and `gap_` is 1.
     history_ : dict of ndarray
         One entry per certificate: ``n_iter``, ``objective``, ``lower_bound``, ``gap``,
         ``primal_residual``, ``dual_residual``, ``rank``.
@@ -177,12 +179,14 @@ class RPCA(DecompositionModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry. For a Dask array, the computation runs where its
-            chunks are, and the fitted matrices are Dask arrays.
+            NaN marks a missing entry. `RPCA` and `RPCAG` also take a Dask array: the
+            computation runs where its chunks are, and fitted matrices are Dask arrays.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            How much the loss of every sample counts, by default 1. Samples of weight 0
-            are treated as missing. The rules for lam and the graph ignore the weights.
+            How much the loss of every sample counts, by default 1. Weights are not
+            normalized: doubling all of them doubles `lam`. Samples of weight 0 are
+            treated as missing. The graph and the choice of `lam` and `gamma` ignore the
+            weights.
         """
         if is_dask(X) and "fit" in self._dask_methods:
             from rpcag.models import distributed

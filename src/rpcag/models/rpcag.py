@@ -40,9 +40,10 @@ class RPCAG(RPCA):
         predicts hidden entries best, and 0 if the graph does not help; then no graph is
         built, and `adjacency_` is None unless a matrix or "chain" was given.
         "clustering" is larger: use it if you cluster the embedding. It is
-        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry,
-        times the share of entries that are observed. With it, ``lam="auto"`` is twice
-        the weight of the theory.
+        4 / sqrt(max(n_samples, n_features)) divided by the typical size of an entry
+        (the median absolute value of the entries that are not zero, over 0.6745), times
+        the share of entries that are observed. With it, ``lam="auto"`` is twice
+        ``lam="theory"``.
     graph : "robust", "knn", "complete", "chain", builder or adjacency, default="robust"
         "robust" is `rpcag.models.RobustGraph()`: nearest neighbors in the low-rank part
         of Robust PCA, which gross errors do not mislead; it costs one more fit. "knn"

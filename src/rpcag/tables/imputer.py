@@ -37,8 +37,8 @@ class RobustImputer(TransformerMixin, TableEstimator):
     repair : bool, default=False
         Also replace the cells that are found wrong. By default only gaps are filled.
     alpha : float, default=0.05
-        False discovery rate of the cells that are found wrong: the share of them that
-        may be correct. Smaller values find fewer cells.
+        Nominal false discovery rate: the estimated share of correct cells among those
+        that are found wrong. Smaller values find fewer cells.
     graph : str, graph builder or adjacency, default="robust"
         Graph between rows, as in `RPCAG`. Use "chain" if rows are in time order.
     lam, gamma : float or "auto", default="auto"
@@ -58,6 +58,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
         Certified relative duality gap of `model_`. The fits that predict hidden cells,
         and principal components, have no certificate.
     max_iter : int, default=1000
+        Maximum number of iterations of a fit.
     callback : callable, optional
         Called after every iteration with a `rpcag.solvers.Progress`.
 
@@ -78,18 +79,21 @@ class RobustImputer(TransformerMixin, TableEstimator):
         Medians of the observed values. Features without any have NaN, or 0 if they are
         kept.
     explained_ : ndarray of shape (n_features,)
-        Share of the squared error of the median that predictions of hidden cells save.
-        0 if gaps get the median, because no better prediction was found. NaN for
-        constant and empty features.
+        Share by which predictions of hidden cells reduce the squared error of the
+        median. 0 if gaps get the median, because no better prediction was found. NaN
+        for constant and empty features.
     prediction_error_, median_error_ : ndarray of shape (n_features,)
         Root mean squared error of the predictions of cells that were not found wrong,
         and of the median.
     model_ : RPCAG or None
-        The certified fit of the standardized features that are not constant. None if
+        The certified fit of the standardized features that are not constant. It fills
+        the table, unless principal components predict hidden cells better. None if
         there are fewer than two features or five rows.
     n_iter_ : int
         Iterations of the last fit.
     indicator_ : MissingIndicator or None
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
 
     See Also
     --------
@@ -131,7 +135,14 @@ class RobustImputer(TransformerMixin, TableEstimator):
     callback: Callable | None = None
 
     def fit(self, X, y=None):
-        """Learn how the features depend on each other, and find wrong cells."""
+        """Learn how the features depend on each other, and find wrong cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing value.
+        y : ignored
+        """
         self._fit(X)
         return self
 
@@ -144,7 +155,17 @@ class RobustImputer(TransformerMixin, TableEstimator):
         return self._output(*self._fit(X))
 
     def transform(self, X):
-        """Fill the gaps of new rows."""
+        """Fill the gaps of new rows; with `repair`, also replace wrong cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_features_out)
+            The features that are kept, and then the indicators.
+        """
         return self._output(*self._examine(X, find=self.repair))
 
     def score_cells(self, X) -> np.ndarray:
@@ -200,7 +221,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
         )
 
     def low_rank(self) -> np.ndarray:
-        """Values of the rows of `fit` by the model, in the unit of X.
+        """Predictions of all cells of `fit` by what fills its gaps, in the unit of X.
 
         Constant features keep their value, and empty ones are 0. Features that the
         model predicts no better than their median get the median.

@@ -34,7 +34,7 @@ class Repaired:
     scores : ndarray of shape (n, p)
         Distance from the prediction in units of its typical error; NaN at gaps.
     explained : ndarray of shape (p,)
-        Share of the variance of hidden cells that is predicted; NaN for dead columns.
+        As in `RobustImputer`; NaN for dead columns.
     error, median_error : ndarrays of shape (p,)
         Root mean squared error of predictions of hidden cells, and of the median.
     dead : bool ndarray of shape (p,)

@@ -57,7 +57,8 @@ class BackgroundModel:
     estimator_ : RPCAG or RPCA
         The model, fitted to the values `columns_` of every frame; `gap_` is of these.
     columns_ : ndarray of int
-        A sample of 8 values per frame, but at least 4000.
+        Indices of the values that were fitted, the same in every frame: 8 times as many
+        as frames, but at least 4000.
     components_ : ndarray of shape (rank, height * width) or (..., * 3)
         Backgrounds are ``estimator_.embedding_ @ components_``. Those of pixels outside
         the sample are found by robust regression (`rpcag.video.regression`).
@@ -66,7 +67,9 @@ class BackgroundModel:
     regression_gap_ : float
         Relative duality gap of that regression, which is at most `tol`.
     rule_ : MaskRule
+        Computes masks from frames and backgrounds.
     noise_ : float
+        Median standard deviation of the noise of a pixel, for values from 0 to 1.
     moving_ : float
         Share of the entries that were masked out.
     """
