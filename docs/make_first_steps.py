@@ -43,7 +43,7 @@ STEPS = [
         "| line | meaning |\n|---|---|\n"
         "| largest in S | the largest errors, each with the value that fits |\n"
         "| optimality | about the optimization: no other L has an objective that is lower by more than this |\n"
-        "| prediction | about the data: the share of the variation of hidden entries that was predicted |\n\n"
+        "| prediction | about the data: the share of the spread of hidden entries that was predicted |\n\n"
         "The result is a folder:",
         "ls result",
     ),
