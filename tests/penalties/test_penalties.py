@@ -79,7 +79,8 @@ def test_dual_point_satisfies_fenchels_inequality(name):
     V, step = 2 * RNG.standard_normal(X.shape), 0.7
     P = prox(term, V, step)
     D = np.zeros_like(X)
-    linear, quadratic, _ = term.add_dual(P, (V - P) / step, D)
+    given = P if isinstance(term, GraphSmoothness) else (V - P) / step
+    linear, quadratic, _ = term.add_dual(given, D)
     for s in (0.0, 0.3, 1.0):
         conjugate = s * linear + s**2 * quadratic
         for _ in range(200):

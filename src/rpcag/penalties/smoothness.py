@@ -33,19 +33,17 @@ class GraphSmoothness:
         self.shifted.solve(2 * step * self.gamma, Y, W)
         return out
 
-    def add_dual(
-        self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
-    ) -> tuple[float, float, float]:
-        """2 gamma Phi P, computed as G. With c = `shifted.error`,
+    def add_dual(self, Y: np.ndarray, total: np.ndarray) -> tuple[float, float, float]:
+        """2 gamma Phi Y, computed as G. With c = `shifted.error`,
 
-            ||G - 2 gamma Phi P||_F <= 2 gamma c ||P||_F
+            ||G - 2 gamma Phi Y||_F <= 2 gamma c ||Y||_F
 
-        and <P, Phi P> is off by c ||P||_F^2 and the rounding of its own sum.
+        and <Y, Phi Y> is off by c ||Y||_F^2 and the rounding of its own sum.
         """
         sums, count = np.zeros(2), 0
         size = added = after = 0.0  # squares of norms
         total = self._turned(total)
-        for columns, piece, Phi_piece in self._pieces(P):
+        for columns, piece, Phi_piece in self._pieces(Y):
             sums += summed(piece * Phi_piece)
             size += float(np.vdot(piece, piece))
             Phi_piece *= 2 * self.gamma

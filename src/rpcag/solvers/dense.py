@@ -203,8 +203,8 @@ class DenseIterates:
         accuracy = max(asked.tol, 1e-12) / 50
         rest = np.zeros(self.shape, self.final_dtype)  # sum_i D_i of the other terms
         loss, *others = self.exact_terms
-        pairs = zip(others, self.copies[1:], self.multipliers[1:], strict=True)
-        sums = [term.add_dual(P, U, rest) for term, P, U in pairs]
+        pairs = zip(others, self.copies[1:], strict=True)
+        sums = [term.add_dual(P, rest) for term, P in pairs]
         _average(self.copies, self.multipliers, penalties, self.work)
         first = np.subtract(self.L, self.work, dtype=self.final_dtype)
         first *= sum(penalties)
@@ -215,7 +215,7 @@ class DenseIterates:
         def with_loss(Y: np.ndarray) -> Any:
             """Linear, quadratic and the error of `total`, which is then the point."""
             np.copyto(total, rest)
-            parts = [*sums, loss.add_dual(self.copies[0], Y, total)]
+            parts = [*sums, loss.add_dual(Y, total)]
             return (sum(each) for each in zip(*parts, strict=True))
 
         Y = first
@@ -239,7 +239,7 @@ class DenseIterates:
 
     def _dual_point(self, Y: np.ndarray, graphs: list, scale: float) -> DualPoint:
         D = np.zeros(self.shape, self.final_dtype)
-        self.exact_terms[0].add_dual(Y, Y, D)
+        self.exact_terms[0].add_dual(Y, D)
         D *= -scale
         pairs = zip(self.exact_terms[1:], graphs, strict=True)
         by_axis = {term.axis: copy * scale for term, copy in pairs}
