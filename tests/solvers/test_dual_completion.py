@@ -182,9 +182,8 @@ def test_a_path_starts_near_the_next_answer(rng):
     lam, gamma = problem.lam, problem.gamma
     state = problem.solve(tol=1e-3, max_iter=2000).state
     for step in (1.03, 1.06, 1.09):
-        result = problem.at(step * lam, gamma).solve(
-            tol=1e-3, max_iter=2000, start=state
-        )
+        problem = Problem(problem.X, step * lam, gamma, problem.laplacian)
+        result = problem.solve(tol=1e-3, max_iter=2000, start=state)
         state = result.state
         assert result.gap <= 1e-3
         assert result.n_iter <= 15

@@ -329,24 +329,19 @@ class _Loop:
             self.cut_rank()
         if self.certificates.is_contradicted:
             status = "numerical_error"
-        last = self.certificates.history[-1]
+        rank = iterates.rank
+        last = self.certificates.latest(self.n_iter, self.residuals, rank)
         with self.timed("answer"):
             dual = self.best and self.best.point(self.best.scale)
             x, basis = iterates.answer()
         now, arrays = self.penalties.now, iterates.arrays()
-        return Result(
+        return Result.of(
+            last,
             x=x,
-            objective=last.objective,
-            lower_bound=last.lower_bound,
-            gap=last.gap,
-            primal_residual=self.residuals[0],
-            dual_residual=self.residuals[1],
-            n_iter=self.n_iter,
-            rank=iterates.rank,
             status=status,
             basis=basis,
             history=tuple(self.certificates.history),
-            state=State(arrays, now, self.ratio, iterates.kind, last.rank),
+            state=State(arrays, now, self.ratio, iterates.kind, rank),
             dual=dual,
             solver=", ".join(self.kinds),
             seconds=dict(self.seconds),

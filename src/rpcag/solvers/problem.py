@@ -4,7 +4,6 @@ import math
 import os
 import pickle
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -12,7 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.blocks import row_blocks
-from rpcag.linalg.rounding import from_unit, in_unit
+from rpcag.linalg.rounding import in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram, one_blas_thread_each
 from rpcag.linalg.typical import (
@@ -92,34 +91,16 @@ class Problem:
         self.center: np.ndarray | None = None
         if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
             self.center = in_unit(center, self.unit)
-        self.graph = laplacian
-        self.gamma_features = gamma_features * self.unit
-        self.features = features if self.gamma_features > 0 else None
-        self.loss: Loss
-        self._set(lam, gamma)
-        if loss is not None:
-            self.loss = rescaled(loss, self.unit)
-
-    def _set(self, lam: float, gamma: float) -> None:
         self.lam = lam
-        self.loss = L1(float(lam))
-        self.gamma = gamma * self.unit
+        self.loss = L1(float(lam)) if loss is None else rescaled(loss, self.unit)
+        self.gamma, self.gamma_features = gamma * self.unit, gamma_features * self.unit
+        self.laplacian = laplacian if self.gamma > 0 else None
+        self.features = features if self.gamma_features > 0 else None
         if not np.isfinite(self.gamma):
             raise ValueError(
                 f"gamma={gamma:.3g} is out of range for X, whose typical size is "
                 f"{self.scale:.3g}; rescale X or use gamma='auto'"
             )
-
-    @property
-    def laplacian(self) -> ShiftedLaplacian | None:
-        """The Laplacian of the graph between samples, if it has a weight."""
-        return self.graph if self.gamma > 0 else None
-
-    def at(self, lam: float, gamma: float) -> "Problem":
-        """The same data and graph with other parameters."""
-        other = copy(self)
-        other._set(lam, gamma)
-        return other
 
     def solve(
         self,
@@ -147,7 +128,7 @@ class Problem:
             known = self._inherited(start)
             if known is not None and known.gap <= tol:
                 return known
-        relay = callback and (lambda progress: callback(self._in_units(progress)))
+        relay = callback and (lambda progress: callback(progress.in_unit(self.unit)))
         try:
             with one_blas_thread_each():
                 result = solve(
@@ -172,22 +153,7 @@ class Problem:
             saves.forget()
         if self.unit == 1.0:
             return self._with_proof(result)
-        with np.errstate(over="ignore"):
-            x = from_unit(result.x, self.unit)
-            objective = result.objective * self.unit
-        if not (np.isfinite(objective) and np.isfinite(x).all()):
-            raise ValueError(
-                f"X has entries of size {self.largest:.3g}: its nuclear norm or the "
-                "objective overflows; rescale X"
-            )
-        return replace(
-            result,
-            x=x,
-            objective=objective,
-            lower_bound=result.lower_bound * self.unit,
-            dual=self._dual_in_units(result.dual),
-            history=tuple(self._in_units(p) for p in result.history),
-        )
+        return result.in_unit(self.unit, self.largest)
 
     def _inherited(self, start: State) -> Result | None:
         """The L of a smaller gamma, with the proof changed to one for this gamma.
@@ -197,26 +163,25 @@ class Problem:
         point that proves it has the same gamma W.
         """
         before = start.proof
-        if before is None or self.graph is None or not before.gamma <= self.gamma:
+        if before is None or self.laplacian is None or before.gamma > self.gamma:
             return None
         if self.identity(before.gamma) != before.identity:
             return None
         F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
-        rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.graph, F)
+        rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.laplacian, F)
         objective = before.objective + float(np.sum(rough * gram(Q)))
         bound, (D, W, _) = before.lower_bound, before.dual
         assert W is not None
         dual = DualPoint(D, W * (before.gamma / self.gamma))
         proof = Proof(self.identity(), self.gamma, objective, bound, dual)
-        numbers = objective, bound, relative_gap(objective, bound), 0.0, 0.0
-        return Result(
-            low_rank(F, Q, self.X.dtype),
-            *numbers,
-            n_iter=0,
-            rank=start.rank,
+        gap = relative_gap(objective, bound)
+        last = Progress(0, objective, bound, gap, 0.0, 0.0, start.rank)
+        return Result.of(
+            last,
+            x=low_rank(F, Q, self.X.dtype),
             status="converged",
             basis=thin_basis(F, Q, self.X.dtype),
-            history=(Progress(0, *numbers, start.rank),),
+            history=(last,),
             state=replace(start, proof=proof),
             dual=dual,
             solver=start.kind,
@@ -322,15 +287,3 @@ class Problem:
     @cached_property
     def _data_digest(self) -> str:
         return digest(self.X)
-
-    def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
-        if dual is None:
-            return None
-        W, F = (None if A is None else from_unit(A, self.unit) for A in dual[1:])
-        return DualPoint(dual.D, W, F)
-
-    def _in_units(self, progress: Progress) -> Progress:
-        return progress._replace(
-            objective=progress.objective * self.unit,
-            lower_bound=progress.lower_bound * self.unit,
-        )
