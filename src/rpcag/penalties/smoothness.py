@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpcag.linalg.blocks import column_blocks, inner
+from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.rounding import total as summed
 from rpcag.linalg.rounding import total_error, unit
 from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
@@ -25,7 +25,8 @@ class GraphSmoothness:
         self.iterative = laplacian.method == "cg"  # `out` of `prox` is a first guess
 
     def value(self, Y: np.ndarray) -> float:
-        total = sum(inner(piece, Phi_piece) for _, piece, Phi_piece in self._pieces(Y))
+        pieces = self._pieces(Y)
+        total = sum(float(np.vdot(piece, Phi_piece)) for _, piece, Phi_piece in pieces)
         return max(self.gamma * total, 0.0)
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
