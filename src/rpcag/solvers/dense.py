@@ -63,9 +63,8 @@ class DenseIterates:
         self.first = None if first is None else first.astype(self.dtype, copy=False)
         self.completion: DualCompletion | None = None
         if loss.loss.entrywise and [graph.axis for graph in graphs] == [0]:
-            self.completion = DualCompletion.of(
-                self.shape, graphs[0].gamma, graphs[0].shifted
-            )
+            (graph,) = graphs
+            self.completion = DualCompletion(self.shape, graph.gamma, graph.shifted)
         self.n_copies = len(terms)
         self.L = np.zeros(self.shape, self.dtype)
         self.work = np.empty(self.shape, self.dtype)
@@ -266,9 +265,6 @@ class DenseIterates:
         self._answer = self.norm.settle(self.L, self.final_dtype)
         return self.norm.value_at_prox(self._answer) + self._value(self._answer)
 
-    def cut(self, share: float) -> None:
-        """Drop nothing, because the rank is high."""
-
     def answer(self) -> tuple[np.ndarray, np.ndarray | None]:
         L = self.L if self._answer is None else self._answer
         return L, self.norm.basis if self._spectrum is None else None
@@ -296,12 +292,11 @@ def _average(copies, multipliers, penalties, out) -> None:
     """out = sum_i r_i (P_i - U_i) / sum_i r_i."""
     weights = [out.dtype.type(r / sum(penalties)) for r in penalties]
     for rows in row_blocks(out.shape, CACHED):
-        o = np.subtract(copies[0][rows], multipliers[0][rows], out=out[rows])
-        o *= weights[0]
-        for P, U, weight in zip(copies[1:], multipliers[1:], weights[1:], strict=True):
+        out[rows] = 0
+        for P, U, weight in zip(copies, multipliers, weights, strict=True):
             piece = P[rows] - U[rows]
             piece *= weight
-            o += piece
+            out[rows] += piece
 
 
 def _relax(U, L, P, relaxation: float) -> None:

@@ -88,9 +88,6 @@ class Problem:
                 self.X = in_unit(X, self.unit)
             if largest / self.scale > TOO_FAR:
                 raise TooFarApart(X, X)
-        self.center: np.ndarray | None = None
-        if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
-            self.center = in_unit(center, self.unit)
         self.lam = lam
         self.loss = L1(float(lam)) if loss is None else rescaled(loss, self.unit)
         self.gamma, self.gamma_features = gamma * self.unit, gamma_features * self.unit
@@ -101,6 +98,10 @@ class Problem:
                 f"gamma={gamma:.3g} is out of range for X, whose typical size is "
                 f"{self.scale:.3g}; rescale X or use gamma='auto'"
             )
+        self.center: np.ndarray | None = None
+        is_far = min(X.shape) >= FACTORED and self.spread < FAR * self.scale
+        if is_far and self.laplacian is not None:  # else the rank grows best from zero
+            self.center = in_unit(center, self.unit)
 
     def solve(
         self,
@@ -117,10 +118,8 @@ class Problem:
         if checkpoint is not None:
             saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
         # Between the size of an entry and its distance from the feature's median: from
-        # zero L has to reach the offset of the features too. Without a graph the rank
-        # grows best from zero.
-        center = self.center if self.laplacian is not None else None
-        share = HALF if center is None else NEARLY
+        # zero L has to reach the offset of the features too.
+        share = HALF if self.center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
         start = self._usable(start, size)
         known = None
@@ -132,7 +131,7 @@ class Problem:
         try:
             with one_blas_thread_each():
                 result = solve(
-                    self._makers(center, start, tol),
+                    self._makers(start, tol),
                     ratio=self.lam / size,
                     tol=tol,
                     max_iter=max_iter,
@@ -198,9 +197,7 @@ class Problem:
         proof = Proof(self.identity(), *numbers, dual)
         return replace(result, state=replace(state, proof=proof))
 
-    def _makers(
-        self, center: np.ndarray | None, start: State | None, tol: float
-    ) -> dict[str, Make]:
+    def _makers(self, start: State | None, tol: float) -> dict[str, Make]:
         """Functions that create iterates: factored if the rank is low, else exact."""
         single = self._allows_single(tol)
 
@@ -209,7 +206,7 @@ class Problem:
             if start is not None and tol < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
             return FactoredIterates(
-                self.X, self.loss, self.gamma, self.laplacian, dtype, center
+                self.X, self.loss, self.gamma, self.laplacian, dtype, self.center
             )
 
         def exact(before: np.dtype | None) -> DenseIterates:
