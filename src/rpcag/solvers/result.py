@@ -76,6 +76,16 @@ class Proof(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Factors:
+    """X = Q U^T, without a certificate; `history` has an entry per iteration."""
+
+    Q: np.ndarray
+    U: np.ndarray
+    history: list
+    converged: bool
+
+
+@dataclass(frozen=True)
 class State:
     """The state from which a solver can continue."""
 
