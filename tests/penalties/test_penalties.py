@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from rpcag.graphs import laplacian
 from rpcag.linalg.gram import spectral_norm
+from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1, Both, DataTerm, Huber, Rows
 from rpcag.penalties import GraphSmoothness, NuclearNorm
 
@@ -28,7 +29,7 @@ LOSSES = {
     "both": DataTerm(X, Both(0.5, 0.8)),
     "both with weights": DataTerm(GAPS, Both(WEIGHTS, 0.6 + WEIGHTS[:, 1:2])),
     "huber of both": DataTerm(GAPS, Huber(Both(0.5, 0.8), 0.3)),
-    "smoothness": GraphSmoothness(PHI, 0.9),
+    "smoothness": GraphSmoothness(ShiftedLaplacian(PHI), 0.9),
 }
 TERMS = {"nuclear": NuclearNorm(), **LOSSES}
 

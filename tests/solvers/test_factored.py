@@ -32,7 +32,7 @@ def graph_of(X):
 def exact(X, lam, gamma, tol):
     terms = [DataTerm(X, L1(lam))]
     if gamma:
-        terms.append(GraphSmoothness(graph_of(X), gamma))
+        terms.append(GraphSmoothness(ShiftedLaplacian(graph_of(X)), gamma))
     make = {"exact": lambda _: DenseIterates(terms)}
     return solve(make, ratio=lam, tol=tol, max_iter=20_000)
 

@@ -5,7 +5,7 @@ import numpy as np
 from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.rounding import total as summed
 from rpcag.linalg.rounding import total_error, unit
-from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
 
 
 class GraphSmoothness:
@@ -15,14 +15,9 @@ class GraphSmoothness:
     f*(2 gamma Phi W) = gamma tr(W^T Phi W): every W gives a feasible dual point.
     """
 
-    def __init__(
-        self, laplacian: Laplacian | ShiftedLaplacian, gamma: float, axis: int = 0
-    ) -> None:
-        self.gamma, self.axis = gamma, axis
-        if not isinstance(laplacian, ShiftedLaplacian):
-            laplacian = ShiftedLaplacian(laplacian)
-        self.shifted = laplacian
-        self.iterative = laplacian.method == "cg"  # `out` of `prox` is a first guess
+    def __init__(self, shifted: ShiftedLaplacian, gamma: float, axis: int = 0) -> None:
+        self.shifted, self.gamma, self.axis = shifted, gamma, axis
+        self.iterative = shifted.method == "cg"  # `out` of `prox` is a first guess
 
     def value(self, Y: np.ndarray) -> float:
         pieces = self._pieces(Y)

@@ -172,19 +172,19 @@ class Problem:
         bound, (D, W, _) = before.lower_bound, before.dual
         assert W is not None
         dual = DualPoint(D, W * (before.gamma / self.gamma))
-        proof = Proof(self.identity(), self.gamma, objective, bound, dual)
         gap = relative_gap(objective, bound)
         last = Progress(0, objective, bound, gap, 0.0, 0.0, start.rank)
-        return Result.of(
+        result = Result.of(
             last,
             x=low_rank(F, Q, self.X.dtype),
             status="converged",
             basis=thin_basis(F, Q, self.X.dtype),
             history=(last,),
-            state=replace(start, proof=proof),
+            state=start,
             dual=dual,
             solver=start.kind,
         )
+        return self._with_proof(result)
 
     def _with_proof(self, result: Result) -> Result:
         """Add a proof for `_inherited` if X is small: the proof is twice as large."""
