@@ -162,7 +162,7 @@ def test_the_solver_with_factors_gives_its_own_point(rng):
     iterates.R, iterates.graph = [R], GraphCopy(gamma, H, H)
     asked = Asked(tol=5e-8, objective=1e9, n_iter=1000, is_near=True, is_warm=True)
     found, plain = iterates.bounds(penalties, asked)
-    (U,) = iterates.tiles[0].copies()[1:]
+    U = iterates.copies()[1][0]
     columns = columns_of(X, lam, penalties[0] * U, H @ R.T)
     same = complete(DualCompletion(X.shape, gamma, shifted), columns)
     assert found[:3] == pytest.approx(same, rel=1e-6)

@@ -17,7 +17,6 @@ class GraphSmoothness:
 
     def __init__(self, shifted: ShiftedLaplacian, gamma: float, axis: int = 0) -> None:
         self.shifted, self.gamma, self.axis = shifted, gamma, axis
-        self.iterative = shifted.method == "cg"  # `out` of `prox` is a first guess
 
     def value(self, Y: np.ndarray) -> float:
         pieces = self._pieces(Y)
@@ -25,6 +24,7 @@ class GraphSmoothness:
         return max(self.gamma * total, 0.0)
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
+        """Write the prox to `out`, whose content is the first guess."""
         Y, W = np.ascontiguousarray(self._turned(Y)), self._turned(out)
         self.shifted.solve(2 * step * self.gamma, Y, W)
         return out

@@ -130,8 +130,7 @@ class DenseIterates:
             if not by_rows:
                 for rows in pieces:
                     _relax(V[rows], L[rows], P[rows], relaxation)
-                if term.iterative:
-                    np.copyto(new, P)  # a first guess for its prox
+                np.copyto(new, P)  # a first guess for the prox
                 term.prox(V, step, new)
             sums = np.zeros(5)
             for rows in pieces:
@@ -233,8 +232,7 @@ class DenseIterates:
         completion = self.completion
         if completion is not None and completion.is_due(asked) and norm > 1:
             columns = DualColumns(loss.X, loss.loss, first, graphs[0])
-            given = Executor(), [columns], completion.laplacian, accuracy
-            yield from completion(*given)
+            yield from completion(Executor(), [columns], completion.laplacian, accuracy)
 
     def _dual_point(self, Y: np.ndarray, graphs: list, scale: float) -> DualPoint:
         D = np.zeros(self.shape, self.final_dtype)

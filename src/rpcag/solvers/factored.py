@@ -67,6 +67,7 @@ class FactoredIterates:
         self.shape, self.final_dtype = X.shape, X.dtype
         self.dtype = np.dtype(dtype or X.dtype)
         self.largest = max(int(share * min(X.shape)), 1)
+        self.n_copies = 1 if laplacian is None else 2
         self.rank = 0
         self.shrunk = np.empty(0)  # the singular values of L
         pieces = run.split(X)
@@ -87,10 +88,6 @@ class FactoredIterates:
             (self.laplacian,) = run.keep(run.call(_itself, laplacian))
             self.graph = GraphCopy(gamma, none, none)
             self.R = [np.empty((p, 0), self.dtype) for p in self.widths]
-
-    @property
-    def n_copies(self) -> int:
-        return 1 if self.graph is None else 2
 
     @property
     def is_rounded(self) -> bool:
@@ -304,8 +301,7 @@ class FactoredIterates:
             columns = self.run.each(
                 DualColumns.of_tile, self.tiles, D, self.graph, self.R
             )
-            given = self.run, columns, self.laplacian, accuracy
-            for completed in completion(*given):
+            for completed in completion(self.run, columns, self.laplacian, accuracy):
                 yield completed
                 if asked.is_within(completed.value, FAR):
                     return
@@ -499,7 +495,8 @@ class FactoredIterates:
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The copies of L and their scaled multipliers as full matrices, in memory."""
         (tile,) = self.tiles
-        P, U = tile.copies()
+        half = tile.V * self.dtype.type(0.5)
+        P, U = half - tile.E, half + tile.E
         if self.graph is None:
             return [P], [U]
         G, H, R = self.graph.G, self.graph.H, self.R[0]

@@ -122,11 +122,9 @@ class Problem:
         share = HALF if self.center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
         start = self._usable(start, size)
-        known = None
-        if checkpoint is None and start is not None:
-            known = self._inherited(start)
-            if known is not None and known.gap <= tol:
-                return known
+        known = None if checkpoint is not None else self._inherited(start)
+        if known is not None and known.gap <= tol:
+            return known
         relay = callback and (lambda progress: callback(progress.in_unit(self.unit)))
         try:
             with one_blas_thread_each():
@@ -154,17 +152,18 @@ class Problem:
             return self._with_proof(result)
         return result.in_unit(self.unit, self.largest)
 
-    def _inherited(self, start: State) -> Result | None:
+    def _inherited(self, start: State | None) -> Result | None:
         """The L of a smaller gamma, with the proof changed to one for this gamma.
 
         The objective at L = F Q^T changes by (gamma - gamma_before) tr(L^T Phi L). If
         gamma is larger, so is the optimum, and the lower bound remains valid. The dual
         point that proves it has the same gamma W.
         """
-        before = start.proof
-        if before is None or self.laplacian is None or before.gamma > self.gamma:
+        if start is None or start.proof is None or self.laplacian is None:
             return None
-        if self.identity(before.gamma) != before.identity:
+        before = start.proof
+        is_larger = before.gamma <= self.gamma
+        if not is_larger or self.identity(before.gamma) != before.identity:
             return None
         F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
         rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.laplacian, F)

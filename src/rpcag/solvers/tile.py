@@ -220,10 +220,3 @@ class Tile(DataTerm):
             return u
 
         return mask, *tangent_parts(multiplier, U, V)
-
-    # -- the end -----------------------------------------------------------------------
-
-    def copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """P and U."""
-        half = self.dtype.type(0.5)
-        return self.V * half - self.E, self.V * half + self.E
