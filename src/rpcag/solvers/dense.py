@@ -290,11 +290,12 @@ def _average(copies, multipliers, penalties, out) -> None:
     """out = sum_i r_i (P_i - U_i) / sum_i r_i."""
     weights = [out.dtype.type(r / sum(penalties)) for r in penalties]
     for rows in row_blocks(out.shape, CACHED):
-        out[rows] = 0
-        for P, U, weight in zip(copies, multipliers, weights, strict=True):
+        o = np.subtract(copies[0][rows], multipliers[0][rows], out=out[rows])
+        o *= weights[0]
+        for P, U, weight in zip(copies[1:], multipliers[1:], weights[1:], strict=True):
             piece = P[rows] - U[rows]
             piece *= weight
-            out[rows] += piece
+            o += piece
 
 
 def _relax(U, L, P, relaxation: float) -> None:
