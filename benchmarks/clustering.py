@@ -141,11 +141,10 @@ def left_vectors(X, adjacency):
     X = X.astype(np.float32)
     lam, gamma = resolve_lam("theory", X), resolve_gamma("clustering", X)
     shifted = ShiftedLaplacian(laplacian(adjacency))
-    problem, state = Problem(X, lam, gamma, shifted), None
+    state = None
     for factor in FACTORS:
-        result = problem.at(factor * lam, gamma).solve(
-            tol=GAP, max_iter=MAX_ITER, start=state
-        )
+        problem = Problem(X, factor * lam, gamma, shifted)
+        result = problem.solve(tol=GAP, max_iter=MAX_ITER, start=state)
         state = result.state
         P, s, _ = factorize(result.x, result.basis)
         yield factor, P.astype(np.float64), s.astype(np.float64)

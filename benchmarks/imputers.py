@@ -124,11 +124,10 @@ def grid(X: np.ndarray) -> Iterator[np.ndarray]:
     theory = Problem(X, lam).solve(tol=GAP, max_iter=MAX_ITER)
     adjacency = RobustGraph()._of_low_rank(X, theory.x)
     shifted = ShiftedLaplacian(laplacian(adjacency, "normalized"))
-    problem = Problem(X, lam, gamma, shifted)
     for c in LAMS:
         start = None
         for g in GAMMAS:
-            cell = problem.at(c * lam, g * gamma)
+            cell = Problem(X, c * lam, g * gamma, shifted)
             result = cell.solve(tol=GAP, max_iter=MAX_ITER, start=start)
             start = result.state
             yield result.x

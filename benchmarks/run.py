@@ -274,12 +274,11 @@ def path(records):
             lam = 1 / np.sqrt(max(X.shape))
 
             def warm():
-                problem = Problem(X, lam, 1.0, ShiftedLaplacian(Phi))
+                shifted = ShiftedLaplacian(Phi)
                 state, iterations = None, []
                 for gamma in problems.GAMMAS:
-                    result = problem.at(lam, gamma).solve(
-                        tol=1e-3, max_iter=1000, start=state
-                    )
+                    problem = Problem(X, lam, gamma, shifted)
+                    result = problem.solve(tol=1e-3, max_iter=1000, start=state)
                     assert result.gap <= 1e-3
                     state = result.state
                     iterations.append(result.n_iter)
@@ -312,14 +311,13 @@ def grid(records):
             lams, gammas = [k * theory for k in (0.5, 1, 2, 4)], problems.GAMMAS[:8]
 
             def warm():
-                problem = Problem(X, theory, 1.0, ShiftedLaplacian(Phi))
+                shifted = ShiftedLaplacian(Phi)
                 iterations, first = [], None
                 for lam in lams:
                     state = first
                     for k, gamma in enumerate(gammas):
-                        result = problem.at(lam, gamma).solve(
-                            tol=1e-3, max_iter=1000, start=state
-                        )
+                        problem = Problem(X, lam, gamma, shifted)
+                        result = problem.solve(tol=1e-3, max_iter=1000, start=state)
                         assert result.gap <= 1e-3
                         state = result.state
                         first = state if k == 0 else first

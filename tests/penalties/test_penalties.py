@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from rpcag.graphs import laplacian
 from rpcag.linalg.gram import spectral_norm
+from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1, Both, DataTerm, Huber, Rows
 from rpcag.penalties import GraphSmoothness, NuclearNorm
 
@@ -28,7 +29,7 @@ LOSSES = {
     "both": DataTerm(X, Both(0.5, 0.8)),
     "both with weights": DataTerm(GAPS, Both(WEIGHTS, 0.6 + WEIGHTS[:, 1:2])),
     "huber of both": DataTerm(GAPS, Huber(Both(0.5, 0.8), 0.3)),
-    "smoothness": GraphSmoothness(PHI, 0.9),
+    "smoothness": GraphSmoothness(ShiftedLaplacian(PHI), 0.9),
 }
 TERMS = {"nuclear": NuclearNorm(), **LOSSES}
 
@@ -79,7 +80,8 @@ def test_dual_point_satisfies_fenchels_inequality(name):
     V, step = 2 * RNG.standard_normal(X.shape), 0.7
     P = prox(term, V, step)
     D = np.zeros_like(X)
-    linear, quadratic, _ = term.add_dual(P, (V - P) / step, D)
+    given = P if isinstance(term, GraphSmoothness) else (V - P) / step
+    linear, quadratic, _ = term.add_dual(given, D)
     for s in (0.0, 0.3, 1.0):
         conjugate = s * linear + s**2 * quadratic
         for _ in range(200):

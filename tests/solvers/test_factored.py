@@ -32,7 +32,7 @@ def graph_of(X):
 def exact(X, lam, gamma, tol):
     terms = [DataTerm(X, L1(lam))]
     if gamma:
-        terms.append(GraphSmoothness(graph_of(X), gamma))
+        terms.append(GraphSmoothness(ShiftedLaplacian(graph_of(X)), gamma))
     make = {"exact": lambda _: DenseIterates(terms)}
     return solve(make, ratio=lam, tol=tol, max_iter=20_000)
 
@@ -207,11 +207,13 @@ def test_a_path_comes_back_to_factors(monkeypatch):
     full = problem.solve(tol=1e-3, max_iter=1000)
     assert full.state.kind == "exact"
     assert full.state.rank == full.rank > 0.3 * 120
-    between = problem.at(0.1, 3.0).solve(tol=1e-3, max_iter=1000, start=full.state)
+    problem = Problem(X, 0.1, 3.0, shifted)
+    between = problem.solve(tol=1e-3, max_iter=1000, start=full.state)
     assert between.rank < 0.3 * 120
     for long, kind in ((500, "exact"), (100, "factored")):
         monkeypatch.setattr("rpcag.solvers.problem.LONG", long)
-        last = problem.at(0.1, 8.0).solve(tol=1e-3, max_iter=1000, start=between.state)
+        problem = Problem(X, 0.1, 8.0, shifted)
+        last = problem.solve(tol=1e-3, max_iter=1000, start=between.state)
         assert last.state.kind == kind
         assert last.gap <= 1e-3
 

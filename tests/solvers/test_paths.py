@@ -32,15 +32,16 @@ def test_a_result_proves_itself_for_a_larger_gamma(rng, factor):
     state = first.solve(tol=1e-3, max_iter=500).state
     assert state.proof is not None
     gamma = factor * 1e-3
-    found = first.at(first.lam, gamma).solve(tol=2e-3, max_iter=500, start=state)
+    second = Problem(X, first.lam, gamma, first.laplacian)
+    found = second.solve(tol=2e-3, max_iter=500, start=state)
     assert found.gap <= 2e-3
     if factor < 2:
         assert found.n_iter == 0
-    Phi = first.graph.laplacian
+    Phi = first.laplacian.laplacian
     assert found.objective == pytest.approx(
         value(X, found.x, first.lam, gamma, Phi), rel=1e-6
     )
-    exact = first.at(first.lam, gamma).solve(tol=1e-5, max_iter=5000)
+    exact = second.solve(tol=1e-5, max_iter=5000)
     assert found.lower_bound <= exact.objective
     # The dual point proves the bound.
     D, W, _ = found.dual
@@ -54,25 +55,23 @@ def test_a_result_proves_itself_for_a_larger_gamma(rng, factor):
 def test_a_proof_of_another_problem_is_not_used(rng, change):
     X = data(rng)
     problem = problem_of(X, 1e-3)
+    graph, loss = problem.laplacian, None
     if change == "loss":
-        l1 = L1(problem.lam)
-        problem = Problem(X, problem.lam, 1e-3, problem.graph, loss=l1)
+        loss = L1(problem.lam)
+        problem = Problem(X, problem.lam, 1e-3, graph, loss=loss)
     state = problem.solve(tol=1e-3, max_iter=500).state
     assert state.proof is not None
     lam, gamma = problem.lam, problem.gamma
-    other = problem
     if change == "data":
         X[0, 0] += 1e-3
-        other = problem_of(X, 1e-3)
+        graph = problem_of(X, 1e-3).laplacian
     elif change == "graph":
-        other = problem_of(X, 1e-3)
-        other.graph = ShiftedLaplacian(laplacian(KNNGraph(6)(X)))
+        graph = ShiftedLaplacian(laplacian(KNNGraph(6)(X)))
     elif change == "lam":
         lam *= 1.001
+    elif change == "loss":
+        loss = Huber(loss, 0.1)
     else:
         gamma *= 0.999
-    other = other.at(lam, gamma)
-    if change == "loss":
-        noisy = Huber(l1, 0.1)
-        other = Problem(X, problem.lam, 1e-3, problem.graph, loss=noisy)
+    other = Problem(X, lam, gamma, graph, loss=loss)
     assert other.solve(tol=1e-2, max_iter=500, start=state).n_iter > 0

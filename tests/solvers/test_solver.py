@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rpcag import RPCA, RPCAG
 from rpcag.graphs import KNNGraph, laplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1, DataTerm, Rows
 from rpcag.models.rules import CLUSTERING_LAM
 from rpcag.penalties import GraphSmoothness
@@ -26,7 +27,8 @@ def X():
 
 
 def terms(X, lam=0.1, gamma=0.1):
-    return [DataTerm(X, L1(lam)), GraphSmoothness(laplacian(KNNGraph(5)(X)), gamma)]
+    shifted = ShiftedLaplacian(laplacian(KNNGraph(5)(X)))
+    return [DataTerm(X, L1(lam)), GraphSmoothness(shifted, gamma)]
 
 
 @pytest.mark.slow

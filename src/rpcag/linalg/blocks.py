@@ -30,11 +30,6 @@ def column_blocks(
     return _slices(width, max(8, min(most, piece // max(height, 1))))
 
 
-def inner(A: np.ndarray, B: np.ndarray) -> float:
-    """<A, B>, the blocks' sums added in double precision."""
-    return sum(float(np.dot(a, b)) for a, b in blocks(A, B))
-
-
 def row_blocks(shape: tuple[int, ...], piece: int | None = None) -> list[slice]:
     """Slices that cover the rows of an array.
 

@@ -5,12 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import (
-    ArpackError,
-    ArpackNoConvergence,
-    LinearOperator,
-    eigsh,
-)
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from rpcag.linalg.rounding import row_sizes
 from rpcag.linalg.shifted import factorized
@@ -36,11 +31,7 @@ RESOLUTION = 1e-9
 
 
 def eigenvectors(
-    A: Operator,
-    k: int,
-    *,
-    largest: bool = False,
-    stiffness: Operator | None = None,
+    A: Operator, k: int, *, largest: bool = False, stiffness: Operator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k smallest (or largest) eigenpairs of symmetric A, from the outermost in.
 
@@ -123,9 +114,7 @@ def column_signs(V: np.ndarray) -> np.ndarray:
 
 
 def eigh_subset(
-    A: np.ndarray,
-    wanted: tuple[int, int],
-    B: np.ndarray | None = None,
+    A: np.ndarray, wanted: tuple[int, int], B: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs first to last, ascending, of A v = lambda v or of A v = lambda B v.
 

@@ -71,9 +71,7 @@ class DataTerm:
         products = np.multiply(D, x, dtype=np.float64)
         return D, np.append(summed(products), loss.conjugate(D).sum())
 
-    def add_dual(
-        self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
-    ) -> tuple[float, float, float]:
+    def add_dual(self, Y: np.ndarray, total: np.ndarray) -> tuple[float, float, float]:
         # Y comes from a prox, so it is in the dual ball up to rounding.
         pieces, sums, square = row_blocks(self.X.shape, BLOCK), np.zeros(3), 0.0
         for rows in pieces:

@@ -222,13 +222,13 @@ class _Given:
         """A lower bound of the optimum, rounded down, and the point made feasible."""
         total = np.zeros(self.X.shape)
         Y = -np.asarray(dual.D, dtype=np.float64)
-        linear, quadratic, error = self.data.add_dual(self.L, Y, total)
+        linear, quadratic, error = self.data.add_dual(Y, total)
         D, W = -total, None
         if self.smooth is not None:
             if dual.W is None:
                 raise ValueError("dual has no W, which is needed if gamma is not 0")
             W = np.asarray(dual.W, dtype=np.float64)
-            _, more, off = self.smooth.add_dual(W, W, total)
+            _, more, off = self.smooth.add_dual(W, total)
             quadratic, error = quadratic + more, error + off
         norm = spectral_norm(total, tol / 50) + error
         scale = dual_scale(linear, quadratic, norm)

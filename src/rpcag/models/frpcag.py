@@ -1,11 +1,11 @@
 """Fast Robust PCA on graphs: two graphs instead of a nuclear norm."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
-from rpcag.linalg.rounding import from_unit, in_unit, row_sizes
+from rpcag.linalg.rounding import in_unit, row_sizes
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import typical_size
 from rpcag.models.base import largest_entry, power_of_two
@@ -201,25 +201,9 @@ class FRPCAG(DecompositionModel):
         )
         np.copyto(start, data.array, where=alone & ~np.isnan(data.array))
 
-        def in_units(found):
-            names = ("objective", "lower_bound")
-            return {name: getattr(found, name) * unit for name in names}
-
-        def relay(progress):
-            return watch(progress._replace(**in_units(progress)))
-
-        options |= {"callback": watch and relay}
-        result = fista(data, smooth, start, **options)
-        history = tuple(one._replace(**in_units(one)) for one in result.history)
-        with np.errstate(over="ignore"):
-            L = from_unit(result.x, unit)
-        result = replace(result, x=L, history=history, **in_units(result))
-        if not (np.isfinite(result.objective) and np.isfinite(L).all()):
-            raise ValueError(
-                f"X has entries of size {largest_entry(X):.3g}: L or the objective "
-                "overflows; rescale X"
-            )
-        return result
+        relay = watch and (lambda progress: watch(progress.in_unit(unit)))
+        result = fista(data, smooth, start, callback=relay, **options)
+        return result.in_unit(unit, largest_entry(X))
 
     def _embed_rows(self, X, adjacency):
         """The model of `fit` for one row x, with all other rows fixed.

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from rpcag.linalg.blocks import column_blocks, inner
+from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.rounding import total as summed
 from rpcag.linalg.rounding import total_error, unit
-from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
+from rpcag.linalg.shifted import ShiftedLaplacian
 
 
 class GraphSmoothness:
@@ -15,37 +15,31 @@ class GraphSmoothness:
     f*(2 gamma Phi W) = gamma tr(W^T Phi W): every W gives a feasible dual point.
     """
 
-    def __init__(
-        self, laplacian: Laplacian | ShiftedLaplacian, gamma: float, axis: int = 0
-    ) -> None:
-        self.gamma, self.axis = gamma, axis
-        if not isinstance(laplacian, ShiftedLaplacian):
-            laplacian = ShiftedLaplacian(laplacian)
-        self.shifted = laplacian
-        self.iterative = laplacian.method == "cg"  # `out` of `prox` is a first guess
+    def __init__(self, shifted: ShiftedLaplacian, gamma: float, axis: int = 0) -> None:
+        self.shifted, self.gamma, self.axis = shifted, gamma, axis
 
     def value(self, Y: np.ndarray) -> float:
-        total = sum(inner(piece, Phi_piece) for _, piece, Phi_piece in self._pieces(Y))
+        pieces = self._pieces(Y)
+        total = sum(float(np.vdot(piece, Phi_piece)) for _, piece, Phi_piece in pieces)
         return max(self.gamma * total, 0.0)
 
     def prox(self, Y: np.ndarray, step: float, out: np.ndarray) -> np.ndarray:
+        """Write the prox to `out`, whose content is the first guess."""
         Y, W = np.ascontiguousarray(self._turned(Y)), self._turned(out)
         self.shifted.solve(2 * step * self.gamma, Y, W)
         return out
 
-    def add_dual(
-        self, P: np.ndarray, Y: np.ndarray, total: np.ndarray
-    ) -> tuple[float, float, float]:
-        """2 gamma Phi P, computed as G. With c = `shifted.error`,
+    def add_dual(self, Y: np.ndarray, total: np.ndarray) -> tuple[float, float, float]:
+        """2 gamma Phi Y, computed as G. With c = `shifted.error`,
 
-            ||G - 2 gamma Phi P||_F <= 2 gamma c ||P||_F
+            ||G - 2 gamma Phi Y||_F <= 2 gamma c ||Y||_F
 
-        and <P, Phi P> is off by c ||P||_F^2 and the rounding of its own sum.
+        and <Y, Phi Y> is off by c ||Y||_F^2 and the rounding of its own sum.
         """
         sums, count = np.zeros(2), 0
         size = added = after = 0.0  # squares of norms
         total = self._turned(total)
-        for columns, piece, Phi_piece in self._pieces(P):
+        for columns, piece, Phi_piece in self._pieces(Y):
             sums += summed(piece * Phi_piece)
             size += float(np.vdot(piece, piece))
             Phi_piece *= 2 * self.gamma

@@ -63,9 +63,8 @@ class DenseIterates:
         self.first = None if first is None else first.astype(self.dtype, copy=False)
         self.completion: DualCompletion | None = None
         if loss.loss.entrywise and [graph.axis for graph in graphs] == [0]:
-            self.completion = DualCompletion.of(
-                self.shape, graphs[0].gamma, graphs[0].shifted
-            )
+            (graph,) = graphs
+            self.completion = DualCompletion(self.shape, graph.gamma, graph.shifted)
         self.n_copies = len(terms)
         self.L = np.zeros(self.shape, self.dtype)
         self.work = np.empty(self.shape, self.dtype)
@@ -131,8 +130,7 @@ class DenseIterates:
             if not by_rows:
                 for rows in pieces:
                     _relax(V[rows], L[rows], P[rows], relaxation)
-                if term.iterative:
-                    np.copyto(new, P)  # a first guess for its prox
+                np.copyto(new, P)  # a first guess for the prox
                 term.prox(V, step, new)
             sums = np.zeros(5)
             for rows in pieces:
@@ -203,8 +201,8 @@ class DenseIterates:
         accuracy = max(asked.tol, 1e-12) / 50
         rest = np.zeros(self.shape, self.final_dtype)  # sum_i D_i of the other terms
         loss, *others = self.exact_terms
-        pairs = zip(others, self.copies[1:], self.multipliers[1:], strict=True)
-        sums = [term.add_dual(P, U, rest) for term, P, U in pairs]
+        pairs = zip(others, self.copies[1:], strict=True)
+        sums = [term.add_dual(P, rest) for term, P in pairs]
         _average(self.copies, self.multipliers, penalties, self.work)
         first = np.subtract(self.L, self.work, dtype=self.final_dtype)
         first *= sum(penalties)
@@ -215,7 +213,7 @@ class DenseIterates:
         def with_loss(Y: np.ndarray) -> Any:
             """Linear, quadratic and the error of `total`, which is then the point."""
             np.copyto(total, rest)
-            parts = [*sums, loss.add_dual(self.copies[0], Y, total)]
+            parts = [*sums, loss.add_dual(Y, total)]
             return (sum(each) for each in zip(*parts, strict=True))
 
         Y = first
@@ -234,12 +232,11 @@ class DenseIterates:
         completion = self.completion
         if completion is not None and completion.is_due(asked) and norm > 1:
             columns = DualColumns(loss.X, loss.loss, first, graphs[0])
-            given = Executor(), [columns], completion.laplacian, accuracy
-            yield from completion(*given)
+            yield from completion(Executor(), [columns], completion.laplacian, accuracy)
 
     def _dual_point(self, Y: np.ndarray, graphs: list, scale: float) -> DualPoint:
         D = np.zeros(self.shape, self.final_dtype)
-        self.exact_terms[0].add_dual(Y, Y, D)
+        self.exact_terms[0].add_dual(Y, D)
         D *= -scale
         pairs = zip(self.exact_terms[1:], graphs, strict=True)
         by_axis = {term.axis: copy * scale for term, copy in pairs}
@@ -265,9 +262,6 @@ class DenseIterates:
             return None
         self._answer = self.norm.settle(self.L, self.final_dtype)
         return self.norm.value_at_prox(self._answer) + self._value(self._answer)
-
-    def cut(self, share: float) -> None:
-        """Drop nothing, because the rank is high."""
 
     def answer(self) -> tuple[np.ndarray, np.ndarray | None]:
         L = self.L if self._answer is None else self._answer

@@ -171,25 +171,19 @@ class DualColumns:
         return better, smooth
 
 
+@dataclass
 class DualCompletion:
     """Completion of the dual points of one problem, whose columns are in tiles."""
 
-    def __init__(
-        self, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
-    ) -> None:
-        self.shape, self.gamma, self.laplacian = shape, gamma, laplacian
-
-    @classmethod
-    def of(
-        cls, shape: tuple[int, int], gamma: float, laplacian: ShiftedLaplacian
-    ) -> "DualCompletion | None":
-        """For a graph that is small enough."""
-        return cls(shape, gamma, laplacian) if laplacian.size <= LARGEST else None
+    shape: tuple[int, int]
+    gamma: float
+    laplacian: ShiftedLaplacian
 
     def is_due(self, asked: Asked) -> bool:
         """Whether completion is worth its cost."""
         n, p = self.shape
-        return asked.is_warm or asked.n_iter > AFTER * max(1, n / p)
+        is_late = asked.is_warm or asked.n_iter > AFTER * max(1, n / p)
+        return is_late and n <= LARGEST
 
     @cached_property
     def null(self) -> np.ndarray:
@@ -293,13 +287,9 @@ def _norm(square: np.ndarray, accuracy: float) -> float:
 
 def _excess(C: Sequence[np.ndarray]) -> list[np.ndarray | None]:
     """The part of C, in tiles of columns, with singular values above one."""
-    whole = np.hstack(C)
-    none: list[np.ndarray | None] = [None] * len(C)
-    if not whole.size:
-        return none
-    left, sizes, right = np.linalg.svd(whole, full_matrices=False)
+    left, sizes, right = np.linalg.svd(np.hstack(C), full_matrices=False)
     above = np.maximum(sizes - (1 - MARGIN), 0)
     if not above.any():
-        return none
+        return [None] * len(C)
     ends = np.cumsum([part.shape[1] for part in C])[:-1]
     return list(np.split((left * above) @ right, ends, axis=1))

@@ -54,9 +54,5 @@ class Executor:
         """Sum of terms, as a tree: no call holds more than a few terms."""
         while len(terms) > 1:
             few = [terms[i : i + 4] for i in range(0, len(terms), 4)]
-            terms = [self.call(_sum, some) for some in few]
+            terms = [self.call(reduce, add, some) for some in few]
         return terms[0]
-
-
-def _sum(terms: list) -> Any:
-    return reduce(add, terms)

@@ -67,6 +67,7 @@ class FactoredIterates:
         self.shape, self.final_dtype = X.shape, X.dtype
         self.dtype = np.dtype(dtype or X.dtype)
         self.largest = max(int(share * min(X.shape)), 1)
+        self.n_copies = 1 if laplacian is None else 2
         self.rank = 0
         self.shrunk = np.empty(0)  # the singular values of L
         pieces = run.split(X)
@@ -83,14 +84,10 @@ class FactoredIterates:
         self._center = center
         if laplacian is not None:
             self.gamma = gamma
-            self.completion = DualCompletion.of(X.shape, gamma, laplacian)
+            self.completion = DualCompletion(X.shape, gamma, laplacian)
             (self.laplacian,) = run.keep(run.call(_itself, laplacian))
             self.graph = GraphCopy(gamma, none, none)
             self.R = [np.empty((p, 0), self.dtype) for p in self.widths]
-
-    @property
-    def n_copies(self) -> int:
-        return 1 if self.graph is None else 2
 
     @property
     def is_rounded(self) -> bool:
@@ -210,8 +207,8 @@ class FactoredIterates:
         run = self.run
         blocks = run.keep(*blocks)
         (square,) = run.get(run.total(run.each(gram, blocks)))
-        T = run.call(_itself, orthonormalizer(square, np.dtype(np.float64)))
-        return run.each(_times_small, blocks, T)
+        T = orthonormalizer(square, np.dtype(np.float64)).astype(self.dtype)
+        return run.each(product, blocks, run.call(_itself, T))
 
     # -- the copies --------------------------------------------------------------------
 
@@ -304,8 +301,7 @@ class FactoredIterates:
             columns = self.run.each(
                 DualColumns.of_tile, self.tiles, D, self.graph, self.R
             )
-            given = self.run, columns, self.laplacian, accuracy
-            for completed in completion(*given):
+            for completed in completion(self.run, columns, self.laplacian, accuracy):
                 yield completed
                 if asked.is_within(completed.value, FAR):
                     return
@@ -340,8 +336,9 @@ class FactoredIterates:
                 return D
             above = rotation[:, sigma > 1]
             excess = above * (1 / sigma[sigma > 1] - 1)
-            Z = run.call(_times_small, U, OVER * excess)
-            found = run.each(_change, Z, B, above)
+            Z = run.call(product, U, (OVER * excess).astype(self.dtype))
+            right = run.each(_inner, B, above.astype(self.dtype))
+            found = run.each(Change, Z, right)
             changes = [[*some, one] for some, one in zip(changes, found, strict=True)]
             turn = run.call(np.asarray, rotation / sigma, self.dtype)
             Q = run.each(_inner, B, turn)
@@ -498,7 +495,8 @@ class FactoredIterates:
     def copies(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The copies of L and their scaled multipliers as full matrices, in memory."""
         (tile,) = self.tiles
-        P, U = tile.copies()
+        half = tile.V * self.dtype.type(0.5)
+        P, U = half - tile.E, half + tile.E
         if self.graph is None:
             return [P], [U]
         G, H, R = self.graph.G, self.graph.H, self.R[0]
@@ -542,9 +540,7 @@ def orthonormalizer(gram: np.ndarray, dtype: np.dtype) -> np.ndarray:
     try:
         factor = linalg.cholesky(gram, check_finite=False)
         if np.diag(factor).min() > 1e-3:
-            inverse = linalg.solve_triangular(
-                factor, np.eye(len(gram)), check_finite=False
-            )
+            inverse = linalg.solve_triangular(factor, np.eye(len(gram)))
             return inverse / scale[:, None]
     except linalg.LinAlgError:
         pass
@@ -602,10 +598,6 @@ def _beside(A, B):
     return np.hstack([A, B])
 
 
-def _times_small(A, T):
-    return product(A, T.astype(A.dtype))
-
-
 def _sum(weight: float, Y, left, common):
     Y = Y * Y.dtype.type(weight)
     return Y if left is None else Y + left @ common
@@ -618,10 +610,6 @@ def _projected(U, A, weight: float, pull, R):
     if pull is not None:
         B += product(pull, R.T)
     return B
-
-
-def _change(left, B, rotation):
-    return Change(left, product(B.T, rotation.astype(B.dtype)))
 
 
 def _random(p: int, k: int, seed: list[int], dtype):

@@ -184,15 +184,12 @@ def fista(
     if data.c != 0:  # certify L as it was rounded
         centered = L - data.offset(slice(None))
         certify(centered, smooth.gradient(centered, np.empty(L.shape)), n_iter, moved)
-    last = certificates.history[-1]
+    last, history = certificates.history[-1], tuple(certificates.history)
     if certificates.is_contradicted:
         status = "numerical_error"
     elif status == "converged" and last.gap > tol:
         status = "stalled"  # rounding L + T made the gap larger
-    history = tuple(certificates.history)
-    found = last._asdict()
-    del found["stage"]
-    return Result(L, status=status, basis=None, history=history, state=None, **found)
+    return Result.of(last, x=L, status=status, basis=None, history=history, state=None)
 
 
 def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentum):

@@ -1,7 +1,5 @@
 """Graph-Laplacian PCA: the closed form, and the robust version by ADMM."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
@@ -9,6 +7,7 @@ from scipy.sparse.linalg import LinearOperator
 from rpcag.linalg.eigen import DENSE, eigenvectors, largest_eigenvalue, refine
 from rpcag.linalg.shifted import Laplacian
 from rpcag.losses import Rows
+from rpcag.solvers.result import Factors
 
 RELAXATION = 1.3
 # The penalty is checked every LOOK iterations or more, and kept if the larger residual
@@ -69,15 +68,6 @@ def _operator(X, Phi, gamma: float, constant: float):
     return LinearOperator((n, n), product, matmat=product, dtype=np.float64)
 
 
-class RobustFactors(NamedTuple):
-    """The result of `rglpca`; `history` has objective and residuals per iteration."""
-
-    Q: np.ndarray
-    U: np.ndarray
-    history: list[tuple[float, float, float]]
-    converged: bool
-
-
 def rglpca(
     X: np.ndarray,
     Phi: Laplacian,
@@ -87,7 +77,7 @@ def rglpca(
     *,
     tol: float,
     max_iter: int,
-) -> RobustFactors:
+) -> Factors:
     """Minimize ||X - Q U^T||_2,1 + gamma tr(Q^T Phi Q) subject to Q^T Q = I.
 
     ADMM on P = Q U^T, with the norm on P, penalty mu and scaled multiplier C:
@@ -98,7 +88,7 @@ def rglpca(
 
     The problem is not convex. It starts from (Q, U), the multiplier that is right
     there, and a penalty of one over the median row residual. The best Q, U met is
-    returned, the start included.
+    returned, the start included. The history has the objective and both residuals.
 
     Stops when ||Q U^T - P|| is `tol` times the residual of the start, and the change of
     P `tol` times the size of C (times mu, both are dual).
@@ -119,7 +109,7 @@ def rglpca(
     history: list[tuple[float, float, float]] = []
     left = norms > 1e-12 * size
     if not left.any():  # nothing is left to explain
-        return RobustFactors(Q, U, history, True)
+        return Factors(Q, U, history, True)
     mu = 1 / float(np.median(norms[left]))
     # mu C is in the subdifferential of P -> ||X - P||_2,1.
     C = (P - X) / (mu * np.maximum(norms, 1e-12 * size)[:, None])
@@ -168,4 +158,4 @@ def rglpca(
                 C /= factor
                 before, stuck = np.inf, 0
             look = n_iter + max(LOOK, n_iter // 5)
-    return RobustFactors(*best[1:], history, residual <= tol)
+    return Factors(*best[1:], history, residual <= tol)

@@ -1,13 +1,12 @@
 """Graph-regularized non-negative matrix factorization, one column at a time."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy import linalg, optimize
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.shifted import Laplacian
+from rpcag.solvers.result import Factors
 
 # Sweeps over the columns of a factor before the other factor is updated. The products
 # with X are expensive, and all sweeps share them.
@@ -20,15 +19,6 @@ NEGLIGIBLE = 1e-5
 LAST_SWEEPS = 200
 
 
-class NonNegativeFactors(NamedTuple):
-    """The result of `gnmf`; `history` has the objective after every iteration."""
-
-    Q: np.ndarray
-    U: np.ndarray
-    history: list[float]
-    converged: bool
-
-
 def gnmf(
     X: np.ndarray,
     Phi: Laplacian,
@@ -38,7 +28,7 @@ def gnmf(
     *,
     tol: float,
     max_iter: int,
-) -> NonNegativeFactors:
+) -> Factors:
     """Minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q), Q, U >= 0, ||u_k|| = 1.
 
     The unit norms are kept by minimizing the scale-free
@@ -53,7 +43,8 @@ def gnmf(
     with R_k = X - sum_{j != k} q_j u_j^T and g half the gradient of F in q_k.
     The first is exact; the second minimizes a bound that touches F at q_k, since
     Phi <= 2 diag(Phi). So F never increases. A projected Newton step (`_leap`) goes
-    before the second where there is a graph: it takes far fewer iterations.
+    before the second where there is a graph: it takes far fewer iterations. The history
+    has the objective, first of the start.
     """
     Q, U = _unit_columns(*(factor.copy() for factor in start))
     stiffness = 2 * gamma * Phi.diagonal()
@@ -93,7 +84,7 @@ def gnmf(
         if np.abs(Q - before).max() <= 1e-7 * np.abs(Q).max(initial=0.0):
             break
     history[-1] = objective()
-    return NonNegativeFactors(Q, U, history, converged)
+    return Factors(Q, U, history, converged)
 
 
 def _sweep(F, target, H, stiffness=0.0) -> None:

@@ -116,10 +116,8 @@ class _Loop:
         self.seconds[phase] += time.perf_counter() - began
 
     def begin(self, start: State | None, known: Result | None) -> None:
-        checkpoint = self.checkpoint
-        saved = checkpoint.load() if checkpoint is not None else None
-        if checkpoint is not None and saved is not None:
-            with checkpoint.reading():
+        if self.checkpoint is not None and (saved := self.checkpoint.load()):
+            with self.checkpoint.reading():
                 self.recall(*saved)
             return
         self.use(next(iter(self.make)) if start is None else start.kind)
@@ -325,42 +323,37 @@ class _Loop:
     def result(self, status: Status) -> Result:
         iterates = self.iterates
         self.settle()
-        if status == "converged":
-            self.cut_rank()
+        if status == "converged" and isinstance(iterates, FactoredIterates):
+            self.cut_rank(iterates)
         if self.certificates.is_contradicted:
             status = "numerical_error"
-        last = self.certificates.history[-1]
+        rank = iterates.rank
+        last = self.certificates.latest(self.n_iter, self.residuals, rank)
         with self.timed("answer"):
             dual = self.best and self.best.point(self.best.scale)
             x, basis = iterates.answer()
         now, arrays = self.penalties.now, iterates.arrays()
-        return Result(
+        return Result.of(
+            last,
             x=x,
-            objective=last.objective,
-            lower_bound=last.lower_bound,
-            gap=last.gap,
-            primal_residual=self.residuals[0],
-            dual_residual=self.residuals[1],
-            n_iter=self.n_iter,
-            rank=iterates.rank,
             status=status,
             basis=basis,
             history=tuple(self.certificates.history),
-            state=State(arrays, now, self.ratio, iterates.kind, last.rank),
+            state=State(arrays, now, self.ratio, iterates.kind, rank),
             dual=dual,
             solver=", ".join(self.kinds),
             seconds=dict(self.seconds),
         )
 
-    def cut_rank(self) -> None:
+    def cut_rank(self, iterates: FactoredIterates) -> None:
         """Drop singular values that are too small to affect the certificate."""
-        before = self.certificates.history[-1]
-        restore = self.iterates.cut(INVISIBLE * self.tol)
+        before = self.certificates.history[-1].objective
+        restore = iterates.cut(INVISIBLE * self.tol)
         if restore is None:
             return
-        if self.enter(self.iterates.objective(self.penalties.now), 0.0).gap > self.tol:
+        if self.enter(iterates.objective(self.penalties.now), 0.0).gap > self.tol:
             restore()
-            self.enter(before.objective, 0.0)
+            self.enter(before, 0.0)
 
     # -- checkpoints -------------------------------------------------------------------
 

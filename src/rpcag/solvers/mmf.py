@@ -1,7 +1,8 @@
 """Manifold matrix factorization: the closed form, and its mixtures of graphs."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -9,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from rpcag.linalg.eigen import DENSE, column_signs, eigenvectors, eigh_subset
 from rpcag.linalg.shifted import Laplacian, ShiftedLaplacian
+from rpcag.solvers.result import Factors
 
 
 def mmf(
@@ -53,15 +55,12 @@ def mmf(
     return smooth(X @ U), U
 
 
-class Mixture(NamedTuple):
+@dataclass(frozen=True)
+class Mixture(Factors):
     """The result of `mmmf`; `history` has the objective after every alternation."""
 
-    Q: np.ndarray
-    U: np.ndarray
     weights: np.ndarray
     penalty: float
-    history: list[float]
-    converged: bool
 
 
 def mmmf(
@@ -110,7 +109,7 @@ def mmmf(
         if converged:
             break
     assert penalty is not None
-    return Mixture(Q, U, alpha, penalty, history, converged)
+    return Mixture(Q, U, history, converged, alpha, penalty)
 
 
 def project_simplex(v: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ class Penalties:
     def __init__(self, ratio: float, penalties: Sequence[float]) -> None:
         self.ratio = ratio
         self.now = tuple(penalties)
-        self.looks = 0
+        self.may_grow, self.grown, self.looks = False, 0, 0
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
         """Continue with the penalties of another solve, which had another unit."""
@@ -38,7 +38,7 @@ class Penalties:
 
     def is_far(self, most: float) -> bool:
         """Whether the penalty has grown beyond `most` units."""
-        return False
+        return self.grown > 0 and self.now[0] > most * self.ratio
 
     def looks_at(self, n_iter: int) -> bool:
         """Whether `look` needs the distances of an iteration."""
@@ -80,7 +80,7 @@ class FactoredPenalties(Penalties):
         self.has_graph = n_copies > 1
         units = self.WITH_GRAPH if self.has_graph else (self.FIRST,)
         super().__init__(ratio, [c * ratio for c in units])
-        self.may_grow, self.grown = not self.has_graph, 0
+        self.may_grow = not self.has_graph
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
         super().resume(penalties, ratio)
@@ -100,9 +100,6 @@ class FactoredPenalties(Penalties):
             self.grown += 1
             return self.RELAXATION_STILL, self.GROWTH
         return RELAXATION, 1.0
-
-    def is_far(self, most: float) -> bool:
-        return self.grown > 0 and self.now[0] > most * self.ratio
 
     def looks_at(self, n_iter: int) -> bool:
         due = n_iter >= 2 * self.LOOK and n_iter % self.LOOK == 0

@@ -4,7 +4,6 @@ import math
 import os
 import pickle
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -12,7 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.blocks import row_blocks
-from rpcag.linalg.rounding import from_unit, in_unit
+from rpcag.linalg.rounding import in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import gram, one_blas_thread_each
 from rpcag.linalg.typical import (
@@ -89,37 +88,20 @@ class Problem:
                 self.X = in_unit(X, self.unit)
             if largest / self.scale > TOO_FAR:
                 raise TooFarApart(X, X)
-        self.center: np.ndarray | None = None
-        if min(X.shape) >= FACTORED and self.spread < FAR * self.scale:
-            self.center = in_unit(center, self.unit)
-        self.graph = laplacian
-        self.gamma_features = gamma_features * self.unit
-        self.features = features if self.gamma_features > 0 else None
-        self.loss: Loss
-        self._set(lam, gamma)
-        if loss is not None:
-            self.loss = rescaled(loss, self.unit)
-
-    def _set(self, lam: float, gamma: float) -> None:
         self.lam = lam
-        self.loss = L1(float(lam))
-        self.gamma = gamma * self.unit
+        self.loss = L1(float(lam)) if loss is None else rescaled(loss, self.unit)
+        self.gamma, self.gamma_features = gamma * self.unit, gamma_features * self.unit
+        self.laplacian = laplacian if self.gamma > 0 else None
+        self.features = features if self.gamma_features > 0 else None
         if not np.isfinite(self.gamma):
             raise ValueError(
                 f"gamma={gamma:.3g} is out of range for X, whose typical size is "
                 f"{self.scale:.3g}; rescale X or use gamma='auto'"
             )
-
-    @property
-    def laplacian(self) -> ShiftedLaplacian | None:
-        """The Laplacian of the graph between samples, if it has a weight."""
-        return self.graph if self.gamma > 0 else None
-
-    def at(self, lam: float, gamma: float) -> "Problem":
-        """The same data and graph with other parameters."""
-        other = copy(self)
-        other._set(lam, gamma)
-        return other
+        self.center: np.ndarray | None = None
+        is_far = min(X.shape) >= FACTORED and self.spread < FAR * self.scale
+        if is_far and self.laplacian is not None:  # else the rank grows best from zero
+            self.center = in_unit(center, self.unit)
 
     def solve(
         self,
@@ -136,22 +118,18 @@ class Problem:
         if checkpoint is not None:
             saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
         # Between the size of an entry and its distance from the feature's median: from
-        # zero L has to reach the offset of the features too. Without a graph the rank
-        # grows best from zero.
-        center = self.center if self.laplacian is not None else None
-        share = HALF if center is None else NEARLY
+        # zero L has to reach the offset of the features too.
+        share = HALF if self.center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
         start = self._usable(start, size)
-        known = None
-        if checkpoint is None and start is not None:
-            known = self._inherited(start)
-            if known is not None and known.gap <= tol:
-                return known
-        relay = callback and (lambda progress: callback(self._in_units(progress)))
+        known = None if checkpoint is not None else self._inherited(start)
+        if known is not None and known.gap <= tol:
+            return known
+        relay = callback and (lambda progress: callback(progress.in_unit(self.unit)))
         try:
             with one_blas_thread_each():
                 result = solve(
-                    self._makers(center, start, tol),
+                    self._makers(start, tol),
                     ratio=self.lam / size,
                     tol=tol,
                     max_iter=max_iter,
@@ -172,55 +150,40 @@ class Problem:
             saves.forget()
         if self.unit == 1.0:
             return self._with_proof(result)
-        with np.errstate(over="ignore"):
-            x = from_unit(result.x, self.unit)
-            objective = result.objective * self.unit
-        if not (np.isfinite(objective) and np.isfinite(x).all()):
-            raise ValueError(
-                f"X has entries of size {self.largest:.3g}: its nuclear norm or the "
-                "objective overflows; rescale X"
-            )
-        return replace(
-            result,
-            x=x,
-            objective=objective,
-            lower_bound=result.lower_bound * self.unit,
-            dual=self._dual_in_units(result.dual),
-            history=tuple(self._in_units(p) for p in result.history),
-        )
+        return result.in_unit(self.unit, self.largest)
 
-    def _inherited(self, start: State) -> Result | None:
+    def _inherited(self, start: State | None) -> Result | None:
         """The L of a smaller gamma, with the proof changed to one for this gamma.
 
         The objective at L = F Q^T changes by (gamma - gamma_before) tr(L^T Phi L). If
         gamma is larger, so is the optimum, and the lower bound remains valid. The dual
         point that proves it has the same gamma W.
         """
-        before = start.proof
-        if before is None or self.graph is None or not before.gamma <= self.gamma:
+        if start is None or start.proof is None or self.laplacian is None:
             return None
-        if self.identity(before.gamma) != before.identity:
+        before = start.proof
+        is_larger = before.gamma <= self.gamma
+        if not is_larger or self.identity(before.gamma) != before.identity:
             return None
         F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
-        rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.graph, F)
+        rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.laplacian, F)
         objective = before.objective + float(np.sum(rough * gram(Q)))
         bound, (D, W, _) = before.lower_bound, before.dual
         assert W is not None
         dual = DualPoint(D, W * (before.gamma / self.gamma))
-        proof = Proof(self.identity(), self.gamma, objective, bound, dual)
-        numbers = objective, bound, relative_gap(objective, bound), 0.0, 0.0
-        return Result(
-            low_rank(F, Q, self.X.dtype),
-            *numbers,
-            n_iter=0,
-            rank=start.rank,
+        gap = relative_gap(objective, bound)
+        last = Progress(0, objective, bound, gap, 0.0, 0.0, start.rank)
+        result = Result.of(
+            last,
+            x=low_rank(F, Q, self.X.dtype),
             status="converged",
             basis=thin_basis(F, Q, self.X.dtype),
-            history=(Progress(0, *numbers, start.rank),),
-            state=replace(start, proof=proof),
+            history=(last,),
+            state=start,
             dual=dual,
             solver=start.kind,
         )
+        return self._with_proof(result)
 
     def _with_proof(self, result: Result) -> Result:
         """Add a proof for `_inherited` if X is small: the proof is twice as large."""
@@ -233,9 +196,7 @@ class Problem:
         proof = Proof(self.identity(), *numbers, dual)
         return replace(result, state=replace(state, proof=proof))
 
-    def _makers(
-        self, center: np.ndarray | None, start: State | None, tol: float
-    ) -> dict[str, Make]:
+    def _makers(self, start: State | None, tol: float) -> dict[str, Make]:
         """Functions that create iterates: factored if the rank is low, else exact."""
         single = self._allows_single(tol)
 
@@ -244,7 +205,7 @@ class Problem:
             if start is not None and tol < PRECISE:
                 dtype = start.arrays["V"].dtype  # where it ended, it goes on
             return FactoredIterates(
-                self.X, self.loss, self.gamma, self.laplacian, dtype, center
+                self.X, self.loss, self.gamma, self.laplacian, dtype, self.center
             )
 
         def exact(before: np.dtype | None) -> DenseIterates:
@@ -322,15 +283,3 @@ class Problem:
     @cached_property
     def _data_digest(self) -> str:
         return digest(self.X)
-
-    def _dual_in_units(self, dual: DualPoint | None) -> DualPoint | None:
-        if dual is None:
-            return None
-        W, F = (None if A is None else from_unit(A, self.unit) for A in dual[1:])
-        return DualPoint(dual.D, W, F)
-
-    def _in_units(self, progress: Progress) -> Progress:
-        return progress._replace(
-            objective=progress.objective * self.unit,
-            lower_bound=progress.lower_bound * self.unit,
-        )

@@ -1,10 +1,12 @@
 """Progress of a solver while it runs, and its result."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+
+from rpcag.linalg.rounding import from_unit
 
 Status = Literal["converged", "max_iter", "stopped", "stalled", "numerical_error"]
 
@@ -25,6 +27,11 @@ class Progress(NamedTuple):
     dual_residual: float
     rank: int | None  # None if it is not known
     stage: str = "fit"
+
+    def in_unit(self, unit: float) -> "Progress":
+        """That of data that are `unit` times as large."""
+        objective, bound = self.objective * unit, self.lower_bound * unit
+        return self._replace(objective=objective, lower_bound=bound)
 
 
 class Distances(NamedTuple):
@@ -66,6 +73,16 @@ class Proof(NamedTuple):
     objective: float
     lower_bound: float
     dual: DualPoint
+
+
+@dataclass(frozen=True)
+class Factors:
+    """X = Q U^T, without a certificate; `history` has an entry per iteration."""
+
+    Q: np.ndarray
+    U: np.ndarray
+    history: list
+    converged: bool
 
 
 @dataclass(frozen=True)
@@ -135,3 +152,35 @@ class Result:
     dual: DualPoint | None = None
     solver: str = ""  # iterates that ran: "factored", "exact", or one after the other
     seconds: dict[str, float] = field(default_factory=dict)  # time of every phase
+
+    @classmethod
+    def of(cls, last: Progress, **others: Any) -> "Result":
+        """With the numbers of the last `Progress`."""
+        numbers = last._asdict()
+        del numbers["stage"]
+        return cls(**numbers, **others)
+
+    def in_unit(self, unit: float, largest: float) -> "Result":
+        """That of data that are `unit` times as large, with entries up to `largest`.
+
+        The unit is a power of two. D has no unit; the state keeps its own.
+        """
+        dual = self.dual
+        with np.errstate(over="ignore"):
+            x, objective = from_unit(self.x, unit), self.objective * unit
+        if not (np.isfinite(objective) and np.isfinite(x).all()):
+            raise ValueError(
+                f"X has entries of size {largest:.3g}: L or the objective overflows; "
+                "rescale X"
+            )
+        if dual is not None:
+            W, F = (None if A is None else from_unit(A, unit) for A in dual[1:])
+            dual = DualPoint(dual.D, W, F)
+        return replace(
+            self,
+            x=x,
+            objective=objective,
+            lower_bound=self.lower_bound * unit,
+            history=tuple(progress.in_unit(unit) for progress in self.history),
+            dual=dual,
+        )

@@ -60,7 +60,7 @@ class TangentSpace:
     def wanted(self, A: list, B: list) -> list:
         """-U V^T - P_T D, from the `tangent_parts` of all tiles of D."""
         *A, rest = self.projection(A, B)
-        A = self.run.each(_minus_sum, A, self.V)
+        A = self.run.each(_combine, -1.0, A, -1.0, self.V)
         return [*A, self.run.call(np.negative, rest)]
 
     def changes(self, Z: list) -> list:
@@ -121,10 +121,6 @@ def _change(mask, left, A, V) -> Change:
 
 def _outside(B, U):
     return B - U @ (U.T @ B)
-
-
-def _minus_sum(A, V):
-    return -(A + V)
 
 
 def _beside(A, B):

@@ -1,6 +1,8 @@
 """A tile: some columns of X, and the operations of an iteration on large arrays."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import iadd
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from rpcag.solvers.tangent_space import NEAR, Change, tangent_parts
 PIECE = 2**19
 # Size of X over that of all such squares, one per thread.
 WIDE = 4
+ALL = slice(None)
 
 
 class Tile(DataTerm):
@@ -169,17 +172,15 @@ class Tile(DataTerm):
         self, D_1: np.ndarray, by_rows: bool, left, R
     ) -> tuple[np.ndarray, np.ndarray]:
         """D^T D (by rows) or D D^T of D = D_1 + left R^T, and sums of `dual_piece`."""
-        (n, p), every = self.X.shape, slice(None)
+        n, p = self.X.shape
         size = p if by_rows else n
 
         def square(share: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
             K, sums = np.zeros((size, size), order="F"), np.zeros(3)
             for piece in share:
-                at = (piece, every) if by_rows else (every, piece)
-                D, along = self.dual_piece(D_1, *at)
+                at = (piece, ALL) if by_rows else (ALL, piece)
+                D, along = self.dual_matrix(D_1, left, R, *at)
                 sums += along
-                if left is not None:
-                    D += left[at[0]] @ R[at[1]].T.astype(np.float64)
                 add_square(K, D.T if by_rows else D)
             return K, sums
 
@@ -188,16 +189,14 @@ class Tile(DataTerm):
         # Every thread has a square of its own; all of them are small beside X.
         most = max(1, max(n, p) // (WIDE * size))
         found = in_shares(square, pieces, n * p * size, most)
-        K = found[0][0]
-        for more, _ in found[1:]:
-            K += more
-        return fill_upper(K), sum(sums for _, sums in found)
+        squares, sums = zip(*found, strict=True)
+        return fill_upper(reduce(iadd, squares)), sum(sums)
 
-    def dual_matrix(self, D_1: np.ndarray, left, R):
-        """D, and sums of `dual_piece`."""
-        D, sums = self.dual_piece(D_1, slice(None))
+    def dual_matrix(self, D_1: np.ndarray, left, R, rows=ALL, columns=ALL):
+        """Some of D = D_1 + left R^T, and sums of `dual_piece`."""
+        D, sums = self.dual_piece(D_1, rows, columns)
         if left is not None:
-            D += left @ R.T.astype(np.float64)
+            D += left[rows] @ R[columns].T.astype(np.float64)
         return D, sums
 
     def free_entries(self, penalty: float, U: np.ndarray, V: np.ndarray):
@@ -221,10 +220,3 @@ class Tile(DataTerm):
             return u
 
         return mask, *tangent_parts(multiplier, U, V)
-
-    # -- the end -----------------------------------------------------------------------
-
-    def copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """P and U."""
-        half = self.dtype.type(0.5)
-        return self.V * half - self.E, self.V * half + self.E
