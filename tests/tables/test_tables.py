@@ -347,6 +347,16 @@ def test_thresholds_separate_two_groups(rng):
     assert score_threshold(np.zeros(0), 0.05) == np.inf
 
 
+def test_many_wrong_cells_among_the_candidates_are_found(rng):
+    # As in a table of zeros and ones: only cells between them are candidates, and most
+    # of these are wrong.
+    reference = np.abs(rng.normal(size=2000))
+    wrong = rng.uniform(8, 30, 2000)
+    threshold = score_threshold(np.r_[reference, wrong], 0.05, reference)
+    assert reference.max() < threshold < 9
+
+
+
 def test_scales_of_errors_follow_the_predictions(rng):
     predicted = rng.uniform(1, 10, size=(4000, 1))
     errors = predicted * rng.normal(size=(4000, 1))

@@ -19,9 +19,8 @@ RATIO = 1.25
 # outnumber the cells that were counted there.
 DEVIATIONS, MORE = 2.0, 2.0
 # The share of wrong cells is iterated from this one. From zero it would stay at zero if
-# many wrong cells raise the quantiles.
-# At most the share MOST of the cells is wrong, whatever alpha is: with more, the
-# quantiles say nothing about correct cells.
+# many wrong cells raise the quantiles. At most the share MOST of the reference is
+# wrong, whatever alpha is: with more, its quantiles say nothing about correct cells.
 SHARE, MOST, ROUNDS = 0.15, 0.25, 40
 
 
@@ -61,8 +60,9 @@ def score_threshold(
         correct = expected * np.minimum.accumulate(lowered)
         above = np.cumsum(counts[::-1])[::-1]
         rates = np.cumsum(correct[::-1])[::-1] / np.maximum(above, 1)
-        is_few = (above > 0) & (above <= MOST * n)
-        places = np.flatnonzero((rates <= alpha) & is_few)
+        beyond = len(ordered) - np.searchsorted(ordered, edges[:-1])
+        is_few = beyond <= MOST * len(ordered)
+        places = np.flatnonzero((rates <= alpha) & (above > 0) & is_few)
         score = float(edges[places[0]]) if len(places) else math.inf
         before, share = share, float(np.mean(ordered >= score))
         if abs(before - share) < 1e-4:
