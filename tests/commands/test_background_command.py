@@ -470,7 +470,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
         (["--model", "pca"], "model must be rpcag or rpca, got 'pca'"),
         (["--gamma", "much"], "'--gamma': it must be auto or a number of at least 0,"),
         (["--gamma", "5", "--model", "rpca"], "which rpca does not have, got 5.0"),
-        (["--lam", "0"], "a float in the range (0.0, inf). Got 0.0"),
+        (["--lam", "0"], "'--lam': it must be auto or a number above 0, got '0'"),
+        (["--size", "20x16x3"], "'--size': write it as 64x48, with sides"),
         (
             ["--size", "90000x90000", "--format", "png"],
             "20 frames of 24300000000 values",

@@ -474,9 +474,9 @@ MISTAKES = [
     ("decompose sensors.csv -o r --lamb 1", "no such option: --lamb"),
     (
         "decompose sensors.csv -o r --lam much",
-        "'--lam': it must be auto or theory or a number of at least 0, got 'much'",
+        "'--lam': it must be auto or theory or a number above 0, got 'much'",
     ),
-    ("decompose sensors.csv -o r --lam 0", "in the range (0.0, inf). got 0.0"),
+    ("decompose sensors.csv -o r --lam 0", "or a number above 0, got '0'"),
     ("decompose lam=0.1.csv -o r", "rpcag: lam=0.1.csv does not exist"),
     ("decompose x/time=4 -o r", "rpcag: x/time=4 does not exist"),
     ("decompose sensors.csv -o r --drop gamma=2", "--drop 'gamma=2': sensors.csv has"),

@@ -479,6 +479,7 @@ def test_keeping_all_columns_is_one_line(empty):
             "sensors.csv is text, and the repaired table",
         ),
         (["sensors.csv", "-o", "n.csv", "--alpha", "1.5"], "value for '--alpha'"),
+        (["sensors.csv", "-o", "n.csv", "--alpha", "0"], "between 0 and 1, got '0'"),
         (
             ["sensors.csv", "-o", "n.csv", "--keep", "x"],
             "--keep 'x': sensors.csv has no",

@@ -118,6 +118,15 @@ def test_parquet(tmp_path):
         read(tmp_path / "l.parquet")
 
 
+@pytest.mark.parametrize("stored", ['{"index_columns": null}', "{bad", "[1]", "\xff"])
+def test_damaged_metadata_of_pandas_are_ignored(stored, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"x": A[:, 0], "y": A[:, 1]})
+    table = table.replace_schema_metadata({"pandas": stored.encode("latin-1")})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "a.parquet")
+    np.testing.assert_array_equal(read_table(tmp_path / "a.parquet").X, A[:, :2])
+
+
 def test_index_of_a_pandas_frame(tmp_path):
     pytest.importorskip("pyarrow", reason="needs the extra rpcag[files]")
     pandas = pytest.importorskip("pandas")

@@ -357,7 +357,6 @@ def test_many_wrong_cells_among_the_candidates_are_found(rng):
     assert np.sum(reference >= threshold) < 0.05 * len(wrong)
 
 
-
 def test_scales_of_errors_follow_the_predictions(rng):
     predicted = rng.uniform(1, 10, size=(4000, 1))
     errors = predicted * rng.normal(size=(4000, 1))

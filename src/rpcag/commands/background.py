@@ -23,7 +23,7 @@ def _range(text: str) -> tuple[int, int | None]:
 
 
 def _size(text: str) -> tuple[int, ...] | str:
-    return "full" if text.lower() == "full" else o.sides(text, 2)[::-1]
+    return "full" if text.lower() == "full" else o.sides(text, 2, 2)[::-1]
 
 
 def _bytes(text: str) -> float:
@@ -55,7 +55,7 @@ class VideoOptions:
         "Weight of the sparse part, for pixel values from 0 to 1.",
         "NUMBER|auto",
         default="auto",
-        parser=o.weight(),
+        parser=o.weight(positive=True),
     )
     all_entries: bool = o.option(
         "Treat moving pixels as data. By default they are masked out.", default=False

@@ -115,27 +115,37 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def weight(*words: str) -> Callable[[str], float | str]:
+def weight(*words: str, positive: bool = False) -> Callable[[str], float | str]:
     """A parser of numbers, "auto" and further words."""
     known = ("auto", *words)
+    numbers = "a number above 0" if positive else "a number of at least 0"
 
     def parse(text: str) -> float | str:
         if text.lower() in known:
             return text.lower()
         with suppress(ValueError):
-            if 0 <= float(text) < math.inf:
+            if 0 <= float(text) < math.inf and (float(text) or not positive):
                 return float(text)
         raise typer.BadParameter(
-            f"it must be {' or '.join(known)} or a number of at least 0, got {text!r}"
+            f"it must be {' or '.join(known)} or {numbers}, got {text!r}"
         )
 
     return parse
 
 
-def sides(text: str, least: int = 1) -> tuple[int, ...]:
-    """The sides of an image, such as 56x46 or 56x46x3."""
+def share(text: str) -> float:
+    """A number between 0 and 1."""
+    with suppress(ValueError):
+        if 0 < float(text) < 1:
+            return float(text)
+    raise typer.BadParameter(f"it must be a number between 0 and 1, got {text!r}")
+
+
+def sides(text: str, least: int = 1, most: int = 3) -> tuple[int, ...]:
+    """The sides of an image, such as 56x46 or, up to `most`, 56x46x3."""
     found = tuple(map(int, re.findall(r"\d+", text)))
-    if not re.fullmatch(r"\d+([x×]\d+){1,2}", text.lower()) or min(found) < least:
+    is_plain = re.fullmatch(r"\d+([x×]\d+)+", text.lower()) and len(found) <= most
+    if not is_plain or min(found) < least:
         raise typer.BadParameter(
             f"write it as 64x48, with sides of at least {least}, got {text!r}"
         )
@@ -198,7 +208,7 @@ class ModelOptions:
         "best; with --gamma clustering, twice theory) or theory "
         "(1 / sqrt(max(samples, features) * share of observed entries)).",
         "WEIGHT",
-        parser=weight("theory"),
+        parser=weight("theory", positive=True),
     )
     gamma: Any = model_option(
         "Weight of the graph: a number, auto (predicts hidden entries best; "

@@ -39,8 +39,7 @@ class RepairOptions:
         "were correct.",
         "NUMBER",
         default=0.02,
-        min=0,
-        max=1,
+        parser=o.share,
     )
     graph: str = o.model_option(
         "Graph between rows: robust, knn, complete, chain, or a FILE with an adjacency "

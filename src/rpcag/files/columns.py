@@ -86,7 +86,10 @@ def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
         if name in (None, False):
             continue
         if name in doubles:
-            raise ValueError(f"{source} has several columns called {name!r}")
+            raise ValueError(
+                f"{option}={name!r}: {source} has several columns called {name!r}; "
+                "rename them"
+            )
         if name not in known:
             raise ValueError(
                 f"{option}={name!r}: {source} has no such column; it has "

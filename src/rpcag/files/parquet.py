@@ -24,10 +24,8 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
     found = columns_of(str(path), table.column_names, reading)
     found.n, found.format = table.num_rows, ParquetFormat(path, table)
     tests = [getattr(types, f"is_{kind}") for kind in NUMBERS]
+    found.index = _index_of(table, found.names)
     with readable(path, "Parquet"):
-        index = (table.schema.pandas_metadata or {}).get("index_columns", ())
-        if len(index) == 1 and index[0] in found.names:
-            found.index = index[0]
         for name, column in zip(found.names, table.columns, strict=True):
             kind = column.type
             if name in found.roles or types.is_nested(kind):
@@ -41,6 +39,16 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
             if types.is_boolean(kind) or types.is_null(kind):
                 found.roles[name] = "boolean" if types.is_boolean(kind) else "text"
     return found
+
+
+def _index_of(table: Any, names: list[str]) -> str | None:
+    """The index of a pandas frame, if it was written as a column."""
+    try:
+        stored = table.schema.pandas_metadata["index_columns"]
+        index = [name for name in stored if name in names]
+    except (ValueError, TypeError, KeyError, RecursionError):  # no pandas, or damaged
+        return None
+    return index[0] if len(index) == 1 else None
 
 
 def read_whole(path: Path) -> Any:

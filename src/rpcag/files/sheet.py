@@ -127,7 +127,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
         which = f"only one column, {varying[0]!r}," if varying else "no column"
         raise ValueError(
             f"{source}: {which} has different numbers{taken}; values are predicted "
-            "from other columns"
+            "from other columns, so at least two are needed"
         )
     notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *measures, *found.losses]
     return Sheet(

@@ -75,7 +75,7 @@ def as_matrix(given, name: str, kinds: str):
             raise TypeError("it is complex")
         A = given if sparse.issparse(given) else np.asarray(given, dtype=np.float64)
         if A.ndim != 2:
-            raise TypeError(f"it has shape {A.shape}")
+            raise TypeError(f"its shape is {A.shape}" if A.ndim else repr(given))
         return A
     except (TypeError, ValueError) as error:
         raise ValueError(

@@ -40,12 +40,15 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     else:
         refuse_masked("use 0 for no edge", adjacency=adjacency)
         adjacency = np.asarray(adjacency, dtype=np.float64)
+    if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
+        raise ValueError(f"{name} must be a square matrix, got shape {adjacency.shape}")
     with np.errstate(over="ignore"):
         degrees = degree(adjacency)
     if not degrees.max(initial=0.0) < LARGEST:
+        remedy = "" if kind == "normalized" else " and multiply gamma by it"
         raise ValueError(
             f"{name} has weights up to {adjacency.max():.3g}: degrees must be below "
-            f"{LARGEST:.0e}; divide all weights by a constant and multiply gamma by it"
+            f"{LARGEST:.0e}; divide all weights by a constant{remedy}"
         )
     diagonal = degrees
     if kind == "normalized":

@@ -34,11 +34,12 @@ def opened(path: Path, kind: str) -> Iterator[Any]:
     that opens other files.
     """
     limit = {"max_pixels": str(MOST_PIXELS)}
+    av = pyav()  # not within `try`: Ctrl-C may interrupt the import
     with path.open("rb") as file:
         try:
             options = {"protocol_whitelist": "none", **limit}
-            container = pyav().open(file, options=options)
-        except (pyav().error.FFmpegError, OSError, ValueError) as error:
+            container = av.open(file, options=options)
+        except (av.error.FFmpegError, OSError, ValueError) as error:
             raise refused(path, kind, error) from error
         with container:
             if not container.streams.video:
