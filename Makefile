@@ -44,7 +44,8 @@ test-oldest:  ## the oldest dependencies, and none of the optional ones
 		cvxpy pandas pytest pytest-xdist
 	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --editable .
 	$(VENV)-oldest/bin/python -m pytest -n 2 \
-		-W "ignore::pytest.PytestRemovedIn10Warning" tests
+		-W "ignore::pytest.PytestRemovedIn10Warning" \
+		-W "ignore:The default value of raise_error:PendingDeprecationWarning" tests
 
 install: $(VENV)/dev
 

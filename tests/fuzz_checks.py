@@ -699,7 +699,7 @@ def _check_new_rows(report, problem, model, X, given, largest) -> None:
         # The columns of Q have unit length: a direction in which the fitted rows differ
         # little makes small differences long, also without a graph.
         U = model.components_.astype(np.float64)
-        own = np.linalg.lstsq(U.T, np.nan_to_num(near.astype(np.float64)).T)[0]
+        own = np.linalg.lstsq(U.T, np.nan_to_num(near.astype(float)).T, rcond=None)[0]
         allowed = np.maximum(allowed, 2 * np.linalg.norm(own, axis=0))
     too_long = np.linalg.norm(Z.astype(np.longdouble), axis=1) / np.maximum(
         allowed, np.finfo(X.dtype).tiny

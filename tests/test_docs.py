@@ -47,6 +47,8 @@ def test_code_of_the_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypa
     code = "".join(text for language, text in blocks(page) if language == "python")
     if re.search(r"\b(load|load_video)\(\"", code) and data_folder() is None:
         pytest.skip("the page loads real data: set RPCAG_DATA to their folder")
+    if "rpcag_study" in code:
+        pytest.importorskip("rpcag_study", reason="needs the package rpcag-study")
     monkeypatch.setenv("MPLBACKEND", "agg")
     if data_folder() is not None:
         monkeypatch.setenv("RPCAG_DATA", str(data_folder()))

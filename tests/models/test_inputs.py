@@ -155,9 +155,9 @@ def test_spoiled_copies_keep_masked_entries_missing():
 FRAME = pd.DataFrame(X, columns=list("abcdef"))
 DAYS = pd.date_range("2024-01-01", periods=15)
 WRONG = {
-    "datetime": (DAYS, r"datetime64\[ns\]"),
-    "time zone": (DAYS.tz_localize("UTC"), r"datetime64\[ns, UTC\]"),
-    "timedelta": (DAYS - DAYS[0], r"timedelta64\[ns\]"),
+    "datetime": (DAYS, r"datetime64\[\w+\]"),
+    "time zone": (DAYS.tz_localize("UTC"), r"datetime64\[\w+, UTC\]"),
+    "timedelta": (DAYS - DAYS[0], r"timedelta64\[\w+\]"),
     "period": (DAYS.to_period("D"), r"period\[D\]"),
     "string": (pd.Series(["low"] * 15, dtype="string"), "string"),
     "words": (["low"] * 15, "object|str"),

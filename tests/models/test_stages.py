@@ -1,20 +1,15 @@
 """The Robust PCA behind the default graph is a stage of the fit, seen and saved."""
 
-import io
 import logging
 import pickle
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from command_line import call
 from problems import UNIT
 from rpcag import FRPCAG, RPCA, RPCAG, RPCAGCV
-from rpcag.commands import progress as bars
 from rpcag.models import RobustGraph
 from rpcag.models.trials import FEWEST
-from rpcag.solvers import Progress
 
 # Dense iterations, and with factors of L.
 SHAPES = [(40, 60), (120, 150)]
@@ -302,51 +297,3 @@ def test_a_fit_that_was_stopped_in_its_graph_is_not_saved(tmp_path):
     np.testing.assert_array_equal(
         rest.low_rank_, RPCAG(gamma="clustering").fit(X).low_rank_
     )
-
-
-# -- the bar ---------------------------------------------------------------------------
-
-
-def test_the_bar_tells_the_stage_and_fills_anew(monkeypatch):
-    screen = Console(file=io.StringIO(), force_terminal=True, width=120)
-    monkeypatch.setattr(bars, "errors", lambda: screen)
-
-    def step(n_iter, gap, stage):
-        return Progress(n_iter, 1.0, 1.0 - gap, gap, 0.1, 0.1, 3, stage)
-
-    with bars.GapBar("RPCAG", 1e-3, 1000, quiet=False) as bar:
-        shown = {}
-        for n_iter in (1, 10, 20):
-            bar(step(n_iter, 1.0, "weights"))
-            task = bar.tasks[0]
-            assert task.description == "RPCAG, choosing weights"
-            assert task.completed == 0  # nobody knows
-        for stage in ("graph", "fit"):
-            for n_iter, gap in ((1, 1.0), (10, 0.1), (20, 1e-2)):
-                bar(step(n_iter, gap, stage))
-                task = bar.tasks[0]
-                shown[stage, n_iter] = task.description, task.completed
-    assert shown["graph", 1] == ("RPCAG, graph", 0.0)
-    assert shown["graph", 20] == ("RPCAG, graph", pytest.approx(2 / 3))
-    assert shown["fit", 1] == ("RPCAG", 0.0)
-    assert 0.5 < shown["fit", 20][1] < 1
-
-
-@pytest.mark.parametrize(
-    ("options", "shown"),
-    [((), ["weights", "graph", "fit"]), (("--gamma", "clustering"), ["graph", "fit"])],
-)
-def test_the_command_shows_the_stages(tmp_path, monkeypatch, options, shown):
-    stages = []
-
-    class Bar(bars.GapBar):
-        def __call__(self, step):
-            stages.append(step.stage)
-            return super().__call__(step)
-
-    monkeypatch.setattr("rpcag.commands.fitting.GapBar", Bar)
-    table = tmp_path / "X.npy"
-    np.save(table, kinds())
-    command = ("decompose", table, "-o", tmp_path / "out", "--quiet", *options)
-    assert call(*command).exit_code == 0
-    assert list(dict.fromkeys(stages)) == shown

@@ -513,6 +513,7 @@ def test_noise_alone_has_a_background_only_with_the_papers_lam(rng):
 @pytest.mark.parametrize("n", [2, 7, 8, 9, 31, 100])
 @pytest.mark.parametrize("most", [2, 8, 40])
 def test_a_spread_is_even_and_long_enough(n, most, tmp_path):
+    pytest.importorskip("av", reason="needs the extra rpcag[video]")
     np.save(tmp_path / "v.npy", np.arange(n, dtype=np.uint8)[:, None, None])
     read = []
     frames, step, length = spread(
@@ -526,6 +527,7 @@ def test_a_spread_is_even_and_long_enough(n, most, tmp_path):
 
 
 def test_a_selection_is_a_slice(rng, tmp_path):
+    pytest.importorskip("av", reason="needs the extra rpcag[video]")
     frames, _ = scene(rng, n=20)
     np.save(tmp_path / "video.npy", frames)
     for start, stop, every in ((0, None, 1), (3, None, 4), (2, 11, 3), (5, 99, 2)):
@@ -537,6 +539,7 @@ def test_a_selection_is_a_slice(rng, tmp_path):
 
 
 def test_an_archive_is_read_frame_by_frame(rng, tmp_path):
+    pytest.importorskip("av", reason="needs the extra rpcag[video]")
     frames, _ = scene(rng, n=6)
     np.savez_compressed(tmp_path / "a.npz", other=np.arange(3), frames=frames)
     np.save(tmp_path / "b.npy", frames)

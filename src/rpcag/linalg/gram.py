@@ -74,6 +74,15 @@ def multiply_left(left: np.ndarray, right: np.ndarray, A: np.ndarray) -> None:
         A[:, columns] = left @ (right.T @ piece) if square is None else square @ piece
 
 
+def eigh(A: np.ndarray, *, overwrite: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """All eigenvalues, ascending, and eigenvectors: divide and conquer, in LAPACK.
+
+    SciPy before 1.13 refuses matrices of one row there.
+    """
+    driver = "evd" if len(A) > 1 else "ev"
+    return linalg.eigh(A, driver=driver, overwrite_a=overwrite, check_finite=False)
+
+
 def excess(A: np.ndarray) -> np.ndarray | None:
     """A minus its projection onto the unit ball of the spectral norm, if not zero.
 
@@ -81,9 +90,7 @@ def excess(A: np.ndarray) -> np.ndarray | None:
     singular values do not matter, because these have no excess.
     """
     short = short_side(A)
-    squares, B = linalg.eigh(
-        (short @ short.T).T, driver="evd", overwrite_a=True, check_finite=False
-    )
+    squares, B = eigh((short @ short.T).T, overwrite=True)
     B = B[:, squares > 1]
     if not B.shape[1]:
         return None

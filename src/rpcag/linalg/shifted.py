@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from rpcag.linalg.blocks import column_blocks
-from rpcag.linalg.gram import fill_upper
+from rpcag.linalg.gram import eigh, fill_upper
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import product_error, size_norm
 from rpcag.linalg.threads import product
@@ -77,7 +77,7 @@ class ShiftedLaplacian:
     @cached_property
     def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues, ascending, and eigenvectors of Phi: of small graphs."""
-        return linalg.eigh(_dense(self.laplacian), overwrite_a=True, driver="evd")
+        return eigh(_dense(self.laplacian), overwrite=True)
 
     def solve(self, shift: float, Y: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write (I + shift Phi)^-1 Y to `out`, whose content is the first guess."""

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from rpcag.linalg.gram import gram, multiply_left, short_side, svd
+from rpcag.linalg.gram import eigh, gram, multiply_left, short_side, svd
 from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.threads import product
 
@@ -139,7 +139,7 @@ def _above(K: np.ndarray, threshold: float, last: np.ndarray | None):
             K, subset_by_value=(edge, np.inf), overwrite_a=True, check_finite=False
         )
     else:
-        squares, B = linalg.eigh(K, driver="evd", overwrite_a=True, check_finite=False)
+        squares, B = eigh(K, overwrite=True)
         first = int(np.searchsorted(squares, edge, side="right"))
         squares, B = squares[first:], B[:, first:]
     return squares[::-1], B[:, ::-1]

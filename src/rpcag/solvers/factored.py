@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.eigen import column_signs
-from rpcag.linalg.gram import proven_norm
+from rpcag.linalg.gram import eigh, proven_norm
 from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.rounding import PAIRWISE, UNIT, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
@@ -187,7 +187,7 @@ class FactoredIterates:
             pull = run.call(_inner, U, left)
         U, *B = run.keep(U, *run.each(_projected, U, A, weight, pull, R))
         (square,) = run.get(run.total(run.each(_outer_gram, B)))
-        squares, rotation = linalg.eigh(square, driver="evd", check_finite=False)
+        squares, rotation = eigh(square)
         squares, rotation = squares[::-1], rotation[:, ::-1]
         eps = float(np.finfo(self.dtype).eps)
         nonzero = squares > (len(squares) * eps) ** 2 * np.max(squares, initial=0.0)
