@@ -14,7 +14,6 @@ prose = module_of_docs("measure_prose.py")
 LONG = {
     "command": "reference: a table of options for every command",
     "recovery": "generated from stored results",
-    "reproduction": "generated from stored results",
 }
 # Old names are listed there.
 HISTORY = "CHANGELOG"

@@ -27,7 +27,7 @@ from rpcag_study.model_input import CorruptedData, ModelInput
 from rpcag_study.plan import FRESH, IMAGES, SETTLED_ON
 from rpcag_study.printed import clustering_errors, times
 from rpcag_study.report import Report, short
-from rpcag_study.report_files import reproduction
+from rpcag_study.report_files import reproduction, screen
 from rpcag_study.summary import (
     certificates,
     comparisons,
@@ -1053,3 +1053,17 @@ def test_the_committed_results_are_small():
     if not folder.exists():
         pytest.skip("the archive has no results")
     assert 0 < sum(path.stat().st_size for path in folder.iterdir()) < 2e6
+
+
+def test_a_page_is_short_and_names_the_tables_that_do_not_fit():
+    store = Path(__file__).parents[1] / "results" / "clustering.jsonl.xz"
+    if not store.exists():
+        pytest.skip("the archive has no results")
+    records = list(Store(store).read())
+    report = Report(records)
+    page = reproduction(report, records, None)
+    assert len(page.split()) < 1500
+    *folds, end = page.split("</details>")
+    for fold in screen(report, records).folds:
+        is_shown = any(f"<summary>{fold.title}</summary>" in part for part in folds)
+        assert is_shown != (fold.title in end)

@@ -360,11 +360,14 @@ def report(
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--page", help="One Markdown page with everything, e.g. all.md."),
+        typer.Option(
+            "--page",
+            help="A short Markdown page with the main tables, such as page.md.",
+        ),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", help="One page to look at in a browser, e.g. all.html."),
+        typer.Option("--html", help="An HTML page with all results, such as all.html."),
     ] = None,
     recovery: Annotated[
         Path | None,
@@ -382,7 +385,7 @@ def report(
 
     Examples:
     rpcag report --store results.jsonl
-    rpcag report --store results.jsonl -o report --page all.md
+    rpcag report --store results.jsonl -o report --page page.md
     rpcag report --store results.jsonl --html study.html
     """
     from rpcag_study import Store, report_files, summary

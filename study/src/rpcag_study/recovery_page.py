@@ -91,6 +91,6 @@ def write_recovery(
         first, *others = experiment.tables(records)
         parts.append(with_title(first))
         if others:
-            parts += folded(Fold("More tables", others))
+            parts.append(folded(Fold("More tables", others)))
     write_text(path, "\n\n".join(part for part in parts if part) + "\n")
     yield path

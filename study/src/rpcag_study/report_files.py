@@ -64,6 +64,9 @@ DPI = 120
 FIRST, EVERY = "Result", "Every column"
 # Rows of a table on a page; longer ones are in the CSV files only.
 LONGEST = 40
+# Words of the Markdown page. Folds that do not fit are in the CSV files and on the HTML
+# page only.
+WORDS = 1450
 # First lines of the pages that are written from a store.
 REPRODUCTION = "# What was reproduced, and what was not"
 RECOVERY = "# Low-rank recovery"
@@ -100,15 +103,10 @@ def tables_of(report: Report, records: list[dict]) -> dict[str, dict[str, Table]
             "wins_and_losses": summary.wins_and_losses(report),
         },
         EVERY: {"every_column": summary.every_column(report)},
-        "RPCAG against RPCA": {
-            "graph_control": summary.graph_control(report),
-            "rpcag_minus_rpca": report.paired(),
-        },
+        "RPCAG against RPCA": {"graph_control": summary.graph_control(report)},
         "RPCAG against the best other model": {
             "comparisons": summary.comparisons(report)
         },
-        "Columns in which each model is best": {"wins": report.wins()},
-        "Mean errors without labels": {"fair_means": report.means()},
         "What was run": {
             "coverage": summary.coverage(report),
             "certificates": summary.certificates(report),
@@ -123,6 +121,11 @@ def tables_of(report: Report, records: list[dict]) -> dict[str, dict[str, Table]
                 "delete their lines"
             ) from error
         made[experiment.title] = {f"{name}_{k}": t for k, t in enumerate(found, 1)}
+    made |= {
+        "Columns in which each model is best": {"wins": report.wins()},
+        "Mean errors without labels": {"fair_means": report.means()},
+        "RPCAG minus RPCA, by data set": {"rpcag_minus_rpca": report.paired()},
+    }
     return {
         title: {name: table for name, table in tables.items() if table.rows}
         for title, tables in made.items()
@@ -155,8 +158,16 @@ def reproduction(report: Report, records: list[dict], picture: str | None) -> st
     if picture is not None:
         parts.append(f"![{CAPTION}]({picture})")
     parts += [*map(with_title, found.tables[1:]), INTRODUCTION]
+    left_out = []
     for fold in found.folds:
-        parts += folded(fold)
+        text = folded(fold)
+        if len("\n\n".join([*parts, text]).split()) <= WORDS:
+            parts.append(text)
+        else:
+            left_out.append(fold.title)
+    if left_out:
+        parts.append("Only in the CSV files and on the HTML page:")
+        parts.append("\n".join(f"- {title}" for title in left_out))
     return "\n\n".join(parts) + "\n"
 
 
@@ -187,9 +198,9 @@ def with_title(table: Table) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def folded(fold: Fold) -> list[str]:
+def folded(fold: Fold) -> str:
     head = f"<details>\n<summary>{fold.title}</summary>"
-    return [head, *map(with_title, fold.tables), "</details>"]
+    return "\n\n".join([head, *map(with_title, fold.tables), "</details>"])
 
 
 # -- files -----------------------------------------------------------------------------
