@@ -3,9 +3,9 @@
     python benchmarks/weights_time.py
 
 For two kinds of tables, low rank plus noise and rows of eight kinds: the time of the
-choice relative to a fit with the chosen weights, and that of `RPCAG()` relative to
-`IterativeImputer()`. A fit has the chosen gamma, or 0.05 if it is zero: the second
-number of a pair is for a fit with a graph.
+choice relative to a fit with the chosen weights and to a fit with a graph (with the
+chosen gamma, or 0.05 if that is zero), and that of `RPCAG()` relative to
+`IterativeImputer()`.
 """
 
 import os

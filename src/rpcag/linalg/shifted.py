@@ -21,8 +21,8 @@ Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Up to this many vertices an explicit inverse, applied by one matrix product, is the
 # fastest: up to 300 for a few right-hand sides, up to 500 for a thousand.
 DENSE_SIZE = 400
-# Mean half-bandwidth up to which a sparse factor is. It does not matter to it how far
-# the system is from the identity: for chains, conjugate gradients need many steps.
+# Mean half-bandwidth up to which a sparse factor is the fastest. Its time does not
+# depend on the shift; conjugate gradients take many steps if it is large.
 PROFILE = 50
 # Default share of a first guess's residual that conjugate gradients may leave: ADMM
 # takes as many iterations as with exact solutions, and more with 0.3.
