@@ -42,7 +42,8 @@ def gram(
     if A.dtype == dtype:
         return np.matmul(A, A.T, out=K)
     K.fill(0)
-    for columns in column_blocks(A.shape, WIDE, most=A.shape[1]):
+    # Enough columns at a time that adding to K takes little of the time.
+    for columns in column_blocks(A.shape, max(WIDE, 2 * size**2), most=A.shape[1]):
         piece = A[:, columns].astype(np.float64)
         K += piece @ piece.T
     return K
@@ -65,13 +66,14 @@ def short_side(A: np.ndarray) -> np.ndarray:
     return A if A.shape[0] <= A.shape[1] else A.T
 
 
-def multiply_left(left: np.ndarray, right: np.ndarray, A: np.ndarray) -> None:
-    """Replace A by left right^T A, a few columns at a time."""
-    many = 2 * left.shape[1] >= len(left)
-    square = left @ right.T if many else None
+def multiply_left(B: np.ndarray, weights: np.ndarray, A: np.ndarray) -> None:
+    """Replace A by B diag(weights) B^T A, a few columns at a time; no weight is < 0."""
+    C = B * np.sqrt(weights).astype(B.dtype)
+    # NumPy computes half of a product with its own transpose.
+    square = C @ C.T if 2 * C.shape[1] >= len(C) else None
     for columns in column_blocks(A.shape, WIDE, most=A.shape[1]):
         piece = A[:, columns]
-        A[:, columns] = left @ (right.T @ piece) if square is None else square @ piece
+        A[:, columns] = C @ (C.T @ piece) if square is None else square @ piece
 
 
 def eigh(A: np.ndarray, *, overwrite: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +97,7 @@ def excess(A: np.ndarray) -> np.ndarray | None:
     if not B.shape[1]:
         return None
     Z = A.copy()
-    multiply_left(B * (1 - 1 / np.sqrt(squares[squares > 1])), B, short_side(Z))
+    multiply_left(B, 1 - 1 / np.sqrt(squares[squares > 1]), short_side(Z))
     return Z
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 from scipy import linalg
 
-from rpcag.linalg.gram import eigh, gram, multiply_left, short_side, svd
+from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.gram import WIDE, eigh, gram, multiply_left, short_side, svd
 from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.threads import product
 
@@ -17,7 +18,7 @@ SPREAD = 1e4
 # used. A larger share is slow; a smaller one is slow for matrices of very low rank.
 FEW = 1 / 8
 # Limits of `_in_parts`. Singular values above LARGE thresholds are computed in double
-# precision: rounding changes the smallest ones by LARGE^2 eps / 2 of the threshold. If
+# precision: rounding changes the smallest ones by LARGE^2 eps of the threshold. If
 # they are more than the share MOST of all, double precision for all is as fast.
 LARGE, MOST = 30.0, 1 / 8
 # Steps of subspace iteration, and what they may leave, as a share of the smallest
@@ -34,7 +35,7 @@ class NuclearNorm:
 
     If `rough`, single precision is enough for the smaller eigenvalues. `values` and
     `basis` are the singular values of the last result of the prox, descending, and an
-    orthonormal basis of its shorter side.
+    orthonormal basis of its shorter side (None after a correction).
     """
 
     def __init__(self, rough: bool = False) -> None:
@@ -44,6 +45,7 @@ class NuclearNorm:
         self._trust_gram = True
         self._is_rough_sum = False  # whether the sum of `values` has lost digits
         self._large: np.ndarray | None = None  # of the basis, for the next rough call
+        self._frame: np.ndarray | None = None  # all eigenvectors, of the last exact call
 
     @property
     def rank(self) -> int:
@@ -54,7 +56,7 @@ class NuclearNorm:
         return float(linalg.svdvals(Y, check_finite=False).sum()) if Y.size else 0.0
 
     def value_at_prox(self, P: np.ndarray) -> float:
-        """||P||_* of the last result P of the prox; free if `values` are accurate."""
+        """||P||_* of the last exact result P; free if `values` are accurate."""
         if self._is_rough_sum and P.dtype == np.float64:
             return self.value(P)
         return 0.0 if self.values is None else float(self.values.sum())
@@ -75,23 +77,73 @@ class NuclearNorm:
         if self._large is not None:
             found = _in_parts(K, step, self._large)
         squares, B = found or _above(K, step, self.values)
-        sigma = np.sqrt(np.maximum(squares, 0.0, dtype=np.float64))
+        above = squares > step**2
+        sigma = np.sqrt(squares[above], dtype=np.float64)
         top = sigma.max(initial=0.0)
         if top > GRAM_LIMITS[K.dtype] * step:
             self._trust_gram = False
             return self._by_svd(A, step)
         self._is_rough_sum = bool(top > SPREAD * step)
-        # A copy: the eigenvectors may lie in the scratch memory.
-        self.values, self.basis = sigma - step, B.copy()
+        B = B.astype(A.dtype)  # a copy: they may lie in the scratch memory
+        self._frame = B if B.shape[1] == len(B) else None
+        self.values, self.basis = sigma - step, B[:, : len(sigma)]
         if self.rough:
             large = int(np.count_nonzero(sigma > LARGE * step))
             self._large = self.basis[:, :large].copy()
-        B = self.basis.astype(A.dtype, copy=False)
-        multiply_left(B * (self.values / sigma).astype(A.dtype), B, short)
+        multiply_left(self.basis, self.values / sigma, short)
+        return A
+
+    @property
+    def can_correct(self) -> bool:
+        return self._frame is not None
+
+    def correct_in_place(
+        self, A: np.ndarray, step: float, scratch: np.ndarray
+    ) -> np.ndarray:
+        """The prox of an A near that of the last exact call, to first order.
+
+        With K = A A^T, the prox is f(K) A with f(x) = max(1 - t / sqrt(x), 0). In the
+        basis Q of the last eigenvectors, T = Q^T K Q is nearly diagonal. With s^2 its
+        diagonal, and up to second order in the rest (Daleckii and Krein),
+
+            f(K) = Q M Q^T,  M_ii = f(s_i^2),  M_ij = T_ij f[s_i^2, s_j^2].
+
+        The divided differences f[x, y] = (f(x) - f(y)) / (x - y) are at most 1 / 2 t^2,
+        however near x is to y. So this is a few matrix products instead of a
+        decomposition. T is as accurate relative to s_i s_j as its precision.
+        """
+        assert self._frame is not None
+        Q, short, Z = self._frame, short_side(A), short_side(scratch)
+        product(Q.T, short, out=Z)
+        T = product(Z, Z.T)
+        sigma, t = np.sqrt(T.diagonal()), T.dtype.type(step)
+        k = int(np.count_nonzero(sigma > t))
+        # In the order of the last call; the few that have crossed t since count as t.
+        s, below = np.maximum(sigma[:k], t), np.minimum(sigma[k:], t)
+        # Above t: f[x, y] = t / (s_i s_j (s_i + s_j)).
+        among = np.add.outer(s, s)
+        among *= s
+        among *= s[:, None]
+        T[:k, :k] *= np.divide(t, among, out=among)
+        # Across t: f(x) / (x - y) = (s_i - t) / (s_i - s_j) / (s_i (s_i + s_j)).
+        across = np.maximum(np.subtract.outer(s, below), np.finfo(T.dtype).tiny)
+        np.divide((s - t)[:, None], across, out=across)
+        across /= s[:, None]
+        across /= np.add.outer(s, below)
+        T[:k, k:] *= across
+        np.fill_diagonal(T[:k, :k], 1 - t / s)
+        for columns in column_blocks(Z.shape, WIDE, most=Z.shape[1]):
+            piece = Z[:, columns]
+            Y = product(T[:k].T, piece[:k])
+            Y[:k] += product(T[:k, k:], piece[k:])
+            short[:, columns] = product(Q, Y)
+        self.values = np.sort(s[s > t] - t)[::-1].astype(np.float64)
+        self.basis = None
         return A
 
     def _by_svd(self, A: np.ndarray, step: float) -> np.ndarray:
         P, sigma, Qt = svd(A)
+        self._frame = None
         rank = int(np.count_nonzero(sigma > step))
         self._is_rough_sum = False
         self.values = (sigma[:rank] - step).astype(np.float64)
@@ -122,52 +174,60 @@ class NuclearNorm:
         """State that the next call takes from this one, for `recall`."""
         count = -1 if self.values is None else len(self.values)
         memory = {"count": np.array([count, self._trust_gram], dtype=np.int64)}
-        return memory if self._large is None else memory | {"large": self._large}
+        others = {"large": self._large, "frame": self._frame}
+        return memory | {name: a for name, a in others.items() if a is not None}
 
-    def recall(self, count: np.ndarray, large: np.ndarray | None) -> None:
+    def recall(self, memory: dict[str, np.ndarray]) -> None:
+        count = memory["count"]
         self.values = None if count[0] < 0 else np.zeros(count[0])
-        self._trust_gram, self._large = bool(count[1]), large
+        self._trust_gram = bool(count[1])
+        self._large, self._frame = memory.get("large"), memory.get("frame")
 
 
 def _above(K: np.ndarray, threshold: float, last: np.ndarray | None):
-    """Eigenpairs of K above threshold^2, descending."""
-    size = K.shape[0]
-    edge = threshold**2
+    """Eigenpairs of K, descending: all, or those above threshold^2 if they are few."""
     K = K.T  # symmetric, and in the order in which LAPACK can overwrite it
-    if last is not None and len(last) < FEW * size:
+    if last is not None and len(last) < FEW * len(K):
         squares, B = linalg.eigh(
-            K, subset_by_value=(edge, np.inf), overwrite_a=True, check_finite=False
+            K,
+            subset_by_value=(threshold**2, np.inf),
+            overwrite_a=True,
+            check_finite=False,
         )
     else:
         squares, B = eigh(K, overwrite=True)
-        first = int(np.searchsorted(squares, edge, side="right"))
-        squares, B = squares[first:], B[:, first:]
     return squares[::-1], B[:, ::-1]
 
 
 def _in_parts(K: np.ndarray, threshold: float, V: np.ndarray):
-    """Eigenpairs of K above threshold^2, descending, most of them in single precision.
+    """All eigenpairs of K, descending, most of them in single precision.
 
     An error of eps ||K|| would be large beside threshold^2. So the largest eigenvectors
-    are found by subspace iteration from V, in double precision, and the rest of K is
-    handled in single precision. Returns None if there are too many or V is not near.
+    are found by subspace iteration from V, in double precision. In the rest of K, which
+    is decomposed in single precision, they get an eigenvalue above all others. Returns
+    None if there are too many or V is not near.
     """
-    if V.shape[1] > MOST * len(K):
+    k = V.shape[1]
+    if k > MOST * len(K):
         return None
-    if V.shape[1]:
-        V = V.astype(np.float64)
-        for _ in range(STEPS):
-            V, _ = orthonormal(K @ V)
-        KV = K @ V
-        inner = V.T @ KV
-        values, R = linalg.eigh(inner, check_finite=False)
-        outside = KV - V @ inner
-        if not linalg.norm(outside) <= NEAR * values[0]:
-            return None
-        part = outside @ V.T
-        K = K - part - part.T - V @ inner @ V.T
-        V, top = V @ R[:, ::-1], values[::-1]
-    else:
-        top = np.empty(0)
-    squares, B = _above(K.astype(np.float32), threshold, None)
-    return np.concatenate([top, squares]), np.hstack([V, B], dtype=np.float32)
+    if not k:
+        squares, B = eigh(K.astype(np.float32).T, overwrite=True)
+        return squares[::-1], B[:, ::-1]
+    V = V.astype(np.float64)
+    for _ in range(STEPS):
+        V, _ = orthonormal(K @ V)
+    KV = K @ V
+    inner = V.T @ KV
+    values, R = linalg.eigh(inner, check_finite=False)
+    outside = KV - V @ inner
+    if not linalg.norm(outside) <= NEAR * values[0]:
+        return None
+    mark = 2 * (LARGE * threshold) ** 2
+    # The lower triangle of K - V (inner - mark I) V^T - outside V^T - V outside^T.
+    half = outside + V @ (inner - mark * np.eye(k)) / 2
+    rest = linalg.blas.dsyr2k(-1.0, half, V, beta=1.0, c=K.T, lower=1, overwrite_c=1)
+    squares, B = eigh(rest.astype(np.float32, order="F"), overwrite=True)
+    if not squares[-k - 1] < 0.9 * mark:  # another one has become large
+        return None
+    squares[-k:], B[:, -k:] = values, V @ R
+    return squares[::-1], B[:, ::-1]

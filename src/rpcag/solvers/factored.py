@@ -135,7 +135,9 @@ class FactoredIterates:
 
     # -- the singular value step -------------------------------------------------------
 
-    def threshold(self, penalties: Sequence[float], is_still: bool, seed: int) -> None:
+    def threshold(
+        self, penalties: Sequence[float], is_still: bool, seed: int, exact: bool
+    ) -> None:
         """Compute L from singular values above the threshold, after a power step."""
         run, whole = self.run, sum(penalties)
         threshold, weights = 1 / whole, [r / whole for r in penalties]

@@ -166,7 +166,7 @@ class _Loop:
         while status == "max_iter" and self.n_iter < max_iter:
             self.n_iter += 1
             is_last = self.n_iter == max_iter
-            self.update_L()
+            self.update_L(is_last)
             is_due = self.is_due() or is_last
             if is_due:
                 self.certify()
@@ -188,23 +188,25 @@ class _Loop:
                 self.checkpoint.offer(self.save, now=bool(stops) or is_last)
         return self.result(status)
 
-    def update_L(self) -> None:
+    def update_L(self, is_last: bool) -> None:
         """The first half of an iteration. L and the multipliers can be certified."""
         if math.prod(self.iterates.shape) > SMALL:
             self.best = None
         if self.iterates.is_rounded and self.penalties.is_far(GROWN):
             self.iterates.precise(self.penalties.now)
         self.rescale(self.penalties.before(self.n_iter, self.certificates.is_warm))
-        self.threshold()
+        self.threshold(is_last)
         self.ranks.append(self.iterates.rank)
         if (self.iterates.is_high or self.is_rising()) and self.can_be_exact():
             self.change_to_exact(self.n_iter - 1)
-            self.threshold()
+            self.threshold(is_last)
             self.ranks[-1] = self.iterates.rank
 
-    def threshold(self) -> None:
+    def threshold(self, exact: bool) -> None:
         with self.timed("singular values"):
-            self.iterates.threshold(self.penalties.now, self.is_still(), self.n_iter)
+            exact = exact or self.is_due()
+            now, is_still = self.penalties.now, self.is_still()
+            self.iterates.threshold(now, is_still, self.n_iter, exact)
 
     def update_copies(self, is_last: bool, fixed: bool) -> None:
         """The second half: copies, multipliers and, unless `fixed`, penalties."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rpcag.solvers.certificates import Certificates
-from rpcag.solvers.result import Distances
+from rpcag.solvers.result import Distances, root_ratio
 
 # Over-relaxation. A larger one takes fewer iterations where the rank is hard to find.
 RELAXATION = 1.7
@@ -197,8 +197,8 @@ def relative_residuals(
 
     `size` is ||L||^2; if ||P|| is larger, it replaces ||L||.
     """
-    primal = max(_ratio(d.apart, max(size, d.copy)) for d in distances)
-    dual = max(_ratio(d.moved, d.multiplier) for d in distances)
+    primal = max(root_ratio(d.apart, max(size, d.copy)) for d in distances)
+    dual = max(d.change for d in distances)
     return primal, dual
 
 
@@ -215,14 +215,8 @@ def balance(distances: Sequence[Distances], iterates: Any, limit: float) -> list
     unit = math.sqrt(math.sqrt(size * spread)) or 1.0
     factors = []
     for d in distances:
-        primal, dual = math.sqrt(d.apart) / unit, _ratio(d.moved, d.multiplier)
+        primal, dual = math.sqrt(d.apart) / unit, d.change
         lags, drags = primal > limit * dual, dual > limit * primal
         factors.append(2.0 if lags else 0.5 if drags else 1.0)
     return factors
 
-
-def _ratio(numerator: float, denominator: float) -> float:
-    """sqrt(numerator / denominator), zero for 0/0."""
-    if numerator == 0:
-        return 0.0
-    return math.sqrt(numerator / denominator) if denominator > 0 else 1.0

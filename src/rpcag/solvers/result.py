@@ -1,5 +1,6 @@
 """Progress of a solver while it runs, and its result."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -41,6 +42,18 @@ class Distances(NamedTuple):
     moved: float  # P - P_before
     copy: float  # P
     multiplier: float  # U
+
+    @property
+    def change(self) -> float:
+        """The change of P, relative to U."""
+        return root_ratio(self.moved, self.multiplier)
+
+
+def root_ratio(numerator: float, denominator: float) -> float:
+    """sqrt(numerator / denominator), zero for 0/0."""
+    if numerator == 0:
+        return 0.0
+    return math.sqrt(numerator / denominator) if denominator > 0 else 1.0
 
 
 class DualPoint(NamedTuple):
