@@ -9,6 +9,7 @@ from rpcag.linalg.gram import excess, factorize, proven_norm, spectral_norm
 from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.penalties import NuclearNorm
+from rpcag.solvers.problem import Problem
 
 
 def reference(A, t):
@@ -87,6 +88,52 @@ def test_proven_norm_of_awkward_spectra(rng, kind):
     Q = linalg.orth(rng.standard_normal((size, size)))
     bound = proven_norm((Q * values**2) @ Q.T, 1e-4)
     assert values.max() * (1 - 1e-12) <= bound <= values.max() * (1 + 2e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(60, 90), (90, 60)])
+def test_a_correction_of_singular_values_is_of_second_order(rng, shape, dtype):
+    """Its error falls with the square of the change, also at equal singular values."""
+    U, _, Vt = np.linalg.svd(rng.standard_normal(shape), full_matrices=False)
+    values = np.repeat(np.geomspace(50, 0.2, 30), 2)  # pairs, half of them above 3
+    A, change = (U * values) @ Vt, rng.standard_normal(shape)
+    errors = []
+    for size in (0.1, 0.01, 0.001):
+        svt = NuclearNorm()
+        svt.prox_in_place(A.astype(dtype), 3.0)
+        assert svt.can_correct
+        near = (A + size * change).astype(dtype)
+        found = svt.correct_in_place(near.copy(), 3.0, np.empty_like(near))
+        assert svt.basis is None
+        exact = NuclearNorm().prox_in_place(near.copy(), 3.0)
+        errors.append(np.linalg.norm(found - exact))
+    first = np.linalg.norm(NuclearNorm().prox_in_place(A.copy(), 3.0) - exact)
+    assert errors[0] < 1.0 < np.linalg.norm(0.1 * change)
+    assert errors[1] < errors[0] / 50
+    assert errors[2] < 1e-2 * first
+    assert svt.rank == np.count_nonzero(linalg.svdvals(near) > 3)
+
+
+def test_the_solver_corrects_and_converges(rng, monkeypatch):
+    """Most steps of a fit of high rank are corrections, and the answer is the same."""
+    X = rng.standard_normal((120, 150)) + 3 * rng.standard_normal((120, 1))
+    counts = {"prox_in_place": 0, "correct_in_place": 0}
+    for name in counts:
+        step = getattr(NuclearNorm, name)
+
+        def counted(*args, name=name, step=step, **options):
+            counts[name] += 1
+            return step(*args, **options)
+
+        monkeypatch.setattr(NuclearNorm, name, counted)
+    problem = Problem(X, 1 / np.sqrt(150))
+    result = problem.solve(tol=1e-6, max_iter=2000)
+    assert result.status == "converged"
+    assert counts["correct_in_place"] > counts["prox_in_place"]
+    monkeypatch.setattr("rpcag.solvers.dense.LEEWAY", 0.0)
+    exact = problem.solve(tol=1e-6, max_iter=2000)
+    assert abs(exact.objective - result.objective) <= 2e-6 * exact.objective
+    assert result.n_iter <= 1.2 * exact.n_iter
 
 
 def test_proven_norm_of_a_matrix_that_is_not_aligned(rng):

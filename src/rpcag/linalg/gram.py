@@ -174,7 +174,7 @@ def proven_norm(K: np.ndarray, accuracy: float, length: int = 0) -> float:
     rounding = 4 * float(np.finfo(K.dtype).eps) * math.sqrt(size)
     if size > LANCZOS_SIZE and accuracy > 10 * rounding:
         largest = _ritz_value(K)
-        for slack in (0.5, 1, 2, 4):
+        for slack in (1, 3):
             bound = largest * (1 + slack * accuracy)
             if is_below(K, bound):
                 return up * math.sqrt(bound * (1 + (size + 2) ** 2 * UNIT) + lost)

@@ -45,7 +45,9 @@ class NuclearNorm:
         self._trust_gram = True
         self._is_rough_sum = False  # whether the sum of `values` has lost digits
         self._large: np.ndarray | None = None  # of the basis, for the next rough call
-        self._frame: np.ndarray | None = None  # all eigenvectors, of the last exact call
+        self._frame: np.ndarray | None = (
+            None  # all eigenvectors, of the last exact call
+        )
 
     @property
     def rank(self) -> int:

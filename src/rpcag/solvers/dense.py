@@ -162,7 +162,8 @@ class DenseIterates:
         # A = sum_i r_i (P_i - U_i) / R changes by (2 - c) (P_i - P_i before) less
         # c (L - P_i), weighted likewise.
         last = sum(
-            r * ((2 - relaxation) * math.sqrt(d.moved) + relaxation * math.sqrt(d.apart))
+            r
+            * ((2 - relaxation) * math.sqrt(d.moved) + relaxation * math.sqrt(d.apart))
             for r, d in zip(penalties, distances, strict=True)
         ) / sum(penalties)
         self.drift = last, self.drift[1] + last

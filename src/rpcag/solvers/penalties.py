@@ -219,4 +219,3 @@ def balance(distances: Sequence[Distances], iterates: Any, limit: float) -> list
         lags, drags = primal > limit * dual, dual > limit * primal
         factors.append(2.0 if lags else 0.5 if drags else 1.0)
     return factors
-
