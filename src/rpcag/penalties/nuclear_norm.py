@@ -1,5 +1,7 @@
 """The nuclear norm, sum of the singular values."""
 
+import math
+
 import numpy as np
 from scipy import linalg
 
@@ -21,6 +23,11 @@ FEW = 1 / 8
 # precision: rounding changes the smallest ones by LARGE^2 eps of the threshold. If
 # they are more than the share MOST of all, double precision for all is as fast.
 LARGE, MOST = 30.0, 1 / 8
+# A first-order correction of the last decomposition is off by about the square of the
+# change since then. It may be this share of the last change; all are relative to the
+# distance ||A - L|| of the step. So corrections end where A changes by this share.
+# With more, ADMM takes more iterations; with less, it takes more decompositions.
+LEEWAY = 0.3
 # Steps of subspace iteration, and what they may leave, as a share of the smallest
 # eigenvalue found: it moves singular values at the threshold by NEAR / (2 LARGE).
 STEPS, NEAR = 3, 1e-2
@@ -45,9 +52,8 @@ class NuclearNorm:
         self._trust_gram = True
         self._is_rough_sum = False  # whether the sum of `values` has lost digits
         self._large: np.ndarray | None = None  # of the basis, for the next rough call
-        self._frame: np.ndarray | None = (
-            None  # all eigenvectors, of the last exact call
-        )
+        self._frame: np.ndarray | None = None  # all eigenvectors, when last exact
+        self._moved = 0.0  # how far A has moved since then, at most
 
     @property
     def rank(self) -> int:
@@ -64,14 +70,24 @@ class NuclearNorm:
         return 0.0 if self.values is None else float(self.values.sum())
 
     def prox_in_place(
-        self, A: np.ndarray, step: float, scratch: np.ndarray | None = None
+        self,
+        A: np.ndarray,
+        step: float,
+        scratch: np.ndarray | None = None,
+        change: float = math.inf,
     ) -> np.ndarray:
         """Replace A by its prox; `scratch`, of the size of A, may be overwritten.
 
         P max(Sigma - t, 0) Q^T = B diag(s / (s + t)) B^T A, with B the eigenvectors of
-        A A^T to eigenvalues (s + t)^2 above t^2.
+        A A^T to eigenvalues (s + t)^2 above t^2. If A has moved by at most `change`
+        since the last call, the last decomposition may be corrected instead.
         """
-        short = short_side(A)
+        self._moved += change
+        is_near = self._frame is not None and math.isfinite(self._moved)
+        unit = step * math.sqrt(self.rank)  # at most ||A - L||
+        if is_near and self._moved**2 < LEEWAY * change * unit:
+            return self._corrected(A, step, scratch)
+        short, self._moved = short_side(A), 0.0
         if not self._trust_gram or len(short) == 1:
             return self._by_svd(A, step)
         K = gram(short, scratch, self.rough)
@@ -95,12 +111,8 @@ class NuclearNorm:
         multiply_left(self.basis, self.values / sigma, short)
         return A
 
-    @property
-    def can_correct(self) -> bool:
-        return self._frame is not None
-
-    def correct_in_place(
-        self, A: np.ndarray, step: float, scratch: np.ndarray
+    def _corrected(
+        self, A: np.ndarray, step: float, scratch: np.ndarray | None
     ) -> np.ndarray:
         """The prox of an A near that of the last exact call, to first order.
 
@@ -115,7 +127,8 @@ class NuclearNorm:
         decomposition. T is as accurate relative to s_i s_j as its precision.
         """
         assert self._frame is not None
-        Q, short, Z = self._frame, short_side(A), short_side(scratch)
+        Q, short = self._frame, short_side(A)
+        Z = short_side(np.empty_like(A) if scratch is None else scratch)
         product(Q.T, short, out=Z)
         T = product(Z, Z.T)
         sigma, t = np.sqrt(T.diagonal()), T.dtype.type(step)
@@ -175,14 +188,14 @@ class NuclearNorm:
     def memory(self) -> dict[str, np.ndarray]:
         """State that the next call takes from this one, for `recall`."""
         count = -1 if self.values is None else len(self.values)
-        memory = {"count": np.array([count, self._trust_gram], dtype=np.int64)}
+        memory = {"count": np.array([count, self._trust_gram, self._moved])}
         others = {"large": self._large, "frame": self._frame}
         return memory | {name: a for name, a in others.items() if a is not None}
 
     def recall(self, memory: dict[str, np.ndarray]) -> None:
         count = memory["count"]
-        self.values = None if count[0] < 0 else np.zeros(count[0])
-        self._trust_gram = bool(count[1])
+        self.values = None if count[0] < 0 else np.zeros(int(count[0]))
+        self._trust_gram, self._moved = bool(count[1]), float(count[2])
         self._large, self._frame = memory.get("large"), memory.get("frame")
 
 

@@ -28,12 +28,6 @@ ROUGH, FINE = 1e-7, 1e-10
 # Rounds of projections that repair the multiplier. The second costs an iteration, so it
 # is done only if the gap after the first is at most AGAIN times the wanted one.
 ROUNDS, AGAIN = 2, 2.0
-# A first-order correction of the last decomposition is off by about the square of the
-# change since then. It may be this share of the last change; all are relative to the
-# distance ||A - L|| of the step. So corrections end where ||A|| changes by this share.
-# With more, ADMM takes more iterations; with less, it takes more decompositions.
-LEEWAY = 0.3
-FAR = (0.0, np.inf)
 
 
 class DenseIterates:
@@ -78,9 +72,7 @@ class DenseIterates:
         self.size = 0.0  # ||L||^2
         self.copies: list[np.ndarray] = []
         self.multipliers: list[np.ndarray] = []
-        # Bounds on changes of what is thresholded: on the last one, and on the sum of
-        # all since the last decomposition.
-        self.drift = FAR
+        self.change = math.inf  # of what is thresholded, since the last time, at most
         self._answer: np.ndarray | None = None  # in the precision of the data
         self._spectrum: np.ndarray | None = None  # of P, if it is the answer
 
@@ -124,13 +116,8 @@ class DenseIterates:
         """Compute L: by a decomposition if it has to be `exact`, else if it pays."""
         self._answer = self._spectrum = None
         _average(self.copies, self.multipliers, penalties, self.L)
-        step, (last, total) = 1 / sum(penalties), self.drift
-        near = total**2 <= LEEWAY * last * step * math.sqrt(self.norm.rank)
-        if near and self.norm.can_correct and not exact:
-            self.norm.correct_in_place(self.L, step, self.work)
-        else:
-            self.norm.prox_in_place(self.L, step, scratch=self.work)
-            self.drift = (0.0, 0.0)
+        change = math.inf if exact else self.change
+        self.norm.prox_in_place(self.L, 1 / sum(penalties), self.work, change)
 
     def advance(
         self,
@@ -161,17 +148,16 @@ class DenseIterates:
             self.copies[i], self.work = new, P
         # A = sum_i r_i (P_i - U_i) / R changes by (2 - c) (P_i - P_i before) less
         # c (L - P_i), weighted likewise.
-        last = sum(
+        self.change = sum(
             r
             * ((2 - relaxation) * math.sqrt(d.moved) + relaxation * math.sqrt(d.apart))
             for r, d in zip(penalties, distances, strict=True)
         ) / sum(penalties)
-        self.drift = last, self.drift[1] + last
         return distances
 
     def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
         """Multiply penalties by factors; the multipliers r U stay."""
-        self.drift = FAR
+        self.change = math.inf
         for U, factor in zip(self.multipliers, factors, strict=True):
             U /= factor
 
@@ -302,7 +288,7 @@ class DenseIterates:
     def save(self) -> tuple[dict, dict[str, np.ndarray]]:
         """Numbers and arrays from which `recall` continues, bit for bit."""
         memory = {f"norm {k}": a for k, a in self.norm.memory().items()}
-        numbers = {"is_rounded": self.is_rounded, "drift": self.drift}
+        numbers = {"is_rounded": self.is_rounded, "change": self.change}
         return numbers, self.arrays() | memory
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -313,7 +299,7 @@ class DenseIterates:
             raise ValueError("it is in another precision")
         state = State(arrays, (), 1.0, "exact")
         self.copies, self.multipliers = state.copies()
-        self.drift = tuple(numbers["drift"])
+        self.change = numbers["change"]
         memory = {k.removeprefix("norm "): a for k, a in arrays.items()}
         self.norm.recall(memory)
 
