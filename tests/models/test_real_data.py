@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rpcag import RPCAG
+from rpcag import RPCA, RPCAG
 from rpcag.graphs import CompleteGraph, KNNGraph
 
 pytestmark = pytest.mark.data
@@ -67,3 +67,10 @@ def test_missing_pixels_of_faces_are_filled_in(real_data, weights):
     error = np.abs(L - truth)[hidden].mean()
     mean = np.abs(truth)[hidden].mean()  # what filling in the mean would leave
     assert error < 0.65 * mean
+
+
+def test_a_gap_that_single_precision_cannot_reach_is_reached(real_data):
+    """In single precision, the gap stalls just above the one that would end it."""
+    X = standardize(load(real_data, "coil20")[::7])
+    model = RPCA(lam="theory", tol=1e-5, max_iter=450).fit(X)
+    assert model.gap_ <= 1e-5

@@ -133,8 +133,14 @@ class NuclearNorm:
         T = product(Z, Z.T)
         sigma, t = np.sqrt(T.diagonal()), T.dtype.type(step)
         k = int(np.count_nonzero(sigma > t))
-        # In the order of the last call; the few that have crossed t since count as t.
-        s, below = np.maximum(sigma[:k], t), np.minimum(sigma[k:], t)
+        # Singular values above t come first: those that have crossed t change places.
+        fallen, risen = (
+            np.flatnonzero(sigma[:k] <= t),
+            k + np.flatnonzero(sigma[k:] > t),
+        )
+        for matrix in (sigma, Z, T, T.T, Q.T):
+            matrix[fallen], matrix[risen] = matrix[risen], matrix[fallen]
+        s, below = sigma[:k], sigma[k:]
         # Above t: f[x, y] = t / (s_i s_j (s_i + s_j)).
         among = np.add.outer(s, s)
         among *= s
@@ -152,7 +158,7 @@ class NuclearNorm:
             Y = product(T[:k].T, piece[:k])
             Y[:k] += product(T[:k, k:], piece[k:])
             short[:, columns] = product(Q, Y)
-        self.values = np.sort(s[s > t] - t)[::-1].astype(np.float64)
+        self.values = np.sort(s - t)[::-1].astype(np.float64)
         self.basis = None
         return A
 

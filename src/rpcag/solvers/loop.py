@@ -32,6 +32,9 @@ HIGH, FAST, GROWING, RAMPED = 0.15, 1.015, 3, 8
 # single precision reaches. Likewise when the penalty has grown to GROWN: the rounding
 # of V shows in its clipped part then.
 PRECISE, GROWN = 1e-4, 300.0
+# Also if the gap is below NEARLY times PRECISE and has hardly fallen for WINDOW
+# iterations: single precision may not reach PRECISE.
+NEARLY, WINDOW = 10.0, 10
 # Relative residuals of this many units of rounding may be rounding, not progress.
 ROUNDING = 256
 # The multiplier is polished before it certifies while the penalty grows, and where the
@@ -309,7 +312,9 @@ class _Loop:
         is_stuck = certificates.is_stuck()
         if iterates.is_rounded:
             ends = self.is_at_rest() and iterates.kind == "exact"
-            if is_stuck or ends or certificates.pace[-1].gap <= PRECISE:
+            gap = certificates.pace[-1].gap
+            slows = gap <= NEARLY * PRECISE and certificates.has_slowed(WINDOW, 0.9)
+            if is_stuck or ends or slows or gap <= PRECISE:
                 iterates.precise(self.penalties.now)
         elif is_stuck and self.can_be_exact():
             self.change_to_exact(self.n_iter)
