@@ -31,6 +31,29 @@ def terms(X, lam=0.1, gamma=0.1):
     return [DataTerm(X, L1(lam)), GraphSmoothness(shifted, gamma)]
 
 
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("gamma", [1e-3, 0.02])
+def test_a_linear_graph_gives_the_answer_of_a_copied_one(X, gamma, features):
+    """Also from one to the other, as along a path of gamma."""
+    parts = terms(X, gamma=gamma)
+    if features:
+        shifted = ShiftedLaplacian(laplacian(KNNGraph(5)(X.T)))
+        parts.append(GraphSmoothness(shifted, gamma, axis=1))
+
+    def solved(mild, start=None):
+        make = {"exact": lambda _: DenseIterates(parts, mild=mild)}
+        return solve(make, ratio=0.1, tol=1e-7, max_iter=5000, start=start)
+
+    copied, linear = solved(0.0), solved(np.inf)
+    assert linear.state.n_copies == 1 < copied.state.n_copies
+    again = solved(np.inf, copied.state), solved(0.0, linear.state)
+    for result in (copied, linear, *again):
+        assert result.status == "converged"
+        assert result.objective == pytest.approx(copied.objective, rel=2e-7)
+        assert result.lower_bound <= copied.objective
+    assert max(result.n_iter for result in again) < copied.n_iter
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", [0.001, 1.0])
 def test_the_first_penalty_does_not_change_the_answer(X, penalty):

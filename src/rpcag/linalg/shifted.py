@@ -47,7 +47,7 @@ class ShiftedLaplacian:
         reduction: float = REDUCTION,
         null: NullSpace | None = None,
     ) -> None:
-        self.laplacian = laplacian
+        self.laplacian = self._cast = laplacian
         self.null = null  # of the Laplacian, if known
         self.size = laplacian.shape[0]
         self.reduction = reduction
@@ -68,6 +68,12 @@ class ShiftedLaplacian:
     def without_null(self, Y: np.ndarray) -> np.ndarray:
         """Y minus its part in the null space, which would add only rounding errors."""
         return Y if self.null is None else self.null.without(Y)
+
+    def in_precision(self, dtype: np.dtype) -> Laplacian:
+        """The Laplacian in this precision, made once."""
+        if self._cast.dtype != dtype:
+            self._cast = self.laplacian.astype(dtype)
+        return self._cast
 
     @cached_property
     def error(self) -> float:

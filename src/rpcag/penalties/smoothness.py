@@ -1,8 +1,11 @@
 """Smoothness on a graph between the rows, or between the columns."""
 
+from functools import cached_property
+
 import numpy as np
 
 from rpcag.linalg.blocks import column_blocks
+from rpcag.linalg.eigen import largest_eigenvalue
 from rpcag.linalg.rounding import total as summed
 from rpcag.linalg.rounding import total_error, unit
 from rpcag.linalg.shifted import ShiftedLaplacian
@@ -17,6 +20,20 @@ class GraphSmoothness:
 
     def __init__(self, shifted: ShiftedLaplacian, gamma: float, axis: int = 0) -> None:
         self.shifted, self.gamma, self.axis = shifted, gamma, axis
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """Of the gradient."""
+        return 2 * self.gamma * largest_eigenvalue(self.shifted.laplacian)
+
+    def subtract_gradient(self, Y: np.ndarray, out: np.ndarray) -> None:
+        """out -= 2 gamma Phi Y, in the precision of Y."""
+        Y, out = self._turned(Y), self._turned(out)
+        Phi = self.shifted.in_precision(Y.dtype)
+        for columns in column_blocks(Y.shape):
+            piece = Phi @ np.ascontiguousarray(Y[:, columns])
+            piece *= 2 * self.gamma
+            out[:, columns] -= piece
 
     def value(self, Y: np.ndarray) -> float:
         pieces = self._pieces(Y)

@@ -25,6 +25,8 @@ CACHED = 2**15
 # Relative accuracy of the nuclear norm of the copy of the loss, while the iterates are
 # in single precision (then gaps of 1e-4 are the smallest) and after.
 ROUGH, FINE = 1e-7, 1e-10
+# s / l of linear graphs. With less than 1/2 it may diverge; with more, L moves less.
+SLOPE = 0.65
 # Rounds of projections that repair the multiplier. The second costs an iteration, so it
 # is done only if the gap after the first is at most AGAIN times the wanted one.
 ROUNDS, AGAIN = 2, 2.0
@@ -36,6 +38,10 @@ class DenseIterates:
     The first term is the loss, the others are graphs. If `is_rounded`, the iterates are
     in single precision to begin with; certificates are in the precision of the data.
     The copies start at `first`, or at zero.
+
+    A graph whose gradient has a Lipschitz constant l up to `mild` gets no copy. The
+    step for L linearizes it and adds s/2 ||L - L_last||^2, which converges for s > l/2
+    (Condat and Vu): A includes s L - grad, and R includes s.
 
     `share` is the typical size of an entry of the dual point D, over lam. It is below
     one for a large lam: ||D||_2 <= 1 means ||D||_F^2 <= min(n, p), so the mean square
@@ -52,23 +58,29 @@ class DenseIterates:
         is_rounded: bool = False,
         first: np.ndarray | None = None,
         share: float = 1.0,
+        mild: float = 0.0,
     ) -> None:
-        loss, *graphs = self.exact_terms = self.terms = terms
+        loss, *graphs = terms
+        self.linear = [graph for graph in graphs if graph.lipschitz <= mild]
+        copied = [graph for graph in graphs if graph.lipschitz > mild]
+        self.exact_terms = self.terms = [loss, *copied]
+        self.slope = SLOPE * sum(graph.lipschitz for graph in self.linear)
         self.shape, self.final_dtype = loss.X.shape, loss.X.dtype
         self.is_rounded, self.share = is_rounded, share
         self.dtype = np.dtype(np.float32) if is_rounded else self.final_dtype
         if is_rounded:
             x = loss.X.astype(self.dtype, copy=False)
-            self.terms = [DataTerm(x, loss.loss), *graphs]
+            self.terms = [DataTerm(x, loss.loss), *copied]
         self.norm = NuclearNorm(rough=is_rounded)
         self.first = None if first is None else first.astype(self.dtype, copy=False)
         self.completion: DualCompletion | None = None
         if loss.loss.entrywise and [graph.axis for graph in graphs] == [0]:
             (graph,) = graphs
             self.completion = DualCompletion(self.shape, graph.gamma, graph.shifted)
-        self.n_copies = len(terms)
+        self.n_copies = len(self.terms)
         self.L = np.zeros(self.shape, self.dtype)
         self.work = np.empty(self.shape, self.dtype)
+        self.pull: np.ndarray | None = None  # s L - grad of the linear terms, at L_last
         self.size = 0.0  # ||L||^2
         self.copies: list[np.ndarray] = []
         self.multipliers: list[np.ndarray] = []
@@ -90,6 +102,7 @@ class DenseIterates:
         first = np.zeros_like(self.L) if self.first is None else self.first
         self.copies = [first.copy() for _ in self.terms]
         self.multipliers = [np.zeros_like(self.L) for _ in self.terms]
+        np.copyto(self.L, first)
 
     def resume(self, start: State, penalties: Sequence[float], ratio: float) -> None:
         """Continue from a solve of the same X, perhaps with other lam and gamma.
@@ -100,8 +113,13 @@ class DenseIterates:
         with gamma than the two.
         """
         self.copies, self.multipliers = (
-            [np.array(A, self.dtype) for A in arrays] for arrays in start.copies()
+            [np.array(A, self.dtype) for A in arrays[: self.n_copies]]
+            for arrays in start.copies()
         )
+        np.copyto(self.L, self.copies[0])
+        while len(self.copies) < self.n_copies:  # it was linear
+            self.copies.append(self.L.copy())
+            self.multipliers.append(np.zeros_like(self.L))
         for i in range(1, self.n_copies):
             P, U = self.copies[i], self.multipliers[i]
             U += P
@@ -115,9 +133,34 @@ class DenseIterates:
     ) -> None:
         """Compute L: by a decomposition if it has to be `exact`, else if it pays."""
         self._answer = self._spectrum = None
-        _average(self.copies, self.multipliers, penalties, self.L)
-        change = math.inf if exact else self.change
-        self.norm.prox_in_place(self.L, 1 / sum(penalties), self.work, change)
+        if self.linear:
+            self.pull = self.slope * self.L
+            for graph in self.linear:
+                graph.subtract_gradient(self.L, self.pull)
+        step = 1 / self._average(penalties, self.L)
+        self.norm.prox_in_place(
+            self.L, step, self.work, math.inf if exact else self.change
+        )
+
+    def _average(self, penalties: Sequence[float], out: np.ndarray) -> float:
+        """out = A = (sum_i r_i (P_i - U_i) + s L - grad) / R; returns R."""
+        whole = sum(penalties) + self.slope
+        weights = [out.dtype.type(r / whole) for r in penalties]
+        for rows in row_blocks(out.shape, CACHED):
+            o = np.subtract(
+                self.copies[0][rows], self.multipliers[0][rows], out=out[rows]
+            )
+            o *= weights[0]
+            others = zip(
+                self.copies[1:], self.multipliers[1:], weights[1:], strict=True
+            )
+            for P, U, weight in others:
+                piece = P[rows] - U[rows]
+                piece *= weight
+                o += piece
+            if self.pull is not None:
+                o += out.dtype.type(1 / whole) * self.pull[rows]
+        return whole
 
     def advance(
         self,
@@ -146,13 +189,15 @@ class DenseIterates:
             *moved, self.size = sums.tolist()
             distances.append(Distances(*moved))
             self.copies[i], self.work = new, P
-        # A = sum_i r_i (P_i - U_i) / R changes by (2 - c) (P_i - P_i before) less
-        # c (L - P_i), weighted likewise.
-        self.change = sum(
+        # R A changes by r_i ((2 - c) (P_i - P_i before) - c (L - P_i)) for every i, and
+        # by at most s (L - L_last).
+        L_moved = math.sqrt(distances[0].moved) + 2 * math.sqrt(distances[0].apart)
+        self.change = self.slope * L_moved + sum(
             r
             * ((2 - relaxation) * math.sqrt(d.moved) + relaxation * math.sqrt(d.apart))
             for r, d in zip(penalties, distances, strict=True)
-        ) / sum(penalties)
+        )
+        self.change /= sum(penalties) + self.slope
         return distances
 
     def rescale(self, factors: Sequence[float], penalties: Sequence[float]) -> None:
@@ -193,7 +238,8 @@ class DenseIterates:
         return at_P
 
     def _value(self, L: np.ndarray) -> float:
-        return sum(float(term.value(L)) for term in self.exact_terms)
+        terms = [*self.exact_terms, *self.linear]
+        return sum(float(term.value(L)) for term in terms)
 
     def _copy_of_loss(self, penalty: float) -> np.ndarray:
         """P in the precision of the data; X where they differ only by rounding."""
@@ -207,22 +253,23 @@ class DenseIterates:
     def bounds(self, penalties: Sequence[float], asked: Asked) -> Iterator[Bound]:
         """Dual points of the repaired multiplier, then of the completed one.
 
-        L = A - G / R solves its subproblem, with R = sum_i r_i and A the weighted mean
-        of the P_i - U_i. So G is a subgradient of the nuclear norm: ||G||_2 <= 1. With
-        the dual points D_i of the other terms, Y = -G - sum_i D_i would be a dual point
-        of the loss, but it may be outside of the dual ball. So it is made feasible, the
-        excess of the spectral norm is subtracted, and so on: alternating projections.
+        L = A - G / R solves its subproblem. So G is a subgradient of the nuclear norm:
+        ||G||_2 <= 1. With dual points D_i of the graphs, Y = -G - sum_i D_i would be
+        one of the loss, but it may be outside of the dual ball. So it is made feasible,
+        the excess of the spectral norm is subtracted, and so on: alternating
+        projections.
         """
         accuracy = max(asked.tol, 1e-12) / 50
-        rest = np.zeros(self.shape, self.final_dtype)  # sum_i D_i of the other terms
-        loss, *others = self.exact_terms
-        pairs = zip(others, self.copies[1:], strict=True)
-        sums = [term.add_dual(P, rest) for term, P in pairs]
-        _average(self.copies, self.multipliers, penalties, self.work)
+        rest = np.zeros(self.shape, self.final_dtype)  # sum_i D_i of the graphs
+        loss, *copied = self.exact_terms
+        terms = [*copied, *self.linear]
+        graphs = [*self.copies[1:], *(self.L for _ in self.linear)]
+        sums = [t.add_dual(W, rest) for t, W in zip(terms, graphs, strict=True)]
+        whole = self._average(penalties, self.work)
         first = np.subtract(self.L, self.work, dtype=self.final_dtype)
-        first *= sum(penalties)
+        first *= whole
         first -= rest
-        graphs = [P.copy() for P in self.copies[1:]]
+        graphs = [W.copy() for W in graphs]
         total = np.empty_like(rest)
 
         def with_loss(Y: np.ndarray) -> Any:
@@ -253,7 +300,7 @@ class DenseIterates:
         D = np.zeros(self.shape, self.final_dtype)
         self.exact_terms[0].add_dual(Y, D)
         D *= -scale
-        pairs = zip(self.exact_terms[1:], graphs, strict=True)
+        pairs = zip([*self.exact_terms[1:], *self.linear], graphs, strict=True)
         by_axis = {term.axis: copy * scale for term, copy in pairs}
         return DualPoint(D, by_axis.get(0), by_axis.get(1))
 
@@ -289,7 +336,7 @@ class DenseIterates:
         """Numbers and arrays from which `recall` continues, bit for bit."""
         memory = {f"norm {k}": a for k, a in self.norm.memory().items()}
         numbers = {"is_rounded": self.is_rounded, "change": self.change}
-        return numbers, self.arrays() | memory
+        return numbers, self.arrays() | memory | {"L": self.L}
 
     def recall(self, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
         """Continue from what `save` returned."""
@@ -299,21 +346,10 @@ class DenseIterates:
             raise ValueError("it is in another precision")
         state = State(arrays, (), 1.0, "exact")
         self.copies, self.multipliers = state.copies()
+        self.L = arrays["L"]
         self.change = numbers["change"]
         memory = {k.removeprefix("norm "): a for k, a in arrays.items()}
         self.norm.recall(memory)
-
-
-def _average(copies, multipliers, penalties, out) -> None:
-    """out = sum_i r_i (P_i - U_i) / sum_i r_i."""
-    weights = [out.dtype.type(r / sum(penalties)) for r in penalties]
-    for rows in row_blocks(out.shape, CACHED):
-        o = np.subtract(copies[0][rows], multipliers[0][rows], out=out[rows])
-        o *= weights[0]
-        for P, U, weight in zip(copies[1:], multipliers[1:], weights[1:], strict=True):
-            piece = P[rows] - U[rows]
-            piece *= weight
-            o += piece
 
 
 def _relax(U, L, P, relaxation: float) -> None:

@@ -159,7 +159,7 @@ class _Loop:
         now, dtype = self.penalties.now, self.iterates.dtype
         del self.iterates  # as large as several copies of X
         self.use("exact", dtype, done)
-        self.penalties.now = now
+        now = self.penalties.now = now[: self.iterates.n_copies]
         state = State.of_copies(copies, multipliers, now, self.ratio)
         self.iterates.resume(state, now, self.ratio)
 

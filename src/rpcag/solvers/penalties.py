@@ -26,8 +26,12 @@ class Penalties:
         self.may_grow, self.grown, self.looks = False, 0, 0
 
     def resume(self, penalties: Sequence[float], ratio: float) -> None:
-        """Continue with the penalties of another solve, which had another unit."""
-        self.now = tuple(r / ratio * self.ratio for r in penalties)
+        """Continue with the penalties of another solve, which had another unit.
+
+        It may have had other copies: the first is always that of the loss.
+        """
+        known = [r / ratio * self.ratio for r in penalties[: len(self.now)]]
+        self.now = (*known, *self.now[len(known) :])
 
     def before(self, n_iter: int, is_warm: bool) -> list[float]:
         """Factors of the penalties, before an iteration."""

@@ -29,6 +29,7 @@ from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.factored import FactoredIterates, low_rank, thin_basis
 from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.loop import PRECISE, SMALL, Make, solve
+from rpcag.solvers.penalties import ExactPenalties
 from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State, relative_gap
 
 # From this size of the shorter side on, factors of L are tried.
@@ -129,7 +130,7 @@ class Problem:
         try:
             with one_blas_thread_each():
                 result = solve(
-                    self._makers(start, tol),
+                    self._makers(start, tol, self.lam / size),
                     ratio=self.lam / size,
                     tol=tol,
                     max_iter=max_iter,
@@ -196,9 +197,10 @@ class Problem:
         proof = Proof(self.identity(), *numbers, dual)
         return replace(result, state=replace(state, proof=proof))
 
-    def _makers(self, start: State | None, tol: float) -> dict[str, Make]:
+    def _makers(self, start: State | None, tol: float, ratio: float) -> dict[str, Make]:
         """Functions that create iterates: factored if the rank is low, else exact."""
         single = self._allows_single(tol)
+        share = min(1.0, 1 / (self.lam * math.sqrt(max(self.X.shape))))
 
         def factored(_: np.dtype | None) -> FactoredIterates:
             dtype = np.dtype(np.float32) if single else self.X.dtype
@@ -222,7 +224,8 @@ class Problem:
                 terms,
                 is_rounded=single and not is_fine and min(self.X.shape) >= FACTORED,
                 first=None if start is not None else self._filled(),
-                share=min(1.0, 1 / (self.lam * math.sqrt(max(self.X.shape)))),
+                share=share,
+                mild=ExactPenalties.FIRST * share * ratio,
             )
 
         if not self._has_factors or (start is not None and start.kind == "exact"):
@@ -236,13 +239,13 @@ class Problem:
 
     def _usable(self, start: State | None, size: float) -> State | None:
         """A state to start from, if that is better than a cold start."""
-        n_copies = 1 + (self.laplacian is not None) + (self.features is not None)
-        if start is None or start.shape != self.X.shape or start.n_copies != n_copies:
+        if start is None or start.shape != self.X.shape:
             return None
         if not 1 / LEAP < self.lam / size / start.ratio < LEAP:
             return None
         if start.kind == "factored":
-            return start if self._has_factors else None
+            fits = start.n_copies == 1 + (self.laplacian is not None)
+            return start if fits and self._has_factors else None
         low = LOW * min(self.X.shape) if min(self.X.shape) >= LONG else 0
         # Factors from scratch are faster than L from there.
         return None if start.rank is not None and start.rank < low else start
