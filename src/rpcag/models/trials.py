@@ -27,6 +27,9 @@ from rpcag.solvers.problem import FAR as DISTANT
 # share SETTLED, and after MOST iterations at the latest. It has FEWEST because the
 # first iterations from zero hardly move where the threshold is large.
 SETTLED, FEWEST, MOST = 5e-3, 4, 15
+# A trial also ends when its squared error is heading for CLEAR times the least so far.
+# A smaller factor ends trials that might win.
+CLEAR = 1.3
 # Over-relaxation of ADMM: larger values take fewer iterations, up to 2, where it
 # diverges.
 RELAXATION = 1.7
@@ -55,6 +58,16 @@ Build = Callable[[np.ndarray, np.ndarray], ShiftedLaplacian]
 
 def observed_part(X) -> float:
     return observed_share(X) or 1.0  # some rows may have no entry at all
+
+
+def _heading(errors: list[float]) -> float:
+    """The limit of the last three errors, if their differences shrink geometrically."""
+    if len(errors) < 3 or errors[2] >= errors[1] >= errors[0]:
+        return errors[-1] * CLEAR  # as the last one is enough
+    before, last = errors[0] - errors[1], errors[1] - errors[2]
+    if not 0 < last < before:
+        return -math.inf
+    return errors[2] - last**2 / (before - last)
 
 
 class Watch:
@@ -268,10 +281,9 @@ class Trials:
         self.watch.stops(self.shrink.rank)
         still = [abs(a - b) < small for a, b in pairwise(errors[-3:])]
         settled = len(still) == 2 and all(still)
-        # Worse than the best, and getting worse. Counts with many zeros start at L = 0,
-        # and a trial that ended so early did not show whether its lam is better.
-        lost = self.lowest < errors[-1] and errors[-3:] == sorted(errors[-3:])
-        lost &= not self.is_tied
+        # Clearly worse than the best also where it is heading. Counts with many zeros
+        # start at L = 0, and an early error does not show where they are heading.
+        lost = not self.is_tied and self.lowest < _heading(errors[-3:]) / CLEAR
         ends = len(errors) >= fewest and (settled or lost)
         return ends or len(errors) >= most or self.watch.is_stopped
 

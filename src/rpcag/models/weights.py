@@ -101,7 +101,8 @@ def choose(
     A share of the observed entries is hidden and predicted by L. For small data this is
     done with several draws. The search is greedy:
 
-    1. lam without the graph: the theory's, multiplied by sqrt(2) while the error falls;
+    1. lam without the graph: the theory's, twice that, then multiplied by sqrt(2) while
+       the error falls; sqrt(2) times the theory's if none of these is needed;
     2. a gamma with its lam; larger ones while the error falls (above the gamma for
        clustering: while it falls clearly), or a smaller one if it does not; then the
        lam of the best pair, multiplied and divided by sqrt(2).
@@ -201,14 +202,19 @@ def _doubled_is_better(trials: Trials) -> bool:
 def _search_lam(trials: Trials, first: float, gamma: float, free: bool) -> Cell:
     best = start = (first, gamma)
     trials.error(best)
-    for c in _larger_lams(trials) if free else ():
+    skipped, *larger = _larger_lams(trials)
+    for c in larger if free else ():
         if not _is_open(trials, c, gamma):
             break
         trials.error((c, gamma), best)
         if not _is_better(trials, (c, gamma), best):
             break
         best = (c, gamma)
-        trials.keep(best)
+        trials.keep(start, best)
+    if free and best[0] <= larger[0] and _is_open(trials, skipped, gamma):
+        trials.error((skipped, gamma), start)
+        if best == start and _is_better(trials, (skipped, gamma), start):
+            best = (skipped, gamma)
     if free and best == start:
         trials.error((first / STEP, gamma), best)
     return _smallest(trials)
