@@ -222,7 +222,7 @@ def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any
         "input": found.name,
         **{what: str(path) for what, path in targets.items()},
         "rows": len(found.X),
-        "columns": len(found.columns),
+        "columns": len(found.roles),
         "time": found.time,
         "left_alone": {k: v for k, v in found.roles.items() if v != "number"},
         "filled": repaired.filled.sum(),

@@ -22,8 +22,6 @@ def read_arrays(path: Path, reading: Reading) -> Table:
 
     Three axes are a stack of images, four a stack of color images.
     """
-    unused = ("drop", "delimiter", "decimal", "header")
-    reading.refuse(unused, f"tables with columns, not for {path}")
     found = load_arrays(path)
     A = choose(path, found, reading.variable)
     if sparse.issparse(A):

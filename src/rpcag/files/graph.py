@@ -7,11 +7,10 @@ from scipy import sparse
 
 from rpcag.files.arrays import SUFFIXES as ARRAYS
 from rpcag.files.arrays import choose, load_arrays
-from rpcag.files.encoding import decode
 from rpcag.files.numbers import Numbers
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
-from rpcag.files.text import SUFFIXES, TextRows
+from rpcag.files.text import SUFFIXES, TextFile
 
 
 def read_graph(path: Path | str, samples: list[str], variable: str | None = None):
@@ -34,8 +33,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
         raise ValueError(
             f"graph {path}: no reader for {suffix or 'this name'}; known are {known}"
         )
-    text, *_ = decode(path.read_bytes(), path)
-    rows = TextRows(path, text)
+    rows = TextFile(str(path), path.read_bytes())
     words = [[word.strip() for word in row] for row in rows]
     n, widths = len(samples), {len(row) for row in words}
     if not words:

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -19,16 +18,25 @@ from rpcag.files.table import Reading, Table
 
 STREAM = Path("-")  # standard input or output
 GZIP = ".gz"
-OF_FILES = (
-    *("variable", "labels", "names", "transpose"),
-    *("drop", "delimiter", "decimal", "header"),
-)
-Kind = Literal["text", "parquet", "excel"]
-SUFFIXES: dict[str, Kind] = {
+SUFFIXES = {
     **dict.fromkeys(text.SUFFIXES, "text"),
     ".csv.gz": "text",
     **dict.fromkeys(parquet.SUFFIXES, "parquet"),
     **dict.fromkeys(excel.SUFFIXES, "excel"),
+}
+TABLES = ("text", "parquet", "excel")
+# What takes an option, in words and as kinds of files; other options are for all.
+TAKERS = {
+    "variable": ("files of arrays", ("arrays",)),
+    "color": ("a folder of images", ("images",)),
+    "sheet": ("Excel workbooks", ("excel",)),
+    "delimiter": ("tables of text", ("text",)),
+    "decimal": ("tables of text", ("text",)),
+    "header": ("text and Excel workbooks", ("text", "excel")),
+    "drop": ("tables with columns", TABLES),
+    "labels": ("files", (*TABLES, "arrays")),
+    "names": ("files", (*TABLES, "arrays")),
+    "transpose": ("files", (*TABLES, "arrays")),
 }
 
 
@@ -55,13 +63,12 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
 
 def _read(path: Path, reading: Reading) -> Table:
     if path.is_dir():
-        reading.refuse(OF_FILES, f"files, not for the folder {path}")
+        _check_options(path, "images", reading)
         return read_images(path, shape=reading.shape, color=reading.color)
-    _check_input(path)
-    reading.refuse(("color",), f"a folder of images, not for {path}")
     if path.suffix.lower() in arrays.SUFFIXES:
+        _check_input(path)
+        _check_options(path, "arrays", reading)
         return arrays.read_arrays(path, reading)
-    reading.refuse(("variable",), f"files of arrays, not for {path}")
     table = to_table(read_columns(path, reading), reading)
     if not reading.transpose:
         return table
@@ -80,20 +87,24 @@ def read_columns(path: Path, reading: Reading) -> Columns:
     if path != STREAM:
         _check_input(path)
     kind = kind_of(path)
-    if kind != "excel":
-        reading.refuse(("sheet",), f"Excel workbooks, not for {path}")
+    _check_options(path, kind, reading)
     if path == STREAM:
         return text.read_text("standard input", sys.stdin.buffer.read(), reading)
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
-    reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
-    if kind == "excel":
-        return excel.read_excel(path, reading)
-    reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
-    return parquet.read_parquet(path, reading)
+    read = excel.read_excel if kind == "excel" else parquet.read_parquet
+    return read(path, reading)
 
 
-def kind_of(path: Path) -> Kind:
+def _check_options(path: Path, kind: str, reading: Reading) -> None:
+    """Refuse options that this kind of file does not take."""
+    for option, (takers, kinds) in TAKERS.items():
+        if kind not in kinds and getattr(reading, option) != getattr(Reading, option):
+            what = "the folder " if kind == "images" else ""
+            raise ValueError(f"{option}= is for {takers}, not for {what}{path}")
+
+
+def kind_of(path: Path) -> str:
     """The format of a table, from the name of its file; a stream is text."""
     plain = Path(path.name.lower().removesuffix(GZIP))
     is_packed = plain.name != path.name.lower()
@@ -117,7 +128,7 @@ def to_table(columns: Columns, reading: Reading) -> Table:
     marks as row names, the first column of text without repeated values. Columns of
     numbers with units and the like are not names, because data would be lost.
     """
-    source, texts, notes = columns.source, dict(columns.texts), [*columns.notes]
+    source, texts, notes = columns.file.source, dict(columns.texts), [*columns.notes]
     for name in columns.names:
         if not any(name in x for x in (columns.numbers, texts, columns.roles)):
             raise ValueError(
@@ -149,7 +160,7 @@ def to_table(columns: Columns, reading: Reading) -> Table:
             told = f"columns {listed(list(texts))} of {source} are"
         raise ValueError(f"{told} text: {keep}")
     if not columns.numbers:
-        raise ValueError(f"{source} has no column of numbers{columns.guess}")
+        raise ValueError(f"{source} has no column of numbers{columns.file.guess}")
     features = [name for name in columns.names if name in columns.numbers]
     rounded = [name for name in features if are_identifiers(columns.numbers[name])]
     notes += [
@@ -158,7 +169,7 @@ def to_table(columns: Columns, reading: Reading) -> Table:
         for name in rounded[:1]
     ]
     X = np.stack([columns.numbers[name] for name in features], axis=1)
-    samples = names or [str(i) for i in range(columns.n)]
+    samples = names or [str(i) for i in range(columns.file.n)]
     return Table(X, samples, features, labels, notes=notes)
 
 

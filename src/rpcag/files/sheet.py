@@ -6,7 +6,7 @@ from typing import IO, Literal
 
 import numpy as np
 
-from rpcag.files.columns import Columns, Edits, Format, Role
+from rpcag.files.columns import Columns, Edits, File, Role
 from rpcag.files.names import listed
 from rpcag.files.reading import (
     are_identifiers,
@@ -29,14 +29,13 @@ class Sheet:
     """A table as it is in its file."""
 
     name: str  # the file, for messages
+    file: File
     X: np.ndarray  # the columns of numbers, NaN where a value is missing
     features: list[str]  # names of the columns of X
-    columns: list[str]  # names of all columns of the file
-    roles: dict[str, Role]  # of all columns; only those of role "number" change
+    roles: dict[str, Role]  # of all columns in order; only a "number" changes
     labels: list[str] | None  # names of the rows: the index, or unique text
     times: np.ndarray | None  # seconds, NaN where unknown
     integers: np.ndarray  # which features have whole numbers only
-    format: Format
     notes: list[str]  # about how the file was read
 
     @property
@@ -53,16 +52,16 @@ class Sheet:
     def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
         """New cells where `changed` is true, formatted like the column."""
         rows, features = np.nonzero(changed)
-        are_features = [self.roles[name] == "number" for name in self.columns]
+        are_features = [role == "number" for role in self.roles.values()]
         columns = np.flatnonzero(are_features)[features]
-        styles = {j: self.format.style(j) for j in set(columns.tolist())}
+        styles = {j: self.file.style(j) for j in set(columns.tolist())}
         new = zip(columns.tolist(), values[rows, features].tolist(), strict=True)
-        before = self.format.words(rows, columns)
+        before = self.file.words(rows, columns)
         return Edits(rows, features, columns, before, [styles[j](x) for j, x in new])
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         """Write the file again; only the cells of `edits` change."""
-        self.format.write(file, edits)
+        self.file.write(file, edits)
 
 
 def read_sheet(
@@ -81,12 +80,12 @@ def read_sheet(
 
 def make_sheet(found: Columns, reading: Reading) -> Sheet:
     """Distinguish features from timestamps, indexes and the like."""
-    source, roles = found.source, dict(found.roles)
+    source, roles = found.file.source, dict(found.roles)
     if found.doubles:
         raise ValueError(
             f"{source} has several columns called {found.doubles[0]!r}; rename them"
         )
-    if found.n < 2:
+    if found.file.n < 2:
         raise ValueError(f"{source} has one row; values are predicted from other rows")
     name, times = _times(found, reading.time)
     if name is not None:
@@ -111,7 +110,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
         article = "an" if role[0] == "i" else "a"
         taken = f" ({others[0]!r} was taken for {article} {role})"
     if not features:
-        cause = taken or found.guess
+        cause = taken or found.file.guess
         kept = [c for c, role in found.roles.items() if role == "kept"]
         if measures:
             cause = f": {measures[0]}"
@@ -119,7 +118,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
             cause = f" besides {listed(kept)}, which keep= or drop= leaves alone"
         raise ValueError(f"{source} has no column of numbers to repair{cause}")
     X = np.stack([numbers[column] for column in features], axis=1)
-    rows = range(1, found.n + 1)
+    rows = range(1, found.file.n + 1)
     check_values(source, X, rows, features)
     known = [x[np.isfinite(x)] for x in X.T]
     varying = [c for c, x in zip(features, known, strict=True) if (x != x[:1]).any()]
@@ -132,14 +131,13 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
     notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *measures, *found.losses]
     return Sheet(
         name=source,
+        file=found.file,
         X=X,
         features=features,
-        columns=found.names,
         roles={c: roles[c] for c in found.names},
         labels=_labels(found, roles),
         times=times,
         integers=np.array([(x == np.round(x)).all() for x in known]),
-        format=found.format,
         notes=notes,
     )
 
@@ -152,8 +150,8 @@ def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
         if seconds is None:
             word = next(filter(None, words), "")
             raise ValueError(
-                f"time={time!r}: {word!r} in {found.source} is neither an ISO 8601 "
-                "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
+                f"time={time!r}: {word!r} in {found.file.source} is neither an ISO "
+                "8601 timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
             )
         return time, seconds
     for name in found.names if time is None else ():
