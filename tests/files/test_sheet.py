@@ -16,6 +16,7 @@ from rpcag.files.table import Reading
 from rpcag.files.text import read_text
 from rpcag.files.timestamps import iso_seconds, unix_seconds
 
+OTHER = Reading(sheet="Other")
 PLAIN = "id,x,y,z\na,1.50,2,10\nb,,4,20\nc,5.25,NA,30\nd,7.00,8,-45\n"
 
 
@@ -523,7 +524,7 @@ def test_a_workbook_with_macros_stays_one(tmp_path):
 
 def test_sheets_are_chosen_by_name(tmp_path):
     openpyxl = workbook(tmp_path / "t.xlsx")
-    sheet = read_sheet(tmp_path / "t.xlsx", sheet="Other")
+    sheet = read_sheet(tmp_path / "t.xlsx", OTHER)
     np.testing.assert_array_equal(sheet.X, [[1.5, 2], [np.nan, 4], [3, 5]])
     with (tmp_path / "u.xlsx").open("wb") as file:
         gaps = np.isnan(sheet.X)
@@ -531,13 +532,13 @@ def test_sheets_are_chosen_by_name(tmp_path):
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")
     assert new["Other"]["A3"].value == 2.5
     with pytest.raises(ValueError, match="no sheet called 'X'; it has 'Data', 'Other'"):
-        read_sheet(tmp_path / "t.xlsx", sheet="X")
+        read_sheet(tmp_path / "t.xlsx", Reading(sheet="X"))
 
 
 def test_rows_and_cells_that_a_workbook_does_not_store_are_added(tmp_path):
     rows = [["x", "y"], [1.5, 2], [], [None, 4], [3, 5]]
     openpyxl = workbook(tmp_path / "t.xlsx", rows)
-    sheet = read_sheet(tmp_path / "t.xlsx", sheet="Other")
+    sheet = read_sheet(tmp_path / "t.xlsx", OTHER)
     gaps = np.isnan(sheet.X)
     assert gaps.sum() == 3
     with (tmp_path / "u.xlsx").open("wb") as file:
@@ -550,15 +551,15 @@ def test_rows_and_cells_that_a_workbook_does_not_store_are_added(tmp_path):
 def test_true_among_the_numbers_of_a_workbook_names_the_cell(tmp_path):
     workbook(tmp_path / "t.xlsx", [["x", "y"], [1.5, 2], [5, True], [3, 5], [4, 6]])
     with pytest.raises(ValueError, match=r"cell B3, column 'y': 'True' is not a numbe"):
-        read_sheet(tmp_path / "t.xlsx", sheet="Other")
+        read_sheet(tmp_path / "t.xlsx", OTHER)
 
 
 def test_words_among_the_numbers_of_a_workbook_name_the_cell(tmp_path):
     workbook(tmp_path / "t.xlsx", [["x", "y"], [1, 2], [5, "ERR"], [3, 5], [4, 6]])
     with pytest.raises(ValueError, match=r"cell B3, column 'y': 'ERR' is not a number"):
-        read_sheet(tmp_path / "t.xlsx", sheet="Other")
-    reading = Reading(missing=("ERR",))
-    assert np.isnan(read_sheet(tmp_path / "t.xlsx", reading, sheet="Other").X[1, 1])
+        read_sheet(tmp_path / "t.xlsx", OTHER)
+    reading = Reading(missing=("ERR",), sheet="Other")
+    assert np.isnan(read_sheet(tmp_path / "t.xlsx", reading).X[1, 1])
 
 
 def test_merged_cells_among_numbers_are_refused(tmp_path):

@@ -1,8 +1,8 @@
 """``rpcag repair``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -126,10 +126,12 @@ def repair(
         if json and output == o.STREAM:
             raise ValueError("--json and -o - both write to standard output; give one")
         targets = _targets(table, output, options, force)
-        time: str | Literal[False] | None = False if reading.no_time else reading.time
+        how = reading.reading()
+        if reading.no_time:
+            how = replace(how, time=False)
         with GapBar("repair", quiet=quiet) as bar:
             bar.count("reading")
-            found = read_sheet(table, reading.reading(), time=time, sheet=reading.sheet)
+            found = read_sheet(table, how)
             files.check_delimiter(table, output, found)
             names = found.labels or [str(i) for i in range(len(found.X))]
             is_auto = options.graph == "auto"

@@ -175,10 +175,15 @@ def check_target(
 
 
 def _names_in(index: dict[str, Any]) -> list[str]:
-    files = dict(index["files"])
-    if index["rpcag_result"] != LAYOUT or not set(MATRICES) <= set(files):
+    """The files that the index lists, if it is whole."""
+    files = list(index["files"].values())
+    # Only lists can be added to lists.
+    words = files + index["samples"] + index["features"] + (index["labels"] or [])
+    is_whole = {*ENTRIES} <= {*index} and {*MATRICES} <= {*index["files"]}
+    is_whole &= isinstance(index["facts"], dict) and index["rpcag_result"] == LAYOUT
+    if not is_whole or not all(isinstance(word, str) for word in words):
         raise ValueError("not an index of this layout")
-    return list(files.values())
+    return files
 
 
 def is_result(folder: Path) -> bool:
@@ -213,19 +218,12 @@ def _read_index(folder: Path) -> dict[str, Any]:
     if layout > LAYOUT:
         raise ValueError(f"{path} is of a newer rpcag (layout {layout}); update rpcag")
     try:
-        # Only lists can be added to lists.
-        words = index["samples"] + index["features"] + (index["labels"] or [])
-        words += list(index["files"].values())
-        is_whole = {*ENTRIES} <= {*index} and {*MATRICES} <= {*index["files"]}
-        is_whole &= isinstance(index["facts"], dict)
-        is_whole &= all(isinstance(word, str) for word in words)
-    except (LookupError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
+        _names_in(index)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path} is damaged: its names, files or facts are not what rpcag writes; "
             "decompose again"
-        )
+        ) from error
     return index
 
 

@@ -1,8 +1,8 @@
 """A table that is repaired: it can be written again with some cells changed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from rpcag.files.timestamps import NAMED, iso_seconds, unix_seconds
 # Minimum number of values of an index with gaps and of an identifier. With fewer
 # values, a short column of data may count the rows, or increase, by chance.
 COUNTED = 10
-Time = str | Literal[False] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +63,10 @@ class Sheet:
         self.file.write(file, edits)
 
 
-def read_sheet(
-    path: Path,
-    reading: Reading | None = None,
-    *,
-    time: Time = None,
-    sheet: str | None = None,
-) -> Sheet:
-    """Read a table that can be written back; `time` and `sheet` are as in `reading`."""
+def read_sheet(path: Path, reading: Reading | None = None) -> Sheet:
+    """Read a table that can be written back."""
     reading = reading or Reading()
-    time = reading.time if time is None else time
-    reading = replace(reading, time=time, sheet=sheet or reading.sheet)
-    return make_sheet(read_columns(Path(path), reading), reading)
+    return make_sheet(read_columns(path, reading), reading)
 
 
 def make_sheet(found: Columns, reading: Reading) -> Sheet:
@@ -87,7 +78,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
         )
     if found.file.n < 2:
         raise ValueError(f"{source} has one row; values are predicted from other rows")
-    name, times = _times(found, reading.time)
+    name, times = _times(found, reading)
     if name is not None:
         roles[name] = "time"
     numbers = {k: without_marks(x, reading.missing) for k, x in found.numbers.items()}
@@ -142,8 +133,9 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
     )
 
 
-def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
+def _times(found: Columns, reading: Reading) -> tuple[str | None, np.ndarray | None]:
     """The column of timestamps, and its seconds."""
+    time = reading.time
     if isinstance(time, str):
         words = found.texts.get(time, [])
         seconds = found.numbers.get(time, iso_seconds(words))
