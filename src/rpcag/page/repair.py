@@ -11,7 +11,6 @@ from rpcag.files.sheet import Sheet
 from rpcag.graphs.inputs import percent
 from rpcag.page import pack
 from rpcag.page.document import Page, empty, escape, hint, scrolled, section, verdict
-from rpcag.page.extract import spread
 from rpcag.page.words import count
 from rpcag.tables.repair import Repaired
 
@@ -194,7 +193,7 @@ def _chart(
     n, p = X.shape
     step = max(math.ceil(n * p / VALUES), math.ceil(n / ROWS))
     changed = np.flatnonzero(repaired.filled | repaired.replaced)
-    marked = np.union1d(changed[spread(len(changed), MARKED)], listed)
+    marked = np.union1d(changed[pack.spread(len(changed), MARKED)], listed)
     i, k = np.divmod(marked, p)
     matrices = X, repaired.values, repaired.lower, repaired.upper
     scaled = [(A[i, k] - center[k]) / unit[k] for A in matrices]
@@ -234,7 +233,7 @@ def _scales(X: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     both = np.concatenate([X, values])
     pack.check_size(LARGEST, both[~np.isnan(both)])
     # Any value near the others will do; a median of some rows is quick.
-    some = np.ma.masked_invalid(both[spread(len(both), 2001)])
+    some = np.ma.masked_invalid(both[pack.spread(len(both), 2001)])
     center = np.ma.median(some, axis=0).filled(0.0)
     unit = np.fmax.reduce(np.abs(both - center), axis=0, initial=0.0)
     return center, np.where(unit > 0, unit, 1.0)
@@ -245,7 +244,7 @@ def _listed(repaired: Repaired) -> np.ndarray:
     wrong, gaps = np.flatnonzero(repaired.replaced), np.flatnonzero(repaired.filled)
     scores = np.abs(repaired.scores.ravel()[wrong])
     wrong = wrong[np.argsort(-scores, kind="stable")[:LISTED]]
-    return np.concatenate([wrong, gaps[spread(len(gaps), LISTED - len(wrong))]])
+    return np.concatenate([wrong, gaps[pack.spread(len(gaps), LISTED - len(wrong))]])
 
 
 def _cells(
