@@ -61,7 +61,7 @@ def load_arrays(path: Path) -> dict[str, Any]:
             return found
 
 
-def choose(path: Path, found: dict[str, Any], name: str | None) -> Any:
+def choose(path: Path, found: dict[str, Any], name: str | None = None) -> Any:
     """The only matrix, or the one of this name; errors list all arrays."""
     listed = ", ".join(f"{key} ({_shown(A)})" for key, A in found.items()) or "nothing"
     matrices = {key: A for key, A in found.items() if _is_matrix(A)}

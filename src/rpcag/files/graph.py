@@ -13,12 +13,12 @@ from rpcag.files.table import Reading
 from rpcag.files.text import SUFFIXES, TextFile
 
 
-def read_graph(path: Path | str, samples: list[str], variable: str | None = None):
+def read_graph(path: Path | str, samples: list[str]):
     """Read the adjacency of the samples, dense or sparse as in the file.
 
     The file is an adjacency as .npz, .npy or text; or edges as text, one per line: two
     samples, by name or by number from 0, and a weight (default: 1). Text with names is
-    brought into the order of `samples`. `variable` names one of several matrices.
+    brought into the order of `samples`.
     """
     path = Path(path)
     if not path.is_file():
@@ -27,7 +27,7 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
         )
     suffix, known = path.suffix.lower(), ", ".join((*ARRAYS, *SUFFIXES))
     if suffix in ARRAYS:
-        A = choose(path, load_arrays(path), variable)
+        A = choose(path, load_arrays(path))
         return A if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
     if suffix not in SUFFIXES:
         raise ValueError(

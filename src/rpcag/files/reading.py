@@ -45,7 +45,13 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     path, reading = Path(path), reading or Reading()
     if is_result(path):
         raise ValueError(f"{path} is a decomposition already; rpcag explore shows it")
-    table = _read(path, reading)
+    kind = _kind_of_input(path, reading)
+    if kind == "images":
+        table = read_images(path, shape=reading.shape, color=reading.color)
+    elif kind == "arrays":
+        table = arrays.read_arrays(path, reading)
+    else:
+        table = to_table(read_columns(path, reading), reading)
     X = without_marks(table.X, reading.missing)
     check_values(path, X, table.samples, table.features)
     notes = list(table.notes)
@@ -61,33 +67,13 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     return replace(table, X=X, image_shape=shape, notes=notes)
 
 
-def _read(path: Path, reading: Reading) -> Table:
-    if path.is_dir():
-        _check_options(path, "images", reading)
-        return read_images(path, shape=reading.shape, color=reading.color)
-    if path.suffix.lower() in arrays.SUFFIXES:
-        _check_input(path)
-        _check_options(path, "arrays", reading)
-        return arrays.read_arrays(path, reading)
-    table = to_table(read_columns(path, reading), reading)
-    if not reading.transpose:
-        return table
-    if table.labels is not None:
-        raise ValueError(
-            "labels= names a column; with transpose=True, columns are samples"
-        )
-    X = np.ascontiguousarray(table.X.T)
-    return replace(table, X=X, samples=table.features, features=table.samples)
-
-
 def read_columns(path: Path, reading: Reading) -> Columns:
     """The columns of a table of text, Parquet or Excel; "-" is standard input."""
     if path == STREAM and sys.stdin is None:
         raise ValueError("standard input is closed; name a file to read")
-    if path != STREAM:
-        _check_input(path)
-    kind = kind_of(path)
-    _check_options(path, kind, reading)
+    if _kind_of_input(path, reading) == "images":
+        raise IsADirectoryError(f"{path} is a folder; name a file with a table")
+    kind = kind_of(path)  # refuses arrays
     if path == STREAM:
         return text.read_text("standard input", sys.stdin.buffer.read(), reading)
     if kind == "text":
@@ -96,12 +82,20 @@ def read_columns(path: Path, reading: Reading) -> Columns:
     return read(path, reading)
 
 
-def _check_options(path: Path, kind: str, reading: Reading) -> None:
-    """Refuse options that this kind of file does not take."""
+def _kind_of_input(path: Path, reading: Reading) -> str:
+    """What is in a file or folder; refuse options that it does not take."""
+    if path != STREAM and not path.exists():
+        raise FileNotFoundError(f"{path} does not exist")
+    kind, what = "images", f"the folder {path}"
+    if not path.is_dir():
+        if path != STREAM and path.stat().st_size == 0:
+            raise ValueError(f"{path} is empty")
+        is_array = path.suffix.lower() in arrays.SUFFIXES
+        kind, what = "arrays" if is_array else kind_of(path), str(path)
     for option, (takers, kinds) in TAKERS.items():
         if kind not in kinds and getattr(reading, option) != getattr(Reading, option):
-            what = "the folder " if kind == "images" else ""
-            raise ValueError(f"{option}= is for {takers}, not for {what}{path}")
+            raise ValueError(f"{option}= is for {takers}, not for {what}")
+    return kind
 
 
 def kind_of(path: Path) -> str:
@@ -170,7 +164,13 @@ def to_table(columns: Columns, reading: Reading) -> Table:
     ]
     X = np.stack([columns.numbers[name] for name in features], axis=1)
     samples = names or [str(i) for i in range(columns.file.n)]
-    return Table(X, samples, features, labels, notes=notes)
+    if not reading.transpose:
+        return Table(X, samples, features, labels, notes=notes)
+    if labels is not None:
+        raise ValueError(
+            "labels= names a column; with transpose=True, columns are samples"
+        )
+    return Table(np.ascontiguousarray(X.T), features, samples, notes=notes)
 
 
 def are_identifiers(values: np.ndarray) -> bool:
@@ -178,15 +178,6 @@ def are_identifiers(values: np.ndarray) -> bool:
     known = values[np.isfinite(values)]
     largest = np.abs(known).max(initial=0.0)
     return bool(2.0**53 < largest < 1e25 and (known == np.round(known)).all())
-
-
-def _check_input(path: Path) -> None:
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file with a table")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty")
 
 
 def without_marks(X: np.ndarray, missing: Iterable[str]) -> np.ndarray:

@@ -37,8 +37,8 @@ def project(
 
     ADMM on P = z V: since V V^T = I the z-step is diagonal. Each row stops at its own
     duality gap, relative to its loss at zero, so that no row's answer depends on the
-    others in the batch. Returns the coordinates, the gaps of the rows, and the number of
-    rows that have not converged.
+    others in the batch. Returns the coordinates, the gaps, and the number of rows that
+    have not converged.
     """
     n_rows, rank = len(X), len(V)
     Z, gaps = np.zeros((n_rows, rank), X.dtype), np.zeros(n_rows)

@@ -3,39 +3,22 @@
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rpcag.atomic import explained
 from rpcag.video.ffmpeg import as_picture, pyav
 
-
-class Codec(NamedTuple):
-    name: str
-    pixels: str | None  # None: as the frames
-    options: dict[str, str]
-    container: dict[str, str]  # options of the file
-
-
-# Browsers play H.264 and VP9 in 4:2:0. With the index in front (faststart), an mp4
-# starts before it is loaded completely.
-CODECS = {
-    "mp4": Codec(
-        "libx264",
-        "yuv420p",
-        {"crf": "18", "preset": "veryfast"},
-        {"movflags": "+faststart"},
-    ),
-    "webm": Codec(
-        "libvpx-vp9",
-        "yuv420p",
-        {"crf": "24", "b": "0", "deadline": "realtime", "cpu-used": "6"},
-        {},
-    ),
-    "png": Codec("png", None, {}, {"start_number": "0"}),
+# The codec, its options, and those of the file. Browsers play H.264 and VP9 in 4:2:0.
+# With the index in front (faststart), an mp4 starts before it is loaded completely.
+Options = dict[str, str]
+FAST = {"crf": "24", "b": "0", "deadline": "realtime", "cpu-used": "6"}
+FORMATS: dict[str, tuple[str, Options, Options]] = {
+    "mp4": ("libx264", {"crf": "18", "preset": "veryfast"}, {"movflags": "+faststart"}),
+    "webm": ("libvpx-vp9", FAST, {}),
+    "png": ("png", {}, {"start_number": "0"}),
 }
-FORMATS = tuple(CODECS)
 LONGEST = 16384  # maximum side of H.264
 
 
@@ -54,7 +37,7 @@ class Writer:
         folder: Path | None = None,
     ) -> None:
         self.rate = max(rate.limit_denominator(1001), Fraction(1, 1001))
-        self.codec, self.count = CODECS[format], 0
+        self.format, self.count = format, 0
         self._container: Any = None
         self.path = path if format == "png" else path.with_suffix(f".{format}")
         self.target = (folder or path.parent) / self.path.name
@@ -66,7 +49,7 @@ class Writer:
                 path.mkdir()
 
     def write(self, frame: np.ndarray) -> None:
-        if self.codec.pixels is not None:
+        if self.format != "png":
             # 4:2:0 needs even sides: repeat the last row or column.
             missing = [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)]
             frame = np.pad(frame, missing[: frame.ndim], mode="edge")
@@ -74,7 +57,14 @@ class Writer:
         picture.pts = self.count
         with explained(self.target):
             if self._container is None:
-                self._open(picture)
+                codec, options, container = FORMATS[self.format]
+                self._container = pyav().open(self._url, "w", options=container)
+                stream = self._container.add_stream(codec, self.rate, options=options)
+                stream.width, stream.height = picture.width, picture.height
+                is_png = self.format == "png"
+                stream.pix_fmt = picture.format.name if is_png else "yuv420p"
+                stream.thread_type = "AUTO"
+                self._stream = stream
             self._container.mux(self._stream.encode(picture))
         self.count += 1
 
@@ -91,12 +81,3 @@ class Writer:
         else:
             with suppress(Exception):  # the original error was already reported
                 self._container.close()
-
-    def _open(self, picture: Any) -> None:
-        name, pixels, options, container = self.codec
-        self._container = pyav().open(self._url, "w", options=container)
-        stream = self._container.add_stream(name, rate=self.rate, options=options)
-        stream.width, stream.height = picture.width, picture.height
-        stream.pix_fmt = pixels or picture.format.name
-        stream.thread_type = "AUTO"
-        self._stream = stream
