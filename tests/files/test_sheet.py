@@ -11,10 +11,9 @@ import pytest
 from rpcag.files.numbers import number_style
 from rpcag.files.reading import kind_of
 from rpcag.files.repaired import cells_path, check_format
-from rpcag.files.sheet import make_sheet, read_sheet
+from rpcag.files.sheet import iso_seconds, make_sheet, read_sheet, unix_seconds
 from rpcag.files.table import Reading
 from rpcag.files.text import read_text
-from rpcag.files.timestamps import iso_seconds, unix_seconds
 
 OTHER = Reading(sheet="Other")
 PLAIN = "id,x,y,z\na,1.50,2,10\nb,,4,20\nc,5.25,NA,30\nd,7.00,8,-45\n"

@@ -593,7 +593,7 @@ def test_memory_is_a_budget():
 @pytest.mark.parametrize("color", [False, True])
 def test_what_is_written_can_be_read(format, color, rng, tmp_path):
     pytest.importorskip("av", reason="needs the extra rpcag[video]")
-    from rpcag.video.writers import Writer
+    from rpcag.video.ffmpeg import Writer
 
     frames, _ = scene(rng, n=9, noise=0.0)
     frames = frames[:, :31, :43]  # odd sides
@@ -616,7 +616,7 @@ def test_what_is_written_can_be_read(format, color, rng, tmp_path):
 
 def test_images_are_in_the_order_of_their_numbers(rng, tmp_path):
     pytest.importorskip("av", reason="needs the extra rpcag[video]")
-    from rpcag.video.writers import Writer
+    from rpcag.video.ffmpeg import Writer
 
     frames, _ = scene(rng, n=12)
     with Writer(tmp_path / "f", Fraction(25), "png") as writer:

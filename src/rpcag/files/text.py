@@ -12,8 +12,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from rpcag.files.columns import Columns, Edits, File, columns_of_words
 from rpcag.files.numbers import DECIMAL_COMMA, Numbers, sampled
 from rpcag.files.readable import readable
@@ -202,32 +200,27 @@ def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
 def _check_thousands(found: Columns, file: TextFile) -> None:
     """Refuse a number such as 1.234 whose mark may divide thousands as well.
 
-    It may if the column has whole numbers of up to three digits besides, and if no
-    number in the file can only be a decimal, such as 0.123 or 1.5.
+    It may if the column has other whole numbers, all of up to three digits, and if no
+    number in the file can only be a decimal, such as 0.123, 1.5 or 1234.567.
     """
-    mark, suspects = file.rule.decimal, []
-    for j, name in enumerate(found.names):
-        x = found.numbers.get(name, np.empty(0))
-        known = np.abs(x[np.isfinite(x)])
-        fraction = known[known % 1 != 0]
-        is_fine = np.round(fraction, 3) != fraction
-        if (is_fine | (fraction < 1) | (fraction > 1000)).any():
-            return  # four decimals or more, 0.123, 1234.5
-        if len(known) > 1 and (known < 1000).all():
-            suspects.append(j)
+    mark, is_missing = file.rule.decimal, file.rule.is_missing
+    columns = [j for j, name in enumerate(found.names) if name in found.numbers]
     grouped: dict[int, tuple[int, str]] = {}
     small: dict[int, str] = {}
-    for i in range(file.n) if suspects else ():
+    large = set()
+    for i in range(file.n) if any(mark in line for line in file.lines) else ():
         words = file.cells(i)
-        for j in suspects:
+        for j in columns:
             word = words[j]
             if GROUPED.fullmatch(word):
                 grouped.setdefault(j, (i, word))
             elif SMALL.fullmatch(word):
                 small.setdefault(j, word)
-            elif mark in word and not file.rule.is_missing(word):
-                return  # another number of decimals
-    for j in grouped.keys() & small.keys():
+            elif mark in word and not is_missing(word):
+                return
+            elif not is_missing(word):
+                large.add(j)
+    for j in (grouped.keys() & small.keys()) - large:
         i, word = grouped[j]
         where = f"{file.source}, {file.place(file.above + i, j)}"
         raise ValueError(
