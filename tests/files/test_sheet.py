@@ -27,7 +27,7 @@ def read(text, time=None, **options):
 
 def written(sheet, values, changed):
     file = io.BytesIO()
-    sheet.write(file, sheet.edits(values, changed))
+    sheet.file.write(file, sheet.edits(values, changed))
     return file.getvalue()
 
 
@@ -93,7 +93,7 @@ def test_only_changed_cells_differ(name):
     assert edits.after == [x, y]
     # Put the old words back, and it is the file that was read.
     file = io.BytesIO()
-    again.write(file, replace(edits, after=edits.before))
+    again.file.write(file, replace(edits, after=edits.before))
     if name == "blanks before delimiters":  # a number takes the place of blanks
         assert file.getvalue().replace(b" ", b"") == data.replace(b" ", b"")
     else:
@@ -164,7 +164,7 @@ def test_thousands_of_rows(rng, line_end):
     # Put the gaps back, and it is the file that was read.
     file = io.BytesIO()
     edits = sheet.edits(values, gaps)
-    again.write(file, replace(edits, after=[""] * len(edits.rows)))
+    again.file.write(file, replace(edits, after=[""] * len(edits.rows)))
     assert file.getvalue() == expected
 
 
@@ -430,7 +430,7 @@ def test_parquet_keeps_its_schema_and_unchanged_values(rng, tmp_path):
     assert edits.after == ["300.0", "255", "300.126", "3.14", "0.5"]
     assert edits.before[:3] == ["", "", ""]
     with (tmp_path / "u.parquet").open("wb") as file:
-        sheet.write(file, edits)
+        sheet.file.write(file, edits)
     new = parquet.read_table(tmp_path / "u.parquet")
     stored = parquet.read_table(path)
     assert new.schema.equals(stored.schema, check_metadata=True)
@@ -486,7 +486,7 @@ def test_a_workbook_keeps_formats_formulas_and_charts(tmp_path):
     assert edits.before == ["", "NA", "10.5"]
     assert edits.after == ["3.46", "3", "3.5"]
     with (tmp_path / "u.xlsx").open("wb") as file:
-        sheet.write(file, edits)
+        sheet.file.write(file, edits)
     old = openpyxl.load_workbook(tmp_path / "t.xlsx")
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")
     assert new.calculation.fullCalcOnLoad
@@ -514,7 +514,7 @@ def test_a_workbook_with_macros_stays_one(tmp_path):
     sheet = read_sheet(tmp_path / "t.xlsm")
     gaps = np.isnan(sheet.X)
     with (tmp_path / "u.xlsm").open("wb") as file:
-        sheet.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
+        sheet.file.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
     with zipfile.ZipFile(tmp_path / "u.xlsm") as archive:
         assert b"macroEnabled" in archive.read("[Content_Types].xml")
     with pytest.raises(ValueError, match=r"choose an output such as repaired\.xlsm"):
@@ -527,7 +527,7 @@ def test_sheets_are_chosen_by_name(tmp_path):
     np.testing.assert_array_equal(sheet.X, [[1.5, 2], [np.nan, 4], [3, 5]])
     with (tmp_path / "u.xlsx").open("wb") as file:
         gaps = np.isnan(sheet.X)
-        sheet.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
+        sheet.file.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")
     assert new["Other"]["A3"].value == 2.5
     with pytest.raises(ValueError, match="no sheet called 'X'; it has 'Data', 'Other'"):
@@ -541,7 +541,7 @@ def test_rows_and_cells_that_a_workbook_does_not_store_are_added(tmp_path):
     gaps = np.isnan(sheet.X)
     assert gaps.sum() == 3
     with (tmp_path / "u.xlsx").open("wb") as file:
-        sheet.write(file, sheet.edits(np.where(gaps, 9.0, sheet.X), gaps))
+        sheet.file.write(file, sheet.edits(np.where(gaps, 9.0, sheet.X), gaps))
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")["Other"]
     found = [[cell.value for cell in row] for row in new.iter_rows()]
     assert found == [["x", "y"], [1.5, 2], [9, 9], [9, 4], [3, 5]]

@@ -9,7 +9,6 @@ from typing import Any
 # Text that spreadsheets compute instead of showing: a sign and at least one character.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n](?s:.)")
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
-SHOWN = 8  # names in an error
 
 
 def escaped(cells: Sequence[Any]) -> list[Any]:
@@ -37,11 +36,11 @@ def original(name: str) -> str:
     return name[1:] if name[:1] == "'" and FORMULA.match(name) else name
 
 
-def listed(names: Sequence[str]) -> str:
-    """Some names, for an error."""
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
-    rest = len(names) - SHOWN
-    return shown + (f" and {rest} more" if rest > 0 else "")
+def listed(names: Sequence[str], most: int = 8, show: Any = repr) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    shown = ", ".join(map(show, names[:most]))
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def unique(names: Sequence[str]) -> list[str]:

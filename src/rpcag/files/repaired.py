@@ -108,7 +108,7 @@ def write_cells(path: Path, sheet: Sheet, edits: Edits, repaired: Any) -> None:
 def write_stream(sheet: Sheet, edits: Edits) -> None:
     """Write the table to standard output; write nothing if an error occurs."""
     file = BytesIO()
-    sheet.write(file, edits)
+    sheet.file.write(file, edits)
     with explained("standard output"):
         sys.stdout.buffer.write(file.getvalue())
         sys.stdout.buffer.flush()

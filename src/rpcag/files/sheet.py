@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -67,10 +66,6 @@ class Sheet:
         new = zip(columns.tolist(), values[rows, features].tolist(), strict=True)
         before = self.file.words(rows, columns)
         return Edits(rows, features, columns, before, [styles[j](x) for j, x in new])
-
-    def write(self, file: IO[bytes], edits: Edits) -> None:
-        """Write the file again; only the cells of `edits` change."""
-        self.file.write(file, edits)
 
 
 def read_sheet(path: Path, reading: Reading | None = None) -> Sheet:

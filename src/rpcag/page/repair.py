@@ -91,22 +91,17 @@ def _column(
 def _summary(sheet: Sheet, repaired: Repaired) -> str:
     filled, replaced = int(repaired.filled.sum()), int(repaired.replaced.sum())
     total = max(sheet.X.size, 1)
-    told = (
-        f"These are {percent(filled / total)} and {percent(replaced / total)} of the "
-        f"{count(sheet.X.size, 'cell')}. All other cells are unchanged."
-    )
     left, dead = int(np.isnan(repaired.values).sum()), int(repaired.dead.sum())
-    if left:
-        told += f" {count(left, 'cell is', 'cells are')} still missing."
-    if dead:
-        told += (
-            f" {count(dead, 'column is', 'columns are')} constant or empty, and "
-            "left alone."
-        )
-    headline = (
-        f"{count(filled, 'gap')} filled, {count(replaced, 'wrong cell')} replaced"
-    )
-    return verdict("summary", headline, told)
+    columns = count(dead, "column is", "columns are")
+    told = [
+        f"These are {percent(filled / total)} and {percent(replaced / total)} of the "
+        f"{count(sheet.X.size, 'cell')}. All other cells are unchanged.",
+        f"{count(left, 'cell is', 'cells are')} still missing." if left else "",
+        f"{columns} constant or empty, and left alone." if dead else "",
+    ]
+    wrong = count(replaced, "wrong cell")
+    headline = f"{count(filled, 'gap')} filled, {wrong} replaced"
+    return verdict("summary", headline, " ".join(filter(None, told)))
 
 
 def _score(repaired: Repaired) -> str:
@@ -121,10 +116,8 @@ def _score(repaired: Repaired) -> str:
     )
     poor = int((explained <= 0).sum())
     if poor:
-        told += (
-            f" {count(poor, 'column is', 'columns are')} predicted no better than by "
-            "the median."
-        )
+        columns = count(poor, "column is", "columns are")
+        told += f" {columns} predicted no better than by the median."
     middle = _percent(np.median(explained))
     return verdict("score", f"Predicts {middle} of the spread of hidden cells", told)
 
