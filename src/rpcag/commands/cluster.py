@@ -11,8 +11,7 @@ from rpcag.atomic import write_atomically
 from rpcag.commands import options as o
 from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.files.decomposition import Decomposition, is_result, plain
-from rpcag.files.matrices import write_rows
-from rpcag.files.names import listed, unique
+from rpcag.files.names import listed, unique, write_rows
 from rpcag.files.place import check_file
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}

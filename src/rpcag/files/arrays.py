@@ -11,10 +11,10 @@ from scipy import sparse
 
 from rpcag.files.readable import readable
 from rpcag.files.table import Reading, Table
+from rpcag.graphs.inputs import REAL
 from rpcag.linalg.sparse_structure import check_structure
 
 SUFFIXES = (".npy", ".npz")
-REAL = "fiub"  # kinds of dtypes that are read as numbers
 
 
 def read_arrays(path: Path, reading: Reading) -> Table:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import IO, Literal
@@ -262,12 +262,9 @@ def has_header(
         if is_axis and is_alone and len(axis) > 1:
             return True
     else:
-        if are_whole:
-            below = any(map(_are_whole, rows))
-        else:
-            below = any(_is_sorted(row, numbers) for row in rows)
-        is_long = len(axis) >= (WHOLES if are_whole else DECIMALS)
-        if not (is_axis and is_long and rows) or below:
+        is_like = _are_whole if are_whole else partial(_is_sorted, numbers=numbers)
+        least = WHOLES if are_whole else DECIMALS
+        if not is_axis or len(axis) < least or not rows or any(map(is_like, rows)):
             return False
     raise ValueError(
         f"{source}: the first line ({', '.join(first[:4])}, ...) may be names of "

@@ -1,9 +1,12 @@
-"""Names of rows and columns."""
+"""Names of rows and columns, and text files that have them."""
 
+import csv
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 # Text that spreadsheets compute instead of showing: a sign and at least one character.
@@ -53,3 +56,16 @@ def unique(names: Sequence[str]) -> list[str]:
             name = next(other for other in numbered if other not in taken)
         found[name] = None
     return list(found)
+
+
+def write_rows(
+    path: Path, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write text with a header; names are `escaped`, numbers written by `repr`."""
+    options: Any = {"newline": "", "encoding": "utf-8", "errors": "backslashreplace"}
+    with path.open("w", **options) as file:
+        # With \r\n as terminator, `csv` quotes names that contain either character.
+        lines: Any = SimpleNamespace(write=lambda row: file.write(row[:-2] + "\n"))
+        writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
+        writer.writerow(escaped(header))
+        writer.writerows(map(escaped, rows))

@@ -12,7 +12,7 @@ import numpy as np
 
 from rpcag.atomic import explained
 from rpcag.files.columns import Edits
-from rpcag.files.matrices import write_rows
+from rpcag.files.names import write_rows
 from rpcag.files.place import check_file
 from rpcag.files.reading import GZIP, STREAM, kind_of
 from rpcag.files.sheet import Sheet
