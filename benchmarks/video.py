@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from rpcag.demo_files import MOVING
 from rpcag.video import BackgroundModel, Source
-from rpcag.video.writers import Writer
+from rpcag.video.ffmpeg import Writer
 from rpcag_study.datasets import load_video
 
 HEIGHT, WIDTH, FITTED = 120, 160, 1000

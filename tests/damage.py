@@ -123,7 +123,7 @@ def sheet(path: Path) -> None:
     """Read a table and write it again with its gaps filled."""
     found = read_sheet(path)
     gaps = np.isnan(found.X)
-    found.write(BytesIO(), found.edits(np.where(gaps, 1.5, found.X), gaps))
+    found.file.write(BytesIO(), found.edits(np.where(gaps, 1.5, found.X), gaps))
 
 
 def graph(path: Path) -> None:

@@ -19,8 +19,7 @@ import pytest
 
 from rpcag import atomic
 from rpcag.atomic import write_atomically, write_text
-from rpcag.files.decomposition import Decomposition
-from rpcag.files.matrices import FORMATS
+from rpcag.files.decomposition import FORMATS, Decomposition
 from rpcag.files.names import escaped, original
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading

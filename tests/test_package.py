@@ -162,7 +162,7 @@ def test_every_public_name_is_there_though_loaded_late():
     code = """
 import rpcag
 for name in dir(rpcag):
-    assert name == "plots" or getattr(rpcag, name) is not None
+    assert name in ("commands", "plots") or getattr(rpcag, name) is not None
 from rpcag import *
 print(sorted(set(rpcag.__all__) - set(globals())))
 print(rpcag.graphs.KNNGraph, set(rpcag.__all__) <= set(dir(rpcag)))"""
@@ -173,17 +173,14 @@ print(rpcag.graphs.KNNGraph, set(rpcag.__all__) <= set(dir(rpcag)))"""
         rpcag.RPCGA  # noqa: B018
 
 
-def test_the_static_list_of_modules_is_complete():
-    """Commands are for the command line, and the rest is private or loaded above."""
-    inside = {"atomic", "cli", "commands", "demo_files", "linalg"}
-    inside |= {"stopping", "versions"}
+def test_every_module_is_listed():
     found = {
         path.stem
         for path in SOURCE.iterdir()
         if (path.suffix == ".py" or (path / "__init__.py").exists())
         and not path.name.startswith("_")
     }
-    assert set(rpcag._MODULES) == found - inside, "list it in rpcag/__init__.py"
+    assert set(dir(rpcag)) == found | set(rpcag.__all__)
 
 
 def test_type_checkers_see_the_same_names():

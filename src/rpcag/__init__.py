@@ -43,37 +43,24 @@ __all__ = [
     "certify",
     "show_versions",
 ]
-_MODULES = (
-    "clustering",
-    "corruption",
-    "datasets",
-    "files",
-    "graphs",
-    "losses",
-    "metrics",
-    "models",
-    "page",
-    "plots",
-    "plugins",
-    "solvers",
-    "tables",
-    "penalties",
-    "video",
-)
 
 
 def __getattr__(name: str):
     # Loaded on first use, so that `rpcag --help` does not import scikit-learn.
     from importlib import import_module
+    from importlib.util import find_spec
 
-    if name in _MODULES:
-        return import_module(f"rpcag.{name}")
     if name not in __all__:
-        raise AttributeError(f"module 'rpcag' has no attribute {name!r}")
+        if name.startswith("_") or find_spec(f"rpcag.{name}") is None:
+            raise AttributeError(f"module 'rpcag' has no attribute {name!r}")
+        return import_module(f"rpcag.{name}")
     home = "rpcag.versions" if name == "show_versions" else "rpcag.models"
     globals()[name] = getattr(import_module(home), name)
     return globals()[name]
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES])
+    from pkgutil import iter_modules
+
+    modules = (module.name for module in iter_modules(__path__))
+    return sorted([*__all__, *(m for m in modules if not m.startswith("_"))])

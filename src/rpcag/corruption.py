@@ -4,7 +4,6 @@ Every function returns a corrupted copy and a boolean mask, which is True where 
 is unchanged.
 """
 
-import math
 from numbers import Real
 
 import numpy as np
@@ -81,9 +80,7 @@ def occlude_blocks(
 
 
 @checked
-def drop_entries(
-    X, share=0.25, *, samples=1.0, value=0.0, image_shape=None, random_state=None
-):
+def drop_entries(X, share=0.25, *, samples=1.0, value=0.0, random_state=None):
     """Remove random entries of every sample.
 
     Parameters
@@ -94,8 +91,6 @@ def drop_entries(
         sample.
     samples, value, random_state
         As in `occlude_blocks`.
-    image_shape : tuple of int, optional
-        (height, width, channels) of color images, to remove whole pixels.
 
     Returns
     -------
@@ -110,15 +105,11 @@ def drop_entries(
     array([3, 3])
     """
     X = _check_rows(X, "sample")
-    pixels = X.shape[1]
-    if image_shape is not None:
-        pixels = math.prod(check_image_shape(image_shape, X.shape, channels=True)[:2])
     rng = check_random_state(random_state)
-    lost = rng.rand(len(X), pixels).argsort(axis=1)[:, : round(share * pixels)]
+    lost = rng.rand(*X.shape).argsort(axis=1)[:, : round(share * X.shape[1])]
     hit = _draw_samples(len(X), samples, rng)
-    mask = np.ones((len(X), pixels), dtype=bool)
+    mask = np.ones(X.shape, dtype=bool)
     mask[hit[:, None], lost[hit]] = False
-    mask = mask.repeat(X.shape[1] // max(pixels, 1), axis=1)
     return _put(X, mask, value), mask
 
 

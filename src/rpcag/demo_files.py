@@ -40,7 +40,7 @@ def sensor_table(seed: int = 0) -> bytes:
 
 def street_video(seed: int = 0) -> bytes:
     """Return an mp4 file of `street_frames`; needs the extra ``rpcag[video]``."""
-    from rpcag.video.writers import Writer
+    from rpcag.video.ffmpeg import Writer
 
     frames, _ = street_frames(seed)
     with tempfile.TemporaryDirectory() as folder:

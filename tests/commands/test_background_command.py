@@ -25,7 +25,7 @@ from rpcag.commands import app
 from rpcag.metrics import foreground_scores
 from rpcag.stopping import listen
 from rpcag.video import Source, separate_file
-from rpcag.video.writers import Writer
+from rpcag.video.ffmpeg import Writer
 
 
 def command(*words):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rpcag.files.decomposition import Decomposition
-from rpcag.files.matrices import FORMATS
+from rpcag.files.decomposition import FORMATS, Decomposition
 
 NEEDS = {"parquet": "pyarrow"}
 

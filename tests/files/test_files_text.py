@@ -7,7 +7,7 @@ import pytest
 
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
-from rpcag.files.text import TextRows, unquoted
+from rpcag.files.text import TextFile, unquoted
 
 PLAIN = "id,x,y\na,1,2\nb,,4\nc,5,NA\n"
 
@@ -275,7 +275,7 @@ def test_cells_in_the_file_are_those_that_were_read(delimiter, rng):
     seen = 0
     for _ in range(500):
         text = random_text(rng, mark[delimiter])
-        rows = TextRows("t.csv", text, mark[delimiter])
+        rows = TextFile("t.csv", text.encode(), mark[delimiter])
         for i, words in enumerate(rows):
             raws, behind = rows.split(i)
             parts = [a + b for a, b in zip(raws, behind, strict=True)]

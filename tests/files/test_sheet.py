@@ -11,11 +11,11 @@ import pytest
 from rpcag.files.numbers import number_style
 from rpcag.files.reading import kind_of
 from rpcag.files.repaired import cells_path, check_format
-from rpcag.files.sheet import make_sheet, read_sheet
+from rpcag.files.sheet import iso_seconds, make_sheet, read_sheet, unix_seconds
 from rpcag.files.table import Reading
 from rpcag.files.text import read_text
-from rpcag.files.timestamps import iso_seconds, unix_seconds
 
+OTHER = Reading(sheet="Other")
 PLAIN = "id,x,y,z\na,1.50,2,10\nb,,4,20\nc,5.25,NA,30\nd,7.00,8,-45\n"
 
 
@@ -27,7 +27,7 @@ def read(text, time=None, **options):
 
 def written(sheet, values, changed):
     file = io.BytesIO()
-    sheet.write(file, sheet.edits(values, changed))
+    sheet.file.write(file, sheet.edits(values, changed))
     return file.getvalue()
 
 
@@ -93,7 +93,7 @@ def test_only_changed_cells_differ(name):
     assert edits.after == [x, y]
     # Put the old words back, and it is the file that was read.
     file = io.BytesIO()
-    again.write(file, replace(edits, after=edits.before))
+    again.file.write(file, replace(edits, after=edits.before))
     if name == "blanks before delimiters":  # a number takes the place of blanks
         assert file.getvalue().replace(b" ", b"") == data.replace(b" ", b"")
     else:
@@ -164,7 +164,7 @@ def test_thousands_of_rows(rng, line_end):
     # Put the gaps back, and it is the file that was read.
     file = io.BytesIO()
     edits = sheet.edits(values, gaps)
-    again.write(file, replace(edits, after=[""] * len(edits.rows)))
+    again.file.write(file, replace(edits, after=[""] * len(edits.rows)))
     assert file.getvalue() == expected
 
 
@@ -430,7 +430,7 @@ def test_parquet_keeps_its_schema_and_unchanged_values(rng, tmp_path):
     assert edits.after == ["300.0", "255", "300.126", "3.14", "0.5"]
     assert edits.before[:3] == ["", "", ""]
     with (tmp_path / "u.parquet").open("wb") as file:
-        sheet.write(file, edits)
+        sheet.file.write(file, edits)
     new = parquet.read_table(tmp_path / "u.parquet")
     stored = parquet.read_table(path)
     assert new.schema.equals(stored.schema, check_metadata=True)
@@ -486,7 +486,7 @@ def test_a_workbook_keeps_formats_formulas_and_charts(tmp_path):
     assert edits.before == ["", "NA", "10.5"]
     assert edits.after == ["3.46", "3", "3.5"]
     with (tmp_path / "u.xlsx").open("wb") as file:
-        sheet.write(file, edits)
+        sheet.file.write(file, edits)
     old = openpyxl.load_workbook(tmp_path / "t.xlsx")
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")
     assert new.calculation.fullCalcOnLoad
@@ -514,7 +514,7 @@ def test_a_workbook_with_macros_stays_one(tmp_path):
     sheet = read_sheet(tmp_path / "t.xlsm")
     gaps = np.isnan(sheet.X)
     with (tmp_path / "u.xlsm").open("wb") as file:
-        sheet.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
+        sheet.file.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
     with zipfile.ZipFile(tmp_path / "u.xlsm") as archive:
         assert b"macroEnabled" in archive.read("[Content_Types].xml")
     with pytest.raises(ValueError, match=r"choose an output such as repaired\.xlsm"):
@@ -523,25 +523,25 @@ def test_a_workbook_with_macros_stays_one(tmp_path):
 
 def test_sheets_are_chosen_by_name(tmp_path):
     openpyxl = workbook(tmp_path / "t.xlsx")
-    sheet = read_sheet(tmp_path / "t.xlsx", sheet="Other")
+    sheet = read_sheet(tmp_path / "t.xlsx", OTHER)
     np.testing.assert_array_equal(sheet.X, [[1.5, 2], [np.nan, 4], [3, 5]])
     with (tmp_path / "u.xlsx").open("wb") as file:
         gaps = np.isnan(sheet.X)
-        sheet.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
+        sheet.file.write(file, sheet.edits(np.where(gaps, 2.5, sheet.X), gaps))
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")
     assert new["Other"]["A3"].value == 2.5
     with pytest.raises(ValueError, match="no sheet called 'X'; it has 'Data', 'Other'"):
-        read_sheet(tmp_path / "t.xlsx", sheet="X")
+        read_sheet(tmp_path / "t.xlsx", Reading(sheet="X"))
 
 
 def test_rows_and_cells_that_a_workbook_does_not_store_are_added(tmp_path):
     rows = [["x", "y"], [1.5, 2], [], [None, 4], [3, 5]]
     openpyxl = workbook(tmp_path / "t.xlsx", rows)
-    sheet = read_sheet(tmp_path / "t.xlsx", sheet="Other")
+    sheet = read_sheet(tmp_path / "t.xlsx", OTHER)
     gaps = np.isnan(sheet.X)
     assert gaps.sum() == 3
     with (tmp_path / "u.xlsx").open("wb") as file:
-        sheet.write(file, sheet.edits(np.where(gaps, 9.0, sheet.X), gaps))
+        sheet.file.write(file, sheet.edits(np.where(gaps, 9.0, sheet.X), gaps))
     new = openpyxl.load_workbook(tmp_path / "u.xlsx")["Other"]
     found = [[cell.value for cell in row] for row in new.iter_rows()]
     assert found == [["x", "y"], [1.5, 2], [9, 9], [9, 4], [3, 5]]
@@ -550,15 +550,15 @@ def test_rows_and_cells_that_a_workbook_does_not_store_are_added(tmp_path):
 def test_true_among_the_numbers_of_a_workbook_names_the_cell(tmp_path):
     workbook(tmp_path / "t.xlsx", [["x", "y"], [1.5, 2], [5, True], [3, 5], [4, 6]])
     with pytest.raises(ValueError, match=r"cell B3, column 'y': 'True' is not a numbe"):
-        read_sheet(tmp_path / "t.xlsx", sheet="Other")
+        read_sheet(tmp_path / "t.xlsx", OTHER)
 
 
 def test_words_among_the_numbers_of_a_workbook_name_the_cell(tmp_path):
     workbook(tmp_path / "t.xlsx", [["x", "y"], [1, 2], [5, "ERR"], [3, 5], [4, 6]])
     with pytest.raises(ValueError, match=r"cell B3, column 'y': 'ERR' is not a number"):
-        read_sheet(tmp_path / "t.xlsx", sheet="Other")
-    reading = Reading(missing=("ERR",))
-    assert np.isnan(read_sheet(tmp_path / "t.xlsx", reading, sheet="Other").X[1, 1])
+        read_sheet(tmp_path / "t.xlsx", OTHER)
+    reading = Reading(missing=("ERR",), sheet="Other")
+    assert np.isnan(read_sheet(tmp_path / "t.xlsx", reading).X[1, 1])
 
 
 def test_merged_cells_among_numbers_are_refused(tmp_path):

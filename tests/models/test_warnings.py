@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rpcag import FRPCAG, GLPCA, GNMF, RPCA, RPCAG, NCuts
 from rpcag.linalg import eigen
 from rpcag.video import separate_file
-from rpcag.video.writers import Writer
+from rpcag.video.ffmpeg import Writer
 
 
 @pytest.fixture

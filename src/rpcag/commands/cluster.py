@@ -9,10 +9,9 @@ import typer
 
 from rpcag.atomic import write_atomically
 from rpcag.commands import options as o
-from rpcag.commands.output import incomplete, mistakes, report, shortened, summary
+from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.files.decomposition import Decomposition, is_result, plain
-from rpcag.files.matrices import write_rows
-from rpcag.files.names import unique
+from rpcag.files.names import listed, unique, write_rows
 from rpcag.files.place import check_file
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -167,7 +166,7 @@ def _write(path: Path, found: Decomposition, clusters: np.ndarray) -> None:
 def _rows(facts: dict[str, Any]) -> dict[str, str | None]:
     rows = {
         "model": facts.get("model"),
-        "samples in each": shortened([str(size) for size in facts["sizes"]], SHOWN),
+        "samples in each": listed(facts["sizes"], SHOWN, str),
     }
     if "error" in facts:
         rows["classes"] = str(facts["classes"])

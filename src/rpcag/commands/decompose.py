@@ -8,8 +8,7 @@ import typer
 
 from rpcag.commands import options as o
 from rpcag.commands.output import incomplete, mistakes, report, summary
-from rpcag.files.decomposition import Decomposition, check_target, plain
-from rpcag.files.matrices import FORMATS, check_format
+from rpcag.files import decomposition as results
 from rpcag.graphs.inputs import percent
 from rpcag.page.words import certificate, error, prediction
 
@@ -22,7 +21,8 @@ def decompose(
     model: o.Model = "rpcag",
     options: o.ModelOptions,
     format: Annotated[
-        str, typer.Option(metavar="|".join(FORMATS), help="Format of the matrices.")
+        str,
+        typer.Option(metavar="|".join(results.FORMATS), help="Format of the matrices."),
     ] = "npy",
     checkpoint: Annotated[
         Path | None,
@@ -56,8 +56,8 @@ def decompose(
     with mistakes():
         others = {} if checkpoint is None else {"checkpoint": str(checkpoint)}
         estimator = fitting.build(model, options, **others)
-        check_format(format)
-        check_target(output, force, format, [input, options.graph])
+        results.check_format(format)
+        results.check_target(output, force, format, [input, options.graph])
         table = read_table(input, reading.reading())
         found, notes = fitting.decomposed(estimator, table, options, input, quiet=quiet)
         facts = found.facts
@@ -69,7 +69,7 @@ def decompose(
     told = {k: v for k, v in facts.items() if k not in ("history", "scaling")}
     told |= {"output": str(output), "files": [path.name for path in written]}
     shown = summary(f"{facts['model']} of {input}", _rows(found, output))
-    report(plain(told), shown, notes=notes, quiet=quiet, json=json)
+    report(results.plain(told), shown, notes=notes, quiet=quiet, json=json)
     if facts["status"] != "converged":
         raise incomplete(facts["status"], facts["gap"], estimator.tol)
 
@@ -88,7 +88,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256("".join(listed).encode()).hexdigest()
 
 
-def _rows(found: Decomposition, output: Path) -> dict[str, str | None]:
+def _rows(found: results.Decomposition, output: Path) -> dict[str, str | None]:
     f = found.facts
     n, p = found.low_rank.shape
     return {
@@ -101,7 +101,7 @@ def _rows(found: Decomposition, output: Path) -> dict[str, str | None]:
         f"above the deviation of the data: {percent(f['gross_share'])}",
         "largest in S": "\n".join(": ".join(error(entry)) for entry in f["largest"]),
         "optimality": certificate(f)[0],
-        "prediction": prediction(plain(f)),
+        "prediction": prediction(results.plain(f)),
         "time": f"{f['seconds']:.1f} s, {f['n_iter']} iterations",
         "written to": str(output),
     }

@@ -7,7 +7,7 @@ so that ``--json`` can be piped.
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -116,12 +116,6 @@ def summary(title: str, rows: Mapping[str, str | None]) -> Table:
         if value:
             table.add_row(escape(name), escape(value))
     return table
-
-
-def shortened(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def incomplete(status: str, gap: float | None, tol: float | None) -> typer.Exit:

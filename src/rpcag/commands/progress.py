@@ -2,21 +2,15 @@
 
 import math
 
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich import progress
 
 from rpcag.commands.output import errors
 from rpcag.graphs.inputs import percent
-from rpcag.solvers import Progress as Step
+from rpcag.solvers import Progress
 from rpcag.stopping import go_on
 
 
-class GapBar(Progress):
+class GapBar(progress.Progress):
     """A bar on standard error, if that is a terminal and `quiet` is not set.
 
     Call it with every `Progress` of a solver; `count` shows other work. Every stage
@@ -27,12 +21,12 @@ class GapBar(Progress):
         self, name: str, tol: float = 1e-3, max_iter: int = 1000, *, quiet: bool
     ) -> None:
         super().__init__(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[gap]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.TextColumn("{task.fields[gap]}"),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("left"),
+            progress.TimeRemainingColumn(),
             console=errors(),
             transient=True,
             disable=quiet or not errors().is_terminal,
@@ -42,7 +36,7 @@ class GapBar(Progress):
         self.stage, self.share = "", 0.0
         self.job = self.add_task(name, total=1.0, gap="")
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: Progress) -> None:
         self._enter(step.stage)
         if step.gap >= 1:  # nothing is known yet
             return

@@ -1,20 +1,21 @@
 """``rpcag repair``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from rpcag.commands import options as o
-from rpcag.commands.output import mistakes, report, shortened, summary
+from rpcag.commands.output import mistakes, report, summary
 from rpcag.commands.progress import GapBar
 from rpcag.files.decomposition import plain
+from rpcag.files.names import listed
 from rpcag.graphs.inputs import percent
 from rpcag.page.words import count
 from rpcag.stopping import go_on
 
-NAMED, WORST = 8, 3  # columns in a list, and of those that are predicted worst
+WORST = 3  # columns that are predicted worst, in the summary
 TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {  # what is in a file, its suffixes
     "output": ("repaired table", ()),
     "cells": ("list of cells", (".csv",)),
@@ -126,10 +127,12 @@ def repair(
         if json and output == o.STREAM:
             raise ValueError("--json and -o - both write to standard output; give one")
         targets = _targets(table, output, options, force)
-        time: str | Literal[False] | None = False if reading.no_time else reading.time
+        how = reading.reading()
+        if reading.no_time:
+            how = replace(how, time=False)
         with GapBar("repair", quiet=quiet) as bar:
             bar.count("reading")
-            found = read_sheet(table, reading.reading(), time=time, sheet=reading.sheet)
+            found = read_sheet(table, how)
             files.check_delimiter(table, output, found)
             names = found.labels or [str(i) for i in range(len(found.X))]
             is_auto = options.graph == "auto"
@@ -192,7 +195,7 @@ def _write(found: Any, edits: Any, repaired: Any, targets: dict[str, Path]) -> N
             with explained(path):
                 if what == "output":
                     with files.opened(part, path) as file:
-                        found.write(file, edits)
+                        found.file.write(file, edits)
                 elif what == "cells":
                     files.write_cells(part, found, edits, repaired)
                 else:
@@ -222,7 +225,7 @@ def _facts(found: Any, repaired: Any, targets: dict[str, Path]) -> dict[str, Any
         "input": found.name,
         **{what: str(path) for what, path in targets.items()},
         "rows": len(found.X),
-        "columns": len(found.columns),
+        "columns": len(found.roles),
         "time": found.time,
         "left_alone": {k: v for k, v in found.roles.items() if v != "number"},
         "filled": repaired.filled.sum(),
@@ -244,7 +247,7 @@ def _rows(facts: dict[str, Any]) -> dict[str, str | None]:
 
     def names(fact: str, told: str) -> str:
         found = [column["name"] for column in columns if column[fact]]
-        return shortened(found, NAMED) + told if found else ""
+        return listed(found, show=str) + told if found else ""
 
     marks = [f"{x:g} in {c['name']!r}" for c in columns for x in c["fill_values"]]
     left: dict[str, list[str]] = {}
@@ -256,10 +259,10 @@ def _rows(facts: dict[str, Any]) -> dict[str, str | None]:
         f"{count(len(columns), 'column')} of numbers",
         "gaps filled": share(facts["filled"]),
         "values replaced": share(facts["replaced"]),
-        "of these fill values": shortened(marks, NAMED),
+        "of these fill values": listed(marks, show=str),
         "order of rows": times and f"timestamps in {times[0]!r}",
         **{
-            "kept" if role == "kept" else f"left alone ({role})": shortened(all, NAMED)
+            "kept" if role == "kept" else f"left alone ({role})": listed(all, show=str)
             for role, all in left.items()
         },
         "constant or empty": names("constant_or_empty", ": left alone"),

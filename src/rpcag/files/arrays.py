@@ -11,10 +11,10 @@ from scipy import sparse
 
 from rpcag.files.readable import readable
 from rpcag.files.table import Reading, Table
+from rpcag.graphs.inputs import REAL
 from rpcag.linalg.sparse_structure import check_structure
 
 SUFFIXES = (".npy", ".npz")
-REAL = "fiub"  # kinds of dtypes that are read as numbers
 
 
 def read_arrays(path: Path, reading: Reading) -> Table:
@@ -22,8 +22,6 @@ def read_arrays(path: Path, reading: Reading) -> Table:
 
     Three axes are a stack of images, four a stack of color images.
     """
-    unused = ("drop", "delimiter", "decimal", "header")
-    reading.refuse(unused, f"tables with columns, not for {path}")
     found = load_arrays(path)
     A = choose(path, found, reading.variable)
     if sparse.issparse(A):
@@ -63,7 +61,7 @@ def load_arrays(path: Path) -> dict[str, Any]:
             return found
 
 
-def choose(path: Path, found: dict[str, Any], name: str | None) -> Any:
+def choose(path: Path, found: dict[str, Any], name: str | None = None) -> Any:
     """The only matrix, or the one of this name; errors list all arrays."""
     listed = ", ".join(f"{key} ({_shown(A)})" for key, A in found.items()) or "nothing"
     matrices = {key: A for key, A in found.items() if _is_matrix(A)}

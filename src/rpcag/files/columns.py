@@ -1,16 +1,18 @@
 """Named columns of a file: numbers, or text."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
-from typing import IO, Literal, Protocol
+from functools import cached_property, partial
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import IO, Literal
 
 import numpy as np
 
-from rpcag.files.header import CORNER, has_header
 from rpcag.files.names import listed, original, unique
-from rpcag.files.numbers import DECIMAL_COMMA, Numbers
+from rpcag.files.numbers import DECIMAL_COMMA, Numbers, number_style, sampled
 from rpcag.files.table import Reading
 
 Role = Literal[
@@ -23,7 +25,12 @@ HEAD_CELLS, FEWEST = 200_000, 50
 # garbage collector runs so often that narrow tables take twice the time.
 CELLS, ROWS = 500_000, 500
 Row = Sequence[str]
-Place = Callable[[int, int], str]  # of a row and a column, in words
+WHOLE = re.compile(r"\d{1,18}")
+CORNER = ("", "Unnamed: 0")  # above the index, as pandas writes it
+# Minimum count of sorted whole numbers, and of sorted decimals, that may be a header.
+# With smaller values, the user is asked about ordinary data more often: 1 in 360 random
+# lines of 6 numbers is sorted.
+WHOLES, DECIMALS = 3, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,26 +44,56 @@ class Edits:
     after: list[str]
 
 
-class Format(Protocol):
-    """Writes a file again with some cells changed."""
+class File:
+    """A file that can be written again with some cells changed; here one of words."""
 
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        """Cells as they are in the file."""
+    source: str  # its name, for messages
+    guess = ""  # ends an error that may come from a wrong guess
+    # Known when it is read: how words are read, and the rows above and in the table.
+    rule = Numbers()
+    above, n = 0, 0
 
-    def style(self, column: int) -> Callable[[float], str]:
-        """A function that writes numbers like those of a column."""
+    def __iter__(self) -> Iterator[list[str]]:
+        """The words of every row."""
+        raise NotImplementedError
+
+    def place(self, i: int, j: int) -> str:
+        """Where a cell is; rows are counted from the first one that was read."""
+        raise NotImplementedError
+
+    def cells(self, i: int) -> list[str]:
+        """The words of a row of the table."""
+        raise NotImplementedError
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         """Write the file with new cells."""
+        raise NotImplementedError
+
+    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
+        """Cells of the table as they are in the file."""
+        found, places = [], zip(rows.tolist(), columns.tolist(), strict=True)
+        for i, group in groupby(places, itemgetter(0)):
+            words = self.cells(i)
+            found += [words[j] for _, j in group]
+        return found
+
+    def style(self, column: int) -> Callable[[float], str]:
+        """A function that writes numbers like those of a column."""
+        words = (row[column] for row in self._sample)
+        known = (word for word in words if not self.rule.is_missing(word))
+        return number_style(known, self.rule.decimal)
+
+    @cached_property
+    def _sample(self) -> list[list[str]]:
+        return [self.cells(i) for i in sampled(self.n)]
 
 
 @dataclass
 class Columns:
     """The columns of a table of text, Parquet or Excel."""
 
-    source: str  # the file, for messages
+    file: File
     names: list[str]  # of all columns in their order, without doubles
-    n: int = 0  # rows
     numbers: dict[str, np.ndarray] = field(default_factory=dict)  # NaN where missing
     texts: dict[str, list[str]] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)  # from the format or the user
@@ -64,18 +101,17 @@ class Columns:
     doubles: list[str] = field(default_factory=list)  # names of several columns
     notes: list[str] = field(default_factory=list)
     losses: list[str] = field(default_factory=list)  # notes on writing the file again
-    rule: Numbers = field(default_factory=Numbers)  # how words were read
-    guess: str = ""  # ends an error that may come from a wrong guess
-    format: Format = field(init=False)
 
     def measures(self) -> dict[str, str]:
         """Columns of text that are numbers with units, each with one of its words."""
-        found = {name: self.rule.measure(words) for name, words in self.texts.items()}
+        measure = self.file.rule.measure
+        found = {name: measure(words) for name, words in self.texts.items()}
         return {name: word for name, word in found.items() if word is not None}
 
 
-def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
+def columns_of(file: File, names: Sequence[str], reading: Reading) -> Columns:
     """Columns without values; refuse options that name no column."""
+    source = file.source
     doubles = sorted(name for name, times in Counter(names).items() if times > 1)
     found, given = unique(names), dict[str, str]()
     known = set(found)
@@ -101,28 +137,20 @@ def columns_of(source: str, names: Sequence[str], reading: Reading) -> Columns:
         f"some columns have the same name, such as {name!r}: a number was added"
         for name in doubles[:1]
     ]
-    columns = Columns(source, found, doubles=doubles, notes=notes)
-    columns.roles = dict.fromkeys((*reading.drop, *reading.keep), "kept")
-    columns.rule = Numbers(missing=reading.missing)
-    return columns
+    roles: dict[str, Role] = dict.fromkeys((*reading.drop, *reading.keep), "kept")
+    return Columns(file, found, roles=roles, doubles=doubles, notes=notes)
 
 
 def columns_of_words(
-    source: str,
-    rows: Iterable[Row],
-    reading: Reading,
-    place: Place,
-    *,
-    decimal: str | None = None,
-    guess: str = "",
+    file: File, reading: Reading, decimal: str | None = None
 ) -> Columns:
     """Read columns from rows of words; the first row may have their names.
 
-    Columns that are mostly words, or that an option names, are text. `place` says where
-    the cell of a row and a column is in the file. By default, the decimal mark is a
-    comma if as many numbers have a comma as have a point.
+    Columns that are mostly words, or that an option names, are text. By default, the
+    decimal mark is a comma if as many numbers have a comma as have a point.
     """
-    remaining = iter(rows)
+    source = file.source
+    remaining = iter(file)
     head = list(islice(remaining, 1))
     if not head:
         raise ValueError(f"{source} is empty")
@@ -142,14 +170,12 @@ def columns_of_words(
             names = [*names, ""] if is_last else ["", *names]
     index = "row names" if names[0] in CORNER else None
     shown = [name or f"column {j + 1}" for j, name in enumerate(names)]
-    found = columns_of(source, [index or shown[0], *shown[1:]], reading)
-    found.notes += notes
-    found.index, found.rule, found.guess = index, numbers, guess
+    found = columns_of(file, [index or shown[0], *shown[1:]], reading)
+    found.index, found.notes = index, found.notes + notes
+    file.rule, file.above = numbers, int(header)
 
-    above = int(header)  # rows before the block
-    _check_widths(found, head, above, place)
     rules: dict[str, Numbers] = {}  # how to read each column of numbers
-    for j, words in enumerate(zip(*head, strict=True)):
+    for j, words in enumerate(zip(*head, strict=False)):
         name, rule = found.names[j], numbers.for_column(words)
         if name in (reading.labels, reading.names, index):
             found.texts[name] = []
@@ -163,8 +189,15 @@ def columns_of_words(
             rules[name] = rule
     parts: dict[str, list[np.ndarray]] = {name: [] for name in rules}
     size = max(1, min(ROWS, CELLS // len(names)))
+    above = file.above  # rows before the block
     for block in chain([head], iter(lambda: list(islice(remaining, size)), [])):
-        _check_widths(found, block, above, place)
+        for i, row in enumerate(block, above):
+            if len(row) != len(names):
+                fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
+                raise ValueError(
+                    f"{source}, {file.place(i, 0)} has {fields} but the first line has "
+                    f"{len(names)}{file.guess}"
+                )
         for j, words in enumerate(zip(*block, strict=True)):
             name = found.names[j]
             if name in found.texts:
@@ -176,11 +209,11 @@ def columns_of_words(
                     are_numbers = [rules[name].is_number(word) for word in words]
                     i = are_numbers.index(False)
                     raise ValueError(
-                        f"{source}, {place(above + i, j)}, column {name!r}: "
+                        f"{source}, {file.place(above + i, j)}, column {name!r}: "
                         f"{rules[name].complaint(words[i], name, words)}"
                     ) from None
         above += len(block)
-    found.n = above - header
+    file.n = above - file.above
     found.numbers = {name: np.concatenate(values) for name, values in parts.items()}
     found.roles |= {name: "boolean" for name, rule in rules.items() if rule.truth}
     return found
@@ -194,15 +227,60 @@ def _decimal(rows: Iterable[Row]) -> str:
     return "," if commas and points <= commas else "."
 
 
-def _check_widths(
-    found: Columns, rows: Sequence[Row], above: int, place: Place
-) -> None:
-    if set(map(len, rows)) == {len(found.names)}:  # faster
-        return
-    for i, row in enumerate(rows, above):
-        if len(row) != len(found.names):
-            fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
-            raise ValueError(
-                f"{found.source}, {place(i, 0)} has {fields} but the first line has "
-                f"{len(found.names)}{found.guess}"
+def has_header(
+    source: object, head: Sequence[Sequence[str]], numbers: Numbers, notes: list[str]
+) -> bool:
+    """Whether the first line has the names of the columns.
+
+    Words are a header, and so is anything beside an empty field above row names. Other
+    numbers are data, unless they are like an axis (years, wavelengths): they are sorted
+    and the lines below are not. An axis of whole numbers after a word is a header, and
+    so is 0, 1, 2, ...; in other cases an error asks the user.
+    """
+    first, *others = ([field.strip() for field in row] for row in head)
+    filled = [field for field in first if not numbers.is_missing(field)]
+    values = [field for field in filled if numbers.is_number(field)]
+    left = [row[0] for row in others]
+    has_row_names = numbers.are_words(left) or (len(left) > 1 and _is_count(left))
+    if not values or (first[0] in CORNER and has_row_names):
+        return True
+    begin = 0 if first[0] == values[0] else 1  # after the name of the rows
+    axis, rows = first[begin:], [row[begin:] for row in others]
+    has_words = len(values) < len(filled)
+    if _is_count(axis):  # as pandas writes
+        if not first[0]:
+            return True
+        if not has_words and len(axis) >= WHOLES:
+            notes.append(
+                "the first line, 0, 1, 2, ..., was taken for the names of the columns; "
+                "header=False reads it as data"
             )
+            return True
+    is_axis, are_whole = _is_sorted(values, numbers), _are_whole(values)
+    if are_whole and has_words:
+        is_alone = axis == values and not (rows and _are_whole(rows[0]))
+        if is_axis and is_alone and len(axis) > 1:
+            return True
+    else:
+        is_like = _are_whole if are_whole else partial(_is_sorted, numbers=numbers)
+        least = WHOLES if are_whole else DECIMALS
+        if not is_axis or len(axis) < least or not rows or any(map(is_like, rows)):
+            return False
+    raise ValueError(
+        f"{source}: the first line ({', '.join(first[:4])}, ...) may be names of "
+        "columns or data; pass header=True or header=False"
+    )
+
+
+def _is_count(words: list[str]) -> bool:
+    return words == list(map(str, range(len(words))))
+
+
+def _are_whole(words: Sequence[str]) -> bool:
+    return all(map(WHOLE.fullmatch, words))
+
+
+def _is_sorted(words: Sequence[str], numbers: Numbers) -> bool:
+    values = [numbers.one(word) for word in words if numbers.is_number(word)]
+    steps = np.diff([value for value in values if value == value])
+    return bool((steps > 0).all() or (steps < 0).all())

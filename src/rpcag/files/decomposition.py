@@ -1,7 +1,8 @@
 """A decomposition as a folder: what ``rpcag decompose INPUT -o RESULT`` writes."""
 
+import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,11 +13,16 @@ from scipy import sparse
 
 from rpcag.atomic import explained, replace_files, write_json
 from rpcag.files.arrays import load_arrays
-from rpcag.files.matrices import FORMATS, check_format, read_matrix, write_matrix
+from rpcag.files.names import unique, write_rows
+from rpcag.files.parquet import read_whole
 from rpcag.files.place import check_folder
-from rpcag.files.readable import readable
+from rpcag.files.readable import need, readable
 from rpcag.graphs.inpainting import check_image_shape
+from rpcag.graphs.inputs import REAL
 
+FORMATS = ("npy", "csv", "tsv", "parquet")  # of the matrices
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+ROW = "sample"  # name of the column of row names
 INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
 LAYOUT = 1
@@ -175,10 +181,15 @@ def check_target(
 
 
 def _names_in(index: dict[str, Any]) -> list[str]:
-    files = dict(index["files"])
-    if index["rpcag_result"] != LAYOUT or not set(MATRICES) <= set(files):
+    """The files that the index lists, if it is whole."""
+    files = list(index["files"].values())
+    # Only lists can be added to lists.
+    words = files + index["samples"] + index["features"] + (index["labels"] or [])
+    is_whole = {*ENTRIES} <= {*index} and {*MATRICES} <= {*index["files"]}
+    is_whole &= isinstance(index["facts"], dict) and index["rpcag_result"] == LAYOUT
+    if not is_whole or not all(isinstance(word, str) for word in words):
         raise ValueError("not an index of this layout")
-    return list(files.values())
+    return files
 
 
 def is_result(folder: Path) -> bool:
@@ -213,19 +224,12 @@ def _read_index(folder: Path) -> dict[str, Any]:
     if layout > LAYOUT:
         raise ValueError(f"{path} is of a newer rpcag (layout {layout}); update rpcag")
     try:
-        # Only lists can be added to lists.
-        words = index["samples"] + index["features"] + (index["labels"] or [])
-        words += list(index["files"].values())
-        is_whole = {*ENTRIES} <= {*index} and {*MATRICES} <= {*index["files"]}
-        is_whole &= isinstance(index["facts"], dict)
-        is_whole &= all(isinstance(word, str) for word in words)
-    except (LookupError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
+        _names_in(index)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path} is damaged: its names, files or facts are not what rpcag writes; "
             "decompose again"
-        )
+        ) from error
     return index
 
 
@@ -242,3 +246,47 @@ def _read(folder: Path, file: str) -> Any:
         if path.suffix != ".npz":
             return read_matrix(path)
         return sparse.csr_array(load_arrays(path)[path.stem])  # the graph
+
+
+def check_format(format: str) -> None:
+    """Refuse a format that is unknown, or whose library is not installed."""
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
+    if format == "parquet":
+        need("pyarrow.parquet")
+
+
+def write_matrix(
+    path: Path, A: np.ndarray, rows: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Write A in the format of the suffix; all but .npy have the names."""
+    format = path.suffix[1:]
+    if format == "npy":
+        np.save(path, A)
+    elif format in DELIMITERS:
+        lines = ([row, *a.tolist()] for row, a in zip(rows, A, strict=True))
+        write_rows(path, DELIMITERS[format], [ROW, *columns], lines)
+    else:
+        pa, parquet = need("pyarrow"), need("pyarrow.parquet")
+        arrays = [pa.array(list(rows), pa.string()), *map(pa.array, A.T)]
+        names = unique([ROW, *columns])  # else no reader takes the file
+        parquet.write_table(pa.Table.from_arrays(arrays, names), path)
+
+
+def read_matrix(path: Path) -> np.ndarray:
+    """Read the matrix that `write_matrix` wrote."""
+    format = path.suffix[1:]
+    if format in DELIMITERS:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.reader(file, delimiter=DELIMITERS[format])
+            width = len(next(reader)) - 1
+            rows = [np.array(row[1:], dtype=float) for row in reader]
+        return np.array(rows, dtype=float).reshape(len(rows), width)
+    if format == "parquet":
+        table = read_whole(path)
+        columns = [column.to_numpy() for column in table.columns[1:]]
+        return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
+    A = load_arrays(path)[path.stem]
+    if A.ndim != 2 or A.dtype.kind not in REAL:
+        raise ValueError(f"it must be a matrix of numbers, got {A.dtype} of {A.shape}")
+    return A

@@ -2,19 +2,15 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 from warnings import catch_warnings
 
-import numpy as np
-
-from rpcag.files.columns import Columns, Edits, columns_of_words
+from rpcag.files.columns import Columns, Edits, File, columns_of_words
 from rpcag.files.names import listed
-from rpcag.files.numbers import number_style, sampled
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
@@ -46,21 +42,16 @@ def read_excel(path: Path, reading: Reading) -> Columns:
     top, rows = filled[0] + 1, rows[filled[0] : filled[-1] + 1]
     width = max(k + 1 for row in rows for k, word in enumerate(row) if word)
     rows = [row[:width] + [""] * (width - len(row)) for row in rows]
-    found = columns_of_words(
-        *(str(path), rows, reading),
-        lambda i, j: f"cell {utils.get_column_letter(j + 1)}{top + i}",
-        decimal=".",
-    )
+    file = ExcelFile(path, title, rows, top)
+    found = columns_of_words(file, reading, decimal=".")
     for j in formulas & set(range(width)):
         if found.names[j] in found.numbers:
             found.roles[found.names[j]] = "formula"
-    above = len(rows) - found.n
-    found.format = ExcelFormat(path, title, rows[above:], top + above)
     for ref in map(bytes.decode, MERGED.findall(xml)):
         left, _, right, bottom = utils.range_boundaries(ref)
         names = found.names[left - 1 : right]
         # Only the first of merged cells has a value.
-        if bottom >= top + above and any(name in found.numbers for name in names):
+        if bottom >= top + file.above and any(name in found.numbers for name in names):
             raise ValueError(
                 f"{path} has merged cells among its numbers, {ref}; unmerge them, or "
                 f"leave the column alone with keep={names[0]!r}"
@@ -96,21 +87,22 @@ def _opened(path: Path, sheet: str | None, *, data_only: bool = False) -> Iterat
         yield page
 
 
-@dataclass
-class ExcelFormat:
-    """Changes cells of a sheet."""
+class ExcelFile(File):
+    """Changes cells of a sheet, whose words are `rows` from the line `top` on."""
 
-    path: Path
-    title: str
-    rows: list[list[str]]
-    top: int  # number of the first row
+    def __init__(self, path: Path, title: str, rows: list[list[str]], top: int) -> None:
+        self.source, self.path, self.title = str(path), path, title
+        self.rows, self.top = rows, top
 
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        places = zip(rows.tolist(), columns.tolist(), strict=True)
-        return [self.rows[i][j] for i, j in places]
+    def __iter__(self) -> Iterator[list[str]]:
+        return iter(self.rows)
 
-    def style(self, column: int) -> Callable[[float], str]:
-        return number_style(self.rows[i][column] for i in sampled(len(self.rows)))
+    def place(self, i: int, j: int) -> str:
+        letters = need("openpyxl.utils").get_column_letter(j + 1)
+        return f"cell {letters}{self.top + i}"
+
+    def cells(self, i: int) -> list[str]:
+        return self.rows[self.above + i]
 
     def write(self, file: IO[bytes], edits: Edits) -> None:
         has_macros = self.path.suffix.lower() == ".xlsm"
@@ -118,13 +110,13 @@ class ExcelFormat:
             book = need("openpyxl").load_workbook(
                 self.path, keep_vba=has_macros, rich_text=True
             )
-        page = book[self.title]
+        page, top = book[self.title], self.top + self.above
         places = edits.rows.tolist(), edits.columns.tolist()
         for i, j, word in zip(*places, edits.after, strict=True):
-            cell = page.cell(self.top + i, j + 1)
+            cell = page.cell(top + i, j + 1)
             number = float(word)
             cell.value = int(number) if number.is_integer() else number
             if not cell.has_style:  # a cell that was not stored
-                k = next(k for k, row in enumerate(self.rows) if row[j])
-                cell._style = copy(page.cell(self.top + k, j + 1)._style)
+                k = next(k for k in range(self.n) if self.cells(k)[j])
+                cell._style = copy(page.cell(top + k, j + 1)._style)
         book.save(file)

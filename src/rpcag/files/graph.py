@@ -7,19 +7,18 @@ from scipy import sparse
 
 from rpcag.files.arrays import SUFFIXES as ARRAYS
 from rpcag.files.arrays import choose, load_arrays
-from rpcag.files.encoding import decode
 from rpcag.files.numbers import Numbers
 from rpcag.files.reading import read_table
 from rpcag.files.table import Reading
-from rpcag.files.text import SUFFIXES, TextRows
+from rpcag.files.text import SUFFIXES, TextFile
 
 
-def read_graph(path: Path | str, samples: list[str], variable: str | None = None):
+def read_graph(path: Path | str, samples: list[str]):
     """Read the adjacency of the samples, dense or sparse as in the file.
 
     The file is an adjacency as .npz, .npy or text; or edges as text, one per line: two
     samples, by name or by number from 0, and a weight (default: 1). Text with names is
-    brought into the order of `samples`. `variable` names one of several matrices.
+    brought into the order of `samples`.
     """
     path = Path(path)
     if not path.is_file():
@@ -28,14 +27,13 @@ def read_graph(path: Path | str, samples: list[str], variable: str | None = None
         )
     suffix, known = path.suffix.lower(), ", ".join((*ARRAYS, *SUFFIXES))
     if suffix in ARRAYS:
-        A = choose(path, load_arrays(path), variable)
+        A = choose(path, load_arrays(path))
         return A if sparse.issparse(A) else np.asarray(A, dtype=np.float64)
     if suffix not in SUFFIXES:
         raise ValueError(
             f"graph {path}: no reader for {suffix or 'this name'}; known are {known}"
         )
-    text, *_ = decode(path.read_bytes(), path)
-    rows = TextRows(path, text)
+    rows = TextFile(str(path), path.read_bytes())
     words = [[word.strip() for word in row] for row in rows]
     n, widths = len(samples), {len(row) for row in words}
     if not words:

@@ -1,15 +1,17 @@
-"""Names of rows and columns."""
+"""Names of rows and columns, and text files that have them."""
 
+import csv
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 # Text that spreadsheets compute instead of showing: a sign and at least one character.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n](?s:.)")
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
-SHOWN = 8  # names in an error
 
 
 def escaped(cells: Sequence[Any]) -> list[Any]:
@@ -37,11 +39,11 @@ def original(name: str) -> str:
     return name[1:] if name[:1] == "'" and FORMULA.match(name) else name
 
 
-def listed(names: Sequence[str]) -> str:
-    """Some names, for an error."""
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
-    rest = len(names) - SHOWN
-    return shown + (f" and {rest} more" if rest > 0 else "")
+def listed(names: Sequence[str], most: int = 8, show: Any = repr) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    shown = ", ".join(map(show, names[:most]))
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def unique(names: Sequence[str]) -> list[str]:
@@ -54,3 +56,16 @@ def unique(names: Sequence[str]) -> list[str]:
             name = next(other for other in numbered if other not in taken)
         found[name] = None
     return list(found)
+
+
+def write_rows(
+    path: Path, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write text with a header; names are `escaped`, numbers written by `repr`."""
+    options: Any = {"newline": "", "encoding": "utf-8", "errors": "backslashreplace"}
+    with path.open("w", **options) as file:
+        # With \r\n as terminator, `csv` quotes names that contain either character.
+        lines: Any = SimpleNamespace(write=lambda row: file.write(row[:-2] + "\n"))
+        writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
+        writer.writerow(escaped(header))
+        writer.writerows(map(escaped, rows))

@@ -1,14 +1,13 @@
 """Parquet tables, read by pyarrow and written again with the same schema."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from rpcag.files.columns import Columns, Edits, columns_of
-from rpcag.files.numbers import number_style, sampled
+from rpcag.files.columns import Columns, Edits, File, columns_of
+from rpcag.files.numbers import Numbers, number_style, sampled
 from rpcag.files.readable import need, readable
 from rpcag.files.table import Reading
 
@@ -21,8 +20,9 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
     table = read_whole(path)
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
-    found = columns_of(str(path), table.column_names, reading)
-    found.n, found.format = table.num_rows, ParquetFormat(path, table)
+    file = ParquetFile(path, table)
+    file.n, file.rule = table.num_rows, Numbers(missing=reading.missing)
+    found = columns_of(file, table.column_names, reading)
     tests = [getattr(types, f"is_{kind}") for kind in NUMBERS]
     found.index = _index_of(table, found.names)
     with readable(path, "Parquet"):
@@ -63,12 +63,11 @@ def _words(column: Any) -> list[str]:
     return [word or "" for word in column.cast("string").to_pylist()]
 
 
-@dataclass
-class ParquetFormat:
+class ParquetFile(File):
     """Changes entries of an Arrow table."""
 
-    path: Path
-    table: Any
+    def __init__(self, path: Path, table: Any) -> None:
+        self.source, self.path, self.table = str(path), path, table
 
     def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
         found = np.empty(len(rows), dtype=object)

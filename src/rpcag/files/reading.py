@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -19,16 +18,25 @@ from rpcag.files.table import Reading, Table
 
 STREAM = Path("-")  # standard input or output
 GZIP = ".gz"
-OF_FILES = (
-    *("variable", "labels", "names", "transpose"),
-    *("drop", "delimiter", "decimal", "header"),
-)
-Kind = Literal["text", "parquet", "excel"]
-SUFFIXES: dict[str, Kind] = {
+SUFFIXES = {
     **dict.fromkeys(text.SUFFIXES, "text"),
     ".csv.gz": "text",
     **dict.fromkeys(parquet.SUFFIXES, "parquet"),
     **dict.fromkeys(excel.SUFFIXES, "excel"),
+}
+TABLES = ("text", "parquet", "excel")
+# What takes an option, in words and as kinds of files; other options are for all.
+TAKERS = {
+    "variable": ("files of arrays", ("arrays",)),
+    "color": ("a folder of images", ("images",)),
+    "sheet": ("Excel workbooks", ("excel",)),
+    "delimiter": ("tables of text", ("text",)),
+    "decimal": ("tables of text", ("text",)),
+    "header": ("text and Excel workbooks", ("text", "excel")),
+    "drop": ("tables with columns", TABLES),
+    "labels": ("files", (*TABLES, "arrays")),
+    "names": ("files", (*TABLES, "arrays")),
+    "transpose": ("files", (*TABLES, "arrays")),
 }
 
 
@@ -37,7 +45,13 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     path, reading = Path(path), reading or Reading()
     if is_result(path):
         raise ValueError(f"{path} is a decomposition already; rpcag explore shows it")
-    table = _read(path, reading)
+    kind = _kind_of_input(path, reading)
+    if kind == "images":
+        table = read_images(path, shape=reading.shape, color=reading.color)
+    elif kind == "arrays":
+        table = arrays.read_arrays(path, reading)
+    else:
+        table = to_table(read_columns(path, reading), reading)
     X = without_marks(table.X, reading.missing)
     check_values(path, X, table.samples, table.features)
     notes = list(table.notes)
@@ -53,47 +67,38 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     return replace(table, X=X, image_shape=shape, notes=notes)
 
 
-def _read(path: Path, reading: Reading) -> Table:
-    if path.is_dir():
-        reading.refuse(OF_FILES, f"files, not for the folder {path}")
-        return read_images(path, shape=reading.shape, color=reading.color)
-    _check_input(path)
-    reading.refuse(("color",), f"a folder of images, not for {path}")
-    if path.suffix.lower() in arrays.SUFFIXES:
-        return arrays.read_arrays(path, reading)
-    reading.refuse(("variable",), f"files of arrays, not for {path}")
-    table = to_table(read_columns(path, reading), reading)
-    if not reading.transpose:
-        return table
-    if table.labels is not None:
-        raise ValueError(
-            "labels= names a column; with transpose=True, columns are samples"
-        )
-    X = np.ascontiguousarray(table.X.T)
-    return replace(table, X=X, samples=table.features, features=table.samples)
-
-
 def read_columns(path: Path, reading: Reading) -> Columns:
     """The columns of a table of text, Parquet or Excel; "-" is standard input."""
     if path == STREAM and sys.stdin is None:
         raise ValueError("standard input is closed; name a file to read")
-    if path != STREAM:
-        _check_input(path)
-    kind = kind_of(path)
-    if kind != "excel":
-        reading.refuse(("sheet",), f"Excel workbooks, not for {path}")
+    if _kind_of_input(path, reading) == "images":
+        raise IsADirectoryError(f"{path} is a folder; name a file with a table")
+    kind = kind_of(path)  # refuses arrays
     if path == STREAM:
         return text.read_text("standard input", sys.stdin.buffer.read(), reading)
     if kind == "text":
         return text.read_text(str(path), path.read_bytes(), reading)
-    reading.refuse(("delimiter", "decimal"), f"tables of text, not for {path}")
-    if kind == "excel":
-        return excel.read_excel(path, reading)
-    reading.refuse(("header",), f"text and Excel workbooks, not for {path}")
-    return parquet.read_parquet(path, reading)
+    read = excel.read_excel if kind == "excel" else parquet.read_parquet
+    return read(path, reading)
 
 
-def kind_of(path: Path) -> Kind:
+def _kind_of_input(path: Path, reading: Reading) -> str:
+    """What is in a file or folder; refuse options that it does not take."""
+    if path != STREAM and not path.exists():
+        raise FileNotFoundError(f"{path} does not exist")
+    kind, what = "images", f"the folder {path}"
+    if not path.is_dir():
+        if path != STREAM and path.stat().st_size == 0:
+            raise ValueError(f"{path} is empty")
+        is_array = path.suffix.lower() in arrays.SUFFIXES
+        kind, what = "arrays" if is_array else kind_of(path), str(path)
+    for option, (takers, kinds) in TAKERS.items():
+        if kind not in kinds and getattr(reading, option) != getattr(Reading, option):
+            raise ValueError(f"{option}= is for {takers}, not for {what}")
+    return kind
+
+
+def kind_of(path: Path) -> str:
     """The format of a table, from the name of its file; a stream is text."""
     plain = Path(path.name.lower().removesuffix(GZIP))
     is_packed = plain.name != path.name.lower()
@@ -117,7 +122,7 @@ def to_table(columns: Columns, reading: Reading) -> Table:
     marks as row names, the first column of text without repeated values. Columns of
     numbers with units and the like are not names, because data would be lost.
     """
-    source, texts, notes = columns.source, dict(columns.texts), [*columns.notes]
+    source, texts, notes = columns.file.source, dict(columns.texts), [*columns.notes]
     for name in columns.names:
         if not any(name in x for x in (columns.numbers, texts, columns.roles)):
             raise ValueError(
@@ -149,7 +154,7 @@ def to_table(columns: Columns, reading: Reading) -> Table:
             told = f"columns {listed(list(texts))} of {source} are"
         raise ValueError(f"{told} text: {keep}")
     if not columns.numbers:
-        raise ValueError(f"{source} has no column of numbers{columns.guess}")
+        raise ValueError(f"{source} has no column of numbers{columns.file.guess}")
     features = [name for name in columns.names if name in columns.numbers]
     rounded = [name for name in features if are_identifiers(columns.numbers[name])]
     notes += [
@@ -158,8 +163,14 @@ def to_table(columns: Columns, reading: Reading) -> Table:
         for name in rounded[:1]
     ]
     X = np.stack([columns.numbers[name] for name in features], axis=1)
-    samples = names or [str(i) for i in range(columns.n)]
-    return Table(X, samples, features, labels, notes=notes)
+    samples = names or [str(i) for i in range(columns.file.n)]
+    if not reading.transpose:
+        return Table(X, samples, features, labels, notes=notes)
+    if labels is not None:
+        raise ValueError(
+            "labels= names a column; with transpose=True, columns are samples"
+        )
+    return Table(np.ascontiguousarray(X.T), features, samples, notes=notes)
 
 
 def are_identifiers(values: np.ndarray) -> bool:
@@ -167,15 +178,6 @@ def are_identifiers(values: np.ndarray) -> bool:
     known = values[np.isfinite(values)]
     largest = np.abs(known).max(initial=0.0)
     return bool(2.0**53 < largest < 1e25 and (known == np.round(known)).all())
-
-
-def _check_input(path: Path) -> None:
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file with a table")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty")
 
 
 def without_marks(X: np.ndarray, missing: Iterable[str]) -> np.ndarray:

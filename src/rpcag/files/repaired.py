@@ -12,11 +12,11 @@ import numpy as np
 
 from rpcag.atomic import explained
 from rpcag.files.columns import Edits
-from rpcag.files.matrices import write_rows
+from rpcag.files.names import write_rows
 from rpcag.files.place import check_file
 from rpcag.files.reading import GZIP, STREAM, kind_of
 from rpcag.files.sheet import Sheet
-from rpcag.files.text import TextFormat
+from rpcag.files.text import TextFile
 
 TABBED = [".tsv", ".tab"]
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
@@ -55,9 +55,9 @@ def check_format(source: Path, output: Path) -> None:
 def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
     """Refuse another suffix than the input if .csv would have tabs, or .tsv none."""
     suffix = _suffix(output)
-    if suffix == _suffix(source) or not isinstance(sheet.format, TextFormat):
+    if suffix == _suffix(source) or not isinstance(sheet.file, TextFile):
         return
-    delimiter = sheet.format.rows.delimiter
+    delimiter = sheet.file.delimiter
     shown, right = repr(delimiter), [".csv"]
     if delimiter == "\t":
         shown, right = "tabs", TABBED
@@ -108,7 +108,7 @@ def write_cells(path: Path, sheet: Sheet, edits: Edits, repaired: Any) -> None:
 def write_stream(sheet: Sheet, edits: Edits) -> None:
     """Write the table to standard output; write nothing if an error occurs."""
     file = BytesIO()
-    sheet.write(file, edits)
+    sheet.file.write(file, edits)
     with explained("standard output"):
         sys.stdout.buffer.write(file.getvalue())
         sys.stdout.buffer.flush()

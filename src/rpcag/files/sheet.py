@@ -1,12 +1,15 @@
 """A table that is repaired: it can be written again with some cells changed."""
 
-from dataclasses import dataclass, replace
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Literal
 
 import numpy as np
 
-from rpcag.files.columns import Columns, Edits, Format, Role
+from rpcag.files.columns import Columns, Edits, File, Role
 from rpcag.files.names import listed
 from rpcag.files.reading import (
     are_identifiers,
@@ -16,12 +19,17 @@ from rpcag.files.reading import (
     without_marks,
 )
 from rpcag.files.table import Reading
-from rpcag.files.timestamps import NAMED, iso_seconds, unix_seconds
 
 # Minimum number of values of an index with gaps and of an identifier. With fewer
 # values, a short column of data may count the rows, or increase, by chance.
 COUNTED = 10
-Time = str | Literal[False] | None
+# Seconds, milliseconds, microseconds and nanoseconds since 1970, for the years 1973 to
+# 2128. The ranges do not overlap.
+UNIX = {1.0: (1e8, 5e9), 1e3: (1e11, 5e12), 1e6: (1e14, 5e15), 1e9: (1e17, 5e18)}
+# Names of columns that may have such numbers.
+NAMED = re.compile(r"time|date|stamp|epoch|unix|(^|[^a-z])(ts|t)($|[^a-z])", re.I)
+TRIED = 20  # words that are tried before a whole column is
+SHARE = 0.95  # of the words that must be timestamps; the others are unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +37,13 @@ class Sheet:
     """A table as it is in its file."""
 
     name: str  # the file, for messages
+    file: File
     X: np.ndarray  # the columns of numbers, NaN where a value is missing
     features: list[str]  # names of the columns of X
-    columns: list[str]  # names of all columns of the file
-    roles: dict[str, Role]  # of all columns; only those of role "number" change
+    roles: dict[str, Role]  # of all columns in order; only a "number" changes
     labels: list[str] | None  # names of the rows: the index, or unique text
     times: np.ndarray | None  # seconds, NaN where unknown
     integers: np.ndarray  # which features have whole numbers only
-    format: Format
     notes: list[str]  # about how the file was read
 
     @property
@@ -53,42 +60,30 @@ class Sheet:
     def edits(self, values: np.ndarray, changed: np.ndarray) -> Edits:
         """New cells where `changed` is true, formatted like the column."""
         rows, features = np.nonzero(changed)
-        are_features = [self.roles[name] == "number" for name in self.columns]
+        are_features = [role == "number" for role in self.roles.values()]
         columns = np.flatnonzero(are_features)[features]
-        styles = {j: self.format.style(j) for j in set(columns.tolist())}
+        styles = {j: self.file.style(j) for j in set(columns.tolist())}
         new = zip(columns.tolist(), values[rows, features].tolist(), strict=True)
-        before = self.format.words(rows, columns)
+        before = self.file.words(rows, columns)
         return Edits(rows, features, columns, before, [styles[j](x) for j, x in new])
 
-    def write(self, file: IO[bytes], edits: Edits) -> None:
-        """Write the file again; only the cells of `edits` change."""
-        self.format.write(file, edits)
 
-
-def read_sheet(
-    path: Path,
-    reading: Reading | None = None,
-    *,
-    time: Time = None,
-    sheet: str | None = None,
-) -> Sheet:
-    """Read a table that can be written back; `time` and `sheet` are as in `reading`."""
+def read_sheet(path: Path, reading: Reading | None = None) -> Sheet:
+    """Read a table that can be written back."""
     reading = reading or Reading()
-    time = reading.time if time is None else time
-    reading = replace(reading, time=time, sheet=sheet or reading.sheet)
-    return make_sheet(read_columns(Path(path), reading), reading)
+    return make_sheet(read_columns(path, reading), reading)
 
 
 def make_sheet(found: Columns, reading: Reading) -> Sheet:
     """Distinguish features from timestamps, indexes and the like."""
-    source, roles = found.source, dict(found.roles)
+    source, roles = found.file.source, dict(found.roles)
     if found.doubles:
         raise ValueError(
             f"{source} has several columns called {found.doubles[0]!r}; rename them"
         )
-    if found.n < 2:
+    if found.file.n < 2:
         raise ValueError(f"{source} has one row; values are predicted from other rows")
-    name, times = _times(found, reading.time)
+    name, times = _times(found, reading)
     if name is not None:
         roles[name] = "time"
     numbers = {k: without_marks(x, reading.missing) for k, x in found.numbers.items()}
@@ -111,7 +106,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
         article = "an" if role[0] == "i" else "a"
         taken = f" ({others[0]!r} was taken for {article} {role})"
     if not features:
-        cause = taken or found.guess
+        cause = taken or found.file.guess
         kept = [c for c, role in found.roles.items() if role == "kept"]
         if measures:
             cause = f": {measures[0]}"
@@ -119,7 +114,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
             cause = f" besides {listed(kept)}, which keep= or drop= leaves alone"
         raise ValueError(f"{source} has no column of numbers to repair{cause}")
     X = np.stack([numbers[column] for column in features], axis=1)
-    rows = range(1, found.n + 1)
+    rows = range(1, found.file.n + 1)
     check_values(source, X, rows, features)
     known = [x[np.isfinite(x)] for x in X.T]
     varying = [c for c, x in zip(features, known, strict=True) if (x != x[:1]).any()]
@@ -132,28 +127,28 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
     notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *measures, *found.losses]
     return Sheet(
         name=source,
+        file=found.file,
         X=X,
         features=features,
-        columns=found.names,
         roles={c: roles[c] for c in found.names},
         labels=_labels(found, roles),
         times=times,
         integers=np.array([(x == np.round(x)).all() for x in known]),
-        format=found.format,
         notes=notes,
     )
 
 
-def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
+def _times(found: Columns, reading: Reading) -> tuple[str | None, np.ndarray | None]:
     """The column of timestamps, and its seconds."""
+    time = reading.time
     if isinstance(time, str):
         words = found.texts.get(time, [])
         seconds = found.numbers.get(time, iso_seconds(words))
         if seconds is None:
             word = next(filter(None, words), "")
             raise ValueError(
-                f"time={time!r}: {word!r} in {found.source} is neither an ISO 8601 "
-                "timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
+                f"time={time!r}: {word!r} in {found.file.source} is neither an ISO "
+                "8601 timestamp such as 2024-05-31 13:45:00 nor a number of seconds"
             )
         return time, seconds
     for name in found.names if time is None else ():
@@ -167,6 +162,43 @@ def _times(found: Columns, time: Time) -> tuple[str | None, np.ndarray | None]:
         if seconds is not None and len(np.unique(seconds[np.isfinite(seconds)])) > 1:
             return name, seconds
     return None, None
+
+
+def iso_seconds(words: Sequence[str]) -> np.ndarray | None:
+    """Seconds since 1970 of ISO 8601 timestamps; None if the words are not timestamps.
+
+    The default time zone is UTC. A word that is no timestamp is NaN.
+    """
+    filled = [word for word in words if word]
+    head = [_iso(word) for word in filled[:TRIED]]
+    if not head or sum(map(math.isnan, head)) > 0.5 * len(head):
+        return None
+    seconds = np.array([_iso(word) for word in words])
+    known = int(np.isfinite(seconds).sum())
+    return seconds if known >= SHARE * len(filled) and known > 1 else None
+
+
+def unix_seconds(values: np.ndarray) -> np.ndarray | None:
+    """Seconds of increasing Unix timestamps; None if the values are not timestamps."""
+    known = values[np.isfinite(values)]
+    if len(known) < 3 or not (np.diff(known) >= 0).all() or known[0] == known[-1]:
+        return None
+    for unit, (low, high) in UNIX.items():
+        if low <= known[0] and known[-1] < high:
+            return values / unit
+    return None
+
+
+def _iso(word: str) -> float:
+    if not word or word.isdecimal():  # Python would read 20210501
+        return math.nan
+    if re.fullmatch(r"\d{4}-\d{2}", word):  # a month
+        word += "-01"
+    try:
+        moment = datetime.fromisoformat(word)
+    except ValueError:
+        return math.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _role(x: np.ndarray) -> Role:

@@ -1,6 +1,5 @@
 """A table from a file, with samples in rows and names, and options for reading it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -37,9 +36,3 @@ class Reading:
     delimiter: str | None = None  # of text; these three are guessed if not given
     decimal: str | None = None
     header: bool | None = None  # the first line of text has the names of columns
-
-    def refuse(self, options: Iterable[str], reason: str) -> None:
-        """Raise an error if one of these options was given."""
-        for option in options:
-            if getattr(self, option) != getattr(Reading, option):  # the default
-                raise ValueError(f"{option}= is for {reason}")

@@ -1,22 +1,20 @@
 """Tables of text; the lines are kept, so that unchanged cells stay as they are."""
 
 import csv
+import gzip
 import io
 import itertools
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
+from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
-from rpcag.files.columns import Columns, Edits, columns_of_words
-from rpcag.files.encoding import decode
-from rpcag.files.numbers import DECIMAL_COMMA, Numbers, number_style, sampled
+from rpcag.files.columns import Columns, Edits, File, columns_of_words
+from rpcag.files.numbers import DECIMAL_COMMA, Numbers, sampled
+from rpcag.files.readable import readable
 from rpcag.files.table import Reading
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat")
@@ -27,6 +25,18 @@ NAMED = {"tab": "\t", "\\t": "\t", "space": SPACE}
 SAMPLE = 65536  # characters from which the delimiter is guessed
 SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?\s*', re.IGNORECASE)  # of Excel
 LINES = 1 << 15  # lines that are written at a time
+GZIP = b"\x1f\x8b"
+BINARY = {b"PAR1": "Parquet", b"PK\x03\x04": "Excel"}
+# Byte order marks. Longer ones come first: that of UTF-32 starts with that of UTF-16.
+MARKS = {
+    b"\xff\xfe\0\0": "utf-32-le",
+    b"\0\0\xfe\xff": "utf-32-be",
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+    b"\xef\xbb\xbf": "utf-8",
+}
+# A UTF-8 character beyond ASCII, or a byte that Windows-1252 does not define.
+NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
 SMALL = re.compile(r"[+\u2212-]?\d{1,3}")
 GROUPED = re.compile(r"[+\u2212-]?[1-9]\d{0,2}[.,]\d{3}")
 
@@ -35,35 +45,27 @@ def read_text(source: str, data: bytes, reading: Reading) -> Columns:
     """The columns of a text file, perhaps compressed by gzip."""
     if reading.decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be . or , got {reading.decimal!r}")
-    text, mark, codec, notes = decode(data, source)
-    rows = TextRows(source, text, reading.delimiter)
-    found = columns_of_words(
-        *(source, rows, reading, lambda i, _: f"line {rows.ends[i]}"),
-        decimal=reading.decimal or ("." if rows.delimiter == "," else None),
-        guess=rows.guess,
-    )
-    found.notes[:0] = notes
-    rows.begins, rows.ends = rows.begins[-found.n :], rows.ends[-found.n :]
+    file = TextFile(source, data, reading.delimiter)
+    decimal = reading.decimal or ("." if file.delimiter == "," else None)
+    found = columns_of_words(file, reading, decimal)
+    found.notes[:0] = file.notes
     if reading.decimal is None:
-        _check_thousands(found, rows)
-    found.format = TextFormat(rows, found.rule, mark, codec)
+        _check_thousands(found, file)
     return found
 
 
-class TextRows:
-    """The rows of a text, without blank lines, and comments at the top.
+class TextFile(File):
+    """The rows of a text file, without blank lines, and comments at the top.
 
     Iterate once, for the words of each row. `begins` and `ends` have the lines of the
-    rows up to there.
+    rows up to there. When cells change, all other bytes stay the same.
     """
 
-    def __init__(self, source: object, text: str, delimiter: str | None = None) -> None:
+    def __init__(self, source: str, data: bytes, delimiter: str | None = None) -> None:
         self.source = source
+        text, self.mark, self.codec, self.notes = decode(data, source)
         self.lines = io.StringIO(text, newline="").readlines()
-        self.has_quotes = '"' in text
-        self.begins: Sequence[int] = range(0)
-        self.ends: Sequence[int] = range(0)
-        self.guess = ""  # what errors say about a delimiter that was guessed
+        self.begins, self.ends = array("q"), array("q")
         if delimiter is None:
             delimiter = _guess_delimiter(self.lines)
             shown = {"\t": "tab", SPACE: "space"}.get(delimiter, repr(delimiter))
@@ -79,22 +81,13 @@ class TextRows:
     def __iter__(self) -> Iterator[list[str]]:
         above = itertools.takewhile(_is_above, enumerate(self.lines))
         begin = end = top = len(list(above))
-        lines = self.lines[top:]
-        rows = _split(lines, self.delimiter, strict=True)
-        longest = max(map(len, lines), default=0)
-        is_plain = not self.has_quotes and longest < csv.field_size_limit()
-        if is_plain and all(map(str.strip, lines)):  # faster: a row per line
-            self.begins = range(top, len(self.lines))
-            self.ends = range(top + 1, len(self.lines) + 1)
-            yield from rows
-            return
-        self.begins, self.ends = begins, ends = array("q"), array("q")
+        rows = _split(self.lines[top:], self.delimiter, strict=True)
         try:
             for row in rows:
                 end = top + rows.line_num if self.delimiter != SPACE else end + 1
                 if len(row) > 1 or (row and row[0].strip()):
-                    begins.append(begin)
-                    ends.append(end)
+                    self.begins.append(begin)
+                    self.ends.append(end)
                     yield row
                 begin = end
         except csv.Error as error:
@@ -102,6 +95,12 @@ class TextRows:
                 f"{self.source}, line {begin + 1}: the row cannot be split into cells "
                 f"({error}); is a quote not closed?"
             ) from error
+
+    def place(self, i: int, j: int) -> str:
+        return f"line {self.ends[i]}"
+
+    def cells(self, i: int) -> list[str]:
+        return list(map(unquoted, self.split(self.above + i)[0]))
 
     def split(self, i: int) -> tuple[list[str], list[str]]:
         """The cells of a row as they are in the file, and what is behind each."""
@@ -116,6 +115,32 @@ class TextRows:
         else:
             cells = body.split(self.delimiter)
         return cells, [*[self.delimiter] * (len(cells) - 1), row[len(body) :]]
+
+    def write(self, file: IO[bytes], edits: Edits) -> None:
+        known = [self.split(self.above + i)[0] for i in sampled(self.n)]
+        quoted = {}  # columns whose words are mostly quoted
+        for j in set(edits.columns.tolist()):
+            filled = [row[j] for row in known if row[j].strip()]
+            quoted[j] = 2 * sum('"' in raw for raw in filled) > len(filled)
+        lines = self.lines.copy()
+        places = edits.rows.tolist(), edits.columns.tolist()
+        cells = zip(*places, edits.after, strict=True)
+        for i, changed in itertools.groupby(cells, itemgetter(0)):
+            raws, behind = self.split(self.above + i)
+            for _, j, word in changed:
+                old = raws[j].strip()
+                if raws[j] and not old:  # blanks
+                    raws[j] = (raws[j][0] + word).rjust(len(raws[j]))
+                    continue
+                if quoted[j] or self.delimiter in word or old.startswith('"'):
+                    word = f'"{word}"'
+                raws[j] = raws[j].replace(old, word, 1) if old else word
+            begin, end = self.begins[self.above + i], self.ends[self.above + i]
+            row = "".join(itertools.chain(*zip(raws, behind, strict=True)))
+            lines[begin:end] = [row, *[""] * (end - begin - 1)]
+        file.write(self.mark)
+        for k in range(0, len(lines), LINES):
+            file.write("".join(lines[k : k + LINES]).encode(self.codec))
 
 
 def _is_above(numbered: tuple[int, str]) -> bool:
@@ -172,102 +197,37 @@ def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
     return times / len(filled), numeric / len(words)
 
 
-def _check_thousands(found: Columns, rows: TextRows) -> None:
+def _check_thousands(found: Columns, file: TextFile) -> None:
     """Refuse a number such as 1.234 whose mark may divide thousands as well.
 
-    It may if the column has whole numbers of up to three digits besides, and if no
-    number in the file can only be a decimal, such as 0.123 or 1.5.
+    It may if the column has other whole numbers, all of up to three digits, and if no
+    number in the file can only be a decimal, such as 0.123, 1.5 or 1234.567.
     """
-    mark, suspects = found.rule.decimal, []
-    for j, name in enumerate(found.names):
-        x = found.numbers.get(name, np.empty(0))
-        known = np.abs(x[np.isfinite(x)])
-        fraction = known[known % 1 != 0]
-        is_fine = np.round(fraction, 3) != fraction
-        if (is_fine | (fraction < 1) | (fraction > 1000)).any():
-            return  # four decimals or more, 0.123, 1234.5
-        if len(known) > 1 and (known < 1000).all():
-            suspects.append(j)
+    mark, is_missing = file.rule.decimal, file.rule.is_missing
+    columns = [j for j, name in enumerate(found.names) if name in found.numbers]
     grouped: dict[int, tuple[int, str]] = {}
     small: dict[int, str] = {}
-    for i in range(found.n) if suspects else ():
-        raws, _ = rows.split(i)
-        for j in suspects:
-            word = unquoted(raws[j])
+    large = set()
+    for i in range(file.n) if any(mark in line for line in file.lines) else ():
+        words = file.cells(i)
+        for j in columns:
+            word = words[j]
             if GROUPED.fullmatch(word):
                 grouped.setdefault(j, (i, word))
             elif SMALL.fullmatch(word):
                 small.setdefault(j, word)
-            elif mark in word and not found.rule.is_missing(word):
-                return  # another number of decimals
-    for j in grouped.keys() & small.keys():
+            elif mark in word and not is_missing(word):
+                return
+            elif not is_missing(word):
+                large.add(j)
+    for j in (grouped.keys() & small.keys()) - large:
         i, word = grouped[j]
+        where = f"{file.source}, {file.place(file.above + i, j)}"
         raise ValueError(
-            f"{found.source}, line {rows.ends[i]}, column {found.names[j]!r}: {word!r} "
-            f"may be a decimal or {word.replace(mark, '')}, beside {small[j]!r}; "
-            f"decimal={mark!r} reads decimals; if {mark!r} divides thousands, write "
-            "the numbers without it"
+            f"{where}, column {found.names[j]!r}: {word!r} may be a decimal or "
+            f"{word.replace(mark, '')}, beside {small[j]!r}; decimal={mark!r} reads "
+            f"decimals; if {mark!r} divides thousands, write the numbers without it"
         )
-
-
-@dataclass
-class TextFormat:
-    """Changes cells of a text; all other bytes stay the same."""
-
-    rows: TextRows
-    numbers: Numbers
-    mark: bytes  # of the byte order
-    codec: str
-
-    def words(self, rows: np.ndarray, columns: np.ndarray) -> list[str]:
-        found = []
-        places = zip(rows.tolist(), columns.tolist(), strict=True)
-        for i, cells in itertools.groupby(places, itemgetter(0)):
-            raws, _ = self.rows.split(i)
-            found += [unquoted(raws[j]) for _, j in cells]
-        return found
-
-    def style(self, column: int) -> Callable[[float], str]:
-        return number_style(map(unquoted, self._known(column)), self.numbers.decimal)
-
-    def write(self, file: IO[bytes], edits: Edits) -> None:
-        quoted = {}  # columns whose numbers are mostly quoted
-        for j in set(edits.columns.tolist()):
-            known = self._known(j)
-            quoted[j] = 2 * sum('"' in raw for raw in known) > len(known)
-        lines = self.rows.lines.copy()
-        places = edits.rows.tolist(), edits.columns.tolist()
-        cells = zip(*places, edits.after, strict=True)
-        for i, changed in itertools.groupby(cells, itemgetter(0)):
-            raws, behind = self.rows.split(i)
-            for _, j, word in changed:
-                raws[j] = self._field(raws[j], word, quoted[j])
-            begin, end = self.rows.begins[i], self.rows.ends[i]
-            row = "".join(itertools.chain(*zip(raws, behind, strict=True)))
-            lines[begin:end] = [row, *[""] * (end - begin - 1)]
-        file.write(self.mark)
-        for k in range(0, len(lines), LINES):
-            file.write("".join(lines[k : k + LINES]).encode(self.codec))
-
-    @cached_property
-    def _sample(self) -> list[list[str]]:
-        """Cells of some rows."""
-        return [self.rows.split(i)[0] for i in sampled(len(self.rows.ends))]
-
-    def _known(self, column: int) -> list[str]:
-        """Some numbers of a column, as they are in the file."""
-        rule = self.numbers
-        pairs = [(row[column], unquoted(row[column])) for row in self._sample]
-        return [raw for raw, w in pairs if rule.is_number(w) and not rule.is_missing(w)]
-
-    def _field(self, raw: str, word: str, is_quoted: bool) -> str:
-        """A word in the place of a cell, with its quotes and blanks."""
-        old = raw.strip()
-        if raw and not old:
-            return (raw[0] + word).rjust(len(raw))
-        if is_quoted or self.rows.delimiter in word or old.startswith('"'):
-            word = f'"{word}"'
-        return raw.replace(old, word, 1) if old else word
 
 
 def unquoted(raw: str) -> str:
@@ -276,3 +236,44 @@ def unquoted(raw: str) -> str:
     if len(word) > 1 and word[0] == word[-1] == '"':
         word = word[1:-1].replace('""', '"').strip()
     return word
+
+
+def decode(data: bytes, name: str) -> tuple[str, bytes, str, list[str]]:
+    """The text of a file, its byte order mark, its encoding, and notes.
+
+    The file may be compressed by gzip. Text is UTF-8, or the encoding of the mark.
+    Other text is read as Windows-1252, which spreadsheets write. Almost any bytes are
+    valid in it, so a wrong byte in a file with UTF-8 characters is an error.
+    """
+    if data.startswith(GZIP):
+        with readable(Path(name), "gzip"):
+            data = gzip.decompress(data)
+    for start, kind in BINARY.items():
+        if data.startswith(start):
+            raise ValueError(f"{name} is not text but {kind}; name it as a file")
+    mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
+    codec = MARKS.get(mark, "utf-8")
+    if codec == "utf-8" and b"\0" in data[:4096]:
+        raise ValueError(
+            f"{name} is not a text file, or is UTF-16 without a byte order mark; save "
+            "it as UTF-8"
+        )
+    try:
+        return data[len(mark) :].decode(codec), mark, codec, []
+    except UnicodeDecodeError as error:
+        if codec != "utf-8":
+            raise ValueError(
+                f"{name} is marked as {codec[:6].upper()} but damaged; save it as UTF-8"
+            ) from error
+        place = len(mark) + error.start
+    line, byte = data.count(b"\n", 0, place) + 1, f"byte 0x{data[place]:02x}"
+    if NOT_WESTERN.search(data):
+        raise ValueError(
+            f"{name}, line {line}: the {byte} is not UTF-8; correct it, or save the "
+            "file as UTF-8"
+        )
+    note = (
+        f"line {line} has the {byte}, which is not UTF-8: the file was read as "
+        "Windows-1252 (Latin-1); if names look wrong, save it as UTF-8"
+    )
+    return data.decode("cp1252"), b"", "cp1252", [note]

@@ -287,7 +287,7 @@ class RPCA(DecompositionModel):
         observed = ~np.isnan(X)
         V, quadratic, turn = self._row_penalty(dtype, unit)
         penalty = ExactPenalties.FIRST * self._loss.multiplier(X.shape[1])
-        Z, unfinished = project(
+        Z, _, unfinished = project(
             np.where(observed, X, 0).astype(dtype) / unit,
             None if observed.all() else observed,
             V,

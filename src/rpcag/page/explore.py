@@ -12,25 +12,30 @@ from rpcag.files.decomposition import Decomposition
 from rpcag.graphs.inputs import percent
 from rpcag.page import pack
 from rpcag.page.document import Page, empty, escape, hint, scrolled, section, verdict
-from rpcag.page.extract import (
-    MATRIX_BYTES,
-    PIXELS,
-    Extract,
-    extract,
-    shrink,
-    shrunk_shape,
-)
-from rpcag.page.facts import facts_html
-from rpcag.page.words import certificate, count, fit
+from rpcag.page.words import certificate, count, error, prediction
 
 COMPONENTS = 8  # to choose from
 LEGEND, NUMBERS = 60, 28  # labels, and numbers, with a color each; more get a scale
 VALUES = 200  # singular values that are drawn
 WEIGHTS = 400  # features whose weights in the components are listed
 LARGEST = 1e36  # the page computes in single precision
+NAMES = {
+    "n_iter": "iterations",
+    "lower_bound": "lower bound",
+    "sha256": "SHA-256",
+    "gap": "certified gap",
+    "explained": "hidden entries predicted",
+    "explained_error": "standard error of that",
+    "missing": "missing entries",
+    "sparse_share": "in the sparse part",
+    "gross_share": "gross errors",
+}
+# Not in the list of results: they have lists of their own, or are too long (a number
+# per certificate, or per feature).
+UNSHOWN = ("model", "parameters", "resolved", "largest", "history", "scaling")
 
 
-def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
+def explore(found: Decomposition, *, limit: int = pack.MATRIX_BYTES) -> str:
     """HTML page that shows a decomposition.
 
     Parameters
@@ -38,23 +43,22 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
     found : Decomposition
     limit : int
         Bytes of L and S on the page before compression; larger ones are reduced by
-        `rpcag.page.extract`.
+        `rpcag.page.pack`.
     """
     pack.check_size(
         LARGEST, found.low_rank, found.sparse, found.embedding, found.components
     )
-    kept = extract(found, limit)
+    kept = pack.extract(found, limit)
     labels = found.labels and [found.labels[i] for i in kept.rows]
     source = (found.facts.get("input") or {}).get("file") or ""
     titles = PurePath(source).name, found.facts.get("model")
     title = " · ".join(filter(None, titles)) or "Decomposition"
     page = Page(title, f'<p class="lead">{_lead(found)}</p>')
-    predicted = fit(found.facts)
     facts = facts_html(found.facts), hint(_graph(found.graph))
     page.add(
         '<div class="columns two">',
         verdict("certificate", *certificate(found.facts)),
-        verdict("fit", *predicted) if predicted else "",
+        fit(found.facts),
         '</div><div class="columns wide-left">',
         section("samples", "Samples", *_samples(page, found, kept, labels)),
         section("embedding", "Embedding", *_embedding(page, found, kept, labels)),
@@ -63,6 +67,16 @@ def explore(found: Decomposition, *, limit: int = MATRIX_BYTES) -> str:
         section("facts", "Parameters and provenance", *facts),
     )
     return page.html()
+
+
+def fit(facts: dict[str, Any]) -> str:
+    """A headline and a sentence on how well the model fits the data, if known."""
+    predicted = prediction(facts)
+    told = (
+        "Some entries were hidden while the weights were chosen. 100 % is a perfect "
+        "prediction, and 0 % is no better than the median or mean of each feature."
+    )
+    return verdict("fit", f"Predicts {predicted}", told) if predicted else ""
 
 
 def _lead(found: Decomposition) -> str:
@@ -93,7 +107,7 @@ def _graph(graph: Any) -> str:
 
 
 def _samples(
-    page: Page, found: Decomposition, kept: Extract, labels: list[str] | None
+    page: Page, found: Decomposition, kept: pack.Extract, labels: list[str] | None
 ) -> list[str]:
     if not kept.low_rank.size:
         return [empty("This matrix is empty.")]
@@ -111,7 +125,7 @@ def _samples(
     return [viewer, hint(*notes)]
 
 
-def _images(kept: Extract) -> dict[str, Any]:
+def _images(kept: pack.Extract) -> dict[str, Any]:
     """Both matrices, the sizes of S, and the ends of the gray and the signed scale."""
     low, high = np.quantile(kept.low_rank, [0.001, 0.999])
     outliers = np.abs(kept.sparse[kept.sparse != 0])
@@ -125,7 +139,7 @@ def _images(kept: Extract) -> dict[str, Any]:
     }
 
 
-def _rows(kept: Extract) -> dict[str, Any]:
+def _rows(kept: pack.Extract) -> dict[str, Any]:
     """Both matrices, the sizes of S, and center and spread of every feature.
 
     Features get their own scales at first if these differ too much to share one.
@@ -148,7 +162,7 @@ def _rows(kept: Extract) -> dict[str, Any]:
 
 
 def _embedding(
-    page: Page, found: Decomposition, kept: Extract, labels: list[str] | None
+    page: Page, found: Decomposition, kept: pack.Extract, labels: list[str] | None
 ) -> list[str]:
     Z = np.asarray(found.embedding)[kept.rows, :COMPONENTS]
     if not Z.size:
@@ -201,9 +215,10 @@ def _components(page: Page, found: Decomposition) -> list[str]:
     components = np.asarray(found.components[:COMPONENTS], dtype=float)
     shape = found.image_shape
     if shape is not None and len(components):
-        by = math.ceil(math.sqrt(shape[0] * shape[1] / PIXELS))
-        images = pack.signed(shrink(components, shape, by))
-        gallery = page.widget("gallery", images=images, shape=shrunk_shape(shape, by))
+        by = math.ceil(math.sqrt(shape[0] * shape[1] / pack.PIXELS))
+        images = pack.signed(pack.shrink(components, shape, by))
+        small = pack.shrunk_shape(shape, by)
+        gallery = page.widget("gallery", images=images, shape=small)
         parts += [hint("The axes of the embedding as images:"), gallery]
     elif shape is None and len(found.features) <= WEIGHTS:
         rows = []
@@ -241,3 +256,41 @@ def _bars(values: list[float], total: int) -> str:
 def _floats(values: Any) -> list[float]:
     """Six digits are enough for a picture."""
     return [float(f"{value:.6g}") for value in np.asarray(values, dtype=float)]
+
+
+def facts_html(facts: dict[str, Any]) -> str:
+    """A list of parameters, one of results, and one for every dict among the facts."""
+    given, used = facts.get("parameters") or {}, facts.get("resolved") or {}
+    others = {str(key): value for key, value in facts.items() if key not in UNSHOWN}
+    groups: dict[str, dict[str, Any]] = {
+        "Parameters": {"model": facts.get("model")},
+        "Result": {k: v for k, v in others.items() if not isinstance(v, dict)},
+        "Largest errors": dict(map(error, facts.get("largest") or [])),
+        **{k.capitalize(): v for k, v in others.items() if isinstance(v, dict)},
+    }
+    for key in given | used:  # as given, and as used instead
+        values = [text(part[key]) for part in (given, used) if key in part]
+        groups["Parameters"][key] = ": ".join(dict.fromkeys(values))
+    lists = []
+    for title, entries in groups.items():
+        rows = "".join(
+            f"<dt>{escape(NAMES.get(key, str(key)))}</dt><dd>{escape(text(value))}</dd>"
+            for key, value in entries.items()
+            if value is not None
+        )
+        if rows:
+            lists.append(f"<div><h3>{escape(title)}</h3><dl>{rows}</dl></div>")
+    return f'<div class="facts">{"".join(lists)}</div>'
+
+
+def text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        short = len(value) < 5
+        return " × ".join(map(text, value)) if short else f"{len(value)} values"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {text(entry)}" for key, entry in value.items())
+    return str(value)

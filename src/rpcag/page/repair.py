@@ -11,7 +11,6 @@ from rpcag.files.sheet import Sheet
 from rpcag.graphs.inputs import percent
 from rpcag.page import pack
 from rpcag.page.document import Page, empty, escape, hint, scrolled, section, verdict
-from rpcag.page.extract import spread
 from rpcag.page.words import count
 from rpcag.tables.repair import Repaired
 
@@ -92,22 +91,17 @@ def _column(
 def _summary(sheet: Sheet, repaired: Repaired) -> str:
     filled, replaced = int(repaired.filled.sum()), int(repaired.replaced.sum())
     total = max(sheet.X.size, 1)
-    told = (
-        f"These are {percent(filled / total)} and {percent(replaced / total)} of the "
-        f"{count(sheet.X.size, 'cell')}. All other cells are unchanged."
-    )
     left, dead = int(np.isnan(repaired.values).sum()), int(repaired.dead.sum())
-    if left:
-        told += f" {count(left, 'cell is', 'cells are')} still missing."
-    if dead:
-        told += (
-            f" {count(dead, 'column is', 'columns are')} constant or empty, and "
-            "left alone."
-        )
-    headline = (
-        f"{count(filled, 'gap')} filled, {count(replaced, 'wrong cell')} replaced"
-    )
-    return verdict("summary", headline, told)
+    columns = count(dead, "column is", "columns are")
+    told = [
+        f"These are {percent(filled / total)} and {percent(replaced / total)} of the "
+        f"{count(sheet.X.size, 'cell')}. All other cells are unchanged.",
+        f"{count(left, 'cell is', 'cells are')} still missing." if left else "",
+        f"{columns} constant or empty, and left alone." if dead else "",
+    ]
+    wrong = count(replaced, "wrong cell")
+    headline = f"{count(filled, 'gap')} filled, {wrong} replaced"
+    return verdict("summary", headline, " ".join(filter(None, told)))
 
 
 def _score(repaired: Repaired) -> str:
@@ -122,10 +116,8 @@ def _score(repaired: Repaired) -> str:
     )
     poor = int((explained <= 0).sum())
     if poor:
-        told += (
-            f" {count(poor, 'column is', 'columns are')} predicted no better than by "
-            "the median."
-        )
+        columns = count(poor, "column is", "columns are")
+        told += f" {columns} predicted no better than by the median."
     middle = _percent(np.median(explained))
     return verdict("score", f"Predicts {middle} of the spread of hidden cells", told)
 
@@ -194,7 +186,7 @@ def _chart(
     n, p = X.shape
     step = max(math.ceil(n * p / VALUES), math.ceil(n / ROWS))
     changed = np.flatnonzero(repaired.filled | repaired.replaced)
-    marked = np.union1d(changed[spread(len(changed), MARKED)], listed)
+    marked = np.union1d(changed[pack.spread(len(changed), MARKED)], listed)
     i, k = np.divmod(marked, p)
     matrices = X, repaired.values, repaired.lower, repaired.upper
     scaled = [(A[i, k] - center[k]) / unit[k] for A in matrices]
@@ -234,7 +226,7 @@ def _scales(X: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     both = np.concatenate([X, values])
     pack.check_size(LARGEST, both[~np.isnan(both)])
     # Any value near the others will do; a median of some rows is quick.
-    some = np.ma.masked_invalid(both[spread(len(both), 2001)])
+    some = np.ma.masked_invalid(both[pack.spread(len(both), 2001)])
     center = np.ma.median(some, axis=0).filled(0.0)
     unit = np.fmax.reduce(np.abs(both - center), axis=0, initial=0.0)
     return center, np.where(unit > 0, unit, 1.0)
@@ -245,7 +237,7 @@ def _listed(repaired: Repaired) -> np.ndarray:
     wrong, gaps = np.flatnonzero(repaired.replaced), np.flatnonzero(repaired.filled)
     scores = np.abs(repaired.scores.ravel()[wrong])
     wrong = wrong[np.argsort(-scores, kind="stable")[:LISTED]]
-    return np.concatenate([wrong, gaps[spread(len(gaps), LISTED - len(wrong))]])
+    return np.concatenate([wrong, gaps[pack.spread(len(gaps), LISTED - len(wrong))]])
 
 
 def _cells(

@@ -52,16 +52,6 @@ def prediction(facts: dict[str, Any]) -> str | None:
     return told if error is None else f"{told} (± {max(math.ceil(100 * error), 1)} %)"
 
 
-def fit(facts: dict[str, Any]) -> tuple[str, str] | None:
-    """A headline and a sentence on how well the model fits the data, if known."""
-    predicted = prediction(facts)
-    told = (
-        "Some entries were hidden while the weights were chosen. 100 % is a perfect "
-        "prediction, and 0 % is no better than the median or mean of each feature."
-    )
-    return (f"Predicts {predicted}", told) if predicted else None
-
-
 def error(entry: dict[str, Any]) -> tuple[str, str]:
     """Where a value of the sparse part is, and what it is."""
     names = {kind: str(entry.get(kind)) for kind in ("sample", "feature")}

@@ -22,7 +22,7 @@ def project(
     penalty: float,
     tol: float = 1e-6,
     max_iter: int = 10_000,
-) -> tuple[np.ndarray, int]:
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Coordinates z of new rows x in the subspace, robust to gross errors in x.
 
     Every row minimizes, independently of the others,
@@ -37,13 +37,13 @@ def project(
 
     ADMM on P = z V: since V V^T = I the z-step is diagonal. Each row stops at its own
     duality gap, relative to its loss at zero, so that no row's answer depends on the
-    others in the batch. Returns the coordinates and the number of rows that have not
-    converged.
+    others in the batch. Returns the coordinates, the gaps, and the number of rows that
+    have not converged.
     """
     n_rows, rank = len(X), len(V)
-    Z = np.zeros((n_rows, rank), X.dtype)
+    Z, gaps = np.zeros((n_rows, rank), X.dtype), np.zeros(n_rows)
     if rank == 0 or n_rows == 0:
-        return Z, 0
+        return Z, gaps, 0
     H = H.astype(X.dtype)
     seen = np.ones_like(X) if observed is None else observed.astype(X.dtype)
     X = X * seen
@@ -72,9 +72,9 @@ def project(
         if iteration % 10 == 0 or iteration == max_iter:
             gap = _gap(x, m, h, g, z, L, rho * U, V, loss)
             done = gap <= goal[active]
-            Z[active] = z
+            Z[active], gaps[active] = z, gap
             if done.all():
-                return Z, 0
+                return Z, gaps, 0
             # Residuals relative to all of U and P, as usual. But L - P is also how U
             # moves per iteration: if that is much more than P does, as in rows that the
             # subspace fits almost exactly, the penalty is too small.
@@ -90,7 +90,7 @@ def project(
             active = active[~done]
             x, m, h, g, rho, U, new = (a[~done] for a in (x, m, h, g, rho, U, new))
         P = new
-    return Z, len(active)
+    return Z, gaps, len(active)
 
 
 def _gap(x, m, h, g, z, L, Y, V, loss):

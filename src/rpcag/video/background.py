@@ -14,7 +14,7 @@ from rpcag.video.graph import FrameGraph, pixel_noise, sample_columns
 from rpcag.video.masks import MaskRule, fit_mask_rule
 from rpcag.video.motion import least_still, moving
 from rpcag.video.pixels import scaled
-from rpcag.video.regression import time_course
+from rpcag.video.regression import regress
 
 MODELS = ("rpcag", "rpca")
 BATCH = 2**22  # values of frames that are processed together, to limit memory
@@ -65,7 +65,7 @@ class BackgroundModel:
     rank_ : int
         Rank of the background, without components below the rounding to gray levels.
     regression_gap_ : float
-        Relative duality gap of that regression, which is at most `tol`.
+        Relative duality gap of that regression, about `tol`.
     rule_ : MaskRule
         Computes masks from frames and backgrounds.
     noise_ : float
@@ -132,13 +132,13 @@ class BackgroundModel:
         self.rank_ = self.estimator_.rank_
         if size < X.shape[1]:
             # Components below the rounding of values to gray levels are invisible.
-            course = time_course(self.estimator_, self._graph.step_ / math.sqrt(12))
-            self.rank_ = course.basis.shape[1]
-            self.components_, self.regression_gap_ = course.regress(
+            self.components_, self.rank_, self.regression_gap_ = regress(
+                self.estimator_,
                 lambda columns: self._block(X, still, columns),
                 X.shape[1],
                 noise=self.noise_,
                 tol=self.tol,
+                least=self._graph.step_ / math.sqrt(12),
             )
         self.rule_ = self._rule(frames)
         return self

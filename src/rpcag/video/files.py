@@ -14,11 +14,10 @@ from rpcag.atomic import replace_files, write_json
 from rpcag.files.place import check_folder
 from rpcag.versions import core_versions
 from rpcag.video.background import BackgroundModel, fitted_values
-from rpcag.video.ffmpeg import pyav
+from rpcag.video.ffmpeg import FORMATS, LONGEST, Writer, pyav
 from rpcag.video.pixels import Size, as_gray, check_size, in_unit_of
 from rpcag.video.separation import separated
 from rpcag.video.sources import Source
-from rpcag.video.writers import FORMATS, LONGEST, Writer
 
 PARTS = ("background", "foreground", "mask", "side_by_side")
 FACTS = "facts.json"
