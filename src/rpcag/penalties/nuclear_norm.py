@@ -8,6 +8,7 @@ from scipy import linalg
 from rpcag.linalg.blocks import column_blocks
 from rpcag.linalg.gram import WIDE, eigh, gram, multiply_left, short_side, svd
 from rpcag.linalg.orthonormal import orthonormal
+from rpcag.linalg.threads import gram as double_gram
 from rpcag.linalg.threads import product
 
 # A Gram matrix squares the singular values: an error of eps * top^2 in an eigenvalue
@@ -90,15 +91,16 @@ class NuclearNorm:
         short, self._moved = short_side(A), 0.0
         if not self._trust_gram or len(short) == 1:
             return self._by_svd(A, step)
-        K = gram(short, scratch, self.rough)
         found = None
         if self._large is not None:
-            found = _in_parts(K, step, self._large)
-        squares, B = found or _above(K, step, self.values)
+            found = _in_parts(short, step, self._large, scratch)
+        squares, B = found or _above(
+            gram(short, scratch, self.rough), step, self.values
+        )
         above = squares > step**2
         sigma = np.sqrt(squares[above], dtype=np.float64)
         top = sigma.max(initial=0.0)
-        if top > GRAM_LIMITS[K.dtype] * step:
+        if found is None and top > GRAM_LIMITS[squares.dtype] * step:
             self._trust_gram = False
             return self._by_svd(A, step)
         self._is_rough_sum = bool(top > SPREAD * step)
@@ -220,35 +222,40 @@ def _above(K: np.ndarray, threshold: float, last: np.ndarray | None):
     return squares[::-1], B[:, ::-1]
 
 
-def _in_parts(K: np.ndarray, threshold: float, V: np.ndarray):
-    """All eigenpairs of K, descending, most of them in single precision.
+def _in_parts(
+    A: np.ndarray, threshold: float, V: np.ndarray, scratch: np.ndarray | None
+):
+    """All eigenpairs of A A^T, descending, in single precision.
 
-    An error of eps ||K|| would be large beside threshold^2. So the largest eigenvectors
-    are found by subspace iteration from V, in double precision. In the rest of K, which
-    is decomposed in single precision, they get an eigenvalue above all others. Returns
-    None if there are too many or V is not near.
+    An error of eps ||A||^2 would be large beside threshold^2. So the largest
+    eigenvectors V are found first, by subspace iteration from the last ones, and the
+    rest of A is decomposed without them: A - V V^T A. In its Gram matrix they get an
+    eigenvalue above all others. Returns None if there are too many, if one is too large
+    for single precision, or if V is not near.
     """
     k = V.shape[1]
-    if k > MOST * len(K):
+    if k > MOST * len(A):
         return None
-    if not k:
-        squares, B = eigh(K.astype(np.float32).T, overwrite=True)
-        return squares[::-1], B[:, ::-1]
-    V = V.astype(np.float64)
-    for _ in range(STEPS):
-        V, _ = orthonormal(K @ V)
-    KV = K @ V
-    inner = V.T @ KV
-    values, R = linalg.eigh(inner, check_finite=False)
-    outside = KV - V @ inner
-    if not linalg.norm(outside) <= NEAR * values[0]:
-        return None
-    mark = 2 * (LARGE * threshold) ** 2
-    # The lower triangle of K - V (inner - mark I) V^T - outside V^T - V outside^T.
-    half = outside + V @ (inner - mark * np.eye(k)) / 2
-    rest = linalg.blas.dsyr2k(-1.0, half, V, beta=1.0, c=K.T, lower=1, overwrite_c=1)
-    squares, B = eigh(rest.astype(np.float32, order="F"), overwrite=True)
-    if not squares[-k - 1] < 0.9 * mark:  # another one has become large
-        return None
-    squares[-k:], B[:, -k:] = values, V @ R
+    K, mark = A, 2 * (LARGE * threshold) ** 2
+    if k:
+        for _ in range(STEPS):
+            V, _ = orthonormal(A @ (A.T @ V))
+        values, R = linalg.eigh(double_gram(A.T @ V), check_finite=False)
+        V = V @ R.astype(V.dtype)
+        W = A.T @ V
+        outside = linalg.norm(A @ W - V * values)
+        limit = (GRAM_LIMITS[A.dtype] * threshold) ** 2
+        if not (outside <= NEAR * values[0] and values[-1] <= limit):
+            return None
+        K = short_side(np.empty_like(A) if scratch is None else scratch)
+        np.matmul(V, W.T, out=K)
+        np.subtract(A, K, out=K)
+    K = K @ K.T
+    if k:
+        K += mark * (V @ V.T)
+    squares, B = eigh(K.T, overwrite=True)
+    if k:
+        if not squares[-k - 1] < 0.9 * mark:  # another one has become large
+            return None
+        squares[-k:], B[:, -k:] = values, V
     return squares[::-1], B[:, ::-1]
