@@ -353,7 +353,7 @@ class _Shrink:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.large = None
         if shape[0] == 1 and min(shape[1:]) >= FACTORED:
-            self.large = NuclearNorm()
+            self.large = NuclearNorm(rough=True)
         self.rank = 0
 
     def __call__(self, A: np.ndarray, threshold: float) -> np.ndarray:
