@@ -150,7 +150,7 @@ class Trials:
         """The same entries and graph, for trials in another thread."""
         other = copy(self)
         other.shrink = _Shrink(self.Y.shape)
-        other.shifted = [_rough(graph.laplacian) for graph in self.shifted]
+        other.shifted = [_rough(graph) for graph in self.shifted]
         for name in ("ends", "predictions", "squares", "ranks"):
             setattr(other, name, dict(getattr(self, name)))
         return other
@@ -324,15 +324,15 @@ class Trials:
             if not is_candidate:  # lam was given, and is not the theory's
                 self.squares.pop(PLAIN, None)
             pairs = zip(self.Y, L, strict=True)
-            self.shifted = [_rough(self.build(*pair).laplacian) for pair in pairs]
+            self.shifted = [_rough(self.build(*pair)) for pair in pairs]
             # A combinatorial Laplacian has the unit of the weights: one per degree.
             diagonals = [graph.laplacian.diagonal().mean() for graph in self.shifted]
             self.stiffness = float(np.mean(diagonals)) or 1.0
         return self.shifted
 
 
-def _rough(Phi) -> ShiftedLaplacian:
-    return ShiftedLaplacian(Phi, reduction=ROUGH)
+def _rough(graph: ShiftedLaplacian) -> ShiftedLaplacian:
+    return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
 
 
 class _Shrink:
