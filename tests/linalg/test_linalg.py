@@ -185,6 +185,8 @@ def test_conjugate_gradients_leave_a_share_of_the_residual(rng, kind, dtype):
     for left, before in zip(residuals(W), residuals(guess), strict=True):
         assert 0 < left <= 2 * reduction * before
         assert left >= 1e-3 * before  # no more steps than asked for
+    none = Y[:, :0]
+    assert system.solve(shift, none, none.copy()).shape == (900, 0)
 
 
 def test_the_way_to_invert_fits_the_graph(rng):

@@ -116,20 +116,20 @@ class ShiftedLaplacian:
         return solve
 
     @cached_property
-    def _entries(self) -> tuple[sparse.csr_array, np.ndarray, np.ndarray]:
-        """I + Phi, the rows of its entries, and which of them are on the diagonal."""
+    def _entries(self) -> tuple[sparse.csr_array, np.ndarray]:
+        """I + Phi, and which of its entries are on the diagonal."""
         both = sparse.csr_array(self.laplacian + sparse.eye_array(self.size))
         rows = np.repeat(np.arange(self.size), np.diff(both.indptr))
-        return both, rows, np.flatnonzero(rows == both.indices)
+        return both, np.flatnonzero(rows == both.indices)
 
     def _cg(self, shift: float, dtype: np.dtype) -> Solve:
-        both, rows, diagonal = self._entries
+        both, diagonal = self._entries
         data = shift * both.data
         steep = data[diagonal] = 1 + shift * self.laplacian.diagonal()
         scaled, root = data, np.ones(1)
         if np.ptp(steep) > 0:  # to unit diagonal: C (I + shift Phi) C
             root = 1 / np.sqrt(steep)
-            scaled = data * root[rows] * root[both.indices]
+            scaled = data * np.repeat(root, np.diff(both.indptr)) * root[both.indices]
         root = root[:, None].astype(dtype)
         is_hard = self.reduction == 0 or steep.max() > SINGLE
         system, rough = (
@@ -139,11 +139,12 @@ class ShiftedLaplacian:
         rtol = 1e-10 if dtype == np.float64 else 1e-6
 
         def solve(Y: np.ndarray, out: np.ndarray) -> np.ndarray:
-            n_blocks = math.ceil(Y.shape[1] / max(WIDE, PIECE // self.size))
-            width = math.ceil(Y.shape[1] / n_blocks)  # no short last block
+            n_blocks = math.ceil(Y.shape[1] / max(WIDE, PIECE // self.size)) or 1
+            width = math.ceil(Y.shape[1] / n_blocks) or 1  # no short last block
             for first in range(0, Y.shape[1], width):
                 y, w = (A[:, first : first + width] for A in (Y, out))
-                R = y - system @ np.ascontiguousarray(w)
+                R = system @ np.ascontiguousarray(w)
+                np.subtract(y, R, out=R)
                 R *= root
                 least = rtol * float(np.linalg.norm(y))
                 w += root * _conjugate_gradients(rough, R, least, self.reduction)
@@ -184,20 +185,22 @@ def _conjugate_gradients(system, R, least, reduction):
     """
     unit = float(np.linalg.norm(R)) or 1.0
     goal = max(reduction, least / unit, float(np.finfo(system.dtype).eps)) ** 2
-    R = np.divide(R, unit, dtype=system.dtype, casting="same_kind")
-    D, W, work = R.copy(), np.zeros_like(R), np.empty_like(R)
-    size = best = float(np.vdot(R, R))
+    R /= unit
+    r = R.astype(system.dtype, copy=False).reshape(-1)
+    d, w = r.copy(), np.zeros_like(r)
+    (add,) = linalg.get_blas_funcs(("axpy",), (r,))
+    size = best = float(r @ r)
     waiting = 0
     for _ in range(10 * len(R)):
         if size <= goal or waiting > PATIENCE:
             break
-        AD = system @ D
-        step = R.dtype.type(size / float(np.vdot(D, AD)))
-        W += np.multiply(D, step, out=work)
-        R -= np.multiply(AD, step, out=AD)
-        new = float(np.vdot(R, R))
-        D *= R.dtype.type(new / size)
-        D += R
+        image = (system @ d.reshape(R.shape)).reshape(-1)
+        step = size / float(d @ image)
+        w, r = add(d, w, a=step), add(image, r, a=-step)
+        new = float(r @ r)
+        d *= new / size
+        d += r
         size, waiting = new, 0 if new < best else waiting + 1
         best = min(best, new)
-    return unit * W
+    w *= unit
+    return w.reshape(R.shape)

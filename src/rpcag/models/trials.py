@@ -104,7 +104,7 @@ class Trials:
     ) -> None:
         self.X = X
         hidden = np.array([hide(X)] if masks is None else masks)
-        self.at = np.nonzero(hidden)
+        self.at, self.places = np.nonzero(hidden), np.flatnonzero(hidden)
         Y = np.where(hidden, np.nan, X)
         self.Y, self.n_draws = Y, len(Y)
         self.truth = X[self.at[1:]].astype(np.float64)
@@ -256,7 +256,8 @@ class Trials:
         self.lowest = min((float(s.sum()) for s in others), default=math.inf)
         while True:
             end = self._iterate(end, loss, shift)
-            self._enter(cell, end.L[self.at].astype(np.float64) * self.size)
+            predicted = np.take(end.L, self.places)
+            self._enter(cell, predicted.astype(np.float64) * self.size)
             errors.append(float(self.squares[cell].sum()))
             if self._is_over(errors, SETTLED * self.reducible(cell), fewest, most):
                 break
