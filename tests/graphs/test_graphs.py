@@ -112,7 +112,9 @@ def test_complete_graph_is_the_formula():
     np.testing.assert_allclose(CompleteGraph()(X), expected, atol=1e-12)
 
 
-def test_neighbors_agree_with_scikit_learn():
+@pytest.mark.parametrize("n_features", [2, 8, 12])  # by a tree, or by products
+def test_neighbors_agree_with_scikit_learn(n_features, rng):
+    X = rng.normal(size=(300, n_features))
     expected = kneighbors_graph(X, 4)
     expected = expected.maximum(expected.T).toarray()
     np.testing.assert_array_equal(dense(KNNGraph(4, weights="binary")(X)), expected)

@@ -213,6 +213,28 @@ def test_shifted_laplacian_is_inverted(rng, graph, method, shift, dtype):
     assert error < (1e-8 if dtype == np.float64 else 1e-4)
 
 
+@pytest.mark.parametrize("kind", ["normalized", "combinatorial"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_conjugate_gradients_leave_a_share_of_the_residual(rng, kind, dtype):
+    """In every block of columns, also if their numbers are far from one."""
+    Phi = laplacian(KNNGraph(7, weights="binary")(rng.standard_normal((900, 9))), kind)
+    shift, reduction = 5.0, 0.1
+    Y = (rng.standard_normal((900, 200)) * np.geomspace(1e-9, 1e9, 200)).astype(dtype)
+    guess = (Y + 0.3 * np.roll(Y, 1, axis=0)).astype(dtype)
+    system = ShiftedLaplacian(Phi, "cg", reduction)
+    W = system.solve(shift, Y, guess.copy())
+
+    def residuals(W):
+        R = Y - W - shift * (Phi @ W.astype(np.float64))
+        return [np.linalg.norm(R[:, i : i + 67]) for i in (0, 67, 134)]  # three blocks
+
+    for left, before in zip(residuals(W), residuals(guess), strict=True):
+        assert 0 < left <= 2 * reduction * before
+        assert left >= 1e-3 * before  # no more steps than asked for
+    none = Y[:, :0]
+    assert system.solve(shift, none, none.copy()).shape == (900, 0)
+
+
 def test_the_way_to_invert_fits_the_graph(rng):
     assert ShiftedLaplacian(np.eye(3)).method == "inverse"
     assert ShiftedLaplacian(laplacian(chain(100))).method == "inverse"

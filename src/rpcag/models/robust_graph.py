@@ -63,38 +63,39 @@ class RobustGraph(GraphBuilder):
         if stage is not None:
             self._model.set_params(verbose=stage.verbose, callback=stage.watch)
             self._model._part_of = stage.title
-        self._model.fit(_with_nan(rows)).set_params(verbose=0, callback=None)
+        X = _with_nan(rows)
+        self._model.fit(X).set_params(verbose=0, callback=None)
         # Each is as large as X, and none is needed for new rows.
         del self._model.low_rank_, self._model.sparse_, self._model.dual_
-        values = self._represent(rows, self._halfway(self._model.embedding_))
+        values = self._represent(X, self._halfway(self._model.embedding_))
         self._graph = KNNGraph(self.n_neighbors).fit(values)
         return self._graph.adjacency_
 
     def _of_low_rank(self, X, L: np.ndarray):
         """The graph of X, from the L of Robust PCA with the theory's lam."""
         P, s, _ = factorize(L, None)
-        rows = observed(np.asarray(X, dtype=np.float64))
-        values = self._represent(rows, P.astype(np.float64) * np.sqrt(s))
+        values = self._represent(X, P.astype(np.float64) * np.sqrt(s))
         return KNNGraph(self.n_neighbors)._build(observed(values))
 
-    def _represent(self, rows, h: np.ndarray) -> np.ndarray:
+    def _represent(self, X: np.ndarray, h: np.ndarray) -> np.ndarray:
         self._short = SHORT * np.linalg.norm(h, axis=1).max()
-        return self._relative(rows, h)
+        return self._relative(X, h)
 
     def _connect(self, rows):
-        h = self._halfway(self._model.transform(_with_nan(rows)))
-        return self._graph.connect(self._relative(rows, h))
+        X = _with_nan(rows)
+        h = self._halfway(self._model.transform(X))
+        return self._graph.connect(self._relative(X, h))
 
     def _halfway(self, Z: np.ndarray) -> np.ndarray:
         """P diag(s)^1/2, from P diag(s)."""
         return Z.astype(np.float64) / np.sqrt(self._model.singular_values_)
 
-    def _relative(self, rows, h: np.ndarray) -> np.ndarray:
+    def _relative(self, X: np.ndarray, h: np.ndarray) -> np.ndarray:
         """Coordinates of the rows; NaN, so no neighbors, without observed entries."""
         # The map h -> (h / ||h||, log ||h||) divides all lengths around h by ||h||.
         sizes = np.maximum(np.linalg.norm(h, axis=1, keepdims=True), self._short)
         sizes[sizes == 0] = 1.0  # all rows are zero
-        seen = ~np.isnan(_with_nan(rows)).all(axis=1, keepdims=True)
+        seen = ~np.isnan(X).all(axis=1, keepdims=True)
         return np.where(seen, np.hstack([h / sizes, np.log(sizes)]), np.nan)
 
 

@@ -117,7 +117,7 @@ class Trials:
     ) -> None:
         self.X = X
         hidden = np.array([hide(X)] if masks is None else masks)
-        self.at = np.nonzero(hidden)
+        self.at, self.places = np.nonzero(hidden), np.flatnonzero(hidden)
         Y = np.where(hidden, np.nan, X)
         self.Y, self.n_draws = Y, len(Y)
         self.truth = X[self.at[1:]].astype(np.float64)
@@ -163,7 +163,7 @@ class Trials:
         """The same entries and graph, for trials in another thread."""
         other = copy(self)
         other.shrink = _Shrink(self.Y.shape)
-        other.shifted = [_rough(graph.laplacian) for graph in self.shifted]
+        other.shifted = [_rough(graph) for graph in self.shifted]
         for name in ("ends", "predictions", "squares", "ranks"):
             setattr(other, name, dict(getattr(self, name)))
         return other
@@ -269,7 +269,8 @@ class Trials:
         self.lowest = min((float(s.sum()) for s in others), default=math.inf)
         while True:
             end = self._iterate(end, loss, shift)
-            self._enter(cell, end.L[self.at].astype(np.float64) * self.size)
+            predicted = np.take(end.L, self.places)
+            self._enter(cell, predicted.astype(np.float64) * self.size)
             errors.append(float(self.squares[cell].sum()))
             if self._is_over(errors, SETTLED * self.reducible(cell), fewest, most):
                 break
@@ -336,15 +337,15 @@ class Trials:
             if not is_candidate:  # lam was given, and is not the theory's
                 self.squares.pop(PLAIN, None)
             pairs = zip(self.Y, L, strict=True)
-            self.shifted = [_rough(self.build(*pair).laplacian) for pair in pairs]
+            self.shifted = [_rough(self.build(*pair)) for pair in pairs]
             # A combinatorial Laplacian has the unit of the weights: one per degree.
             diagonals = [graph.laplacian.diagonal().mean() for graph in self.shifted]
             self.stiffness = float(np.mean(diagonals)) or 1.0
         return self.shifted
 
 
-def _rough(Phi) -> ShiftedLaplacian:
-    return ShiftedLaplacian(Phi, reduction=ROUGH)
+def _rough(graph: ShiftedLaplacian) -> ShiftedLaplacian:
+    return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
 
 
 class _Shrink:

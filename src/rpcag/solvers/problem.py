@@ -32,7 +32,8 @@ from rpcag.solvers.loop import PRECISE, SMALL, Make, solve
 from rpcag.solvers.penalties import ExactPenalties
 from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State, relative_gap
 
-# From this size of the shorter side on, factors of L are tried.
+# From this size of the shorter side on, factors of L are tried; from as many entries as
+# a square of this size on, single precision is faster to begin with.
 FACTORED = 100
 # Share of the shorter side below which the rank of L is low enough for them to pay also
 # when the last solve on a path ended without, and the shorter side from which on.
@@ -222,7 +223,7 @@ class Problem:
             is_fine = before == np.float64 and tol < PRECISE
             return DenseIterates(
                 terms,
-                is_rounded=single and not is_fine and min(self.X.shape) >= FACTORED,
+                is_rounded=single and not is_fine and self.X.size >= FACTORED**2,
                 first=None if start is not None else self._filled(),
                 share=share,
                 mild=ExactPenalties.FIRST * share * ratio,
