@@ -42,7 +42,7 @@ def cluster(
     ] = None,
     model: o.Model = "rpcag",
     options: o.ModelOptions,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
     force: o.Force = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
