@@ -486,7 +486,7 @@ MISTAKES = [
     ),
     ("decompose sensors.csv -o r --tol -1.25", "1.25"),
     ("decompose sensors.csv -o r --tol small", "'small'"),
-    ("decompose sensors.csv -o r --tol inf", "inf"),
+    ("decompose sensors.csv -o r --tol inf", "'--tol': "),
     ("cluster sensors.csv -k 2 --seed 4294967296", "'--seed': "),
     ("decompose sensors.csv -o r --max-iter 0", "invalid value for '--max-iter': "),
     ("decompose sensors.csv -o r --model pca", "--model must be one of rpca, rpcag"),

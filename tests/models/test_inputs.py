@@ -1,6 +1,7 @@
 """Masks, tables, Dask arrays and odd numbers are read right or refused by name."""
 
 import datetime
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -26,6 +27,7 @@ from rpcag import (
 )
 from rpcag.corruption import add_sign_errors, drop_entries, occlude_blocks
 from rpcag.graphs import (
+    Chain,
     CompleteGraph,
     KNNGraph,
     KNNHypergraph,
@@ -36,6 +38,7 @@ from rpcag.graphs import (
     rms_distances,
 )
 from rpcag.metrics import clustering_error, foreground_scores, recovery_error
+from rpcag.tables import OutlierDetector, RobustImputer
 from rpcag.video import separate
 
 RNG = np.random.default_rng(11)
@@ -278,6 +281,36 @@ def test_numbers_beyond_floats_are_refused_by_name(value):
     with pytest.raises(ValueError, match=r"^gammas must be") as caught:
         RPCAGCV(gammas=[value]).fit(X)
     assert len(str(caught.value)) < 120
+
+
+NUMBERS = [
+    (RPCA, ["lam", "noise", "tol", "max_iter", "n_components"]),
+    (RPCAG, ["gamma"]),
+    (FRPCAG, ["gamma_features"]),
+    (GLPCA, ["beta"]),
+    (RPCAGCV, ["holdout"]),
+    (KNNGraph, ["n_neighbors", "width"]),
+    (KNNHypergraph, ["n_neighbors"]),
+    (CompleteGraph, ["sigma2"]),
+    (Chain, ["steps", "period", "n_periods"]),
+    (RobustImputer, ["alpha"]),
+    (OutlierDetector, ["contamination"]),
+]
+COUNTS = ("max_iter", "n_components", "n_neighbors", "steps", "period", "n_periods")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "option"),
+    [(estimator, option) for estimator, options in NUMBERS for option in options],
+)
+def test_what_is_no_number_of_floats_is_refused_by_name(estimator, option):
+    """True would be 1."""
+    values = [True, False, Fraction(10**400), Fraction(1, 3), 1j, math.nan]
+    if option not in COUNTS:
+        values += [10**400, -(10**400), np.longdouble("inf")]
+    for value in values:
+        with pytest.raises(ValueError, match=f"The '{option}' parameter of "):
+            estimator(**{option: value}).fit(X)
 
 
 @pytest.mark.filterwarnings("error")

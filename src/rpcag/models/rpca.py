@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from rpcag.graphs.inputs import is_dask
+from rpcag.graphs.options import NUMBER, POSITIVE
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import rescaled
-from rpcag.models.checks import NUMBER, POSITIVE, check_checkpoint, check_observed
+from rpcag.models.checks import check_checkpoint, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss, check_sample_weight, resolve_loss
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_offset, warn_if_tied

@@ -12,12 +12,13 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils._param_validation import MissingValues, validate_params
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rpcag.graphs.options import FRACTION
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.messages import warn
 from rpcag.tables.cell_model import CellModel, PredictedCells
 from rpcag.tables.features import Features, ranges_and_integers
 from rpcag.tables.prediction_error import truncated_squares
-from rpcag.tables.table import SHARE, TableEstimator
+from rpcag.tables.table import TableEstimator
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -117,7 +118,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
 
     _parameter_constraints: ClassVar = {
         "missing_values": [MissingValues(numeric_only=True), None],
-        "alpha": [SHARE],
+        "alpha": [FRACTION],
     }
 
     missing_values: Any = np.nan
@@ -187,7 +188,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
         parts = f.scaled(X), cells.predicted
         return tuple((part - f.middle) * f.in_quartiles for part in parts)
 
-    @validate_params({"alpha": [SHARE]}, prefer_skip_nested_validation=True)
+    @validate_params({"alpha": [FRACTION]}, prefer_skip_nested_validation=True)
     def predict_interval(self, X=None, *, alpha=0.1):
         """Prediction intervals of gaps and wrong cells.
 
