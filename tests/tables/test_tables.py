@@ -579,6 +579,28 @@ def test_a_cell_of_any_size_is_wrong_and_otherwise_missing(value, dtype, spoiled
     np.testing.assert_array_equal(detector.find_cells(X)[far], True)
 
 
+def test_absurd_cells_may_be_nearly_half_of_a_column(spoiled, rng):
+    X, truth, _, _ = spoiled
+    far = np.zeros(X.shape, bool)
+    far[:, 3] = rng.random(len(X)) < 0.4
+    far[far] = ~np.isnan(X[far])
+    X[far] = rng.choice([1e40, -1e60, 1e300], far.sum())
+    imputer = RobustImputer(repair=True).fit(X)
+    np.testing.assert_array_equal(imputer.outliers_[far], True)
+    error = (imputer.transform(X) - truth)[far]
+    assert np.sqrt(np.mean(error**2)) < 0.5
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0, 0, 1, 2], [1, 2, 3], [2, 3]], ids=str)
+def test_an_absurd_cell_is_found_among_few_values(values, spoiled):
+    X, _, _, _ = spoiled
+    X[:, 3] = np.nan
+    X[: len(values), 3], X[-1, 3] = values, 1e40
+    imputer = RobustImputer(repair=True).fit(X)
+    assert imputer.outliers_[:, 3].nonzero()[0].tolist() == [len(X) - 1]
+    assert imputer.transform(X)[-1, 3] < 10
+
+
 @pytest.mark.parametrize("share", [0.005, 0.15, 0.6])
 @pytest.mark.parametrize("value", [1e20, -9.96921e36, 1.79e308])
 def test_fill_values_are_found_and_replaced(value, share, spoiled, rng):
