@@ -228,6 +228,26 @@ def test_a_polars_column_that_is_no_number_is_named():
     assert RPCA(lam="theory").fit(right).n_features_in_ == 10
 
 
+@pytest.mark.parametrize(
+    "model", [RPCA(lam="theory"), GLPCA(), RobustImputer(), KNNGraph()], ids=repr
+)
+def test_frames_that_are_no_tables_of_numbers_say_what_to_do(model):
+    pl = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"X is a LazyFrame; pass X\.collect\(\)"):
+        model.fit(pl.DataFrame(X).lazy())
+    with pytest.raises(ValueError, match="X has several columns called 'a'; rename"):
+        model.fit(FRAME.set_axis(list("abcdea"), axis=1))
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(15, 0\)\)"):
+        model.fit(FRAME[[]])
+
+
+def test_sparse_columns_are_numbers():
+    for fill in (0.0, np.nan):
+        frame = FRAME.astype(pd.SparseDtype(float, fill))
+        some = RPCA(lam="theory").fit(frame)
+        assert_same(some.low_rank_, RPCA(lam="theory").fit(FRAME).low_rank_)
+
+
 def test_numbers_in_odd_columns_are_numbers():
     """Nullable, categories, numbers as words, Decimal, and pd.NA among objects."""
     holes = pd.Series([1.0, np.nan, 3.0] * 5)

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.options import FRACTION, Range
+from rpcag.models import RPCAG
 from rpcag.tables.imputer import RobustImputer
 from rpcag.tables.table import TableEstimator
 
@@ -81,6 +82,8 @@ class OutlierDetector(OutlierMixin, TableEstimator):
     _parameter_constraints: ClassVar = {
         "contamination": [StrOptions({"auto"}), Range(Real, 0, 0.5, closed="right")],
         "alpha": [FRACTION],
+        "tol": RPCAG._parameter_constraints["tol"],
+        "max_iter": RPCAG._parameter_constraints["max_iter"],
     }
 
     contamination: float | str = 0.1
