@@ -448,6 +448,15 @@ def test_clusters_on_a_line_are_told_apart(folder):
     assert told["error"] <= 0.05
 
 
+def test_fewer_different_samples_than_clusters_are_one_line(folder):
+    np.save("same.npy", np.ones((20, 4)))
+    words = ("same.npy", "-k", 3, "--lam", "theory", "--gamma", 0)
+    result = call("cluster", *words)
+    assert result.exit_code == 0
+    told = "the samples have 1 different embedding: fewer than -k 3 clusters"
+    assert result.stderr == f"note: {told}\n"
+
+
 @pytest.mark.parametrize("model", ["RPCA", "RPCAG", "FRPCAG"])
 def test_every_model_clusters(model, folder):
     words = ["faces.npz", "--labels", "y", "--model", model, "--json"]

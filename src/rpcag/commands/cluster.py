@@ -1,5 +1,6 @@
 """``rpcag cluster``."""
 
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from rpcag.files.decomposition import Decomposition, is_result, plain
 from rpcag.files.matrices import write_rows
 from rpcag.files.names import unique
 from rpcag.files.place import check_file
+from rpcag.page.words import count
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Default weights, as in the study of clustering. The models' own defaults are chosen to
@@ -61,6 +63,8 @@ def cluster(
     rpcag cluster faces.npz --labels y --model rpca
     rpcag cluster result -k 3 --json
     """
+    from sklearn.exceptions import ConvergenceWarning
+
     from rpcag.clustering import cluster_embedding
     from rpcag.commands import fitting
     from rpcag.files.reading import read_table
@@ -88,8 +92,13 @@ def cluster(
             )
         k = _number(k, found.labels, len(found.samples))
         Z = found.embedding[:, : options.components or k]
-        clusters = cluster_embedding(Z, k, adjacency=found.graph, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a note says it
+            clusters = cluster_embedding(Z, k, adjacency=found.graph, random_state=seed)
         sizes = np.bincount(clusters, minlength=k).tolist()
+        if 0 in sizes:
+            different = count(k - sizes.count(0), "different embedding")
+            notes.append(f"the samples have {different}: fewer than -k {k} clusters")
         facts = {name: found.facts[name] for name in TOLD if name in found.facts}
         facts |= _error(found.labels, clusters)
         facts |= {"k": k, "sizes": sizes, "seed": seed}

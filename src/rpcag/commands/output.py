@@ -29,7 +29,7 @@ OPTIONS = (
 PARAMETER = re.compile(
     rf"(?<![\w./\\'\"-])({'|'.join(OPTIONS)})="
     r"(\((\w+), (\w+)\)|'[^']*'|\"[^\"]*\"|"
-    r"(?:True|False|NAME|inf|[\d.:e+-]*\d)?(?=[\s,;:)]|$))"
+    r"(?:True|False|NAME|inf|[\d.:e+-]*\d)?(?=[.]?(?:[\s,;:)]|$)))"
 )
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
@@ -78,6 +78,8 @@ def one_line(message: str) -> str:
 
     >>> one_line("missing='ERR' reads it, header=False, shape=(2, 3), delimiter= sets")
     "--missing 'ERR' reads it, --no-header, --shape 2x3, --delimiter sets"
+    >>> one_line("time=4.csv: use lam=0.2.")
+    'time=4.csv: use --lam 0.2.'
     """
     words = (w.partition("=")[2] if w[:1] == "-" else w for w in sys.argv[1:])
     names = [re.escape(word) for word in words if "=" in word]
