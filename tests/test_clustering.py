@@ -109,3 +109,7 @@ def test_the_same_lam_on_dask():
 def test_nothing_to_cluster_is_refused():
     with pytest.raises(ValueError, match="the low-rank part is zero"):
         cluster_embedding(np.empty((5, 0)), 2)
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        cluster_embedding(np.arange(5.0), 2)
+    with pytest.raises(ValueError, match="Input embedding contains NaN"):
+        cluster_embedding(np.full((5, 2), np.nan), 2)

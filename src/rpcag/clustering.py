@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.utils.validation import check_array
 
 # Number of starts of k-means; the best result is used.
 STARTS = 10
@@ -52,7 +53,7 @@ def cluster_embedding(
     >>> np.bincount(found)
     array([20, 20])
     """
-    Q = np.asarray(embedding)
+    Q = check_array(embedding, input_name="embedding", ensure_min_features=0)
     if Q.shape[1] == 0:
         raise ValueError(
             "the embedding has no components, because the low-rank part is zero: there "

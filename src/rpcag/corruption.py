@@ -8,15 +8,15 @@ from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils._param_validation import StrOptions, validate_params
 
-from rpcag.graphs.builder import POSITIVE
 from rpcag.graphs.inpainting import check_image_shape
 from rpcag.graphs.inputs import with_nan
+from rpcag.graphs.options import POSITIVE, Range
 
 __all__ = ["add_sign_errors", "drop_entries", "occlude_blocks"]
 
-SHARE = Interval(Real, 0, 1, closed="both")
+SHARE = Range(Real, 0, 1, closed="both")
 checked = validate_params(
     {
         "share": [SHARE],

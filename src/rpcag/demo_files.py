@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from rpcag.atomic import write_together
+from rpcag.atomic import explained, write_together
 from rpcag.datasets import make_sensors
 
 TABLE, VIDEO = "sensors.csv", "street.mp4"
@@ -82,6 +82,7 @@ def write_files(folder: Path, contents: dict[str, bytes]) -> list[Path]:
                 f"{path} exists and has other content; choose another folder"
             )
     with write_together(paths) as parts:
-        for part, content in zip(parts, paths.values(), strict=True):
-            part.write_bytes(content)
+        for part, (path, content) in zip(parts, paths.items(), strict=True):
+            with explained(path):
+                part.write_bytes(content)
     return list(paths)

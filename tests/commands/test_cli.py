@@ -81,6 +81,22 @@ def test_closed_streams_are_one_line(words, closed, code, said):
     assert done.stderr.count("\n") == (1 if said else 0)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["decompose", "gamma=3", "-o", "x"], "gamma=3 does not exist"),
+        (["explore", "lam=7", "-o", "a.html"], "lam=7 is not a result of rpcag decom"),
+        (["explore", "my tol=1", "-o", "a.html"], "my tol=1 is not a result of rpcag"),
+        (["decompose", "time=", "--output=x", "--lam=1"], "time= does not exist"),
+    ],
+)
+def test_names_of_files_are_not_shown_as_options(words, told, tmp_path):
+    line = [sys.executable, "-m", "rpcag", *words]
+    done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"rpcag: {told}")
+
+
 TABLE = "a,b\n" + "".join(f"{i % 7}.5,{i % 5}.25\n" for i in range(40))
 
 

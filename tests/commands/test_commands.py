@@ -448,6 +448,15 @@ def test_clusters_on_a_line_are_told_apart(folder):
     assert told["error"] <= 0.05
 
 
+def test_fewer_different_samples_than_clusters_are_one_line(folder):
+    np.save("same.npy", np.ones((20, 4)))
+    words = ("same.npy", "-k", 3, "--lam", "theory", "--gamma", 0)
+    result = call("cluster", *words)
+    assert result.exit_code == 0
+    told = "the samples have 1 different embedding: fewer than -k 3 clusters"
+    assert result.stderr == f"note: {told}\n"
+
+
 @pytest.mark.parametrize("model", ["RPCA", "RPCAG", "FRPCAG"])
 def test_every_model_clusters(model, folder):
     words = ["faces.npz", "--labels", "y", "--model", model, "--json"]
@@ -486,6 +495,8 @@ MISTAKES = [
     ),
     ("decompose sensors.csv -o r --tol -1.25", "1.25"),
     ("decompose sensors.csv -o r --tol small", "'small'"),
+    ("decompose sensors.csv -o r --tol inf", "'--tol': "),
+    ("cluster sensors.csv -k 2 --seed 4294967296", "'--seed': "),
     ("decompose sensors.csv -o r --max-iter 0", "invalid value for '--max-iter': "),
     ("decompose sensors.csv -o r --model pca", "--model must be one of rpca, rpcag"),
     ("decompose sensors.csv -o r --model frpcag --lam 1", "--lam: FRPCAG has no such"),

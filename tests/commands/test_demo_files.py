@@ -1,6 +1,9 @@
 """Example data: the table, the video, and the truth behind them."""
 
+import errno
+import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,6 +107,16 @@ def test_other_files_are_not_replaced(tmp_path):
     with pytest.raises(FileExistsError, match="mp4 exists and has other content"):
         demo_files.write_files(tmp_path / "new", contents)
     assert written[1].read_bytes() == b"work of days"
+
+
+def test_a_full_disk_is_told_by_name(tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match=r"a\.csv could not be written: No space.*free"):
+        demo_files.write_files(tmp_path / "new", {"a.csv": b"a"})
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_writes_the_files(tmp_path, monkeypatch):

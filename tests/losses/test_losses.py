@@ -259,6 +259,16 @@ def test_auto_noise_of_few_features_or_samples(shape):
         assert 0.03 < estimate_noise(X).sigma < 0.3
 
 
+@pytest.mark.parametrize("shape", [(90, 40), (40, 90), (300, 300)])
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e4, 1e7])
+def test_the_noise_level_does_not_depend_on_the_offset(shape, offset):
+    """The gap of the fits would be relative to the offset, and the level too large."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((shape[0], 3)) @ rng.standard_normal((3, shape[1]))
+    X += 0.1 * rng.standard_normal(shape) + offset * rng.standard_normal(shape[1])
+    assert estimate_noise(X).sigma == pytest.approx(0.1, rel=0.1)
+
+
 def test_data_without_noise_have_none():
     X, L = spoiled(noise=0.0, missing=0.0)
     model = RPCA(noise="auto", tol=1e-6).fit(X)

@@ -78,6 +78,50 @@ def test_the_offset_of_noise_is_not_taken_for_structure(offset, rng):
             model.fit(noise)
 
 
+FAR = "The offset of the features makes up (9.|100) % of the objective of RPCA"
+
+
+@pytest.mark.parametrize(
+    "model", [RPCA(), RPCA(lam="theory"), RPCAG(gamma="clustering")], ids=repr
+)
+def test_a_gap_that_is_small_only_relative_to_the_offset_is_told(model, rng):
+    """The certified answer has too low a rank: tol allows for it."""
+    X = low_rank(rng)
+    X[rng.random(X.shape) < 0.05] += 10
+    with pytest.warns(PoorFitWarning, match=FAR) as caught:
+        fitted = model.fit(1e5 + X)
+    assert fitted.status_ == "converged"
+    assert np.linalg.norm(fitted.low_rank_ - 1e5 - X) > 0.3 * np.linalg.norm(X)
+    assert "Use scale='robust' or 'standard'" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_a_gap_that_is_small_beside_the_deviations_is_not_warned_of(rng):
+    X = low_rank(rng)
+    X[rng.random(X.shape) < 0.05] += 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RPCA(lam="theory").fit(X + 1000)
+        RPCA(lam="theory", tol=1e-7).fit(X + 1e4)
+        RPCA(lam="theory", tol=0.5).fit(X)
+        RPCA(lam="theory").fit(np.ones((20, 5)))  # nothing deviates
+        for scale in ("robust", "standard"):
+            model = RPCA(lam="theory", scale=scale).fit(X + 1e5)
+            assert np.median(np.abs(model.low_rank_ - 1e5 - X)) < 0.01
+        # Gross errors are most of the objective, and no problem.
+        Y = low_rank(rng)
+        errors = np.where(rng.random(Y.shape) < 0.03, 1e6, 0)
+        L = RPCA(lam="theory").fit(Y + errors).low_rank_
+        assert np.linalg.norm(L - Y) < 0.05 * np.linalg.norm(Y)
+
+
+@pytest.mark.dask
+def test_the_offset_is_told_of_dask_arrays(rng):
+    da = pytest.importorskip("dask.array")
+    with pytest.warns(PoorFitWarning, match=FAR):
+        RPCA(lam="theory").fit(da.from_array(1e5 + low_rank(rng)))
+
+
 def test_mostly_zeros_are_the_cause(rng):
     X = rng.poisson(0.08, (200, 30)).astype(float)
     share = (X == 0).mean()

@@ -1,6 +1,7 @@
 """Masks, tables, Dask arrays and odd numbers are read right or refused by name."""
 
 import datetime
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -26,6 +27,7 @@ from rpcag import (
 )
 from rpcag.corruption import add_sign_errors, drop_entries, occlude_blocks
 from rpcag.graphs import (
+    Chain,
     CompleteGraph,
     KNNGraph,
     KNNHypergraph,
@@ -36,6 +38,7 @@ from rpcag.graphs import (
     rms_distances,
 )
 from rpcag.metrics import clustering_error, foreground_scores, recovery_error
+from rpcag.tables import OutlierDetector, RobustImputer
 from rpcag.video import separate
 
 RNG = np.random.default_rng(11)
@@ -225,6 +228,26 @@ def test_a_polars_column_that_is_no_number_is_named():
     assert RPCA(lam="theory").fit(right).n_features_in_ == 10
 
 
+@pytest.mark.parametrize(
+    "model", [RPCA(lam="theory"), GLPCA(), RobustImputer(), KNNGraph()], ids=repr
+)
+def test_frames_that_are_no_tables_of_numbers_say_what_to_do(model):
+    pl = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"X is a LazyFrame; pass X\.collect\(\)"):
+        model.fit(pl.DataFrame(X).lazy())
+    with pytest.raises(ValueError, match="X has several columns called 'a'; rename"):
+        model.fit(FRAME.set_axis(list("abcdea"), axis=1))
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(15, 0\)\)"):
+        model.fit(FRAME[[]])
+
+
+def test_sparse_columns_are_numbers():
+    for fill in (0.0, np.nan):
+        frame = FRAME.astype(pd.SparseDtype(float, fill))
+        some = RPCA(lam="theory").fit(frame)
+        assert_same(some.low_rank_, RPCA(lam="theory").fit(FRAME).low_rank_)
+
+
 def test_numbers_in_odd_columns_are_numbers():
     """Nullable, categories, numbers as words, Decimal, and pd.NA among objects."""
     holes = pd.Series([1.0, np.nan, 3.0] * 5)
@@ -278,6 +301,36 @@ def test_numbers_beyond_floats_are_refused_by_name(value):
     with pytest.raises(ValueError, match=r"^gammas must be") as caught:
         RPCAGCV(gammas=[value]).fit(X)
     assert len(str(caught.value)) < 120
+
+
+NUMBERS = [
+    (RPCA, ["lam", "noise", "tol", "max_iter", "n_components"]),
+    (RPCAG, ["gamma"]),
+    (FRPCAG, ["gamma_features"]),
+    (GLPCA, ["beta"]),
+    (RPCAGCV, ["holdout"]),
+    (KNNGraph, ["n_neighbors", "width"]),
+    (KNNHypergraph, ["n_neighbors"]),
+    (CompleteGraph, ["sigma2"]),
+    (Chain, ["steps", "period", "n_periods"]),
+    (RobustImputer, ["alpha"]),
+    (OutlierDetector, ["contamination"]),
+]
+COUNTS = ("max_iter", "n_components", "n_neighbors", "steps", "period", "n_periods")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "option"),
+    [(estimator, option) for estimator, options in NUMBERS for option in options],
+)
+def test_what_is_no_number_of_floats_is_refused_by_name(estimator, option):
+    """True would be 1."""
+    values = [True, False, Fraction(10**400), Fraction(1, 3), 1j, math.nan]
+    if option not in COUNTS:
+        values += [10**400, -(10**400), np.longdouble("inf")]
+    for value in values:
+        with pytest.raises(ValueError, match=f"The '{option}' parameter of "):
+            estimator(**{option: value}).fit(X)
 
 
 @pytest.mark.filterwarnings("error")

@@ -248,7 +248,24 @@ def test_numbers_of_any_size_are_kept():
     exact = changes["values"][repaired.filled | repaired.replaced]
     np.testing.assert_allclose(back, exact, rtol=1e-6, atol=1e-4)
     with pytest.raises(ValueError, match=r"values of 1.0e\+301, and a page holds none"):
-        report(replace(sheet, X=np.full_like(sheet.X, 1e301)), repaired)
+        report(sheet, replace(repaired, values=np.full_like(sheet.X, 1e301)))
+
+
+@pytest.mark.parametrize("value", [1e40, -1.79e308])
+def test_a_wrong_value_of_any_size_leaves_the_digits_of_the_others(value):
+    sheet, repaired = repaired_sensors(60)
+    i, j = np.argwhere(repaired.replaced)[0]
+    X, scores = sheet.X.copy(), repaired.scores.copy()
+    X[i, j], scores[i, j] = value, np.finfo(float).max
+    page = report(replace(sheet, X=X), replace(repaired, scores=scores))
+    data = _data(page)
+    _, column, before, after, *_ = _unpacked(data["cells"])
+    center, unit = _scales(data, column.astype(int))
+    changed = repaired.filled | repaired.replaced
+    exact = repaired.values[changed]
+    np.testing.assert_allclose(center + unit * after, exact, rtol=1e-6, atol=1e-4)
+    assert np.isinf(before).sum() == 1
+    assert f"{value:.4g}".replace("-", "−") in page
 
 
 # -- in a browser ----------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -181,13 +182,28 @@ def test_empty_and_constant_features_are_as_in_other_imputers(spoiled):
     X, *_ = spoiled
     X = np.hstack([X, np.full((len(X), 1), np.nan), np.full((len(X), 1), 7.0)])
     X[0, -1] = np.nan
-    with pytest.warns(UserWarning, match="1 features have no observed value"):
+    with pytest.warns(UserWarning, match="observed value are dropped: 'x12'; keep"):
         filled = RobustImputer().fit_transform(X)
     assert filled.shape[1] == X.shape[1] - 1
     assert (filled[:, -1] == 7).all()
     kept = RobustImputer(keep_empty_features=True).fit_transform(X)
     assert kept.shape == X.shape
     assert (kept[:, -2] == 0).all()
+
+
+def test_mistakes_are_told_before_the_fit(spoiled):
+    X, *_ = spoiled
+    for method in ("transform", "score_cells", "find_outliers", "predict_cells"):
+        with pytest.raises(NotFittedError, match="RobustImputer instance is not"):
+            getattr(RobustImputer(), method)(X)
+    with pytest.raises(NotFittedError, match="RobustImputer instance is not"):
+        RobustImputer().predict_interval()
+    for name in ("repair", "round_integers", "clip", "lam", "gamma", "tol", "callback"):
+        told = f"'{name}' parameter of RobustImputer must be .* Got 'no' instead"
+        with pytest.raises(ValueError, match=told):
+            RobustImputer(**{name: "no"}).fit(X[:3])
+    with pytest.raises(ValueError, match="'tol' parameter of OutlierDetector"):
+        OutlierDetector(tol="no").fit(X[:3])
 
 
 def test_integers_and_ranges_are_kept_where_asked(rng):
@@ -224,7 +240,7 @@ def test_numbers_of_numpy_are_shares():
             RobustImputer(alpha=share).fit(X)
 
 
-@pytest.mark.filterwarnings("ignore:1 features have no observed value")
+@pytest.mark.filterwarnings("ignore:features without any observed value")
 @pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
 @pytest.mark.parametrize("keep", [False, True])
 def test_statistics_are_those_of_simple_imputer(keep, spoiled):
@@ -237,7 +253,7 @@ def test_statistics_are_those_of_simple_imputer(keep, spoiled):
     assert np.isfinite(imputer.transform(X)).all()
 
 
-@pytest.mark.filterwarnings("ignore:1 features have no observed value")
+@pytest.mark.filterwarnings("ignore:features without any observed value")
 @pytest.mark.parametrize("keep", [0, 1])
 def test_keep_empty_features_may_be_a_number(keep, spoiled):
     X = spoiled[0][:60].copy()
@@ -577,6 +593,28 @@ def test_a_cell_of_any_size_is_wrong_and_otherwise_missing(value, dtype, spoiled
     detector = OutlierDetector(contamination="auto").fit(X)
     assert np.isfinite(detector.decision_scores_).all()
     np.testing.assert_array_equal(detector.find_cells(X)[far], True)
+
+
+def test_absurd_cells_may_be_nearly_half_of_a_column(spoiled, rng):
+    X, truth, _, _ = spoiled
+    far = np.zeros(X.shape, bool)
+    far[:, 3] = rng.random(len(X)) < 0.4
+    far[far] = ~np.isnan(X[far])
+    X[far] = rng.choice([1e40, -1e60, 1e300], far.sum())
+    imputer = RobustImputer(repair=True).fit(X)
+    np.testing.assert_array_equal(imputer.outliers_[far], True)
+    error = (imputer.transform(X) - truth)[far]
+    assert np.sqrt(np.mean(error**2)) < 0.5
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0, 0, 1, 2], [1, 2, 3], [2, 3]], ids=str)
+def test_an_absurd_cell_is_found_among_few_values(values, spoiled):
+    X, _, _, _ = spoiled
+    X[:, 3] = np.nan
+    X[: len(values), 3], X[-1, 3] = values, 1e40
+    imputer = RobustImputer(repair=True).fit(X)
+    assert imputer.outliers_[:, 3].nonzero()[0].tolist() == [len(X) - 1]
+    assert imputer.transform(X)[-1, 3] < 10
 
 
 @pytest.mark.parametrize("share", [0.005, 0.15, 0.6])

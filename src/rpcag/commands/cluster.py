@@ -1,5 +1,6 @@
 """``rpcag cluster``."""
 
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.files.decomposition import Decomposition, is_result, plain
 from rpcag.files.names import listed, unique, write_rows
 from rpcag.files.place import check_file
+from rpcag.page.words import count
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Default weights, as in the study of clustering. The models' own defaults are chosen to
@@ -41,7 +43,7 @@ def cluster(
     ] = None,
     model: o.Model = "rpcag",
     options: o.ModelOptions,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
     force: o.Force = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -60,6 +62,8 @@ def cluster(
     rpcag cluster faces.npz --labels y --model rpca
     rpcag cluster result -k 3 --json
     """
+    from sklearn.exceptions import ConvergenceWarning
+
     from rpcag.clustering import cluster_embedding
     from rpcag.commands import fitting
     from rpcag.files.reading import read_table
@@ -87,8 +91,13 @@ def cluster(
             )
         k = _number(k, found.labels, len(found.samples))
         Z = found.embedding[:, : options.components or k]
-        clusters = cluster_embedding(Z, k, adjacency=found.graph, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a note says it
+            clusters = cluster_embedding(Z, k, adjacency=found.graph, random_state=seed)
         sizes = np.bincount(clusters, minlength=k).tolist()
+        if 0 in sizes:
+            different = count(k - sizes.count(0), "different embedding")
+            notes.append(f"the samples have {different}: fewer than -k {k} clusters")
         facts = {name: found.facts[name] for name in TOLD if name in found.facts}
         facts |= _error(found.labels, clusters)
         facts |= {"k": k, "sizes": sizes, "seed": seed}

@@ -231,7 +231,9 @@ class ModelOptions:
     )
     components: int | None = model_option("Maximum number of components.", min=1)
     tol: float | None = model_option(
-        "Certified duality gap at which to stop. Default: that of the model.", min=0
+        "Certified duality gap at which to stop. Default: that of the model.",
+        min=0,
+        max=1,
     )
     max_iter: int | None = model_option(
         "Maximum number of iterations. Default: that of the model.", min=1

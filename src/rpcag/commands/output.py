@@ -29,7 +29,7 @@ OPTIONS = (
 PARAMETER = re.compile(
     rf"(?<![\w./\\'\"-])({'|'.join(OPTIONS)})="
     r"(\((\w+), (\w+)\)|'[^']*'|\"[^\"]*\"|"
-    r"(?:True|False|NAME|inf|[\d.:e+-]*\d)?(?=[\s,;:)]|$))"
+    r"(?:True|False|NAME|inf|[\d.:e+-]*\d)?(?=[.]?(?:[\s,;:)]|$)))"
 )
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
@@ -74,15 +74,23 @@ def note(message: str) -> None:
 
 
 def one_line(message: str) -> str:
-    return " ".join(PARAMETER.sub(_flag, str(message)).split())
-
-
-def _flag(found: re.Match) -> str:
-    """A parameter of the library as an option of the command.
+    """The message with parameters as options, but files that the user named as such.
 
     >>> one_line("missing='ERR' reads it, header=False, shape=(2, 3), delimiter= sets")
     "--missing 'ERR' reads it, --no-header, --shape 2x3, --delimiter sets"
+    >>> one_line("time=4.csv: use lam=0.2.")
+    'time=4.csv: use --lam 0.2.'
     """
+    words = (w.partition("=")[2] if w[:1] == "-" else w for w in sys.argv[1:])
+    names = [re.escape(word) for word in words if "=" in word]
+    found = re.compile("|".join([*names, PARAMETER.pattern]))
+    return " ".join(found.sub(_flag, str(message)).split())
+
+
+def _flag(found: re.Match) -> str:
+    """A parameter of the library as an option of the command."""
+    if found[1] is None:  # the name of a file
+        return found[0]
     name, value = found[1].replace("_", "-"), found[2]
     if value in ("True", "False"):
         return f"--{name}" if value == "True" else f"--no-{name}"

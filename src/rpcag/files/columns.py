@@ -208,15 +208,29 @@ def columns_of_words(
                 except ValueError:
                     are_numbers = [rules[name].is_number(word) for word in words]
                     i = are_numbers.index(False)
+                    # The decimal mark was guessed from the head.
+                    cells = [*_cells(head, int(header)), *_cells(block, above)]
+                    others = (
+                        f"{word!r} in {file.place(*cell)}"
+                        for *cell, word in cells
+                        if numbers.has_mark(word)
+                    )
+                    told = rules[name].complaint(words[i], name, next(others, None))
                     raise ValueError(
-                        f"{source}, {file.place(above + i, j)}, column {name!r}: "
-                        f"{rules[name].complaint(words[i], name, words)}"
+                        f"{source}, {file.place(above + i, j)}, column {name!r}: {told}"
                     ) from None
         above += len(block)
     file.n = above - file.above
     found.numbers = {name: np.concatenate(values) for name, values in parts.items()}
     found.roles |= {name: "boolean" for name, rule in rules.items() if rule.truth}
     return found
+
+
+def _cells(rows: Sequence[Row], begin: int) -> Iterable[tuple[int, int, str]]:
+    """Row, column and word of every cell."""
+    return (
+        (i, j, word) for i, row in enumerate(rows, begin) for j, word in enumerate(row)
+    )
 
 
 def _decimal(rows: Iterable[Row]) -> str:

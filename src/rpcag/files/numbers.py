@@ -111,15 +111,22 @@ class Numbers:
             return None
         return next(word for word in found if not self.is_number(word))
 
-    def complaint(self, word: str, column: str, others: Iterable[str]) -> str:
-        """What is wrong with a word among the numbers of a column, and what to do."""
+    def has_mark(self, word: str) -> bool:
+        """Whether this is a number with the decimal mark."""
+        return self.decimal in word and self.is_number(word)
+
+    def complaint(self, word: str, column: str, other: str | None = None) -> str:
+        """What is wrong with a word among the numbers of a column, and what to do.
+
+        `other` is a number of the file with the decimal mark, and where it is.
+        """
         is_grouped = re.fullmatch(rf"\s*[+\u2212-]?{GROUPED}\s*", word) is not None
         mark = "." if self.decimal == "," else ","
-        if mark in word and Numbers(mark).is_number(word):
+        if Numbers(mark).has_mark(word):
             remedy = f"decimal={mark!r} reads decimal {NAMES[mark]}s"
-            if any(self.is_number(other) for other in others if self.decimal in other):
+            if other is not None:
                 name = NAMES[self.decimal]
-                remedy = f"others have decimal {name}s: write it with a {name}"
+                remedy = f"others have decimal {name}s, such as {other}: use one mark"
             if is_grouped:
                 remedy += f"; if {mark!r} divides thousands, write numbers without it"
         elif is_grouped:

@@ -1,22 +1,16 @@
 """Base class of all graph builders."""
 
 import hashlib
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.distances import observed, take_rows
 from rpcag.graphs.inpainting import check_image_shape, inpaint_tv
 from rpcag.graphs.inputs import check_rows
-
-# Values that scikit-learn allows for an option.
-COUNT = Interval(Integral, 1, None, closed="left")
-POSITIVE = Interval(Real, 0, np.inf, closed="neither")
 
 
 class Estimator(BaseEstimator):

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import COUNT, GraphBuilder, row_keys
+from rpcag.graphs.builder import GraphBuilder, row_keys
 from rpcag.graphs.inputs import check_rows
+from rpcag.graphs.options import COUNT, Range
 
 
 @dataclass(eq=False, repr=False)
@@ -61,8 +61,8 @@ class Chain(GraphBuilder):
     image_shape = None
     by_order = True
     _parameter_constraints: ClassVar = {
-        "steps": [Interval(Integral, 0, None, closed="left")],
-        "period": [Interval(Integral, 2, None, closed="left"), None],
+        "steps": [Range(Integral, 0, None, closed="left")],
+        "period": [Range(Integral, 2, None, closed="left"), None],
         "n_periods": [COUNT],
     }
 

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from rpcag.graphs.builder import POSITIVE, GraphBuilder
+from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import distance_blocks, distances_within
+from rpcag.graphs.options import POSITIVE
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

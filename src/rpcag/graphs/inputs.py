@@ -35,6 +35,8 @@ def as_numbers(X, name: str = "X"):
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas and isinstance(X, pandas.DataFrame):
         return _numeric_pandas(X, name)
+    if polars and isinstance(X, polars.LazyFrame):
+        raise TypeError(f"{name} is a LazyFrame; pass {name}.collect()")
     if polars and isinstance(X, polars.DataFrame):
         _check_polars(X, name)
     return X
@@ -102,8 +104,13 @@ def _named_column(name: str, column: Any, dtype: Any) -> Iterator[None]:
 
 def _numeric_pandas(X, name: str):
     """Convert columns of objects to floats, with None and pd.NA as NaN, or refuse."""
+    if X.shape[1] == 0:
+        return np.empty(X.shape)
+    if not X.columns.is_unique:
+        double = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"{name} has several columns called {double!r}; rename them")
     for place, (column, dtype) in enumerate(X.dtypes.items()):
-        if dtype.kind in REAL:
+        if dtype.kind in REAL and not hasattr(dtype, "fill_value"):  # sparse ones have
             continue
         with _named_column(name, column, dtype):
             if dtype.kind in "mMc":

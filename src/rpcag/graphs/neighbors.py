@@ -10,10 +10,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import COUNT, POSITIVE, GraphBuilder
+from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import center_and_scale, distance_blocks, take_rows
 from rpcag.graphs.inputs import check_rows
 from rpcag.graphs.nearest import FEW, nearest_rows, smallest, without_self
+from rpcag.graphs.options import COUNT, POSITIVE
 from rpcag.linalg.blocks import row_blocks
 
 # Up to this many features a tree is faster than matrix products; with more, it visits

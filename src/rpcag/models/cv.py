@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from rpcag.graphs.options import COUNT, FRACTION
 from rpcag.linalg.typical import typical_size
-from rpcag.models.checks import COUNT
 from rpcag.models.messages import Stage, tell
 from rpcag.models.rpcag import RPCAG
 from rpcag.models.rules import resolve_gamma, resolve_lam
@@ -104,7 +104,7 @@ class RPCAGCV(RPCAG):
     """
 
     _parameter_constraints = RPCAG._parameter_constraints | {
-        "holdout": [Interval(Real, 0, 1, closed="neither")],
+        "holdout": [FRACTION],
         "n_splits": [COUNT],
         "rule": [StrOptions({"best", "one_se"})],
         "n_jobs": [Integral, None],

@@ -7,12 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.inputs import percent
+from rpcag.graphs.options import COUNT
 from rpcag.linalg.eigen import column_signs
 from rpcag.linalg.gram import factorize
 from rpcag.linalg.rounding import from_unit, in_unit
 from rpcag.linalg.typical import check_range
 from rpcag.models.base import MatrixModel, largest_entry, power_of_two
-from rpcag.models.checks import COUNT, OPTIONS
+from rpcag.models.checks import OPTIONS
 from rpcag.models.diagnosis import warn_if_poor
 from rpcag.models.hidden_entries import Spread, hide, spread_of
 from rpcag.models.messages import Callback, tell, warn

@@ -1,9 +1,12 @@
 """Find out why a model predicts hidden entries no better than constants do."""
 
+import math
+
 import numpy as np
 
 from rpcag.graphs.inputs import percent
 from rpcag.linalg.typical import observed_share, some_rows, typical_center
+from rpcag.models.data_loss import DataLoss
 from rpcag.models.messages import warn
 from rpcag.models.rules import theory_lam
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
@@ -24,10 +27,16 @@ MOSTLY = 0.6
 # differ from the median of their feature, and S holds more than IN_S of their distances
 # to it. Below FEW they are more likely errors than data.
 TIED, FEW, IN_S = 0.5, 0.01, 0.95
+# A fit warns if the offset of the features is more than OFFSET of the objective, and
+# the certified gap more than UNSOLVED of what the deviations would cost in S. From
+# about there on, the certificate allows for an L of too low a rank.
+OFFSET, UNSOLVED = 0.5, 0.1
+# Mean distance from the median over the standard deviation, of a normal variable.
+MEAN_DISTANCE = 0.8
 
 
 class PoorFitWarning(UserWarning):
-    """The model predicts hidden entries no better than constants, by feature."""
+    """The model may be no better than constants, by feature."""
 
 
 def is_poor(choice: Choice | GammaChoice) -> bool:
@@ -101,5 +110,32 @@ def warn_if_tied(model, X: np.ndarray) -> None:
             f"the other entries as errors: L holds {percent(1 - in_s)} of them. If "
             f"they are data, use {'gamma' if by_rule else 'lam'}='auto' or "
             f"lam={better:.3g}.",
+            PoorFitWarning,
+        )
+
+
+def warn_if_offset(model, n_rows: int, loss: DataLoss) -> None:
+    """Warn if the gap is small only relative to features far from zero."""
+    objective, choice = model.objective_, model.weights_
+    if model._part_of is not None or model.status_ != "converged" or objective == 0:
+        return
+    if choice is not None and is_poor(choice):  # medians are all that can be found
+        return
+    spread = model._spread_of_features
+    center = spread.center / objective  # first, because squares may overflow
+    offset = min(math.sqrt(n_rows) * float(np.linalg.norm(center)), 1.0)
+    weight = loss.multiplier(len(center))
+    if loss.weight is not None:
+        weight *= float(loss.weight.mean())
+    with np.errstate(over="ignore"):
+        cost = MEAN_DISTANCE * weight * n_rows * float(spread.unit.sum())
+    gap = objective - model.lower_bound_
+    if offset > OFFSET and gap > UNSOLVED * cost > 0:
+        warn(
+            f"The offset of the features makes up {percent(offset)} of the "
+            f"objective of {type(model).__name__}, so a certified gap of "
+            f"{model.gap_:.1e} says little about the deviations from it: L may be "
+            "hardly better than the median of each feature. Use scale='robust' or "
+            "'standard', or subtract these medians from X.",
             PoorFitWarning,
         )

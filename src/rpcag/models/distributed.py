@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_n_features
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import typical_center, typical_size, typical_spread
 from rpcag.models.data_loss import DataLoss, check_sample_weight, loss_of
+from rpcag.models.diagnosis import warn_if_offset
 from rpcag.models.graph import ModelGraph, as_builder, compares_rows
 from rpcag.models.hidden_entries import Spread, measure_spread
 from rpcag.models.parts import random_rows
@@ -74,6 +75,7 @@ def fit(model: Any, X: Any, sample_weight: Any) -> None:
         model._build_features(X)  # there are none
     model._name_loss(loss)
     model._name_parts(result, S.persist(), factors)
+    warn_if_offset(model, len(X), loss)
 
 
 def _check_options(model: Any) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from sklearn.utils._param_validation import Interval
 
+from rpcag.graphs.options import NUMBER, Range
 from rpcag.linalg.eigen import column_signs, largest_eigenvalue
 from rpcag.linalg.gram import spectral_norm
 from rpcag.models.base import FactorModel
-from rpcag.models.checks import NUMBER, OPTIONS
+from rpcag.models.checks import OPTIONS
 from rpcag.solvers.glpca import glpca, rglpca
 
 
@@ -77,7 +77,7 @@ class GLPCA(FactorModel):
     """
 
     _parameter_constraints = OPTIONS | {
-        "beta": [Interval(Real, 0, 1, closed="left"), None],
+        "beta": [Range(Real, 0, 1, closed="left"), None],
         "gamma": [NUMBER, None],
         "drop_constant": ["boolean"],
     }

@@ -62,12 +62,15 @@ class Spread:
     mean : ndarray of shape (n_features,)
     unit : ndarray of shape (n_features,)
         Typical distance from the median, of entries that differ from it; 0 if none do.
+    half : ndarray of shape (n_features,)
+        The median of these distances; up to half of the entries may be grossly wrong.
     """
 
     center: np.ndarray
     limit: np.ndarray
     mean: np.ndarray
     unit: np.ndarray
+    half: np.ndarray
 
     def explained(
         self, truth: np.ndarray, predicted: np.ndarray, columns: np.ndarray
@@ -120,8 +123,8 @@ def spread_of(X: np.ndarray) -> Spread:
 
 
 def measure_spread(X: np.ndarray) -> np.ndarray:
-    """The four rows of numbers of a `Spread`."""
-    found = np.zeros((4, X.shape[1]))
+    """The five rows of numbers of a `Spread`."""
+    found = np.zeros((5, X.shape[1]))
     for columns in column_blocks(X.shape, PIECE, PIECE):
         values = X[:, columns].astype(np.float64)
         counts = np.count_nonzero(~np.isnan(values), axis=0)
@@ -139,7 +142,8 @@ def measure_spread(X: np.ndarray) -> np.ndarray:
             mean = np.nansum(values / some, axis=0)
         n_common = np.count_nonzero(distances == 0, axis=0)
         unit = _quantiles(distances, counts, MIDDLE, n_common) / MIDDLE_NORMAL
-        found[:, columns] = center, TRUNCATION * deviation, mean, unit
+        half = _quantiles(distances, counts, 0.5, n_common)
+        found[:, columns] = center, TRUNCATION * deviation, mean, unit, half
     return found
 
 

@@ -33,6 +33,9 @@ ROW_LIMIT = 1.2
 MARGIN = 1.03
 # `excess` if the noise level is given; suits up to 15 % gross errors.
 EXCESS = 1.1
+# Centers of features count in steps of this many deviations. Larger steps leave offsets
+# that dominate the objective; with smaller ones, structure near zero is changed.
+FAR = 10.0
 # Maximum number of rows and columns from which the level is estimated.
 SIDE = 500
 ROUNDS = 20
@@ -41,7 +44,7 @@ SETTLED = 0.02
 # A level below this share of the spread of X counts as zero: solvers cannot resolve it.
 NONE = 1e-4
 # Gap of the fits relative to the level, and its limits.
-ACCURACY, FINEST, COARSEST = 0.1, 1e-5, 1e-2
+ACCURACY, FINEST, COARSEST = 0.03, 1e-5, 1e-2
 # Share of the degrees of freedom that residuals must keep to estimate the level.
 LEFT = 0.3
 # The estimate uses residuals within INSIDE deviations: 98.8 % of normal noise. Their
@@ -124,7 +127,7 @@ def residual_scale(residuals: np.ndarray) -> float:
 
 
 def _part(X: np.ndarray) -> np.ndarray:
-    """At most SIDE rows and columns of X, drawn with a fixed seed, not all missing.
+    """At most SIDE rows and columns of X, near zero, drawn with a fixed seed.
 
     Transposed if X is wide: the level is the same, and medians of long columns are
     more accurate.
@@ -135,5 +138,10 @@ def _part(X: np.ndarray) -> np.ndarray:
         if len(kept) > SIDE:
             kept = np.sort(rng.choice(kept, SIDE, replace=False))
         X = np.take(X, kept, axis=axis)
+    # The level is the same without an offset, whose norm the gap would be relative to.
+    # It is rounded, because medians of a few rows would make entries zero.
+    center = np.nanmedian(X, axis=0)
+    far = FAR * residual_scale((X - center)[~np.isnan(X)])
+    X = X - far * np.rint(center / far) if far > 0 else X
     X = X if len(X) >= X.shape[1] else X.T
     return np.ascontiguousarray(X, dtype=np.float64)

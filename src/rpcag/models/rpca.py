@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from rpcag.graphs.inputs import is_dask
+from rpcag.graphs.options import NUMBER, POSITIVE
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import rescaled
-from rpcag.models.checks import NUMBER, POSITIVE, check_checkpoint, check_observed
+from rpcag.models.checks import check_checkpoint, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss, check_sample_weight, resolve_loss
 from rpcag.models.decomposition import DecompositionModel
-from rpcag.models.diagnosis import warn_if_tied
+from rpcag.models.diagnosis import warn_if_offset, warn_if_tied
 from rpcag.models.messages import Callback, Stage
 from rpcag.models.rules import resolve_weights
 from rpcag.models.weights import Choice, choose
@@ -256,6 +257,7 @@ class RPCA(DecompositionModel):
         with np.errstate(invalid="ignore"):
             R = np.nan_to_num(X - result.x, copy=False, nan=0.0)
         self._name_parts(result, loss.sparse_part(R), self._factors(X, result))
+        warn_if_offset(self, len(X), loss)
         warn_if_tied(self, X)
 
     def _name_loss(self, loss: DataLoss) -> None:

@@ -20,7 +20,7 @@ PIXELS = 48 * 48  # images are shrunk to this before samples are left out
 
 
 def exact(A: np.ndarray) -> Packed:
-    """Encode in single precision."""
+    """Encode in single precision; what is beyond it is infinite."""
     return _packed("exact", A, "<f4")
 
 
@@ -47,7 +47,9 @@ def mask(A: np.ndarray) -> Packed:
 
 
 def _packed(kind: str, codes: np.ndarray, dtype: str, **scale: float) -> Packed:
-    data = base64.b64encode(zlib.compress(codes.astype(dtype).tobytes(), 9)).decode()
+    with np.errstate(over="ignore"):
+        codes = codes.astype(dtype)
+    data = base64.b64encode(zlib.compress(codes.tobytes(), 9)).decode()
     return {"kind": kind, "shape": list(codes.shape), "data": data, **scale}
 
 

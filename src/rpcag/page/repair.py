@@ -182,14 +182,15 @@ def _chart(
     columns: list[dict[str, Any]],
     listed: np.ndarray,
 ) -> list[str]:
-    center, unit = _scales(X, repaired.values)
+    center, unit = _scales(repaired.values)
     n, p = X.shape
     step = max(math.ceil(n * p / VALUES), math.ceil(n / ROWS))
     changed = np.flatnonzero(repaired.filled | repaired.replaced)
     marked = np.union1d(changed[pack.spread(len(changed), MARKED)], listed)
     i, k = np.divmod(marked, p)
     matrices = X, repaired.values, repaired.lower, repaired.upper
-    scaled = [(A[i, k] - center[k]) / unit[k] for A in matrices]
+    with np.errstate(over="ignore"):  # a wrong value may have any size
+        scaled = [(A[i, k] - center[k]) / unit[k] for A in matrices]
     # Show the column with the most wrong cells first, or the most gaps.
     which = repaired.replaced if repaired.replaced.any() else repaired.filled
     chart = page.widget(
@@ -217,18 +218,17 @@ def _chart(
     return [chart, hint(*notes)]
 
 
-def _scales(X: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return center and largest deviation of every column.
+def _scales(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return center and largest deviation of every column of the repaired table.
 
     Values go onto the page as (value - center) / unit in single precision, so that
     columns far from zero keep their digits and very large values stay finite.
     """
-    both = np.concatenate([X, values])
-    pack.check_size(LARGEST, both[~np.isnan(both)])
+    pack.check_size(LARGEST, values[~np.isnan(values)])
     # Any value near the others will do; a median of some rows is quick.
-    some = np.ma.masked_invalid(both[pack.spread(len(both), 2001)])
+    some = np.ma.masked_invalid(values[pack.spread(len(values), 2001)])
     center = np.ma.median(some, axis=0).filled(0.0)
-    unit = np.fmax.reduce(np.abs(both - center), axis=0, initial=0.0)
+    unit = np.fmax.reduce(np.abs(values - center), axis=0, initial=0.0)
     return center, np.where(unit > 0, unit, 1.0)
 
 

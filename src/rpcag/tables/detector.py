@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import stats
 from sklearn.base import OutlierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rpcag.graphs.options import FRACTION, Range
+from rpcag.models import RPCAG
 from rpcag.tables.imputer import RobustImputer
-from rpcag.tables.table import SHARE, TableEstimator
+from rpcag.tables.table import TableEstimator
 
 # Distances of single cells count up to this many deviations, so that one grossly wrong
 # cell does not make a row of many features unusual.
@@ -78,8 +80,10 @@ class OutlierDetector(OutlierMixin, TableEstimator):
     """
 
     _parameter_constraints: ClassVar = {
-        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
-        "alpha": [SHARE],
+        "contamination": [StrOptions({"auto"}), Range(Real, 0, 0.5, closed="right")],
+        "alpha": [FRACTION],
+        "tol": RPCAG._parameter_constraints["tol"],
+        "max_iter": RPCAG._parameter_constraints["max_iter"],
     }
 
     contamination: float | str = 0.1

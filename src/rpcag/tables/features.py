@@ -37,7 +37,7 @@ class Features:
     def of(cls, X: np.ndarray) -> "Features":
         spread = spread_of(X)
         with np.errstate(over="ignore"):
-            reach = np.where(spread.unit > 0, FAR * spread.unit, np.inf)
+            reach = np.where(spread.half > 0, FAR * spread.half, np.inf)
         bounds = spread.center + np.outer((-1, 1), reach)
         X = np.where(_is_beyond(X, bounds), X.dtype.type(np.nan), X)
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +12,19 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils._param_validation import MissingValues, validate_params
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rpcag.graphs.options import FRACTION, Range
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.models import RPCAG
 from rpcag.models.messages import warn
 from rpcag.tables.cell_model import CellModel, PredictedCells
 from rpcag.tables.features import Features, ranges_and_integers
 from rpcag.tables.prediction_error import truncated_squares
-from rpcag.tables.table import SHARE, TableEstimator
+from rpcag.tables.table import TableEstimator
+
+OPTIONS = ("lam", "gamma", "tol", "max_iter", "callback")  # of `RPCAG`
+SHOWN = 8  # names in a warning
+BIT = Range(Integral, 0, 1, closed="both")
+FLAGS = ("repair", "round_integers", "clip", "add_indicator", "keep_empty_features")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -117,7 +124,9 @@ class RobustImputer(TransformerMixin, TableEstimator):
 
     _parameter_constraints: ClassVar = {
         "missing_values": [MissingValues(numeric_only=True), None],
-        "alpha": [SHARE],
+        "alpha": [FRACTION],
+        **{name: ["boolean", BIT] for name in FLAGS},
+        **{name: RPCAG._parameter_constraints[name] for name in OPTIONS},
     }
 
     missing_values: Any = np.nan
@@ -170,11 +179,13 @@ class RobustImputer(TransformerMixin, TableEstimator):
 
     def score_cells(self, X) -> np.ndarray:
         """Outlier scores of the cells of new rows, as in `outlier_scores_`."""
-        return self._features.among_all(self._examine(X)[1].scores, np.nan)
+        _, cells = self._examine(X)
+        return self._features.among_all(cells.scores, np.nan)
 
     def find_outliers(self, X) -> np.ndarray:
         """Find the wrong cells of new rows, as in `outliers_`."""
-        return self._features.among_all(self._examine(X)[1].wrong, False)
+        _, cells = self._examine(X)
+        return self._features.among_all(cells.wrong, False)
 
     def predict_cells(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Cells of new rows and predictions, in quartile deviations from the median.
@@ -187,7 +198,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
         parts = f.scaled(X), cells.predicted
         return tuple((part - f.middle) * f.in_quartiles for part in parts)
 
-    @validate_params({"alpha": [SHARE]}, prefer_skip_nested_validation=True)
+    @validate_params({"alpha": [FRACTION]}, prefer_skip_nested_validation=True)
     def predict_interval(self, X=None, *, alpha=0.1):
         """Prediction intervals of gaps and wrong cells.
 
@@ -248,10 +259,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
         self.indicator_ = None
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(X)
-        options = {
-            name: getattr(self, name)
-            for name in ("lam", "gamma", "graph", "tol", "max_iter", "callback")
-        }
+        options = {name: getattr(self, name) for name in ("graph", *OPTIONS)}
         self._model = CellModel(self._features.middle, self.alpha)
         Z, cells = self._predict(X, lambda Z: self._model.fit(Z, options))
         self._cells = cells
@@ -278,8 +286,11 @@ class RobustImputer(TransformerMixin, TableEstimator):
         if self.keep_empty_features:
             self.statistics_[empty] = 0.0
         elif empty.any():
+            names = _check_feature_names_in(self)[empty]
+            shown = ", ".join(map(repr, names[:SHOWN].tolist()))
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             warn(
-                f"{int(empty.sum())} features have no observed value and are dropped; "
+                f"features without any observed value are dropped: {shown}{more}; "
                 "keep_empty_features=True fills them with 0",
                 UserWarning,
             )

@@ -1,15 +1,10 @@
 """Base class of the estimators of tables with missing values."""
 
-from numbers import Real
-
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from rpcag.graphs.builder import Estimator
 from rpcag.graphs.inputs import as_numbers, explained
-
-SHARE = Interval(Real, 0, 1, closed="neither")
 
 
 class TableEstimator(Estimator):
