@@ -132,7 +132,7 @@ class RPCAGCV(RPCAG):
 
     _dask_methods = frozenset({"transform"})
 
-    def _fit(self, X, weight) -> None:
+    def _fit(self, X, weight=None) -> None:
         units = resolve_lam("theory", X), resolve_gamma("clustering", X)
         lams = self._candidates("lams", "theory", units[0], LAMS)
         if 0 in lams:

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from rpcag.linalg.rounding import in_unit, row_sizes
-from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import typical_size
 from rpcag.models.base import largest_entry, power_of_two
-from rpcag.models.checks import auto_or, check_observed
+from rpcag.models.checks import auto_or
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.feature_graph import build_feature_graph
 from rpcag.models.graph import ModelGraph
@@ -113,17 +112,7 @@ class FRPCAG(DecompositionModel):
     verbose: int = 0
     callback: Callback | None = None
 
-    def fit(self, X, y=None):
-        """Decompose X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry.
-        y : ignored
-        """
-        X = self._validate(X, reset=True)
-        check_observed(X)
+    def _fit(self, X):
         X = self._learn_scale(X)
         # Means of distances overflow near the largest numbers. If the objective does
         # too, an error says so.
@@ -132,17 +121,15 @@ class FRPCAG(DecompositionModel):
             features = build_feature_graph(self, X, stage=Stage(self, "feature_graph"))
         self.feature_adjacency_ = features.adjacency
         self.feature_laplacian_ = features.laplacian
-        with one_blas_thread_each():
-            gammas = self._gammas(X, graph, features)
-            options = {"tol": float(self.tol), "max_iter": self.max_iter}
-            result = self._solve(X, (graph, features), gammas, self._watch(), **options)
+        gammas = self._gammas(X, graph, features)
+        options = {"tol": float(self.tol), "max_iter": self.max_iter}
+        result = self._solve(X, (graph, features), gammas, self._watch(), **options)
         self.gamma_, self.gamma_features_ = gammas
         self._unit = power_of_two(X)
         self._warn(result)
         with np.errstate(invalid="ignore"):
             S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
         self._name_parts(result, S, self._factors(X, result))
-        return self
 
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
         """Center the features if a weight is automatic: X + 1 m^T gives L + 1 m^T.

@@ -97,7 +97,7 @@ class GLPCA(FactorModel):
                 f"gamma={self.gamma!r}"
             )
 
-    def _fit(self, X, scaled, d, unit):
+    def _factorize(self, X, scaled, d):
         Phi = self._build_graph(X).laplacian
         top = largest_eigenvalue(Phi)
         self._constant = top if self.drop_constant else 0.0
@@ -108,23 +108,23 @@ class GLPCA(FactorModel):
             self.beta_ = 0.5 if self.beta is None else float(self.beta)
             gamma = self.beta_ / (1 - self.beta_) * natural
         else:
-            gamma = self._in_units("gamma", scaled, unit)
+            gamma = self._in_units("gamma", scaled)
             self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
-        self.gamma_ = gamma * unit**self._degree
-        Q, U = self._factorize(scaled, Phi, gamma, d, unit)
+        self.gamma_ = gamma * self._unit**self._degree
+        Q, U = self._solve(scaled, Phi, gamma, d)
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
         S = Q.T @ (Phi @ Q)
         S += self._constant * len(Q) * np.outer(Q.mean(axis=0), Q.mean(axis=0))
         value = self._loss(scaled - Q @ U.T) + gamma * float(np.trace(S))
-        self.objective_ = value * unit**self._degree
+        self.objective_ = value * self._unit**self._degree
         self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
-        self._set_factors(Q, U * unit, X)
+        self._set_factors(Q, U * self._unit, X)
 
     def _degree_correction(self, scaled) -> float:
         return 1.0
 
-    def _factorize(self, scaled, Phi, gamma, d, unit):
+    def _solve(self, scaled, Phi, gamma, d):
         self.n_iter_ = 1
         return glpca(scaled, Phi, gamma, d, self._constant)
 
@@ -231,12 +231,12 @@ class RGLPCA(GLPCA):
         self._norm = float(np.median(norms[norms > 0])) if norms.any() else 1.0
         return 1 / (2 * self._norm)
 
-    def _factorize(self, scaled, Phi, gamma, d, unit):
+    def _solve(self, scaled, Phi, gamma, d):
         start = glpca(scaled, Phi, 2 * self._norm * gamma, d, self._constant)
         options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
         result = rglpca(scaled, Phi, gamma, start, self._constant, **options)
         self.n_iter_ = max(len(result.history), 1)
-        columns = (np.array(result.history).reshape(-1, 3) * [unit, 1, 1]).T
+        columns = (np.array(result.history).reshape(-1, 3) * [self._unit, 1, 1]).T
         names = ("objective", "primal_residual", "dual_residual")
         self.history_ = dict(zip(names, columns, strict=True))
         self.residual_ = max(result.history[-1][1:]) if result.history else 0.0

@@ -81,22 +81,18 @@ class GNMF(FactorModel):
                 "shift or clip it, or use MMF"
             )
 
-    def _fit(self, X, scaled, d, unit):
+    def _factorize(self, X, scaled, d):
         graph, gamma = self._build_graph(X), float(self.gamma)
         check_stiffness(gamma, [graph.laplacian])
-        start = self._start(scaled, d, unit)
+        start = self._start(scaled, d)
         options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
         result = gnmf(scaled, graph.laplacian, gamma, start, graph.null, **options)
-        self._set_factors(result.Q * unit, result.U, X)
+        self._set_factors(result.Q * self._unit, result.U, X)
         self.gamma_ = gamma
-        self.objective_ = result.history[-1] * unit**2
-        self.history_ = {"objective": np.array(result.history) * unit**2}
         self.n_iter_ = len(result.history) - 1
-        if not result.converged:
-            before, last = result.history[-2:]
-            self._warn_max_iter(1 - last / before, "a relative decrease")
+        self._set_history(result.history, result.converged)
 
-    def _start(self, scaled, d, unit):
+    def _start(self, scaled, d):
         """Scikit-learn's NNDSVD initialization of `NMF`, through its first iteration.
 
         Without a graph, it is the solution of NMF, for X in its own unit, since
@@ -106,8 +102,8 @@ class GNMF(FactorModel):
         options: dict[str, Any] = {"init": "nndsvd", "max_iter": 1}
         if self.gamma == 0:
             options = {"init": "nndsvda"}
-            if 1e-30 < unit < 1e30:
-                size = 1 / unit
+            if 1e-30 < self._unit < 1e30:
+                size = 1 / self._unit
         first = NMF(d, random_state=self.random_state, tol=0, **options)
         with np.errstate(invalid="ignore"):
             Q = first.fit_transform(scaled / size)

@@ -83,7 +83,7 @@ class MMF(_Manifold):
     graph: Any = "knn"
     laplacian: str = "normalized"
 
-    def _fit(self, X, scaled, d, unit):
+    def _factorize(self, X, scaled, d):
         graph = self._build_graph(X)
         Phi, gamma = graph.laplacian, float(self.gamma)
         check_stiffness(gamma, [Phi])
@@ -91,9 +91,9 @@ class MMF(_Manifold):
         residual = float(np.sum((scaled - Q @ U.T) ** 2))
         rough = graph.null.without(Q)  # the rest of Q adds only rounding errors
         roughness = float(np.sum(rough * (Phi @ rough)))
-        self._set_factors(Q * unit, U, X)
+        self._set_factors(Q * self._unit, U, X)
         self.gamma_ = gamma
-        self.objective_ = (residual + gamma * roughness) * unit**2
+        self.objective_ = (residual + gamma * roughness) * self._unit**2
         self.n_iter_ = 1
 
 
@@ -117,7 +117,7 @@ class _Mixture(_Manifold):
         """The graph of the rows of X."""
         raise NotImplementedError
 
-    def _fit(self, X, scaled, d, unit):
+    def _factorize(self, X, scaled, d):
         graphs = self.graphs
         if isinstance(graphs, str) and graphs == "auto":
             graphs = self._ensemble
@@ -136,18 +136,14 @@ class _Mixture(_Manifold):
         check_stiffness(self.gamma_, self.laplacians_)
         penalty = None
         if not isinstance(self.weight_penalty, str):
-            penalty = self._in_units("weight_penalty", scaled, unit)
+            penalty = self._in_units("weight_penalty", scaled)
         options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
         result = mmmf(scaled, self.laplacians_, self.gamma_, penalty, d, **options)
-        self._set_factors(result.Q * unit, result.U, X)
+        self._set_factors(result.Q * self._unit, result.U, X)
         self.graph_weights_ = result.weights
-        self.weight_penalty_ = result.penalty * unit**2
-        self.objective_ = result.history[-1] * unit**2
-        self.history_ = {"objective": np.array(result.history) * unit**2}
+        self.weight_penalty_ = result.penalty * self._unit**2
         self.n_iter_ = len(result.history)
-        if not result.converged:
-            before, last = result.history[-2:][0], result.history[-1]
-            self._warn_max_iter(1 - last / before, "a decrease")
+        self._set_history(result.history, result.converged)
 
     def _sample_graphs(self):
         return self._graphs

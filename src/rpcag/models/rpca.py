@@ -204,7 +204,7 @@ class RPCA(DecompositionModel):
             self._fit(X, weight)
         return self
 
-    def _fit(self, X, weight) -> None:
+    def _fit(self, X, weight=None) -> None:
         loss = resolve_loss(self, X)
         lam, _ = self._parameters(X, loss)
         self._forget_choice()

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from rpcag.graphs.laplacian import degree_roots, inverse
-from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.base import Embedding
-from rpcag.models.checks import OPTIONS, check_components, check_observed
+from rpcag.models.checks import OPTIONS, check_components
 from rpcag.models.graph import mean_of_neighbors
 from rpcag.solvers.spectral import smoothest
 
@@ -67,17 +66,7 @@ class NCuts(Embedding):
     graph: Any = "knn"
     drop_first: bool = False
 
-    def fit(self, X, y=None):
-        """Find the smoothest vectors on the graph of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry, which the distances of the graph skip.
-        y : ignored
-        """
-        X = self._validate(X, reset=True)
-        check_observed(X)
+    def _fit(self, X):
         first = int(self.drop_first)
         check_components(self, X, most=len(X) - first)
         graph = self._build_graph(X)
@@ -89,9 +78,8 @@ class NCuts(Embedding):
                 ": there is nothing to embed"
             )
         d = check_components(self, X, most=int(used.sum()) - first)
-        with one_blas_thread_each():
-            Phi = graph.laplacian if used.all() else graph.laplacian[used][:, used]
-            values, V = smoothest(Phi, root[used], d + first)
+        Phi = graph.laplacian if used.all() else graph.laplacian[used][:, used]
+        values, V = smoothest(Phi, root[used], d + first)
         Q = np.zeros((len(X), d))
         Q[used] = V[:, first:]
         self.eigenvalues_ = values[first:]
@@ -108,7 +96,6 @@ class NCuts(Embedding):
                 "multiply the weights by a constant, or pass X as float64"
             )
         self._set_embedding(Q, X.dtype)
-        return self
 
     def _embed_rows(self, X, adjacency):
         """The eigenvectors, continued to new rows by Nyström's formula.
