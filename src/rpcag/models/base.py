@@ -25,6 +25,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     laplacian_: Any
     _graph: Any = None
     _takes_missing = False
+    _needs_edges: Any = False  # whether new rows need them
     _dask_methods = frozenset[str]()  # those that support Dask arrays
     _parameter_constraints = OPTIONS
 
@@ -127,12 +128,28 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _edges(self, X: np.ndarray, adjacency) -> list:
         """Checked weights between new rows and every graph; None if not given."""
         if adjacency is None:
+            if self._needs_edges and self._graph.builder is None:
+                raise ValueError(
+                    "the graph was precomputed, so new rows need adjacency=: their "
+                    "weights to the rows of fit"
+                )
             return [None]
         if hasattr(self, "graph") and self.graph is None:
             raise ValueError(
                 f"adjacency is for models with a graph; {type(self).__name__} has none"
             )
         return [check_edges(adjacency, len(X), len(self.embedding_))]
+
+    def _ties(self, X: np.ndarray, edges, values: np.ndarray):
+        """Curvature and pull of new rows by all graphs; see `ModelGraph.ties`."""
+        curvature, pull = np.zeros(len(X)), np.zeros((len(X), values.shape[1]))
+        weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
+        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
+        for graph, weight, A in graphs:
+            if graph is not None:
+                c, part = graph.ties(X, A, values)
+                curvature, pull = curvature + weight * c, pull + weight * part
+        return curvature, pull
 
     def _row_width(self, X: np.ndarray, dense: bool) -> int:
         """Entries per row of the arrays (up to forty) that `_embed_rows` allocates."""
@@ -192,6 +209,7 @@ class FactorModel(MatrixModel):
     """A model with two factors, X ~ Q U^T, computed in double precision."""
 
     _degree = 2  # of the objective in X
+    _scales_embedding = True  # whether Q has the unit of X, and not U
 
     @property
     def low_rank_(self) -> np.ndarray:
@@ -200,7 +218,6 @@ class FactorModel(MatrixModel):
 
     def _fit(self, X):
         d = check_components(self, X)
-        self._check_options(X)
         unit = self._unit = power_of_two(X)
         if self._degree * math.log2(unit) > 900:
             raise ValueError(
@@ -216,16 +233,17 @@ class FactorModel(MatrixModel):
             ) from error
 
     def _embed_rows(self, X, *edges):
-        return self._embed(X, X.astype(np.float64) / self._unit, *edges)
-
-    def _check_options(self, X) -> None:
-        """Refuse options that do not suit each other or X."""
+        unit = self._unit if self._scales_embedding else 1.0
+        Q = self.embedding_.astype(np.float64) / unit
+        ties = self._ties(X, edges, Q)
+        return self._embed(X.astype(np.float64) / self._unit, Q, *ties) * unit
 
     def _factorize(self, X, scaled, d: int) -> None:
         """Set the fitted attributes from X and X / unit."""
         raise NotImplementedError
 
-    def _embed(self, X, scaled, *edges) -> np.ndarray:
+    def _embed(self, X, Q, curvature, pull) -> np.ndarray:
+        """Embedding of new rows beside that of fitted ones, Q, all in units of X."""
         raise NotImplementedError
 
     def _in_units(self, name: str, scaled: np.ndarray) -> float:

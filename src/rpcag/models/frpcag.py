@@ -201,8 +201,7 @@ class FRPCAG(DecompositionModel):
         at most sqrt(2) times the norm of the longest neighbor.
         """
         values = self._scaled(self.low_rank_).astype(np.float64) / self._unit
-        ties = self._graph.ties(X, adjacency, values)
-        curvature, pull = ties or (np.zeros(len(X)), np.zeros(X.shape))
+        curvature, pull = self._ties(X, [adjacency], values)
         L, unfinished = fista_rows(
             X.astype(np.float64) / self._unit,
             self.gamma_ * self._unit * curvature,

@@ -73,13 +73,14 @@ class GNMF(FactorModel):
     max_iter: int = 1000
     random_state: Any = 0
 
-    def _check_options(self, X):
-        lowest = X.min()
-        if lowest < 0:
+    def _validate(self, X, reset):
+        X = super()._validate(X, reset)
+        if X.min() < 0:
             raise ValueError(
-                f"Negative values in data passed to GNMF: X goes down to {lowest:.3g}; "
-                "shift or clip it, or use MMF"
+                f"Negative values in data passed to GNMF: X goes down to {X.min():.3g};"
+                " shift or clip it, or use MMF"
             )
+        return X
 
     def _factorize(self, X, scaled, d):
         graph, gamma = self._build_graph(X), float(self.gamma)
@@ -113,18 +114,15 @@ class GNMF(FactorModel):
             Q = first.fit_transform(scaled / size)
         return Q * size, first.components_.T
 
-    def _embed(self, X, scaled, adjacency):
+    def _embed(self, X, Q, curvature, pull):
         """Minimize ||x - q U^T||^2 + gamma (c ||q||^2 - 2 q pull) over q >= 0.
 
         The columns of U >= 0 have unit norm, so ||q U^T|| >= ||q||, and stationarity
         along q gives ||q|| <= max(||x||, sqrt(2) max_j ||q_j||).
         """
-        self._check_options(X)
         U = self.components_.T.astype(np.float64)
-        Q = self.embedding_.astype(np.float64) / self._unit
-        curvature, pull = self._graph.ties(X, adjacency, Q) or (np.zeros(len(X)), 0.0)
-        XU = scaled @ U + self.gamma_ * pull
-        return nonnegative_rows(XU, U.T @ U, self.gamma_ * curvature) * self._unit
+        XU = X @ U + self.gamma_ * pull
+        return nonnegative_rows(XU, U.T @ U, self.gamma_ * curvature)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

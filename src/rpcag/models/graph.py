@@ -154,9 +154,7 @@ class ModelGraph:
             return None
         return _positive(self.builder.connect(X) if adjacency is None else adjacency)
 
-    def ties(
-        self, X: np.ndarray, adjacency, values: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def ties(self, X: np.ndarray, adjacency, values: np.ndarray) -> tuple[Any, Any]:
         """Smoothness of new rows z next to fitted ones with the given values z_j.
 
         Seen as a function of one row z with degree d, tr(Z^T Phi Z) is
@@ -169,10 +167,10 @@ class ModelGraph:
         their pull is at most sqrt(2) c max_j ||z_j||.
 
         Returns the curvature c (1 or d, and 0 for rows without neighbors) and the pull
-        (the sum), or None if the weights of new rows are not known.
+        (the sum): zeros if the weights of new rows are not known.
         """
         A = self.edges(X, adjacency)
-        return None if A is None else self.ties_of(A, values)
+        return (0.0, 0.0) if A is None else self.ties_of(A, values)
 
     def ties_of(
         self, A: sparse.csr_array, values: np.ndarray
@@ -211,7 +209,7 @@ class ModelHypergraph:
         ||z||^2 (1 - loop / d) - 2 z sum_j a_j z_j / sqrt(d d_j) + const
         """
         if self.builder is None:
-            return None
+            return 0.0, 0.0
         new = self.builder.connect(X)
         curvature = 1 - new.loops / new.degrees
         fitted = degree(self.incidence)

@@ -18,21 +18,13 @@ class _Manifold(FactorModel):
 
     gamma: float
 
-    def _embed(self, X, scaled, *edges):
+    def _embed(self, X, Q, curvature, pull):
         """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
 
         A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
         """
-        Q = self.embedding_.astype(np.float64) / self._unit
-        Z = scaled @ self.components_.T.astype(np.float64)
-        stiffness = np.ones(len(Z))
-        weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
-        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
-        for graph, weight, A in graphs:
-            curvature, pull = graph.ties(X, A, Q) or (0.0, 0.0)
-            Z += self.gamma_ * weight * pull
-            stiffness += self.gamma_ * weight * curvature
-        return Z / stiffness[:, None] * self._unit
+        XU = X @ self.components_.T.astype(np.float64)
+        return (XU + self.gamma_ * pull) / (1 + self.gamma_ * curvature)[:, None]
 
 
 @dataclass(eq=False, repr=False)

@@ -57,7 +57,7 @@ class NCuts(Embedding):
            [ 0.41, -0.41]])
     """
 
-    _takes_missing = True
+    _takes_missing = _needs_edges = True
     _by_degree = False  # whether Q^T D Q = I, instead of Q^T Q = I
     _parameter_constraints = OPTIONS | {"drop_first": ["boolean"]}
 
@@ -106,11 +106,6 @@ class NCuts(Embedding):
         """
         Q = self.embedding_.astype(np.float64)
         A = self._graph.edges(X, adjacency)
-        if A is None:
-            raise ValueError(
-                "the graph was precomputed, so new rows need adjacency=: their weights "
-                "to the rows of fit"
-            )
         _, pull = self._graph.ties_of(A, Q)
         if self._by_degree:  # for q / sqrt(d), the sum becomes a mean
             pull = mean_of_neighbors(A, Q)
