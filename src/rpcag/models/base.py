@@ -1,6 +1,7 @@
 """Base classes of the models: validation, `transform` and `inverse_transform`."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     _needs_edges: Any = False  # whether new rows need them
     _dask_methods = frozenset[str]()  # those that support Dask arrays
     _parameter_constraints = OPTIONS
+    _fit: Callable[..., None]  # sets the fitted attributes from X
+    # Embedding of new rows, from their edges to every graph or None.
+    _embed_rows: Callable[..., np.ndarray]
 
     def fit(self, X, y=None):
         """Fit the model to X.
@@ -43,10 +47,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         with one_blas_thread_each():
             self._fit(X)
         return self
-
-    def _fit(self, X) -> None:
-        """Set the fitted attributes."""
-        raise NotImplementedError
 
     def fit_transform(self, X, y=None):
         """Fit the model to X and return the embedding of its rows."""
@@ -116,10 +116,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         """X, scaled if the model scales it."""
         return X
-
-    def _embed_rows(self, X: np.ndarray, *edges) -> np.ndarray:
-        """Embedding of new rows, with their edges to every graph or None."""
-        raise NotImplementedError
 
     def _sample_graphs(self) -> list:
         """Graphs between samples."""
@@ -210,6 +206,9 @@ class FactorModel(MatrixModel):
 
     _degree = 2  # of the objective in X
     _scales_embedding = True  # whether Q has the unit of X, and not U
+    _factorize: Callable[..., None]  # sets the fitted attributes from X and X / unit
+    # Embedding of new rows beside that of fitted ones, all in units of X, from `_ties`.
+    _embed: Callable[..., np.ndarray]
 
     @property
     def low_rank_(self) -> np.ndarray:
@@ -237,14 +236,6 @@ class FactorModel(MatrixModel):
         Q = self.embedding_.astype(np.float64) / unit
         ties = self._ties(X, edges, Q)
         return self._embed(X.astype(np.float64) / self._unit, Q, *ties) * unit
-
-    def _factorize(self, X, scaled, d: int) -> None:
-        """Set the fitted attributes from X and X / unit."""
-        raise NotImplementedError
-
-    def _embed(self, X, Q, curvature, pull) -> np.ndarray:
-        """Embedding of new rows beside that of fitted ones, Q, all in units of X."""
-        raise NotImplementedError
 
     def _in_units(self, name: str, scaled: np.ndarray) -> float:
         """Convert an option in the unit of the objective to that of X / unit."""

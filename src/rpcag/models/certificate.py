@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.validation import check_array
 
+from rpcag.graphs.builder import POSITIVE
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.inputs import as_numbers, check_rows
 from rpcag.graphs.laplacian import laplacian as laplacian_of
@@ -17,7 +18,7 @@ from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import thinned, typical_size
 from rpcag.losses import DataTerm, Loss, nearest
-from rpcag.models.checks import NUMBER, OPTIONS, POSITIVE, check_observed
+from rpcag.models.checks import NUMBER, OPTIONS, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers import DualPoint, Progress, State

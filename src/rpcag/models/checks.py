@@ -1,20 +1,19 @@
 """Check options and data; errors name the option, its value and a remedy."""
 
 import os
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rpcag.graphs.builder import COUNT
 from rpcag.graphs.laplacian import KINDS as LAPLACIANS
 from rpcag.models.scaling import KINDS as SCALES
 from rpcag.solvers.checkpoint import is_checkpoint
 
 NUMBER = Interval(Real, 0, None, closed="left")
-POSITIVE = Interval(Real, 0, None, closed="neither")
-COUNT = Interval(Integral, 1, None, closed="left")
 # Values that scikit-learn allows for an option of any model. A model whose option takes
 # other values overrides them.
 OPTIONS: dict[str, list[Any]] = {

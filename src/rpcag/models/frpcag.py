@@ -131,16 +131,15 @@ class FRPCAG(DecompositionModel):
             S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
         self._name_parts(result, S, self._factors(X, result))
 
-    def _learn_scale(self, X: np.ndarray) -> np.ndarray:
+    def _measure_scale(self, X):
         """Center the features if a weight is automatic: X + 1 m^T gives L + 1 m^T.
 
         A normalized Laplacian changes constants, and the feature graph would smooth
         the differences between offsets.
         """
         if self.scale is not None or "auto" not in (self.gamma, self.gamma_features):
-            return super()._learn_scale(X)
-        self.center_, self.scale_ = spread_of(X).center, np.ones(X.shape[1])
-        return self._check_scaled(X)
+            return super()._measure_scale(X)
+        return spread_of(X).center, np.ones(X.shape[1])
 
     def _gammas(self, X, graph: ModelGraph, features: ModelGraph):
         """The two weights, as numbers; sets `weights_` and `explained_`."""
@@ -150,7 +149,6 @@ class FRPCAG(DecompositionModel):
             rules[gamma] if isinstance(gamma, str) else float(gamma)
             for gamma in (self.gamma, self.gamma_features)
         )
-        self._forget_choice()
         if first is not None and second is not None:
             return first, second
         watch = Stage(self, "weights").watch

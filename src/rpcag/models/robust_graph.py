@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rpcag.graphs.builder import GraphBuilder
+from rpcag.graphs.builder import COUNT, GraphBuilder
 from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.gram import factorize
@@ -47,13 +47,10 @@ class RobustGraph(GraphBuilder):
     """
 
     image_shape = None
+    _parameter_constraints: ClassVar = {"n_neighbors": [COUNT]}
     _stage: ClassVar[Stage | None] = None  # of a model's fit, until the graph is built
 
     n_neighbors: int = 7
-
-    def _check(self, X) -> None:
-        super()._check(X)
-        KNNGraph(self.n_neighbors)._check(X)
 
     def _build(self, rows):
         """The graph of the rows; if a callback stops Robust PCA, of its current L."""

@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from rpcag.graphs.builder import POSITIVE
 from rpcag.graphs.inputs import is_dask
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.losses import rescaled
-from rpcag.models.checks import NUMBER, POSITIVE, check_checkpoint, check_observed
+from rpcag.models.checks import NUMBER, check_checkpoint, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss, check_sample_weight, resolve_loss
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.diagnosis import warn_if_tied
@@ -207,7 +208,6 @@ class RPCA(DecompositionModel):
     def _fit(self, X, weight=None) -> None:
         loss = resolve_loss(self, X)
         lam, _ = self._parameters(X, loss)
-        self._forget_choice()
         stopped = False
         if lam is None:
             choice, stopped = self._choose(X, None, 0.0)
