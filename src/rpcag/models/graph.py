@@ -77,13 +77,7 @@ def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
 class ModelGraph:
     """A graph between the rows of X, its Laplacian Phi, and the ties of new rows.
 
-    Attributes
-    ----------
-    builder : GraphBuilder or None
-        Fitted to X; None where the adjacency was given.
-    adjacency, laplacian : csr_array or ndarray
-    by_order : bool
-        Whether the edges of new rows depend on all of them.
+    Its builder, fitted to X, is None where the adjacency was given.
     """
 
     def __init__(

@@ -13,22 +13,8 @@ from rpcag.models.graph import ModelGraph, ModelHypergraph
 from rpcag.solvers.mmf import mmf, mmmf
 
 
-class _Manifold(FactorModel):
-    """Factorizations on one graph or on a mixture of graphs."""
-
-    gamma: float
-
-    def _embed(self, X, Q, curvature, pull):
-        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
-
-        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
-        """
-        XU = X @ self.components_.T.astype(np.float64)
-        return (XU + self.gamma_ * pull) / (1 + self.gamma_ * curvature)[:, None]
-
-
 @dataclass(eq=False, repr=False)
-class MMF(_Manifold):
+class MMF(FactorModel):
     """Manifold matrix factorization: orthonormal directions, smooth components.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
@@ -88,11 +74,20 @@ class MMF(_Manifold):
         self.objective_ = (residual + gamma * roughness) * self._unit**2
         self.n_iter_ = 1
 
+    def _embed(self, X, Q, curvature, pull):
+        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
+
+        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
+        """
+        XU = X @ self.components_.T.astype(np.float64)
+        return (XU + self.gamma_ * pull) / (1 + self.gamma_ * curvature)[:, None]
+
 
 @dataclass(eq=False, repr=False)
-class _Mixture(_Manifold):
+class _Mixture(FactorModel):
     """Several graphs, or hypergraphs, with weights alpha on the simplex."""
 
+    _embed = MMF._embed
     _parameter_constraints = OPTIONS | {"weight_penalty": auto_or()}
 
     n_components: int = 2

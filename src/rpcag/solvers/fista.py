@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from rpcag.linalg.blocks import BLOCK, blocks, row_blocks
+from rpcag.linalg.blocks import blocks, row_blocks
 from rpcag.linalg.null_space import NullSpace
 from rpcag.linalg.rounding import UNIT, total_error
 from rpcag.linalg.shifted import Laplacian
@@ -116,27 +116,17 @@ def fista(
 def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentum):
     """Write the next L over `before`; the test for restarting, and how far it went."""
     against = change = size = 0.0
-    z, v = np.empty((2, min(BLOCK, X.size)), X.dtype)
     for x, l, old, g, g_old in blocks(X, L, before, gradient, gradient_before):
-        z, v = z[: x.size], v[: x.size]
-        np.subtract(l, old, out=z)
-        z *= momentum
-        z += l
-        np.subtract(g, g_old, out=v)
-        v *= momentum
-        v += g
-        v *= -step
-        v += z
+        z = l + momentum * (l - old)
+        v = z - step * (g + momentum * (g - g_old))
         # prox: v moves toward x by at most the step; where x is missing it stays.
-        np.subtract(v, x, out=old)
+        away = v - x
         if has_missing:
-            np.copyto(old, 0, where=np.isnan(old))
-        LOSS.project(old, 1 / step, out=old)
-        np.subtract(v, old, out=old)
-        np.subtract(old, l, out=v)
-        z -= old
-        against += float(np.dot(z, v))
-        change += float(np.dot(v, v))
+            np.copyto(away, 0, where=np.isnan(away))
+        np.subtract(v, LOSS.project(away, 1 / step), out=old)
+        moved = old - l
+        against += float(np.dot(z - old, moved))
+        change += float(np.dot(moved, moved))
         size += float(np.dot(old, old))
     return against, change, size
 
