@@ -1,8 +1,7 @@
 """Choose lam and gamma without labels, by a grid search on hidden entries."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from numbers import Integral, Real
 from typing import Any
 
@@ -241,25 +240,24 @@ class RPCAGCV(RPCAG):
 
 
 def _try_all(split: Trials, cells: list[Cell], n_jobs: int | None):
-    """Squared errors of the hidden entries and rank of L, for all cells by lam."""
+    """Squared errors of the hidden entries and rank of L, for all cells."""
     split.error(PLAIN)  # fixes where errors are truncated, for all paths
     if any(gamma > 0 for _, gamma in cells):
         split.graph()
     paths = groupby(cells, lambda cell: cell[0])
     jobs = (delayed(_try)(split.fork(), list(path)) for _, path in paths)
-    for tried in Parallel(n_jobs=n_jobs, prefer="threads")(jobs):
-        split.squares.update(tried.squares)
-        split.ranks.update(tried.ranks)
+    found = chain.from_iterable(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
+    squares, ranks = zip(*found, strict=True)
     split.keep()
-    squares = np.array([split.squares[cell] for cell in cells])
-    return squares, [split.ranks[cell] for cell in cells]
+    return np.array(squares), ranks
 
 
-def _try(trials: Trials, path: Sequence[Cell]) -> Trials:
+def _try(trials: Trials, path: list[Cell]) -> list[tuple[np.ndarray, int]]:
     """Try one lam with increasing gammas, each from the result of the previous one."""
-    near = None
+    near, found = None, []
     for cell in path:
         trials.error(cell, near)
         trials.keep(cell)
+        found.append((trials.squares[cell], trials.ranks[cell]))
         near = cell
-    return trials
+    return found

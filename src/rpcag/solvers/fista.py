@@ -56,11 +56,11 @@ def fista(
     squared differences of L_ij / (u_i v_j) over edges, and clipping these ratios to
     [-b, b] increases neither the differences nor the distances to X.
 
-    Rounding: the computed gradient is 2 A L + E, with |E| <= e entry by entry
+    Rounding: the computed gradient is 2 A L + E, with |E| <= e
     (`TwoGraphSmoothness.gradient_error`). With it for D the bound is too large by at
     most s <E, Z> + s^2 <E, L> / 2, and sum |E Z| is at most
 
-        sum over observed of e |x| + max(e) F + sum over missing of e B,
+        e (sum over observed of |x| + F + sum over missing of B),
 
     since the l1 distance of the minimizer to X is at most F, the objective of any
     matrix. This is subtracted, like the rounding errors of the sums.
@@ -154,27 +154,24 @@ def _certify(
     """Record the objective at L and the bound that its gradient D proves."""
     if D.dtype != np.float64:  # the bound on its errors is for double precision
         D = smooth.gradient(L, np.empty(L.shape))
-    rows_error, columns_top, columns_error, rows_top = smooth.gradient_error(L)
-    sums, size, largest, off, pieces = np.zeros(6), 0.0, 0.0, 0.0, row_blocks(L.shape)
+    off = smooth.gradient_error(L)
+    sums, size, largest, pieces = np.zeros(6), 0.0, 0.0, row_blocks(L.shape)
     u, v = box
     for rows in pieces:
         x, l, d = X[rows].astype(np.float64), L[rows].astype(np.float64), D[rows]
         seen = ~np.isnan(x)
         x, most = np.where(seen, x, 0.0), np.where(seen, 0.0, u[rows, None] * v)
-        e = rows_error[rows, None] * columns_top
-        e += rows_top[rows, None] * columns_error
         terms = [
             seen * np.abs(x - l),
             l * d / 2,
             d * x,
             np.abs(d) * most,
-            e * np.abs(l) / 2,
-            e * (np.abs(x) + most),
+            off * np.abs(l) / 2,
+            off * (np.abs(x) + most),
         ]
         sums += [term.sum() for term in terms]
         size += sum(float(np.abs(term).sum()) for term in terms)
         largest = max(largest, float((seen * np.abs(d)).max(initial=0.0)))
-        off = max(off, float((seen * e).max(initial=0.0)))
     distance, quadratic, linear, outside, off_l, off_z = sums.tolist()
     rounding = total_error(size, len(pieces))
     objective, slack = distance + max(quadratic, 0.0), rounding + off_l
