@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rpcag.graphs.builder import Estimator
 from rpcag.graphs.check import as_matrix, check_weights
 from rpcag.graphs.inputs import refuse_masked
-from rpcag.graphs.laplacian import degree, inverse, inverse_sqrt
+from rpcag.graphs.laplacian import degree, inverse, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 
 
@@ -123,11 +123,8 @@ def hypergraph_laplacian(
         raise ValueError(
             f"weights must be {n_edges} finite numbers of at least 0, one per edge"
         )
-    shares = w * inverse(degree(H.T))
-    degrees = H @ w
-    half = sparse.diags_array(inverse_sqrt(degrees)) @ H
-    identity = sparse.diags_array((degrees > 0).astype(np.float64))
-    return sparse.csr_array(identity - half @ sparse.diags_array(shares) @ half.T)
+    # The normalized Laplacian of a graph with loops, whose degrees are those of H.
+    return laplacian(H @ sparse.diags_array(w * inverse(degree(H.T))) @ H.T, name=name)
 
 
 def check_incidence(

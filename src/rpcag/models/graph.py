@@ -9,23 +9,16 @@ from typing import Any, TypeGuard
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_array
 
 from rpcag.graphs.builder import GraphBuilder, digest
 from rpcag.graphs.chain import Chain
-from rpcag.graphs.check import check_graph
+from rpcag.graphs.check import as_matrix, check_graph, check_weights
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.hypergraph import (
-    KNNHypergraph,
-    check_incidence,
-    hypergraph_laplacian,
-)
-from rpcag.graphs.inputs import refuse_masked
+from rpcag.graphs.hypergraph import KNNHypergraph, check_incidence, hypergraph_laplacian
 from rpcag.graphs.laplacian import degree, degree_roots, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
-from rpcag.linalg.sparse_structure import check_structure
 from rpcag.models.messages import Stage
 from rpcag.models.parts import connected_rows, random_rows
 
@@ -265,23 +258,13 @@ def _keys(A: sparse.csr_array) -> Iterator[bytes]:
 
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
-    refuse_masked("use 0 for no edge", adjacency=adjacency)
-    A: Any = adjacency
-    shape = (n_new, n_samples)
-    if sparse.issparse(A):
-        check_structure(A, "adjacency")
-    if not sparse.issparse(A) or A.shape == shape:  # or too large to convert
-        options = {"accept_sparse": "csr", "dtype": np.float64}
-        A = check_array(A, **options, input_name="adjacency")
-    if A.shape != shape:
+    shape = f"({n_new}, {n_samples}): new rows by rows of fit"
+    A = as_matrix(adjacency, "adjacency", f"an array of shape {shape}")
+    if A.shape != (n_new, n_samples):
+        raise ValueError(f"adjacency must have shape {shape}, got {A.shape}")
+    A = check_weights(A, "adjacency")
+    if A.max() > 1e100:
         raise ValueError(
-            f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "
-            f"fit, got {A.shape}"
-        )
-    weights: np.ndarray = A.data if sparse.issparse(A) else A
-    if (weights < 0).any() or (weights > 1e100).any():
-        raise ValueError(
-            "adjacency must hold weights from 0 to 1e100, got "
-            f"{weights.min():.3g} to {weights.max():.3g}"
+            f"adjacency must hold weights from 0 to 1e100, got up to {A.max():.3g}"
         )
     return A

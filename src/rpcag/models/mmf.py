@@ -125,10 +125,11 @@ class _Mixture(FactorModel):
         if not isinstance(self.weight_penalty, str):
             penalty = self._in_units("weight_penalty", scaled)
         options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
-        result = mmmf(scaled, self.laplacians_, self.gamma_, penalty, d, **options)
+        result, self.graph_weights_, penalty = mmmf(
+            scaled, self.laplacians_, self.gamma_, penalty, d, **options
+        )
         self._set_factors(result.Q * self._unit, result.U, X)
-        self.graph_weights_ = result.weights
-        self.weight_penalty_ = result.penalty * self._unit**2
+        self.weight_penalty_ = penalty * self._unit**2
         self.n_iter_ = len(result.history)
         self._set_history(result.history, result.converged)
 

@@ -16,7 +16,7 @@ from rpcag.graphs.builder import Estimator
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models.messages import warn
 from rpcag.tables.cell_model import CellModel, PredictedCells
-from rpcag.tables.features import Features, ranges_and_integers
+from rpcag.tables.features import Features
 from rpcag.tables.prediction_error import truncated_squares
 
 SHARE = Interval(Real, 0, 1, closed="neither")
@@ -262,7 +262,10 @@ class RobustImputer(TransformerMixin, Estimator):
         self.outlier_scores_ = self._features.among_all(cells.scores, np.nan)
         self.outliers_ = self._features.among_all(cells.wrong, False)
         self._learn_errors(Z, cells)
-        self._range, self._has_integers = ranges_and_integers(X, self.outliers_)
+        seen = np.where(self.outliers_, X.dtype.type(np.nan), X)
+        ranges = np.fmin.reduce(seen, axis=0), np.fmax.reduce(seen, axis=0)
+        self._range = np.nan_to_num(ranges)
+        self._has_integers = ((np.rint(seen) == seen) | np.isnan(seen)).all(axis=0)
         return X, cells
 
     def _validate(self, X, reset: bool) -> np.ndarray:
