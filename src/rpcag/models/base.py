@@ -155,7 +155,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _build_graph(self, X: np.ndarray, stage: Stage | None = None) -> ModelGraph:
         """The graph of the rows of X; sets the fitted attributes of the graph."""
         kind = getattr(self, "laplacian", "normalized")
-        graph = self._graph = ModelGraph(self.graph, X, kind, stage=stage)
+        graph = self._graph = ModelGraph.of(self.graph, X, kind, stage=stage)
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         return graph
 

@@ -8,14 +8,13 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from rpcag.graphs.builder import GraphBuilder, digest
 from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import as_matrix, check_graph, check_weights
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.hypergraph import KNNHypergraph, check_incidence, hypergraph_laplacian
-from rpcag.graphs.laplacian import degree, degree_roots, laplacian
+from rpcag.graphs.laplacian import degree, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
@@ -73,8 +72,14 @@ class ModelGraph:
     Its builder, fitted to X, is None where the adjacency was given.
     """
 
-    def __init__(
-        self,
+    def __init__(self, builder, adjacency, kind="normalized", *, name="graph") -> None:
+        self.builder, self.adjacency, self.kind = builder, adjacency, kind
+        self.by_order = builder is not None and builder.by_order
+        self.laplacian = laplacian(adjacency, kind, name=name)
+
+    @classmethod
+    def of(
+        cls,
         graph,
         X: np.ndarray,
         kind: str = "normalized",
@@ -82,25 +87,22 @@ class ModelGraph:
         name: str = "graph",
         vertices: str = "samples",
         stage: Stage | None = None,
-    ) -> None:
+    ) -> "ModelGraph":
+        """From a `graph` argument and X."""
         builder = as_builder(graph, name)
         if builder is not None:
             builder = clone(builder)
             if stage is not None and hasattr(builder, "_stage"):
                 builder._stage = stage
-            self.adjacency = builder.fit(X).adjacency_
-        elif isinstance(graph, (type, KNNHypergraph)):
+            return cls(builder, builder.fit(X).adjacency_, kind, name=name)
+        if isinstance(graph, type):
             raise TypeError(
                 f"{name} must be a graph between {vertices} or an instance of its "
                 f"builder, got {graph!r}"
             )
-        else:
-            given = graph(X) if callable(graph) else graph
-            self.adjacency = check_graph(given, len(X), name=name, vertices=vertices)
-        self.builder: Any = builder
-        self.by_order = builder is not None and builder.by_order
-        self.laplacian = laplacian(self.adjacency, kind, name=name)
-        self.kind = kind
+        given = graph(X) if callable(graph) else graph
+        adjacency = check_graph(given, len(X), name=name, vertices=vertices)
+        return cls(None, adjacency, kind, name=name)
 
     def some(self, shape: tuple[int, int]) -> np.ndarray:
         """Rows from which weights are chosen; most of their neighbors are included."""
@@ -111,15 +113,15 @@ class ModelGraph:
     def part(self, rows: np.ndarray, X: np.ndarray) -> "ModelGraph":
         """The graph of these rows; a builder that compares rows makes it from X."""
         if not compares_rows(self.builder):
-            return ModelGraph(self.adjacency[rows][:, rows], X, self.kind)
+            return ModelGraph(None, self.adjacency[rows][:, rows], self.kind)
         builder = _builder_of_part(self.builder, X)
-        return ModelGraph(builder, np.ascontiguousarray(X), self.kind)
+        return ModelGraph.of(builder, np.ascontiguousarray(X), self.kind)
 
     @cached_property
     def null(self) -> NullSpace:
         """The null space of the Laplacian."""
         is_normalized = self.kind == "normalized"
-        roots = degree_roots(self.adjacency) if is_normalized else None
+        roots = np.sqrt(degree(self.adjacency)) if is_normalized else None
         return NullSpace(self.adjacency, roots)
 
     @cached_property
@@ -170,39 +172,6 @@ class ModelGraph:
         known = self.places(A) >= 0
         fitted = degree(self.adjacency)
         return curvature, _pull(A, degrees, fitted, curvature, known, values)
-
-
-class ModelHypergraph:
-    """A hypergraph on the rows of X, its Laplacian Phi_h, and the ties of new rows."""
-
-    by_order = False
-
-    def __init__(self, graph, X: np.ndarray, *, name: str) -> None:
-        self.builder = None
-        if isinstance(graph, KNNHypergraph):
-            self.builder = clone(graph).fit(X)
-            graph = self.builder.incidence_
-        elif isinstance(graph, (str, BaseEstimator, type)):
-            raise TypeError(
-                f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
-                f"got {graph!r}"
-            )
-        self.incidence = check_incidence(graph, len(X), name=name)
-        self.laplacian = hypergraph_laplacian(self.incidence, name=name)
-
-    def ties(self, X: np.ndarray, adjacency, values: np.ndarray):
-        """As of `ModelGraph`: Phi_h is the Laplacian of a graph with loops.
-
-        ||z||^2 (1 - loop / d) - 2 z sum_j a_j z_j / sqrt(d d_j) + const
-        """
-        if self.builder is None:
-            return 0.0, 0.0
-        new = self.builder.connect(X)
-        curvature = 1 - new.loops / new.degrees
-        fitted = degree(self.incidence)
-        known = new.doubles >= 0
-        pull = _pull(new.weights, new.degrees, fitted, curvature, known, values)
-        return curvature, pull
 
 
 def _pull(A, degrees, fitted, curvature, known, values) -> np.ndarray:

@@ -4,12 +4,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from rpcag.graphs.hypergraph import KNNHypergraph
+from rpcag.graphs.hypergraph import KNNHypergraph, check_incidence, expansion
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import OPTIONS, auto_or, check_stiffness
-from rpcag.models.graph import ModelGraph, ModelHypergraph
+from rpcag.models.graph import ModelGraph
 from rpcag.solvers.mmf import mmf, mmmf
 
 
@@ -215,7 +216,7 @@ class MMMF(_Mixture):
     )
 
     def _build(self, graph, X, name):
-        return ModelGraph(graph, X, self.laplacian, name=name)
+        return ModelGraph.of(graph, X, self.laplacian, name=name)
 
 
 class MHMF(_Mixture):
@@ -235,8 +236,8 @@ class MHMF(_Mixture):
     graphs : "auto" or list, default="auto"
         Hypergraphs: builders ``rpcag.graphs.KNNHypergraph``, or incidence arrays of
         shape (n_samples, n_edges), dense or sparse. "auto" is ``KNNHypergraph`` with 5,
-        10 and 20 neighbors. New rows are connected to hypergraphs from a builder, but
-        not to those given as an incidence.
+        10 and 20 neighbors. For new rows of an incidence, pass `adjacency` with weights
+        as in ``KNNHypergraph.adjacency_``.
 
     Attributes
     ----------
@@ -261,11 +262,12 @@ class MHMF(_Mixture):
     _ensemble = (KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20))
 
     def _build(self, graph, X, name):
-        return ModelHypergraph(graph, X, name=name)
-
-    def _edges(self, X, adjacency):
-        if adjacency is not None:
-            raise ValueError(
-                "adjacency is for models with graphs; MHMF has hypergraphs"
+        if isinstance(graph, KNNHypergraph):
+            return ModelGraph.of(graph, X, name=name)
+        if isinstance(graph, (str, BaseEstimator, type)):
+            raise TypeError(
+                f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
+                f"got {graph!r}"
             )
-        return super()._edges(X, None)
+        H = check_incidence(graph, len(X), name=name)
+        return ModelGraph(None, expansion(H), name=name)

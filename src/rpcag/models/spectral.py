@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.graphs.laplacian import degree_roots, inverse
+from rpcag.graphs.laplacian import degree, inverse
 from rpcag.models.base import Embedding
 from rpcag.models.checks import OPTIONS, check_components
 from rpcag.models.graph import mean_of_neighbors
@@ -70,7 +70,7 @@ class NCuts(Embedding):
         first = int(self.drop_first)
         check_components(self, X, most=len(X) - first)
         graph = self._build_graph(X)
-        root = degree_roots(graph.adjacency)
+        root = np.sqrt(degree(graph.adjacency))
         used = root > 0 if self._by_degree else np.ones(len(root), bool)
         if used.sum() <= first:
             raise ValueError(
