@@ -170,7 +170,7 @@ def test_edges_do_not_reach_rows_that_share_no_feature():
     X = np.array([[0.0, nan], [1.0, nan], [nan, 5.0]])
     hypergraph = KNNHypergraph(1).fit(X)
     found = hypergraph.connect(np.array([[0.4, nan]]))
-    np.testing.assert_array_equal(found.weights.toarray()[0] > 0, [True, True, False])
+    np.testing.assert_array_equal(found.toarray()[0] > 0, [True, True, False])
 
 
 def test_hypergraph_of_neighbors():

@@ -426,7 +426,7 @@ MODEL_OPTIONS = [
     (MHMF(graphs=[None]), ValueError, r"graphs\[0\] must be a KNNHypergraph .*None"),
     (MHMF(graphs=[A_COMPLEX]), ValueError, r"graphs\[0\] must be a KNNHypergraph"),
     (MMF(graph="near"), ValueError, "graph must be one of"),
-    (MMF(graph=KNNHypergraph()), TypeError, "graph must be a graph between samples or"),
+    (MMF(graph=KNNHypergraph), TypeError, "graph must be a graph between samples or"),
     (
         MMMF(weight_penalty=-1),
         ValueError,
@@ -507,5 +507,5 @@ def test_edges_of_new_rows_are_checked():
         model.transform(X, adjacency=A)
     with pytest.raises(ValueError, match=r"adjacency must have shape \(12, 12\)"):
         model.transform(X, adjacency=[A, A[:, :3]])
-    with pytest.raises(ValueError, match="MHMF has hypergraphs"):
+    with pytest.raises(ValueError, match="adjacency must be a list of 3 arrays"):
         MHMF().fit(X).transform(X, adjacency=A)

@@ -201,15 +201,47 @@ def test_hypergraph_ensembles_prefer_the_one_that_fits(rng):
     assert len(MHMF().fit(X).graph_weights_) == 3
 
 
-def test_new_rows_of_a_hypergraph_are_balanced_with_their_edges(rng):
-    """A fitted row, joined again, gets the degree and the loop it has."""
+def test_a_hypergraph_is_a_graph_with_loops(rng):
     X = rng.standard_normal((40, 5))
     builder = KNNHypergraph(4).fit(X)
     H = builder.incidence_.toarray()
-    new = builder.connect(X)
     A = H @ np.diag(1 / H.sum(axis=0)) @ H.T
-    np.testing.assert_allclose(new.degrees, H.sum(axis=1))
-    np.testing.assert_allclose(new.loops, np.diag(A))
+    np.testing.assert_allclose(builder.adjacency_.toarray(), A, atol=1e-12)
     np.testing.assert_allclose(
-        new.weights.toarray(), A - np.diag(np.diag(A)), atol=1e-12
+        laplacian(builder.adjacency_).toarray(),
+        hypergraph_laplacian(H).toarray(),
+        atol=1e-12,
     )
+    one = MHMF(3, gamma=2.0, graphs=[builder]).fit(X)
+    plain = MMF(3, gamma=2.0, graph=builder).fit(X)
+    np.testing.assert_allclose(one.embedding_, plain.embedding_, atol=1e-10)
+    new = rng.standard_normal((6, 5))
+    np.testing.assert_allclose(one.transform(new), plain.transform(new), atol=1e-10)
+
+
+def test_new_rows_of_a_hypergraph_have_weights_like_fitted_ones(rng):
+    X = rng.standard_normal((60, 5))
+    builder = KNNHypergraph(4).fit(X[:40])
+    fitted = builder.connect(X[:40])
+    np.testing.assert_array_equal(fitted.toarray(), builder.adjacency_.toarray())
+    new = builder.connect(X[40:]).toarray()
+    H = builder.incidence_.toarray()
+    distances = np.linalg.norm(X[40:, None] - X[None, :40], axis=2)
+    radius = np.array([distances_of(X[:40], i)[4] for i in range(40)])
+    reached = (distances <= radius).astype(float)
+    nearest = distances <= np.sort(distances, axis=1)[:, [3]]
+    expected = nearest / 5 + reached @ np.diag(1 / H.sum(axis=0)) @ H.T
+    np.testing.assert_allclose(new, expected, atol=1e-12)
+
+
+def distances_of(X, i):
+    """Distances of row i to all rows, itself first."""
+    return np.sort(np.linalg.norm(X - X[i], axis=1))
+
+
+def test_new_rows_of_an_incidence_take_weights(rng):
+    X = rng.standard_normal((40, 5))
+    builder = KNNHypergraph(4).fit(X)
+    model = MHMF(3, graphs=[builder.incidence_]).fit(X)
+    Z = model.transform(X, adjacency=[builder.adjacency_])
+    np.testing.assert_allclose(Z, model.embedding_, atol=1e-9)

@@ -6,15 +6,35 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rpcag.graphs.distances import observed, take_rows
 from rpcag.graphs.inpainting import check_image_shape, inpaint_tv
-from rpcag.graphs.inputs import check_rows
+from rpcag.graphs.inputs import as_numbers, check_rows, explained
 
 
 class Estimator(BaseEstimator):
     """An estimator whose parameters are the fields of a dataclass."""
+
+    _takes_missing = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def _validate(self, X, reset: bool) -> np.ndarray:
+        """X in floats; the options are checked first if it is that of `fit`."""
+        if reset:
+            self._validate_params()
+        options = {
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+            "ensure_all_finite": "allow-nan" if self._takes_missing else True,
+        }
+        with explained(missing=self._takes_missing):
+            return validate_data(self, as_numbers(X), reset=reset, **options)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing
+        return tags
 
     def __dask_tokenize__(self):
         # Dask would take estimators with equal fields for equal, whatever the data.
@@ -33,7 +53,6 @@ class GraphBuilder(Estimator):
     # Whether the edges depend on the order of the rows, and not on their values. Then
     # the rows of `connect` belong together, and a part of the rows has no graph.
     by_order = False
-    _parameter_constraints: ClassVar[dict] = {}
     image_shape: tuple[int, ...] | None
     adjacency_: Any
     _rows: Any

@@ -1,31 +1,22 @@
 """Hypergraphs: edges that join any number of samples."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
-from rpcag.graphs.builder import Estimator
+from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.check import as_matrix, check_weights
 from rpcag.graphs.inputs import refuse_masked
-from rpcag.graphs.laplacian import degree, inverse, inverse_sqrt
+from rpcag.graphs.laplacian import degree, inverse, laplacian
 from rpcag.graphs.neighbors import KNNGraph
-
-
-class NewVertices(NamedTuple):
-    """Edges between new rows and a hypergraph."""
-
-    weights: sparse.csr_array  # sum of We / De over the edges shared with every vertex
-    degrees: np.ndarray  # weight of all their edges
-    loops: np.ndarray  # sum of We / De over their edges
-    doubles: np.ndarray  # index of the equal row in the hypergraph, or -1
+from rpcag.graphs.options import COUNT
 
 
 @dataclass(eq=False, repr=False)
-class KNNHypergraph(Estimator):
+class KNNHypergraph(GraphBuilder):
     """Hypergraph with one edge per sample, which joins it and its nearest neighbors.
 
     Called with X, and optionally a mask of observed entries, it returns the incidence
@@ -41,6 +32,9 @@ class KNNHypergraph(Estimator):
     Attributes
     ----------
     incidence_ : csr_array of shape (n_samples, n_edges)
+    adjacency_ : csr_array of shape (n_samples, n_samples)
+        Sum over the edges that two samples share of one over the size of the edge. The
+        diagonal is not zero: the Laplacian of this graph is that of the hypergraph.
 
     Examples
     --------
@@ -51,6 +45,8 @@ class KNNHypergraph(Estimator):
            [0., 0., 1.]])
     """
 
+    _parameter_constraints: ClassVar = {"n_neighbors": [COUNT]}
+
     n_neighbors: int = 10
     _: KW_ONLY
     image_shape: tuple[int, ...] | None = None
@@ -59,37 +55,32 @@ class KNNHypergraph(Estimator):
         """Incidence of the hypergraph of the rows of X, as a csr_array."""
         return clone(self).fit(X, mask=mask).incidence_
 
-    def fit(self, X, y=None, *, mask=None):
-        """Build the hypergraph of the rows of X; `incidence_` holds it."""
-        options = self.get_params(deep=False)
-        self._graph = KNNGraph(**options, weights="binary").fit(X, mask=mask)
+    def _build(self, rows):
+        X, mask = rows
+        self._graph = KNNGraph(self.n_neighbors, weights="binary").fit(X, mask=mask)
         neighbors = self._graph.nearest_
         # Column e holds the neighbors of e, and e itself.
         itself = sparse.eye_array(neighbors.shape[0])
         self.incidence_ = sparse.csr_array(neighbors.T + itself)
-        return self
+        return expansion(self.incidence_)
 
-    def connect(self, X, mask=None) -> NewVertices:
-        """Connect new rows by an edge of their own and by the edges that reach them.
+    def _connect(self, rows):
+        """By an edge of their own and by the edges that reach them.
 
-        An edge reaches as far as the last neighbor of its sample. A row that equals
-        a row of the hypergraph gets the edges of that row (of the first such row).
+        An edge reaches as far as the last neighbor of its sample.
         """
-        check_is_fitted(self, "incidence_")
+        X, mask = rows
+        _, nearest, reached = self._graph.reach(X, mask=mask)
+        own = sparse.diags_array(1 / (1 + degree(nearest)))
         H = self.incidence_
-        doubles, nearest, reached = self._graph.reach(X, mask=mask)
-        shares = 1 / degree(H.T)  # We / De of every edge
-        is_new = (doubles < 0).astype(np.float64)
-        own = is_new / (1 + degree(nearest))  # the same for a new row's edge
-        place = np.arange(len(doubles)), np.maximum(doubles, 0)
-        equal = sparse.csr_array((1 - is_new, place), shape=reached.shape)
-        joined = sparse.csr_array(reached + equal @ H)
-        weights = sparse.diags_array(own) @ nearest
-        weights = weights + joined @ sparse.diags_array(shares) @ H.T
-        weights = sparse.csr_array(weights - weights * equal)  # without loops
-        weights.eliminate_zeros()
-        degrees, loops = is_new + degree(joined), own + joined @ shares
-        return NewVertices(weights, degrees, loops, doubles)
+        shares = sparse.diags_array(1 / degree(H.T))
+        return sparse.csr_array(own @ nearest + reached @ shares @ H.T)
+
+
+def expansion(H: sparse.csr_array, weights: np.ndarray | None = None):
+    """H We De^-1 H^T: a graph with loops whose Laplacian is that of the hypergraph."""
+    w = np.ones(H.shape[1]) if weights is None else weights
+    return sparse.csr_array(H @ sparse.diags_array(w * inverse(degree(H.T))) @ H.T)
 
 
 def hypergraph_laplacian(
@@ -123,11 +114,7 @@ def hypergraph_laplacian(
         raise ValueError(
             f"weights must be {n_edges} finite numbers of at least 0, one per edge"
         )
-    shares = w * inverse(degree(H.T))
-    degrees = H @ w
-    half = sparse.diags_array(inverse_sqrt(degrees)) @ H
-    identity = sparse.diags_array((degrees > 0).astype(np.float64))
-    return sparse.csr_array(identity - half @ sparse.diags_array(shares) @ half.T)
+    return laplacian(expansion(H, w), name=name)
 
 
 def check_incidence(

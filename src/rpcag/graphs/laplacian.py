@@ -52,7 +52,7 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
         )
     diagonal = degrees
     if kind == "normalized":
-        half = inverse_sqrt(degrees)
+        half = inverse(np.sqrt(degrees))
         adjacency = adjacency * half[:, None] * half
         diagonal = (degrees > 0).astype(np.float64)
     Phi = sparse.diags_array(diagonal) - adjacency
@@ -64,16 +64,6 @@ def degree(adjacency) -> np.ndarray:
     return np.asarray(adjacency.sum(axis=1)).reshape(-1)
 
 
-def degree_roots(adjacency) -> np.ndarray:
-    """Square roots of the degrees."""
-    return np.sqrt(degree(adjacency))
-
-
 def inverse(roots: np.ndarray) -> np.ndarray:
     """1 / roots, and zero where roots are zero."""
     return np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
-
-
-def inverse_sqrt(degrees: np.ndarray) -> np.ndarray:
-    """d^-1/2, zero where d is zero."""
-    return inverse(np.sqrt(degrees))

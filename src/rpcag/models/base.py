@@ -1,18 +1,19 @@
 """Base classes of the models: validation, `transform` and `inverse_transform`."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from rpcag.graphs.builder import Estimator
-from rpcag.graphs.inputs import as_numbers, explained, is_dask, refuse_masked
+from rpcag.graphs.inputs import as_numbers, is_dask, refuse_masked
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.threads import one_blas_thread_each
-from rpcag.models.checks import OPTIONS, check_components
+from rpcag.models.checks import OPTIONS, check_components, check_observed
 from rpcag.models.graph import ModelGraph, check_edges
 from rpcag.models.messages import Stage, warn
 
@@ -25,11 +26,27 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     laplacian_: Any
     _graph: Any = None
     _takes_missing = False
+    _needs_edges: Any = False  # whether new rows need them
     _dask_methods = frozenset[str]()  # those that support Dask arrays
     _parameter_constraints = OPTIONS
+    _fit: Callable[..., None]  # sets the fitted attributes from X
+    # Embedding of new rows, from their edges to every graph or None.
+    _embed_rows: Callable[..., np.ndarray]
 
     def fit(self, X, y=None):
-        raise NotImplementedError
+        """Fit the model to X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN marks a missing entry, if the model supports missing values.
+        y : ignored
+        """
+        X = self._validate(X, reset=True)
+        check_observed(X)
+        with one_blas_thread_each():
+            self._fit(X)
+        return self
 
     def fit_transform(self, X, y=None):
         """Fit the model to X and return the embedding of its rows."""
@@ -64,25 +81,16 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return self._transform(self._validate(X, reset=False), adjacency)
 
     def _validate(self, X, reset):
-        """X as an array; the options are checked first if it is that of `fit`."""
-        if reset:
-            self._validate_params()
-        missing, name = self._takes_missing, type(self).__name__
+        name = type(self).__name__
         if is_dask(X):
             raise TypeError(
                 f"X is a Dask array or data frame, but {name} needs it in memory; pass "
                 "X.compute(). Only fit and transform of RPCA and RPCAG support Dask"
             )
-        if not missing:
+        if not self._takes_missing:
             remedy = "fill them (X.filled(value)), or use RPCAG, which supports them"
             refuse_masked(f"{name} does not support missing values: {remedy}", X=X)
-        options = {
-            "dtype": [np.float64, np.float32],
-            "order": "C",
-            "ensure_all_finite": "allow-nan" if missing else True,
-        }
-        with explained(missing=missing):
-            return validate_data(self, as_numbers(X), reset=reset, **options)
+        return super()._validate(X, reset)
 
     def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
         """Embed rows in blocks, so that memory does not grow with their number."""
@@ -109,10 +117,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """X, scaled if the model scales it."""
         return X
 
-    def _embed_rows(self, X: np.ndarray, *edges) -> np.ndarray:
-        """Embedding of new rows, with their edges to every graph or None."""
-        raise NotImplementedError
-
     def _sample_graphs(self) -> list:
         """Graphs between samples."""
         return [self._graph]
@@ -120,12 +124,28 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _edges(self, X: np.ndarray, adjacency) -> list:
         """Checked weights between new rows and every graph; None if not given."""
         if adjacency is None:
+            if self._needs_edges and self._graph.builder is None:
+                raise ValueError(
+                    "the graph was precomputed, so new rows need adjacency=: their "
+                    "weights to the rows of fit"
+                )
             return [None]
         if hasattr(self, "graph") and self.graph is None:
             raise ValueError(
                 f"adjacency is for models with a graph; {type(self).__name__} has none"
             )
         return [check_edges(adjacency, len(X), len(self.embedding_))]
+
+    def _ties(self, X: np.ndarray, edges, values: np.ndarray):
+        """Curvature and pull of new rows by all graphs; see `ModelGraph.ties`."""
+        curvature, pull = np.zeros(len(X)), np.zeros((len(X), values.shape[1]))
+        weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
+        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
+        for graph, weight, A in graphs:
+            if graph is not None:
+                c, part = graph.ties(X, A, values)
+                curvature, pull = curvature + weight * c, pull + weight * part
+        return curvature, pull
 
     def _row_width(self, X: np.ndarray, dense: bool) -> int:
         """Entries per row of the arrays (up to forty) that `_embed_rows` allocates."""
@@ -135,7 +155,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _build_graph(self, X: np.ndarray, stage: Stage | None = None) -> ModelGraph:
         """The graph of the rows of X; sets the fitted attributes of the graph."""
         kind = getattr(self, "laplacian", "normalized")
-        graph = self._graph = ModelGraph(self.graph, X, kind, stage=stage)
+        graph = self._graph = ModelGraph.of(self.graph, X, kind, stage=stage)
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         return graph
 
@@ -146,7 +166,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.allow_nan = self._takes_missing
         return tags
 
 
@@ -186,63 +205,47 @@ class FactorModel(MatrixModel):
     """A model with two factors, X ~ Q U^T, computed in double precision."""
 
     _degree = 2  # of the objective in X
+    _scales_embedding = True  # whether Q has the unit of X, and not U
+    _factorize: Callable[..., None]  # sets the fitted attributes from X and X / unit
+    # Embedding of new rows beside that of fitted ones, all in units of X, from `_ties`.
+    _embed: Callable[..., np.ndarray]
 
     @property
     def low_rank_(self) -> np.ndarray:
         """Q U^T, computed on access."""
         return self.embedding_ @ self.components_
 
-    def fit(self, X, y=None):
-        """Find the factors of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-        """
-        X = self._validate(X, reset=True)
+    def _fit(self, X):
         d = check_components(self, X)
-        self._check_options(X)
-        unit = power_of_two(X)
+        unit = self._unit = power_of_two(X)
         if self._degree * math.log2(unit) > 900:
             raise ValueError(
                 f"X has entries of size {largest_entry(X):.3g}, whose squares are near "
                 "overflow; rescale X"
             )
-        scaled = X.astype(np.float64) / unit
         try:
-            with one_blas_thread_each():
-                self._fit(X, scaled, d, unit)
+            self._factorize(X, X.astype(np.float64) / unit, d)
         except linalg.LinAlgError as error:
             raise ValueError(
                 f"{type(self).__name__} cannot be computed for X with this graph and "
                 f"these weights: {error}; try a smaller gamma or another graph"
             ) from error
-        self._unit = unit
-        return self
 
     def _embed_rows(self, X, *edges):
-        return self._embed(X, X.astype(np.float64) / self._unit, *edges)
+        unit = self._unit if self._scales_embedding else 1.0
+        Q = self.embedding_.astype(np.float64) / unit
+        ties = self._ties(X, edges, Q)
+        return self._embed(X.astype(np.float64) / self._unit, Q, *ties) * unit
 
-    def _check_options(self, X) -> None:
-        """Refuse options that do not suit each other or X."""
-
-    def _fit(self, X, scaled, d: int, unit: float) -> None:
-        """Set the fitted attributes from X and X / unit."""
-        raise NotImplementedError
-
-    def _embed(self, X, scaled, *edges) -> np.ndarray:
-        raise NotImplementedError
-
-    def _in_units(self, name: str, scaled: np.ndarray, unit: float) -> float:
+    def _in_units(self, name: str, scaled: np.ndarray) -> float:
         """Convert an option in the unit of the objective to that of X / unit."""
         result = value = float(getattr(self, name))
         for _ in range(self._degree):
-            result /= unit
+            result /= self._unit
         if not result < math.inf:
             raise ValueError(
                 f"{name}={value:.3g} is out of range for X, whose entries reach "
-                f"{unit * largest_entry(scaled):.3g}; rescale X"
+                f"{self._unit * largest_entry(scaled):.3g}; rescale X"
             )
         return result
 
@@ -259,6 +262,14 @@ class FactorModel(MatrixModel):
         self._set_embedding(Q, X.dtype)
         self.components_ = np.ascontiguousarray(U.T, dtype=X.dtype)
         self.n_components_ = Q.shape[1]
+
+    def _set_history(self, objectives: list[float], converged: bool) -> None:
+        """Of X / unit, one per iteration, for an objective of degree two."""
+        self.history_ = {"objective": np.array(objectives) * self._unit**2}
+        self.objective_ = objectives[-1] * self._unit**2
+        if not converged:
+            before, last = objectives[-2:][0], objectives[-1]
+            self._warn_max_iter(1 - last / before, "a relative decrease")
 
     def _warn_max_iter(self, change: float, what: str) -> None:
         warn(

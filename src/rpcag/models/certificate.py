@@ -12,8 +12,7 @@ from rpcag.graphs.check import check_graph
 from rpcag.graphs.inputs import as_numbers, check_rows
 from rpcag.graphs.laplacian import laplacian as laplacian_of
 from rpcag.graphs.options import NUMBER, POSITIVE
-from rpcag.linalg.gram import factorize, short_side, spectral_norm
-from rpcag.linalg.orthonormal import orthonormal
+from rpcag.linalg.gram import factorize, spectral_norm
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import thinned, typical_size
@@ -31,9 +30,8 @@ from rpcag.solvers.tangent_space import TangentSpace, tangent_parts
 # count as gross errors.
 SMALL = 1e-3
 # Share of the shorter side above which the rank of L leaves too few free entries: the
-# equations on the tangent space then have no solution in the dual ball. A range finder
-# of this width may miss the share ENOUGH of L.
-LOW, ENOUGH = 0.2, 1e-12
+# equations on the tangent space then have no solution in the dual ball.
+LOW = 0.2
 # Entries this near to the bound, as a share of it, stay there. Entries that leave the
 # ball are put on its boundary, and the others are computed again, up to ROUNDS times.
 NEAR, ROUNDS = 0.02, 4
@@ -203,13 +201,7 @@ class _Given:
     def __init__(self, X, L, stated: DataLoss, gamma: float, Phi) -> None:
         self.X, self.L, self.stated, self.gamma = X, L, stated, gamma
         self.loss = stated.build()
-        # The SVD, by a random range finder if the rank is low.
-        short = short_side(L)
-        shape = short.shape[1], int(LOW * len(short))
-        B, _ = orthonormal(short @ np.random.default_rng(0).standard_normal(shape))
-        left = np.linalg.norm(short - B @ (B.T @ short))
-        is_low = left <= ENOUGH * np.linalg.norm(L)
-        self.U, self.s, self.Vt = factorize(L, B if is_low else None)
+        self.U, self.s, self.Vt = factorize(L, None)
         self.data = DataTerm(X, self.loss)
         self.objective = float(self.s.sum()) + self.data.value(L)
         self.graph = self.smooth = self.rough = None

@@ -42,8 +42,10 @@ class DecompositionModel(MatrixModel):
 
     _takes_missing = True
     _parameter_constraints = OPTIONS | {"n_components": [COUNT, None]}
-    center_: Any = None
-    scale_: Any = None
+    center_: Any
+    scale_: Any
+    weights_: Any
+    explained_: Any
     _spread_of_features: Spread  # of the scaled X
     _size: float  # of a typical entry of X
     _spread: float  # typical distance of an entry from the median of its feature
@@ -86,14 +88,14 @@ class DecompositionModel(MatrixModel):
         predicted = (Z @ self.components_)[hidden]
         return self._spread_of_features.explained(truth, predicted, columns)[0]
 
+    def _measure_scale(self, X: np.ndarray) -> tuple[Any, Any]:
+        """Center and scale of every feature, None if X is not scaled."""
+        return (None, None) if self.scale is None else center_and_scale(X, self.scale)
+
     def _learn_scale(self, X: np.ndarray) -> np.ndarray:
         """Set `center_` and `scale_`; returns the centered and scaled X."""
-        self.center_ = self.scale_ = None
-        if self.scale is not None:
-            self.center_, self.scale_ = center_and_scale(X, self.scale)
-        return self._check_scaled(X)
-
-    def _check_scaled(self, X: np.ndarray) -> np.ndarray:
+        self._forget()
+        self.center_, self.scale_ = self._measure_scale(X)
         Z = self._scaled(X)
         check_range(Z, X)
         if self._part_of is None:  # otherwise the score is not needed
@@ -150,9 +152,9 @@ class DecompositionModel(MatrixModel):
                 "the unit of the rows of fit."
             )
 
-    def _forget_choice(self) -> None:
-        self.weights_: Any = None
-        self.explained_: float | None = None
+    def _forget(self) -> None:
+        """Reset what a fit may leave as it is."""
+        self.center_ = self.scale_ = self.weights_ = self.explained_ = None
 
     def _name_choice(self, X, choice: Choice | GammaChoice, weights: str) -> None:
         """Fitted attributes of chosen weights, a line in the log, maybe a warning."""

@@ -104,7 +104,7 @@ def _refuse_frame(X: Any) -> None:
 
 def _learn_scale(model: Any, X: Any) -> Any:
     """`DecompositionModel._learn_scale` of an array with all rows in every chunk."""
-    model.center_ = model.scale_ = None
+    model._forget()
     if model.scale is not None:
         model.center_, model.scale_ = by_feature(center_and_scale, X, model.scale)
         X = model._scaled(X).persist()
@@ -133,7 +133,6 @@ def _weights(
 ) -> Any:
     """lam and gamma as numbers; those that are "auto" are chosen on some rows of X."""
     rules = theory_lam(X.shape, observed), clustering_gamma(X.shape, size, observed)
-    model._forget_choice()
     if lam == "auto" and gamma == "clustering":
         lam = CLUSTERING_LAM * rules[0]
     known = {"auto": None, "theory": rules[0], "clustering": rules[1]}

@@ -43,7 +43,7 @@ def build_feature_graph(model, X: np.ndarray, **options) -> ModelGraph:
         grid = grid_to_graph(height, width, dtype=np.float64)
         graph = sparse.kron(grid, sparse.eye_array(math.prod(channels)))
     options |= {"name": "feature_graph", "vertices": "features"}
-    return ModelGraph(graph, np.ascontiguousarray(X.T), model.laplacian, **options)
+    return ModelGraph.of(graph, np.ascontiguousarray(X.T), model.laplacian, **options)
 
 
 def choose_gamma_features(

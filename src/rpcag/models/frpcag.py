@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from rpcag.linalg.rounding import in_unit, row_sizes
-from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import typical_size
 from rpcag.models.base import largest_entry, power_of_two
-from rpcag.models.checks import auto_or, check_observed
+from rpcag.models.checks import auto_or
 from rpcag.models.decomposition import DecompositionModel
 from rpcag.models.feature_graph import build_feature_graph
 from rpcag.models.graph import ModelGraph
@@ -17,7 +16,7 @@ from rpcag.models.hidden_entries import spread_of
 from rpcag.models.messages import Callback, Stage
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.penalties import TwoGraphSmoothness
-from rpcag.solvers.fista import Centered, fista, fista_rows
+from rpcag.solvers.fista import fista, fista_rows
 
 # Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100
@@ -113,17 +112,7 @@ class FRPCAG(DecompositionModel):
     verbose: int = 0
     callback: Callback | None = None
 
-    def fit(self, X, y=None):
-        """Decompose X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry.
-        y : ignored
-        """
-        X = self._validate(X, reset=True)
-        check_observed(X)
+    def _fit(self, X):
         X = self._learn_scale(X)
         # Means of distances overflow near the largest numbers. If the objective does
         # too, an error says so.
@@ -132,28 +121,25 @@ class FRPCAG(DecompositionModel):
             features = build_feature_graph(self, X, stage=Stage(self, "feature_graph"))
         self.feature_adjacency_ = features.adjacency
         self.feature_laplacian_ = features.laplacian
-        with one_blas_thread_each():
-            gammas = self._gammas(X, graph, features)
-            options = {"tol": float(self.tol), "max_iter": self.max_iter}
-            result = self._solve(X, (graph, features), gammas, self._watch(), **options)
+        gammas = self._gammas(X, graph, features)
+        options = {"tol": float(self.tol), "max_iter": self.max_iter}
+        result = self._solve(X, (graph, features), gammas, self._watch(), **options)
         self.gamma_, self.gamma_features_ = gammas
         self._unit = power_of_two(X)
         self._warn(result)
         with np.errstate(invalid="ignore"):
             S = np.nan_to_num(X - result.x, copy=False, nan=0.0)
         self._name_parts(result, S, self._factors(X, result))
-        return self
 
-    def _learn_scale(self, X: np.ndarray) -> np.ndarray:
+    def _measure_scale(self, X):
         """Center the features if a weight is automatic: X + 1 m^T gives L + 1 m^T.
 
         A normalized Laplacian changes constants, and the feature graph would smooth
         the differences between offsets.
         """
         if self.scale is not None or "auto" not in (self.gamma, self.gamma_features):
-            return super()._learn_scale(X)
-        self.center_, self.scale_ = spread_of(X).center, np.ones(X.shape[1])
-        return self._check_scaled(X)
+            return super()._measure_scale(X)
+        return spread_of(X).center, np.ones(X.shape[1])
 
     def _gammas(self, X, graph: ModelGraph, features: ModelGraph):
         """The two weights, as numbers; sets `weights_` and `explained_`."""
@@ -163,7 +149,6 @@ class FRPCAG(DecompositionModel):
             rules[gamma] if isinstance(gamma, str) else float(gamma)
             for gamma in (self.gamma, self.gamma_features)
         )
-        self._forget_choice()
         if first is not None and second is not None:
             return first, second
         watch = Stage(self, "weights").watch
@@ -190,19 +175,19 @@ class FRPCAG(DecompositionModel):
         a, b = (gamma * unit for gamma in gammas)
         smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
         self._top = smooth.top_columns
-        data = Centered(in_unit(X, unit), graph.null, features.null)
+        scaled = in_unit(X, unit)
         # Start from X, but not from gross errors: smoothing would spread them, and
         # every step takes back no more than one over the Lipschitz constant.
-        reach = X.dtype.type(10 * typical_size(data.array))
-        start = np.nan_to_num(np.clip(data.array, -reach, reach), nan=0.0)
+        reach = X.dtype.type(10 * typical_size(scaled))
+        start = np.nan_to_num(np.clip(scaled, -reach, reach), nan=0.0)
         # Entries of L without an edge are those of X, however large.
         alone = np.logical_and.outer(
             a * graph.laplacian.diagonal() == 0, b * features.laplacian.diagonal() == 0
         )
-        np.copyto(start, data.array, where=alone & ~np.isnan(data.array))
-
+        np.copyto(start, scaled, where=alone & ~np.isnan(scaled))
+        null = graph.null, features.null
         relay = watch and (lambda progress: watch(progress.in_unit(unit)))
-        result = fista(data, smooth, start, callback=relay, **options)
+        result = fista(scaled, smooth, null, start, callback=relay, **options)
         return result.in_unit(unit, largest_entry(X))
 
     def _embed_rows(self, X, adjacency):
@@ -214,8 +199,7 @@ class FRPCAG(DecompositionModel):
         at most sqrt(2) times the norm of the longest neighbor.
         """
         values = self._scaled(self.low_rank_).astype(np.float64) / self._unit
-        ties = self._graph.ties(X, adjacency, values)
-        curvature, pull = ties or (np.zeros(len(X)), np.zeros(X.shape))
+        curvature, pull = self._ties(X, [adjacency], values)
         L, unfinished = fista_rows(
             X.astype(np.float64) / self._unit,
             self.gamma_ * self._unit * curvature,

@@ -82,6 +82,8 @@ class GLPCA(FactorModel):
         "drop_constant": ["boolean"],
     }
 
+    _scales_embedding = False
+
     n_components: int = 2
     _: KW_ONLY
     beta: float | None = None
@@ -90,14 +92,12 @@ class GLPCA(FactorModel):
     laplacian: str = "normalized"
     drop_constant: bool = False
 
-    def _check_options(self, X):
+    def _factorize(self, X, scaled, d):
         if self.beta is not None and self.gamma is not None:
             raise ValueError(
                 f"give beta or gamma, not both: got beta={self.beta!r} and "
                 f"gamma={self.gamma!r}"
             )
-
-    def _fit(self, X, scaled, d, unit):
         Phi = self._build_graph(X).laplacian
         top = largest_eigenvalue(Phi)
         self._constant = top if self.drop_constant else 0.0
@@ -108,30 +108,34 @@ class GLPCA(FactorModel):
             self.beta_ = 0.5 if self.beta is None else float(self.beta)
             gamma = self.beta_ / (1 - self.beta_) * natural
         else:
-            gamma = self._in_units("gamma", scaled, unit)
+            gamma = self._in_units("gamma", scaled)
             self.beta_ = gamma / (gamma + natural) if gamma + natural > 0 else 0.0
-        self.gamma_ = gamma * unit**self._degree
-        Q, U = self._factorize(scaled, Phi, gamma, d, unit)
+        self.gamma_ = gamma * self._unit**self._degree
+        Q, U = self._solve(scaled, Phi, gamma, d)
         signs = column_signs(U)
         Q, U = Q * signs, U * signs
         S = Q.T @ (Phi @ Q)
         S += self._constant * len(Q) * np.outer(Q.mean(axis=0), Q.mean(axis=0))
         value = self._loss(scaled - Q @ U.T) + gamma * float(np.trace(S))
-        self.objective_ = value * unit**self._degree
+        self.objective_ = value * self._unit**self._degree
         self._scaled_gamma, self._scaled_U, self._S = gamma, U, S
-        self._set_factors(Q, U * unit, X)
+        self._set_factors(Q, U * self._unit, X)
 
     def _degree_correction(self, scaled) -> float:
         return 1.0
 
-    def _factorize(self, scaled, Phi, gamma, d, unit):
+    def _solve(self, scaled, Phi, gamma, d):
         self.n_iter_ = 1
         return glpca(scaled, Phi, gamma, d, self._constant)
 
     def _loss(self, R) -> float:
         return float(np.sum(R**2))
 
-    def _embed(self, X, scaled, adjacency):
+    @property
+    def _needs_edges(self) -> bool:
+        return self._scaled_gamma > 0
+
+    def _embed(self, X, Q, curvature, pull):
         """Rows q of X X^T Q - gamma Phi Q = Q Lambda, Lambda = U^T U - gamma Q^T Phi Q.
 
         q (Lambda + gamma c) = x U + gamma pull
@@ -139,32 +143,20 @@ class GLPCA(FactorModel):
         The divisor Lambda + gamma c of a rough column may be near zero or negative. So
         new rows are limited: |q_k| <= max(|x U (U^T U)^-1|_k, max_i |q_ik|).
         """
-        curvature, pull = self._ties(X, adjacency)
         U, gamma = self._scaled_U, self._scaled_gamma
+        pull = pull - self._constant * Q.mean(axis=0)
         Lambda = np.diag(U.T @ U - gamma * self._S)
         divisor = Lambda + gamma * curvature[:, None]
         safe = np.abs(divisor) > 1e-12 * np.abs(divisor).max(axis=1, keepdims=True)
-        xU = scaled @ U
-        Q = np.where(safe, (xU + gamma * pull) / np.where(safe, divisor, 1), 0.0)
-        own = np.abs(self._least_squares(xU))
-        limit = np.maximum(own, np.abs(self.embedding_).max(axis=0))
-        return np.clip(Q, -limit, limit)
+        xU = X @ U
+        found = np.where(safe, (xU + gamma * pull) / np.where(safe, divisor, 1), 0.0)
+        limit = np.maximum(np.abs(self._least_squares(xU)), np.abs(Q).max(axis=0))
+        return np.clip(found, -limit, limit)
 
     def _least_squares(self, xU):
         """The embedding q of a row without the graph."""
         # If U is rank deficient, many q fit: take the shortest.
         return xU @ _inverses(self._scaled_U.T @ self._scaled_U)
-
-    def _ties(self, X, adjacency):
-        Q = self.embedding_.astype(np.float64)
-        ties = self._graph.ties(X, adjacency, Q)
-        if ties is None and self._scaled_gamma > 0:
-            raise ValueError(
-                "the graph was precomputed, so new rows need adjacency=: their weights "
-                "to the rows of fit"
-            )
-        curvature, pull = ties or (np.zeros(len(X)), np.zeros((len(X), Q.shape[1])))
-        return curvature, pull - self._constant * Q.mean(axis=0)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -231,12 +223,12 @@ class RGLPCA(GLPCA):
         self._norm = float(np.median(norms[norms > 0])) if norms.any() else 1.0
         return 1 / (2 * self._norm)
 
-    def _factorize(self, scaled, Phi, gamma, d, unit):
+    def _solve(self, scaled, Phi, gamma, d):
         start = glpca(scaled, Phi, 2 * self._norm * gamma, d, self._constant)
         options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
         result = rglpca(scaled, Phi, gamma, start, self._constant, **options)
         self.n_iter_ = max(len(result.history), 1)
-        columns = (np.array(result.history).reshape(-1, 3) * [unit, 1, 1]).T
+        columns = (np.array(result.history).reshape(-1, 3) * [self._unit, 1, 1]).T
         names = ("objective", "primal_residual", "dual_residual")
         self.history_ = dict(zip(names, columns, strict=True))
         self.residual_ = max(result.history[-1][1:]) if result.history else 0.0
@@ -249,7 +241,7 @@ class RGLPCA(GLPCA):
     def _loss(self, R):
         return float(np.linalg.norm(R, axis=1).sum())
 
-    def _embed(self, X, scaled, adjacency):
+    def _embed(self, X, Q, curvature, pull):
         """With w = 1 / ||x - q U^T||, stationarity in U and Q reads for every row
 
         q (w U^T U + 2 gamma (c I - Q^T Phi Q)) = w x U + 2 gamma pull
@@ -258,19 +250,19 @@ class RGLPCA(GLPCA):
         reweighted least squares. The system may be indefinite, so the norm of new rows
         is limited: ||q|| <= max(||x U (U^T U)^-1||, max_i ||q_i||).
         """
-        curvature, pull = self._ties(X, adjacency)
-        U, gamma, x = self._scaled_U, self._scaled_gamma, scaled
-        gram, xU = U.T @ U, x @ U
+        U, gamma = self._scaled_U, self._scaled_gamma
+        pull = pull - self._constant * Q.mean(axis=0)
+        gram, xU = U.T @ U, X @ U
         q = self._least_squares(xU)
         if gamma == 0:
             return q
         tie = 2 * gamma * (curvature[:, None, None] * np.eye(U.shape[1]) - self._S)
-        longest = np.linalg.norm(self.embedding_.astype(np.float64), axis=1).max()
+        longest = np.linalg.norm(Q, axis=1).max()
         limit = np.maximum(np.linalg.norm(q, axis=1), longest)
-        floor = 1e-9 * np.maximum(np.linalg.norm(x, axis=1), 1e-300)
-        active = np.arange(len(x))
+        floor = 1e-9 * np.maximum(np.linalg.norm(X, axis=1), 1e-300)
+        active = np.arange(len(X))
         for _ in range(200):
-            norms = np.linalg.norm(x[active] - q[active] @ U.T, axis=1)
+            norms = np.linalg.norm(X[active] - q[active] @ U.T, axis=1)
             r = np.maximum(norms, floor[active])[:, None]
             # Both sides times r = 1 / w: finite also where the residual vanishes.
             systems = gram + r[:, :, None] * tie[active]

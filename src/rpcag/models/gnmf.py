@@ -73,30 +73,27 @@ class GNMF(FactorModel):
     max_iter: int = 1000
     random_state: Any = 0
 
-    def _check_options(self, X):
-        lowest = X.min()
-        if lowest < 0:
+    def _validate(self, X, reset):
+        X = super()._validate(X, reset)
+        if X.min() < 0:
             raise ValueError(
-                f"Negative values in data passed to GNMF: X goes down to {lowest:.3g}; "
-                "shift or clip it, or use MMF"
+                f"Negative values in data passed to GNMF: X goes down to {X.min():.3g};"
+                " shift or clip it, or use MMF"
             )
+        return X
 
-    def _fit(self, X, scaled, d, unit):
+    def _factorize(self, X, scaled, d):
         graph, gamma = self._build_graph(X), float(self.gamma)
         check_stiffness(gamma, [graph.laplacian])
-        start = self._start(scaled, d, unit)
+        start = self._start(scaled, d)
         options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
         result = gnmf(scaled, graph.laplacian, gamma, start, graph.null, **options)
-        self._set_factors(result.Q * unit, result.U, X)
+        self._set_factors(result.Q * self._unit, result.U, X)
         self.gamma_ = gamma
-        self.objective_ = result.history[-1] * unit**2
-        self.history_ = {"objective": np.array(result.history) * unit**2}
         self.n_iter_ = len(result.history) - 1
-        if not result.converged:
-            before, last = result.history[-2:]
-            self._warn_max_iter(1 - last / before, "a relative decrease")
+        self._set_history(result.history, result.converged)
 
-    def _start(self, scaled, d, unit):
+    def _start(self, scaled, d):
         """Scikit-learn's NNDSVD initialization of `NMF`, through its first iteration.
 
         Without a graph, it is the solution of NMF, for X in its own unit, since
@@ -106,8 +103,8 @@ class GNMF(FactorModel):
         options: dict[str, Any] = {"init": "nndsvd", "max_iter": 1}
         if self.gamma == 0:
             options = {"init": "nndsvda"}
-            if 1e-30 < unit < 1e30:
-                size = 1 / unit
+            if 1e-30 < self._unit < 1e30:
+                size = 1 / self._unit
         first = NMF(d, random_state=self.random_state, tol=0, **options)
         with np.errstate(invalid="ignore"):
             Q = first.fit_transform(scaled / size)
@@ -117,18 +114,15 @@ class GNMF(FactorModel):
             Q = first.fit_transform(scaled / size)
         return Q * size, first.components_.T
 
-    def _embed(self, X, scaled, adjacency):
+    def _embed(self, X, Q, curvature, pull):
         """Minimize ||x - q U^T||^2 + gamma (c ||q||^2 - 2 q pull) over q >= 0.
 
         The columns of U >= 0 have unit norm, so ||q U^T|| >= ||q||, and stationarity
         along q gives ||q|| <= max(||x||, sqrt(2) max_j ||q_j||).
         """
-        self._check_options(X)
         U = self.components_.T.astype(np.float64)
-        Q = self.embedding_.astype(np.float64) / self._unit
-        curvature, pull = self._graph.ties(X, adjacency, Q) or (np.zeros(len(X)), 0.0)
-        XU = scaled @ U + self.gamma_ * pull
-        return nonnegative_rows(XU, U.T @ U, self.gamma_ * curvature) * self._unit
+        XU = X @ U + self.gamma_ * pull
+        return nonnegative_rows(XU, U.T @ U, self.gamma_ * curvature)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

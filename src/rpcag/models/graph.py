@@ -8,24 +8,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_array
+from sklearn.base import clone
 
 from rpcag.graphs.builder import GraphBuilder, digest
 from rpcag.graphs.chain import Chain
-from rpcag.graphs.check import check_graph
+from rpcag.graphs.check import as_matrix, check_graph, check_weights
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.hypergraph import (
-    KNNHypergraph,
-    check_incidence,
-    hypergraph_laplacian,
-)
-from rpcag.graphs.inputs import refuse_masked
-from rpcag.graphs.laplacian import degree, degree_roots, laplacian
+from rpcag.graphs.laplacian import degree, laplacian
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
-from rpcag.linalg.sparse_structure import check_structure
 from rpcag.models.messages import Stage
 from rpcag.models.parts import connected_rows, random_rows
 
@@ -77,17 +69,17 @@ def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
 class ModelGraph:
     """A graph between the rows of X, its Laplacian Phi, and the ties of new rows.
 
-    Attributes
-    ----------
-    builder : GraphBuilder or None
-        Fitted to X; None where the adjacency was given.
-    adjacency, laplacian : csr_array or ndarray
-    by_order : bool
-        Whether the edges of new rows depend on all of them.
+    Its builder, fitted to X, is None where the adjacency was given.
     """
 
-    def __init__(
-        self,
+    def __init__(self, builder, adjacency, kind="normalized", *, name="graph") -> None:
+        self.builder, self.adjacency, self.kind = builder, adjacency, kind
+        self.by_order = builder is not None and builder.by_order
+        self.laplacian = laplacian(adjacency, kind, name=name)
+
+    @classmethod
+    def of(
+        cls,
         graph,
         X: np.ndarray,
         kind: str = "normalized",
@@ -95,25 +87,22 @@ class ModelGraph:
         name: str = "graph",
         vertices: str = "samples",
         stage: Stage | None = None,
-    ) -> None:
+    ) -> "ModelGraph":
+        """From a `graph` argument and X."""
         builder = as_builder(graph, name)
         if builder is not None:
             builder = clone(builder)
             if stage is not None and hasattr(builder, "_stage"):
                 builder._stage = stage
-            self.adjacency = builder.fit(X).adjacency_
-        elif isinstance(graph, (type, KNNHypergraph)):
+            return cls(builder, builder.fit(X).adjacency_, kind, name=name)
+        if isinstance(graph, type):
             raise TypeError(
                 f"{name} must be a graph between {vertices} or an instance of its "
                 f"builder, got {graph!r}"
             )
-        else:
-            given = graph(X) if callable(graph) else graph
-            self.adjacency = check_graph(given, len(X), name=name, vertices=vertices)
-        self.builder: Any = builder
-        self.by_order = builder is not None and builder.by_order
-        self.laplacian = laplacian(self.adjacency, kind, name=name)
-        self.kind = kind
+        given = graph(X) if callable(graph) else graph
+        adjacency = check_graph(given, len(X), name=name, vertices=vertices)
+        return cls(None, adjacency, kind, name=name)
 
     def some(self, shape: tuple[int, int]) -> np.ndarray:
         """Rows from which weights are chosen; most of their neighbors are included."""
@@ -124,15 +113,15 @@ class ModelGraph:
     def part(self, rows: np.ndarray, X: np.ndarray) -> "ModelGraph":
         """The graph of these rows; a builder that compares rows makes it from X."""
         if not compares_rows(self.builder):
-            return ModelGraph(self.adjacency[rows][:, rows], X, self.kind)
+            return ModelGraph(None, self.adjacency[rows][:, rows], self.kind)
         builder = _builder_of_part(self.builder, X)
-        return ModelGraph(builder, np.ascontiguousarray(X), self.kind)
+        return ModelGraph.of(builder, np.ascontiguousarray(X), self.kind)
 
     @cached_property
     def null(self) -> NullSpace:
         """The null space of the Laplacian."""
         is_normalized = self.kind == "normalized"
-        roots = degree_roots(self.adjacency) if is_normalized else None
+        roots = np.sqrt(degree(self.adjacency)) if is_normalized else None
         return NullSpace(self.adjacency, roots)
 
     @cached_property
@@ -154,9 +143,7 @@ class ModelGraph:
             return None
         return _positive(self.builder.connect(X) if adjacency is None else adjacency)
 
-    def ties(
-        self, X: np.ndarray, adjacency, values: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def ties(self, X: np.ndarray, adjacency, values: np.ndarray) -> tuple[Any, Any]:
         """Smoothness of new rows z next to fitted ones with the given values z_j.
 
         Seen as a function of one row z with degree d, tr(Z^T Phi Z) is
@@ -169,10 +156,10 @@ class ModelGraph:
         their pull is at most sqrt(2) c max_j ||z_j||.
 
         Returns the curvature c (1 or d, and 0 for rows without neighbors) and the pull
-        (the sum), or None if the weights of new rows are not known.
+        (the sum): zeros if the weights of new rows are not known.
         """
         A = self.edges(X, adjacency)
-        return None if A is None else self.ties_of(A, values)
+        return (0.0, 0.0) if A is None else self.ties_of(A, values)
 
     def ties_of(
         self, A: sparse.csr_array, values: np.ndarray
@@ -185,39 +172,6 @@ class ModelGraph:
         known = self.places(A) >= 0
         fitted = degree(self.adjacency)
         return curvature, _pull(A, degrees, fitted, curvature, known, values)
-
-
-class ModelHypergraph:
-    """A hypergraph on the rows of X, its Laplacian Phi_h, and the ties of new rows."""
-
-    by_order = False
-
-    def __init__(self, graph, X: np.ndarray, *, name: str) -> None:
-        self.builder = None
-        if isinstance(graph, KNNHypergraph):
-            self.builder = clone(graph).fit(X)
-            graph = self.builder.incidence_
-        elif isinstance(graph, (str, BaseEstimator, type)):
-            raise TypeError(
-                f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
-                f"got {graph!r}"
-            )
-        self.incidence = check_incidence(graph, len(X), name=name)
-        self.laplacian = hypergraph_laplacian(self.incidence, name=name)
-
-    def ties(self, X: np.ndarray, adjacency, values: np.ndarray):
-        """As of `ModelGraph`: Phi_h is the Laplacian of a graph with loops.
-
-        ||z||^2 (1 - loop / d) - 2 z sum_j a_j z_j / sqrt(d d_j) + const
-        """
-        if self.builder is None:
-            return None
-        new = self.builder.connect(X)
-        curvature = 1 - new.loops / new.degrees
-        fitted = degree(self.incidence)
-        known = new.doubles >= 0
-        pull = _pull(new.weights, new.degrees, fitted, curvature, known, values)
-        return curvature, pull
 
 
 def _pull(A, degrees, fitted, curvature, known, values) -> np.ndarray:
@@ -273,23 +227,13 @@ def _keys(A: sparse.csr_array) -> Iterator[bytes]:
 
 def check_edges(adjacency, n_new: int, n_samples: int):
     """Weights between new rows and those of the graph."""
-    refuse_masked("use 0 for no edge", adjacency=adjacency)
-    A: Any = adjacency
-    shape = (n_new, n_samples)
-    if sparse.issparse(A):
-        check_structure(A, "adjacency")
-    if not sparse.issparse(A) or A.shape == shape:  # or too large to convert
-        options = {"accept_sparse": "csr", "dtype": np.float64}
-        A = check_array(A, **options, input_name="adjacency")
-    if A.shape != shape:
+    shape = f"({n_new}, {n_samples}): new rows by rows of fit"
+    A = as_matrix(adjacency, "adjacency", f"an array of shape {shape}")
+    if A.shape != (n_new, n_samples):
+        raise ValueError(f"adjacency must have shape {shape}, got {A.shape}")
+    A = check_weights(A, "adjacency")
+    if A.max() > 1e100:
         raise ValueError(
-            f"adjacency must have shape ({n_new}, {n_samples}): new rows by rows of "
-            f"fit, got {A.shape}"
-        )
-    weights: np.ndarray = A.data if sparse.issparse(A) else A
-    if (weights < 0).any() or (weights > 1e100).any():
-        raise ValueError(
-            "adjacency must hold weights from 0 to 1e100, got "
-            f"{weights.min():.3g} to {weights.max():.3g}"
+            f"adjacency must hold weights from 0 to 1e100, got up to {A.max():.3g}"
         )
     return A

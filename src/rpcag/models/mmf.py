@@ -4,39 +4,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from rpcag.graphs.hypergraph import KNNHypergraph
+from rpcag.graphs.hypergraph import KNNHypergraph, check_incidence, expansion
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import OPTIONS, auto_or, check_stiffness
-from rpcag.models.graph import ModelGraph, ModelHypergraph
+from rpcag.models.graph import ModelGraph
 from rpcag.solvers.mmf import mmf, mmmf
 
 
-class _Manifold(FactorModel):
-    """Factorizations on one graph or on a mixture of graphs."""
-
-    gamma: float
-
-    def _embed(self, X, scaled, *edges):
-        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
-
-        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
-        """
-        Q = self.embedding_.astype(np.float64) / self._unit
-        Z = scaled @ self.components_.T.astype(np.float64)
-        stiffness = np.ones(len(Z))
-        weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
-        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
-        for graph, weight, A in graphs:
-            curvature, pull = graph.ties(X, A, Q) or (0.0, 0.0)
-            Z += self.gamma_ * weight * pull
-            stiffness += self.gamma_ * weight * curvature
-        return Z / stiffness[:, None] * self._unit
-
-
 @dataclass(eq=False, repr=False)
-class MMF(_Manifold):
+class MMF(FactorModel):
     """Manifold matrix factorization: orthonormal directions, smooth components.
 
     minimize ||X - Q U^T||_F^2 + gamma tr(Q^T Phi Q) over Q and U,   U^T U = I
@@ -83,7 +62,7 @@ class MMF(_Manifold):
     graph: Any = "knn"
     laplacian: str = "normalized"
 
-    def _fit(self, X, scaled, d, unit):
+    def _factorize(self, X, scaled, d):
         graph = self._build_graph(X)
         Phi, gamma = graph.laplacian, float(self.gamma)
         check_stiffness(gamma, [Phi])
@@ -91,16 +70,25 @@ class MMF(_Manifold):
         residual = float(np.sum((scaled - Q @ U.T) ** 2))
         rough = graph.null.without(Q)  # the rest of Q adds only rounding errors
         roughness = float(np.sum(rough * (Phi @ rough)))
-        self._set_factors(Q * unit, U, X)
+        self._set_factors(Q * self._unit, U, X)
         self.gamma_ = gamma
-        self.objective_ = (residual + gamma * roughness) * unit**2
+        self.objective_ = (residual + gamma * roughness) * self._unit**2
         self.n_iter_ = 1
+
+    def _embed(self, X, Q, curvature, pull):
+        """Rows of (I + gamma Phi) Q = X U: q (1 + gamma c) = x U + gamma pull.
+
+        A mean of x U and pull / c, so ||q|| <= max(||x U||, sqrt(2) max_j ||q_j||).
+        """
+        XU = X @ self.components_.T.astype(np.float64)
+        return (XU + self.gamma_ * pull) / (1 + self.gamma_ * curvature)[:, None]
 
 
 @dataclass(eq=False, repr=False)
-class _Mixture(_Manifold):
+class _Mixture(FactorModel):
     """Several graphs, or hypergraphs, with weights alpha on the simplex."""
 
+    _embed = MMF._embed
     _parameter_constraints = OPTIONS | {"weight_penalty": auto_or()}
 
     n_components: int = 2
@@ -117,7 +105,7 @@ class _Mixture(_Manifold):
         """The graph of the rows of X."""
         raise NotImplementedError
 
-    def _fit(self, X, scaled, d, unit):
+    def _factorize(self, X, scaled, d):
         graphs = self.graphs
         if isinstance(graphs, str) and graphs == "auto":
             graphs = self._ensemble
@@ -136,18 +124,15 @@ class _Mixture(_Manifold):
         check_stiffness(self.gamma_, self.laplacians_)
         penalty = None
         if not isinstance(self.weight_penalty, str):
-            penalty = self._in_units("weight_penalty", scaled, unit)
+            penalty = self._in_units("weight_penalty", scaled)
         options: Any = {"tol": float(self.tol), "max_iter": self.max_iter}
-        result = mmmf(scaled, self.laplacians_, self.gamma_, penalty, d, **options)
-        self._set_factors(result.Q * unit, result.U, X)
-        self.graph_weights_ = result.weights
-        self.weight_penalty_ = result.penalty * unit**2
-        self.objective_ = result.history[-1] * unit**2
-        self.history_ = {"objective": np.array(result.history) * unit**2}
+        result, self.graph_weights_, penalty = mmmf(
+            scaled, self.laplacians_, self.gamma_, penalty, d, **options
+        )
+        self._set_factors(result.Q * self._unit, result.U, X)
+        self.weight_penalty_ = penalty * self._unit**2
         self.n_iter_ = len(result.history)
-        if not result.converged:
-            before, last = result.history[-2:][0], result.history[-1]
-            self._warn_max_iter(1 - last / before, "a decrease")
+        self._set_history(result.history, result.converged)
 
     def _sample_graphs(self):
         return self._graphs
@@ -231,7 +216,7 @@ class MMMF(_Mixture):
     )
 
     def _build(self, graph, X, name):
-        return ModelGraph(graph, X, self.laplacian, name=name)
+        return ModelGraph.of(graph, X, self.laplacian, name=name)
 
 
 class MHMF(_Mixture):
@@ -251,8 +236,8 @@ class MHMF(_Mixture):
     graphs : "auto" or list, default="auto"
         Hypergraphs: builders ``rpcag.graphs.KNNHypergraph``, or incidence arrays of
         shape (n_samples, n_edges), dense or sparse. "auto" is ``KNNHypergraph`` with 5,
-        10 and 20 neighbors. New rows are connected to hypergraphs from a builder, but
-        not to those given as an incidence.
+        10 and 20 neighbors. For new rows of an incidence, pass `adjacency` with weights
+        as in ``KNNHypergraph.adjacency_``.
 
     Attributes
     ----------
@@ -277,11 +262,12 @@ class MHMF(_Mixture):
     _ensemble = (KNNHypergraph(5), KNNHypergraph(10), KNNHypergraph(20))
 
     def _build(self, graph, X, name):
-        return ModelHypergraph(graph, X, name=name)
-
-    def _edges(self, X, adjacency):
-        if adjacency is not None:
-            raise ValueError(
-                "adjacency is for models with graphs; MHMF has hypergraphs"
+        if isinstance(graph, KNNHypergraph):
+            return ModelGraph.of(graph, X, name=name)
+        if isinstance(graph, (str, BaseEstimator, type)):
+            raise TypeError(
+                f"{name} must be a KNNHypergraph of rpcag.graphs or an incidence, "
+                f"got {graph!r}"
             )
-        return super()._edges(X, None)
+        H = check_incidence(graph, len(X), name=name)
+        return ModelGraph(None, expansion(H), name=name)

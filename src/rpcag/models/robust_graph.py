@@ -8,6 +8,7 @@ import numpy as np
 from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.distances import observed
 from rpcag.graphs.neighbors import KNNGraph
+from rpcag.graphs.options import COUNT
 from rpcag.linalg.gram import factorize
 from rpcag.models.messages import Stage
 from rpcag.models.rpca import RPCA
@@ -47,13 +48,10 @@ class RobustGraph(GraphBuilder):
     """
 
     image_shape = None
+    _parameter_constraints: ClassVar = {"n_neighbors": [COUNT]}
     _stage: ClassVar[Stage | None] = None  # of a model's fit, until the graph is built
 
     n_neighbors: int = 7
-
-    def _check(self, X) -> None:
-        super()._check(X)
-        KNNGraph(self.n_neighbors)._check(X)
 
     def _build(self, rows):
         """The graph of the rows; if a callback stops Robust PCA, of its current L."""

@@ -205,10 +205,9 @@ class RPCA(DecompositionModel):
             self._fit(X, weight)
         return self
 
-    def _fit(self, X, weight) -> None:
+    def _fit(self, X, weight=None) -> None:
         loss = resolve_loss(self, X)
         lam, _ = self._parameters(X, loss)
-        self._forget_choice()
         stopped = False
         if lam is None:
             choice, stopped = self._choose(X, None, 0.0)
@@ -276,10 +275,7 @@ class RPCA(DecompositionModel):
         outliers and edge weights are: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
         sqrt(2) times the norm of the longest neighbor.
         """
-        graph = self._graph
-        ties = graph and graph.ties(X, adjacency, np.asarray(self._scores))
-        if ties is None:
-            ties = np.zeros(len(X)), np.zeros((len(X), self.rank_))
+        ties = self._ties(X, [adjacency], np.asarray(self._scores))
         curvature, pull = (2 * getattr(self, "gamma_", 0.0) * part for part in ties)
         # In units of the typical size, as wide as the model or the rows are.
         dtype = np.result_type(X, self._directions)

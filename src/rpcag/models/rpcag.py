@@ -109,10 +109,9 @@ class RPCAG(RPCA):
     gamma_features: float | str = "auto"
     image_shape: tuple[int, ...] | None = None
 
-    def _fit(self, X, weight) -> None:
+    def _fit(self, X, weight=None) -> None:
         loss = resolve_loss(self, X)
         lam, gamma = self._parameters(X, loss)
-        self._forget_choice()
         stage, stopped = Stage(self, "graph"), False
         graph = self._graph_without_values(X, stage)
         features = self._build_features(X)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rpcag.graphs.inputs import is_dask
-from rpcag.linalg.blocks import column_blocks, row_blocks
+from rpcag.linalg.blocks import column_blocks
 
 KINDS = ("robust", "standard")
 # The quartiles of a normal distribution are this many deviations apart.
@@ -59,13 +59,9 @@ def center_and_scale(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 def standardize(X: Any, center: np.ndarray, scale: np.ndarray, dtype=None) -> Any:
     """(X - center) / scale, in the precision of X or `dtype`; also of a Dask array."""
-    if is_dask(X):
-        return ((X - center) / scale).astype(X.dtype)
-    Z = np.empty(X.shape, dtype or X.dtype)
     with np.errstate(over="ignore"):
-        for rows in row_blocks(X.shape):
-            Z[rows] = (X[rows] - center) / scale
-    if np.isinf(Z).any():
+        Z = ((X - center) / scale).astype(dtype or X.dtype, copy=False)
+    if not is_dask(X) and np.isinf(Z).any():
         i, j = np.argwhere(np.isinf(Z))[0]
         raise ValueError(
             f"X has an entry of size {abs(X[i, j]):.3g} in row {i}, column {j}, whose "
@@ -77,13 +73,9 @@ def standardize(X: Any, center: np.ndarray, scale: np.ndarray, dtype=None) -> An
 
 def restore(L: Any, center: np.ndarray | float, scale: np.ndarray) -> Any:
     """L * scale + center, in the precision of L; also of a Dask array."""
-    if is_dask(L):
-        return (L * scale + center).astype(L.dtype)
-    X = np.empty(L.shape, L.dtype)
     with np.errstate(over="ignore"):
-        for rows in row_blocks(L.shape):
-            X[rows] = L[rows] * scale + center
-    if not np.isfinite(X).all():
+        X = (L * scale + center).astype(L.dtype, copy=False)
+    if not is_dask(L) and not np.isfinite(X).all():
         raise ValueError(
             f"the result overflows {L.dtype} in the unit of X; rescale X, whose "
             f"features have scales up to {scale.max():.3g}"

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.graphs.laplacian import degree_roots, inverse
-from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.graphs.laplacian import degree, inverse
 from rpcag.models.base import Embedding
-from rpcag.models.checks import OPTIONS, check_components, check_observed
+from rpcag.models.checks import OPTIONS, check_components
 from rpcag.models.graph import mean_of_neighbors
 from rpcag.solvers.spectral import smoothest
 
@@ -58,7 +57,7 @@ class NCuts(Embedding):
            [ 0.41, -0.41]])
     """
 
-    _takes_missing = True
+    _takes_missing = _needs_edges = True
     _by_degree = False  # whether Q^T D Q = I, instead of Q^T Q = I
     _parameter_constraints = OPTIONS | {"drop_first": ["boolean"]}
 
@@ -67,21 +66,11 @@ class NCuts(Embedding):
     graph: Any = "knn"
     drop_first: bool = False
 
-    def fit(self, X, y=None):
-        """Find the smoothest vectors on the graph of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN marks a missing entry, which the distances of the graph skip.
-        y : ignored
-        """
-        X = self._validate(X, reset=True)
-        check_observed(X)
+    def _fit(self, X):
         first = int(self.drop_first)
         check_components(self, X, most=len(X) - first)
         graph = self._build_graph(X)
-        root = degree_roots(graph.adjacency)
+        root = np.sqrt(degree(graph.adjacency))
         used = root > 0 if self._by_degree else np.ones(len(root), bool)
         if used.sum() <= first:
             raise ValueError(
@@ -89,9 +78,8 @@ class NCuts(Embedding):
                 ": there is nothing to embed"
             )
         d = check_components(self, X, most=int(used.sum()) - first)
-        with one_blas_thread_each():
-            Phi = graph.laplacian if used.all() else graph.laplacian[used][:, used]
-            values, V = smoothest(Phi, root[used], d + first)
+        Phi = graph.laplacian if used.all() else graph.laplacian[used][:, used]
+        values, V = smoothest(Phi, root[used], d + first)
         Q = np.zeros((len(X), d))
         Q[used] = V[:, first:]
         self.eigenvalues_ = values[first:]
@@ -108,7 +96,6 @@ class NCuts(Embedding):
                 "multiply the weights by a constant, or pass X as float64"
             )
         self._set_embedding(Q, X.dtype)
-        return self
 
     def _embed_rows(self, X, adjacency):
         """The eigenvectors, continued to new rows by Nyström's formula.
@@ -119,11 +106,6 @@ class NCuts(Embedding):
         """
         Q = self.embedding_.astype(np.float64)
         A = self._graph.edges(X, adjacency)
-        if A is None:
-            raise ValueError(
-                "the graph was precomputed, so new rows need adjacency=: their weights "
-                "to the rows of fit"
-            )
         _, pull = self._graph.ties_of(A, Q)
         if self._by_degree:  # for q / sqrt(d), the sum becomes a mean
             pull = mean_of_neighbors(A, Q)

@@ -20,26 +20,13 @@ Place = tuple[int, int]  # on the ladder, of both gammas
 
 @dataclass(frozen=True)
 class GammaChoice:
-    """The gammas that predict hidden entries best.
-
-    Attributes
-    ----------
-    gamma, gamma_features : float
-    explained, explained_error : float
-        Share of the spread of the hidden entries that is predicted, and its standard
-        error.
-    trials : dict of ndarray
-        ``gamma``, ``gamma_features`` and ``error`` of every candidate: the root
-        mean squared error of the hidden entries, truncated, in the unit of X.
-    n_hidden, n_rows : int
-        Entries that were predicted, and rows of X that were used.
-    """
+    """The gammas that predict hidden entries best; all else as in `weights.Choice`."""
 
     gamma: float
     gamma_features: float
     explained: float
     explained_error: float
-    trials: dict[str, np.ndarray]
+    trials: dict[str, np.ndarray]  # ``gamma``, ``gamma_features`` and ``error``
     n_hidden: int
     n_rows: int
 

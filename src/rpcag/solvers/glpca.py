@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
 
-from rpcag.linalg.eigen import DENSE, eigenvectors, largest_eigenvalue, refine
+from rpcag.linalg.eigen import DENSE, eigenvectors
 from rpcag.linalg.shifted import Laplacian
 from rpcag.losses import Rows
 from rpcag.solvers.result import Factors
@@ -22,9 +22,6 @@ FACTOR = 1.5
 UNSTABLE, SLOW = 2.0, 3.0
 # Up to this many samples, X X^T - gamma Phi is formed whatever the shape of X.
 SMALL = 500
-# From this many samples on, eigenvectors are refined from one iteration to the next,
-# with this many more than wanted to catch newcomers.
-REFINED, GUARD = 400, 10
 
 
 def glpca(
@@ -42,13 +39,10 @@ def glpca(
     if gamma == 0 and p < n:
         Q = linalg.svd(X, full_matrices=False, check_finite=False)[0][:, :d]
         return Q, X.T @ Q
-    _, Q = _largest(_operator(X, Phi, gamma, constant), d, Phi, gamma)
-    return Q, X.T @ Q
-
-
-def _largest(G, k: int, Phi: Laplacian, gamma: float):
+    G = _operator(X, Phi, gamma, constant)
     stiffness = gamma * Phi if gamma > 0 and sparse.issparse(Phi) else None
-    return eigenvectors(G, k, largest=True, stiffness=stiffness)
+    _, Q = eigenvectors(G, d, largest=True, stiffness=stiffness)
+    return Q, X.T @ Q
 
 
 def _operator(X, Phi, gamma: float, constant: float):
@@ -115,21 +109,8 @@ def rglpca(
     C = (P - X) / (mu * np.maximum(norms, 1e-12 * size)[:, None])
     size = max(float(np.linalg.norm(norms)), 1e-3 * size)
     look, before, residual, floor, stuck = LOOK, np.inf, np.inf, 0.0, 0
-    top = largest_eigenvalue(Phi) + constant
-    block: np.ndarray | None = None
     for n_iter in range(1, max_iter + 1):
-        exact = residual <= tol  # the final eigenvectors are exact, not refined
-        A, weight = P - C, 2 * gamma / mu
-        if n < max(REFINED, 4 * (d + GUARD)):
-            Q, U = glpca(A, Phi, weight, d, constant)
-        else:  # refine the last eigenvectors, and GUARD more
-            G = _operator(A, Phi, weight, constant)
-            found = None
-            if block is not None and not exact:
-                found = refine(G, block, d, -weight * top)
-            _, block = found or _largest(G, d + GUARD, Phi, weight)
-            Q = block[:, :d]
-            U = A.T @ Q
+        Q, U = glpca(P - C, Phi, 2 * gamma / mu, d, constant)
         L = Q @ U.T
         V = RELAXATION * L + (1 - RELAXATION) * P + C
         C = loss.project(V - X, mu)
@@ -141,7 +122,7 @@ def rglpca(
         history.append((objective, primal, dual))
         if objective < best[0]:
             best = (objective, Q, U)
-        if residual <= tol and exact:
+        if residual <= tol:
             break
         if n_iter >= look:
             factor = 1.0

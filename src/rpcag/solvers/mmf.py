@@ -1,7 +1,6 @@
 """Manifold matrix factorization: the closed form, and its mixtures of graphs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,14 +54,6 @@ def mmf(
     return smooth(X @ U), U
 
 
-@dataclass(frozen=True)
-class Mixture(Factors):
-    """The result of `mmmf`; `history` has the objective after every alternation."""
-
-    weights: np.ndarray
-    penalty: float
-
-
 def mmmf(
     X: np.ndarray,
     laplacians: Sequence[Laplacian],
@@ -72,7 +63,7 @@ def mmmf(
     *,
     tol: float,
     max_iter: int,
-) -> Mixture:
+) -> tuple[Factors, np.ndarray, float]:
     """MMF with Phi = sum_g alpha_g Phi_g, plus b ||alpha||^2, alpha on the simplex.
 
     In turn: alpha, at first uniform, then Q and U by `mmf` for the mixture. With
@@ -83,6 +74,8 @@ def mmmf(
 
     By default the penalty is gamma times the mean of the first t: a graph that is
     smoother by a share s of that mean gains about s / 2 in weight.
+
+    Returns the factors, with the objective after every alternation, alpha and b.
     """
     better = np.full(len(laplacians), 1 / len(laplacians))
     rounding = 1e-14 * float(np.sum(X**2))  # an objective where the fit is exact
@@ -109,7 +102,7 @@ def mmmf(
         if converged:
             break
     assert penalty is not None
-    return Mixture(Q, U, history, converged, alpha, penalty)
+    return Factors(Q, U, history, converged), alpha, penalty
 
 
 def project_simplex(v: np.ndarray) -> np.ndarray:

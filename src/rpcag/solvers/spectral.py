@@ -58,25 +58,13 @@ def _above_zero(Phi: Laplacian, root: np.ndarray, wanted: int):
 
 
 def _null_space(label: np.ndarray, root: np.ndarray, k: int) -> np.ndarray:
-    """The whole graph, then each component against all larger ones: k null vectors.
-
-    On component i, with the mass m_i = ||root_i||, vector j is c_ij root_i / m_i. With
-    b_j = ||(m_0, ..., m_j)||, the columns of
-
-        c_i0 = m_i / b_last,   c_ij = m_i m_j / (b_j-1 b_j) for i < j,
-        c_jj = -b_j-1 / b_j,   c_ij = 0 for i > j
-
-    are orthonormal.
-    """
+    """k orthonormal null vectors: first the root, then contrasts of its components."""
     if not root.any():  # no edge at all
         root = np.ones_like(root)
     m = np.sqrt(np.bincount(label, root**2))
-    b = np.sqrt(np.cumsum(m**2))
-    C = np.zeros((len(m), k))
-    C[:, 0] = m / b[-1]
-    for j in range(1, k):
-        C[:j, j] = m[:j] * m[j] / (b[j - 1] * b[j])
-        C[j, j] = -b[j - 1] / b[j]
+    # In the basis of unit vectors of the components, the root is m. That of the first
+    # component, the largest, is left out.
+    C, _ = linalg.qr(np.column_stack([m, np.eye(len(m), k)[:, 1:]]), mode="economic")
     # A vertex without neighbors is a component of its own.
     unit = np.divide(root, m[label], out=np.ones_like(root), where=root > 0)
     Q = unit[:, None] * C[label]

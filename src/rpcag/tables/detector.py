@@ -11,10 +11,10 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rpcag.graphs.builder import Estimator
 from rpcag.graphs.options import FRACTION, Range
 from rpcag.models import RPCAG
 from rpcag.tables.imputer import RobustImputer
-from rpcag.tables.table import TableEstimator
 
 # Distances of single cells count up to this many deviations, so that one grossly wrong
 # cell does not make a row of many features unusual.
@@ -29,7 +29,7 @@ MAD = 1.4826  # deviation of a normal variable over its median absolute deviatio
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OutlierDetector(OutlierMixin, TableEstimator):
+class OutlierDetector(OutlierMixin, Estimator):
     """Find unusual rows of a table that may have gaps and wrong cells.
 
     The distance of a row is the mean over its observed cells of
@@ -94,7 +94,7 @@ class OutlierDetector(OutlierMixin, TableEstimator):
 
     def fit(self, X, y=None):
         """Fit the model of the cells and the threshold for outliers."""
-        X = self._read(X, reset=True)
+        X = self._validate(X, reset=True)
         self.imputer_ = RobustImputer(
             alpha=self.alpha,
             graph=self.graph,
@@ -125,7 +125,7 @@ class OutlierDetector(OutlierMixin, TableEstimator):
     def score_samples(self, X) -> np.ndarray:
         """Minus the distance of every row: the lower, the more unusual."""
         check_is_fitted(self, "imputer_")
-        distances, known = self._distances(self._read(X, reset=False))
+        distances, known = self._distances(self._validate(X, reset=False))
         distances[~known] += self._typical
         return -distances
 
@@ -143,7 +143,7 @@ class OutlierDetector(OutlierMixin, TableEstimator):
         In features that are constant in `fit`, all other values are wrong.
         """
         check_is_fitted(self, "imputer_")
-        X = self._read(X, reset=False)
+        X = self._validate(X, reset=False)
         return self.imputer_.find_outliers(X) | self._departs(X)
 
     def _distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -107,13 +107,3 @@ def is_level(Z: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
         if len(some):
             found[:, j] = np.isin(Z[:, j], some)
     return found
-
-
-def ranges_and_integers(
-    X: np.ndarray, left_out: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest value of every feature, and whether all are integers."""
-    X = np.where(left_out, X.dtype.type(np.nan), X)
-    ranges = np.array([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
-    are_integers = ((np.rint(X) == X) | np.isnan(X)).all(axis=0)
-    return np.nan_to_num(ranges), are_integers

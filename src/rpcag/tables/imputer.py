@@ -12,14 +12,14 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils._param_validation import MissingValues, validate_params
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rpcag.graphs.builder import Estimator
 from rpcag.graphs.options import FRACTION, Range
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.models import RPCAG
 from rpcag.models.messages import warn
 from rpcag.tables.cell_model import CellModel, PredictedCells
-from rpcag.tables.features import Features, ranges_and_integers
+from rpcag.tables.features import Features
 from rpcag.tables.prediction_error import truncated_squares
-from rpcag.tables.table import TableEstimator
 
 OPTIONS = ("lam", "gamma", "tol", "max_iter", "callback")  # of `RPCAG`
 SHOWN = 8  # names in a warning
@@ -28,7 +28,7 @@ FLAGS = ("repair", "round_integers", "clip", "add_indicator", "keep_empty_featur
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RobustImputer(TransformerMixin, TableEstimator):
+class RobustImputer(TransformerMixin, Estimator):
     """Fill missing values, robustly to gross errors, and find wrong cells.
 
     The features are scaled robustly and modeled by `RPCAG`. Every observed cell is
@@ -252,7 +252,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
     # ---- pieces ----
 
     def _fit(self, X) -> tuple[np.ndarray, PredictedCells]:
-        X = self._read(X, reset=True)
+        X = self._validate(X, reset=True)
         self._missing = np.isnan(X)
         self._features = Features.of(X)
         self._check_empty()
@@ -268,11 +268,14 @@ class RobustImputer(TransformerMixin, TableEstimator):
         self.outlier_scores_ = self._features.among_all(cells.scores, np.nan)
         self.outliers_ = self._features.among_all(cells.wrong, False)
         self._learn_errors(Z, cells)
-        self._range, self._has_integers = ranges_and_integers(X, self.outliers_)
+        seen = np.where(self.outliers_, X.dtype.type(np.nan), X)
+        ranges = np.fmin.reduce(seen, axis=0), np.fmax.reduce(seen, axis=0)
+        self._range = np.nan_to_num(ranges)
+        self._has_integers = ((np.rint(seen) == seen) | np.isnan(seen)).all(axis=0)
         return X, cells
 
-    def _read(self, X, reset: bool) -> np.ndarray:
-        X = super()._read(X, reset)
+    def _validate(self, X, reset: bool) -> np.ndarray:
+        X = super()._validate(X, reset)
         marker = self.missing_values
         if not isinstance(marker, Real) or math.isnan(marker):  # also pd.NA
             return X
@@ -311,7 +314,7 @@ class RobustImputer(TransformerMixin, TableEstimator):
     def _examine(self, X, find=True) -> tuple[np.ndarray, PredictedCells]:
         """Predict the cells of new rows; find wrong cells if they are needed."""
         check_is_fitted(self, "statistics_")
-        X = self._read(X, reset=False)
+        X = self._validate(X, reset=False)
         return X, self._predict(X, lambda Z: self._model.predict(Z, find))[1]
 
     def _predict(self, X, predict) -> tuple[np.ndarray, PredictedCells]:
