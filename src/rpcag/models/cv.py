@@ -21,6 +21,10 @@ from rpcag.models.trials import PLAIN, Cell, Trials
 # The default grid, relative to the theory's lam and the gamma for clustering.
 LAMS = (1.0, 2.0, 4.0, 8.0)
 GAMMAS = (0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+# After a split, a cell is dropped if its mean squared error is above that of the best
+# one by more than DEVIATIONS standard errors of their difference, plus a SHARE of the
+# error, because the trials are short and do not converge.
+DEVIATIONS, SHARE = 2.5, 0.02
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -75,7 +79,8 @@ class RPCAGCV(RPCAG):
         For every pair, in the order of ``params``: ``param_lam``, ``param_gamma``,
         ``split0_test_score``, ``split1_test_score``, ..., ``mean_test_score``,
         ``std_test_score``, ``rank_test_score`` and ``mean_rank`` (of L). Scores are
-        negative root mean squared errors in the unit of X.
+        negative root mean squared errors in the unit of X. A pair that is clearly worse
+        than the best is dropped: its mean and its scores in later splits are NaN.
     best_index_ : int
         The chosen pair in `cv_results_`.
     best_params_ : dict
@@ -143,8 +148,10 @@ class RPCAGCV(RPCAG):
             **{f"split{k}_test_score": -split for k, split in enumerate(errors)},
             "mean_test_score": mean,
             "std_test_score": errors.std(axis=0),
-            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
-            "mean_rank": ranks.mean(axis=0),
+            "rank_test_score": rankdata(
+                np.nan_to_num(-mean, nan=np.inf), method="min"
+            ).astype(np.int32),
+            "mean_rank": np.nanmean(ranks, axis=0),
         }
         self.best_index_ = self._chosen(cells, errors)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
@@ -197,39 +204,53 @@ class RPCAGCV(RPCAG):
         return list(masks.reshape(-1, *X.shape))
 
     def _search(self, X, cells, units) -> tuple[np.ndarray, np.ndarray]:
-        """Errors of the sorted cells on every split, and ranks of L."""
+        """Errors of the sorted cells on every split, and ranks of L; NaN if dropped.
+
+        Errors are root mean squares over the hidden entries, truncated.
+        """
         self._graph_without_values(X, Stage(self, "graph"))
         splits = [Trials(X, self.trial_graph(), masks=[m]) for m in self._masks(X)]
         has_graph = any(gamma > 0 for _, gamma in cells)
         stiffness = splits[0].graph_stiffness() if has_graph else 1.0
         # `Trials` are in units of the rules.
         relative = [(a / units[0], b / units[1] * stiffness) for a, b in cells]
-        errors, ranks = np.empty((2, len(splits), len(cells)))
+        errors, ranks = np.full((2, len(splits), len(cells)), np.nan)
+        alive = np.arange(len(cells))
         for k, split in enumerate(splits):
             try:
-                squares, ranks[k] = _try_all(split, relative, self.n_jobs)
+                squares, ranks[k, alive] = _try_all(
+                    split, [relative[i] for i in alive], self.n_jobs
+                )
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"gammas up to {cells[-1][1]:.3g} and X, whose typical size is "
                     f"{typical_size(X):.3g}, are out of range together ({error}); use "
                     "gammas='auto'"
                 ) from error
-            errors[k] = split.size * np.sqrt(squares.mean(axis=1))
+            means = squares.mean(axis=1)
+            errors[k, alive] = split.size * np.sqrt(means)
             tell(
                 self.verbose,
-                f"{type(self).__name__} split {k + 1}: {len(cells)} pairs, smallest "
-                f"error {errors[k].min():.4g}",
+                f"{type(self).__name__} split {k + 1}: {len(alive)} pairs, smallest "
+                f"error {np.nanmin(errors[k]):.4g}",
             )
+            worse = squares - squares[means.argmin()]
+            noise = worse.std(axis=1) / max(squares.shape[1], 1) ** 0.5
+            slack = DEVIATIONS * noise + SHARE * means.min()
+            alive = alive[worse.mean(axis=1) <= slack]
         return errors, ranks
 
     def _chosen(self, cells: list[Cell], errors: np.ndarray) -> int:
-        """Index of the best pair, or of the simplest within one standard error."""
+        """Index of the best pair, or of the simplest within one standard error of it.
+
+        The simplest has the smallest gamma, then the smallest lam.
+        """
 
         def simplest(fits: np.ndarray) -> int:
             return min(np.flatnonzero(fits).tolist(), key=lambda i: cells[i][::-1])
 
         means = errors.mean(axis=0)
-        best = simplest(means == means.min())
+        best = simplest(means == np.nanmin(means))
         if self.rule == "best":
             return best
         worse = errors - errors[:, [best]]
