@@ -150,6 +150,22 @@ def test_the_unit_of_x_does_not_matter():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("unit", [1e-250, 1e200])
+@pytest.mark.filterwarnings("error")
+def test_scores_of_extreme_units_neither_overflow_nor_vanish(unit):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 8))
+    X += 0.1 * rng.standard_normal(X.shape)
+    options = {"graph": "chain", "rule": "one_se"}
+    plain, model = (RPCAGCV(**options).fit(data) for data in (X, X * unit))
+    for name in ("mean_test_score", "std_test_score"):
+        score = model.cv_results_[name] / unit
+        np.testing.assert_allclose(score, plain.cv_results_[name], rtol=0.05)
+    assert model.best_index_ == plain.best_index_
+    with pytest.raises(ValueError, match="gammas='auto' is out of range for X"):
+        RPCAGCV(graph="chain").fit(X * 1e-310)
+
+
 def test_same_state_same_choice():
     X = clustered(0.5)
     first, second = RPCAGCV(random_state=1).fit(X), RPCAGCV(random_state=1).fit(X)

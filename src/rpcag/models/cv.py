@@ -1,5 +1,6 @@
 """Choose lam and gamma without labels, by a grid search on hidden entries."""
 
+import math
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from numbers import Integral
@@ -140,6 +141,7 @@ class RPCAGCV(RPCAG):
         cells = [(lam, gamma) for lam in lams for gamma in gammas]
         errors, ranks = self._search(X, cells, units)
         mean = -errors.mean(axis=0)
+        size = float(np.nanmax(errors)) or 1.0  # squares of errors may overflow
         lams, gammas = np.array(cells).T
         self.cv_results_ = {
             "param_lam": lams,
@@ -147,13 +149,13 @@ class RPCAGCV(RPCAG):
             "params": [{"lam": lam, "gamma": gamma} for lam, gamma in cells],
             **{f"split{k}_test_score": -split for k, split in enumerate(errors)},
             "mean_test_score": mean,
-            "std_test_score": errors.std(axis=0),
+            "std_test_score": size * (errors / size).std(axis=0),
             "rank_test_score": rankdata(
                 np.nan_to_num(-mean, nan=np.inf), method="min"
             ).astype(np.int32),
             "mean_rank": np.nanmean(ranks, axis=0),
         }
-        self.best_index_ = self._chosen(cells, errors)
+        self.best_index_ = self._chosen(cells, errors / size)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
         self.n_splits_ = self.n_splits
@@ -174,7 +176,13 @@ class RPCAGCV(RPCAG):
         """Sorted candidates: multiples of the unit for "auto", or just the unit."""
         values = getattr(self, name)
         if isinstance(values, str) and values in ("auto", word):
-            return [factor * unit for factor in (factors if values == "auto" else (1,))]
+            chosen = factors if values == "auto" else (1,)
+            if not math.isfinite(chosen[-1] * unit):
+                raise ValueError(
+                    f"{name}={values!r} is out of range for X, whose entries are too "
+                    "small; rescale X"
+                )
+            return [factor * unit for factor in chosen]
         try:
             with np.errstate(over="ignore"):
                 found = np.unique(np.asarray(values, dtype=float))
