@@ -180,8 +180,7 @@ def by_feature(measure: Callable, X: Any, *options) -> np.ndarray:
 
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
     """Embed new rows chunk by chunk: they do not depend on each other."""
-    graph = model._graph
-    if adjacency is not None or (graph is not None and graph.by_order):
+    if adjacency is not None or any(graph.by_order for graph in model._graphs):
         name = "graph='chain'" if adjacency is None else "adjacency"
         raise ValueError(
             f"{name} needs rows in memory, got a Dask array; pass X.compute(), or some "
