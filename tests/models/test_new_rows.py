@@ -203,7 +203,7 @@ def test_the_out_of_sample_term_is_that_of_the_graph_with_the_row_in_it():
     X = rng.standard_normal((40, 6))
     model = MMF(3, graph="knn").fit(X)
     new = rng.standard_normal((10, 6))
-    A = model._graph.builder.connect(new).toarray()
+    A = model._graphs[0].builder.connect(new).toarray()
     w = A / np.sqrt(np.outer(A.sum(axis=1), model.adjacency_.sum(axis=1)))
     ordinary = np.abs(np.log2(w.sum(axis=1))) < 0.5
     assert ordinary.sum() >= 5

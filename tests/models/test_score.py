@@ -197,7 +197,7 @@ def test_names_and_data_frames_do_not_matter(X):
 
 def test_given_edges_are_used(X):
     graph = RPCAG(graph="knn", lam=0.2, gamma=0.1).fit(X[::2])
-    edges = graph._graph.builder.connect(X[1::2])
+    edges = graph._graphs[0].builder.connect(X[1::2])
     given = RPCAG(graph=graph.adjacency_, lam=0.2, gamma=0.1).fit(X[::2])
     with_edges = given.score(X[1::2], adjacency=edges)
     assert with_edges > given.score(X[1::2])

@@ -130,7 +130,7 @@ def test_transform_is_not_the_stored_answer(digits):
 def test_transform_pulls_new_rows_toward_their_neighbors(digits):
     X = digits[0]
     smooth = RPCAG(lam="theory", gamma=5.0).fit(X[:100])
-    edges = smooth._graph.builder.connect(X[100:])
+    edges = smooth._graphs[0].builder.connect(X[100:])
     Z = smooth.transform(X[100:])
     free = smooth.transform(X[100:], adjacency=np.zeros((50, 100)))
     Phi_row = edges.multiply(1 / edges.sum(axis=1)[:, None])

@@ -12,24 +12,22 @@ from rpcag.linalg.blocks import row_blocks
 PAIRS = 2**20
 
 
-def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
+def rms_distances(X, *, mask=None) -> np.ndarray:
     """Root mean square differences over the features that both rows observe.
 
-    Omega_ij = sqrt( ||M_ij o (x_i - y_j)||^2 / ||M_ij||_1 ), as in the paper. It is
+    Omega_ij = sqrt( ||M_ij o (x_i - x_j)||^2 / ||M_ij||_1 ), as in the paper. It is
     infinite for pairs that share no feature.
 
     Parameters
     ----------
     X : array of shape (n, p)
         NaN marks a missing entry.
-    Y : array of shape (m, p), optional
-        Other rows; without them, distances within X.
-    mask, mask_Y : boolean arrays, optional
+    mask : boolean array of the shape of X, optional
         True where an entry counts; entries that are NaN never do.
 
     Returns
     -------
-    ndarray of shape (n, n) or (n, m)
+    ndarray of shape (n, n)
 
     Examples
     --------
@@ -40,14 +38,7 @@ def rms_distances(X, Y=None, *, mask=None, mask_Y=None) -> np.ndarray:
            [3.  , 0.  , 3.  ],
            [2.83, 3.  , 0.  ]])
     """
-    rows = observed(X, mask)
-    if Y is None:
-        return distances_within(rows, 0.0)
-    others = observed(Y, mask_Y)
-    p, q = rows[0].shape[1], others[0].shape[1]
-    if p != q:
-        raise ValueError(f"Y has {q} features but X has {p}")
-    return np.vstack(list(distance_blocks(rows, others)))
+    return distances_within(observed(X, mask), 0.0)
 
 
 def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:

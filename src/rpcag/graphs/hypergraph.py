@@ -83,9 +83,7 @@ def expansion(H: sparse.csr_array, weights: np.ndarray | None = None):
     return sparse.csr_array(H @ sparse.diags_array(w * inverse(degree(H.T))) @ H.T)
 
 
-def hypergraph_laplacian(
-    incidence, weights=None, *, name: str = "incidence"
-) -> sparse.csr_array:
+def hypergraph_laplacian(incidence, weights=None) -> sparse.csr_array:
     """Phi_h = I - Dv^-1/2 H We De^-1 H^T Dv^-1/2, zero at vertices in no edge.
 
     Parameters
@@ -94,8 +92,6 @@ def hypergraph_laplacian(
         H, one where a vertex belongs to an edge.
     weights : array of shape (n_edges,), optional
         Edge weights We; ones by default.
-    name : str
-        Name of the incidence in error messages.
 
     Examples
     --------
@@ -107,14 +103,14 @@ def hypergraph_laplacian(
            [-0.5,  0.5]])
     """
     refuse_masked("use 0 for no edge", weights=weights)
-    H = check_incidence(incidence, name=name)
+    H = check_incidence(incidence)
     n_edges = H.shape[1]
     w = np.ones(n_edges) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != (n_edges,) or not (np.isfinite(w).all() and (w >= 0).all()):
         raise ValueError(
             f"weights must be {n_edges} finite numbers of at least 0, one per edge"
         )
-    return laplacian(expansion(H, w), name=name)
+    return laplacian(expansion(H, w), name="incidence")
 
 
 def check_incidence(

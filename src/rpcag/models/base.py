@@ -24,7 +24,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     embedding_: np.ndarray
     adjacency_: Any
     laplacian_: Any
-    _graph: Any = None
+    _graphs: list[ModelGraph] = []  # noqa: RUF012  (between samples)
     _takes_missing = False
     _needs_edges: Any = False  # whether new rows need them
     _dask_methods = frozenset[str]()  # those that support Dask arrays
@@ -94,12 +94,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _transform(self, X: np.ndarray, adjacency) -> np.ndarray:
         """Embed rows in blocks, so that memory does not grow with their number."""
-        graphs = self._sample_graphs()
         edges = [
-            graph.builder.connect(X) if A is None and graph and graph.by_order else A
-            for graph, A in zip(graphs, self._edges(X, adjacency), strict=True)
+            graph.builder.connect(X) if A is None and graph.by_order else A
+            for graph, A in zip(self._graphs, self._edges(X, adjacency), strict=True)
         ]
-        fitted = [getattr(graph, "adjacency", None) for graph in graphs]
+        fitted = [graph.adjacency for graph in self._graphs]
         dense = any(isinstance(A, np.ndarray) for A in edges + fitted)
         Z = np.empty((len(X), self._n_features_out), X.dtype)
         with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
@@ -117,34 +116,30 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """X, scaled if the model scales it."""
         return X
 
-    def _sample_graphs(self) -> list:
-        """Graphs between samples."""
-        return [self._graph]
-
     def _edges(self, X: np.ndarray, adjacency) -> list:
         """Checked weights between new rows and every graph; None if not given."""
         if adjacency is None:
-            if self._needs_edges and self._graph.builder is None:
+            if self._needs_edges and self._graphs[0].builder is None:
                 raise ValueError(
                     "the graph was precomputed, so new rows need adjacency=: their "
                     "weights to the rows of fit"
                 )
-            return [None]
+            return [None] * len(self._graphs)
         if hasattr(self, "graph") and self.graph is None:
             raise ValueError(
                 f"adjacency is for models with a graph; {type(self).__name__} has none"
             )
-        return [check_edges(adjacency, len(X), len(self.embedding_))]
+        # No graph was built if its weight is zero.
+        checked = check_edges(adjacency, len(X), len(self.embedding_))
+        return [checked] * len(self._graphs)
 
     def _ties(self, X: np.ndarray, edges, values: np.ndarray):
         """Curvature and pull of new rows by all graphs; see `ModelGraph.ties`."""
         curvature, pull = np.zeros(len(X)), np.zeros((len(X), values.shape[1]))
         weights = getattr(self, "graph_weights_", [1.0])  # of mixtures
-        graphs = zip(self._sample_graphs(), weights, edges, strict=True)
-        for graph, weight, A in graphs:
-            if graph is not None:
-                c, part = graph.ties(X, A, values)
-                curvature, pull = curvature + weight * c, pull + weight * part
+        for graph, weight, A in zip(self._graphs, weights, edges, strict=False):
+            c, part = graph.ties(X, A, values)
+            curvature, pull = curvature + weight * c, pull + weight * part
         return curvature, pull
 
     def _row_width(self, X: np.ndarray, dense: bool) -> int:
@@ -155,7 +150,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _build_graph(self, X: np.ndarray, stage: Stage | None = None) -> ModelGraph:
         """The graph of the rows of X; sets the fitted attributes of the graph."""
         kind = getattr(self, "laplacian", "normalized")
-        graph = self._graph = ModelGraph.of(self.graph, X, kind, stage=stage)
+        graph = ModelGraph.of(self.graph, X, kind, stage=stage)
+        self._graphs = [graph]
         self.adjacency_, self.laplacian_ = graph.adjacency, graph.laplacian
         return graph
 

@@ -25,9 +25,6 @@ from rpcag.models.scaling import center_and_scale
 from rpcag.solvers.dask_executor import solve_on_dask
 from rpcag.solvers.problem import SAFE
 
-# Columns of a chunk are chosen so that it has about this many bytes, unless the array
-# already has all its rows in every chunk.
-CHUNK = 2**28
 # Maximum number of entries from which the typical size is estimated.
 SAMPLE = 10**7
 
@@ -162,9 +159,7 @@ def by_features(X: Any) -> Any:
             raise ValueError(f"X must hold real numbers, got dtype {X.dtype}")
         X = X.astype(np.float64)
     if len(X.chunks[0]) > 1:
-        n, p = X.shape
-        width = max(1, min(CHUNK // (n * X.dtype.itemsize), math.ceil(p / _workers())))
-        X = X.rechunk((n, width))
+        X = X.rechunk({0: -1, 1: "auto"})  # of dask.config's array.chunk-size
     return X.persist()
 
 
@@ -182,8 +177,7 @@ def by_feature(measure: Callable, X: Any, *options) -> np.ndarray:
 
 def transform(model: Any, X: Any, adjacency: Any) -> Any:
     """Embed new rows chunk by chunk: they do not depend on each other."""
-    graph = model._graph
-    if adjacency is not None or (graph is not None and graph.by_order):
+    if adjacency is not None or any(graph.by_order for graph in model._graphs):
         name = "graph='chain'" if adjacency is None else "adjacency"
         raise ValueError(
             f"{name} needs rows in memory, got a Dask array; pass X.compute(), or some "
@@ -205,16 +199,6 @@ def transform(model: Any, X: Any, adjacency: Any) -> Any:
         dtype=dtype,
         meta=np.empty((0, 0), dtype),
     )
-
-
-def _workers() -> int:
-    """Number of processes that can share the columns."""
-    try:
-        from distributed import get_client
-
-        return max(1, len(get_client().scheduler_info()["workers"]))
-    except (ImportError, ValueError):
-        return 1
 
 
 def measure(X: Any) -> tuple[float, float, float]:

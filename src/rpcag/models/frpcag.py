@@ -190,7 +190,7 @@ class FRPCAG(DecompositionModel):
         result = fista(scaled, smooth, null, start, callback=relay, **options)
         return result.in_unit(unit, largest_entry(X))
 
-    def _embed_rows(self, X, adjacency):
+    def _embed_rows(self, X, *edges):
         """The model of `fit` for one row x, with all other rows fixed.
 
         x is split into l, smooth between the features and toward its neighbors, and a
@@ -199,7 +199,7 @@ class FRPCAG(DecompositionModel):
         at most sqrt(2) times the norm of the longest neighbor.
         """
         values = self._scaled(self.low_rank_).astype(np.float64) / self._unit
-        curvature, pull = self._ties(X, [adjacency], values)
+        curvature, pull = self._ties(X, edges, values)
         L, unfinished = fista_rows(
             X.astype(np.float64) / self._unit,
             self.gamma_ * self._unit * curvature,

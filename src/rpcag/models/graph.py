@@ -20,8 +20,14 @@ from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.null_space import NullSpace
 from rpcag.models.messages import Stage
 from rpcag.models.parts import connected_rows, random_rows
+from rpcag.models.robust_graph import RobustGraph
 
-BUILDERS = ("robust", "knn", "complete", "chain")
+BUILDERS: dict[str, type[GraphBuilder]] = {
+    "robust": RobustGraph,
+    "knn": KNNGraph,
+    "complete": CompleteGraph,
+    "chain": Chain,
+}
 # The degree of a new row is limited to between half and twice that of its neighbors
 # (the square of this). Smaller values change ordinary rows, whose weights sum to
 # between 0.7 and 1.6. With larger values, outliers shrink a row further.
@@ -32,17 +38,12 @@ def as_builder(graph, argument: str = "graph") -> GraphBuilder | None:
     """The builder given or named by a `graph` argument; None for other arguments."""
     if not isinstance(graph, str):
         return graph if isinstance(graph, GraphBuilder) else None
-    if graph == "robust":
-        # Imported late, because RobustGraph imports the models.
-        from rpcag.models.robust_graph import RobustGraph
-
-        return RobustGraph()
     if graph not in BUILDERS:
         raise ValueError(
-            f"{argument} must be one of {BUILDERS}, a builder of rpcag.graphs "
+            f"{argument} must be one of {tuple(BUILDERS)}, a builder of rpcag.graphs "
             f"or an adjacency, got {graph!r}"
         )
-    return {"knn": KNNGraph, "complete": CompleteGraph, "chain": Chain}[graph]()
+    return BUILDERS[graph]()
 
 
 def compares_rows(builder: GraphBuilder | None) -> TypeGuard[GraphBuilder]:

@@ -10,7 +10,7 @@ from rpcag.graphs.hypergraph import KNNHypergraph, check_incidence, expansion
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.models.base import FactorModel
 from rpcag.models.checks import OPTIONS, auto_or, check_stiffness
-from rpcag.models.graph import ModelGraph
+from rpcag.models.graph import ModelGraph, check_edges
 from rpcag.solvers.mmf import mmf, mmmf
 
 
@@ -134,20 +134,16 @@ class _Mixture(FactorModel):
         self.n_iter_ = len(result.history)
         self._set_history(result.history, result.converged)
 
-    def _sample_graphs(self):
-        return self._graphs
-
     def _edges(self, X, adjacency):
         if adjacency is None:
-            return [None] * len(self._graphs)
-        count = len(self._graphs)
+            return super()._edges(X, None)
+        count, shape = len(self._graphs), (len(X), len(self.embedding_))
         if not isinstance(adjacency, (list, tuple)) or len(adjacency) != count:
             raise ValueError(
                 f"adjacency must be a list of {count} arrays, one per graph, got "
                 f"{type(adjacency).__name__}"
             )
-        edges = super()._edges
-        return [checked for A in adjacency for checked in edges(X, A)]
+        return [A if A is None else check_edges(A, *shape) for A in adjacency]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

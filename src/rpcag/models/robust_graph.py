@@ -11,7 +11,6 @@ from rpcag.graphs.neighbors import KNNGraph
 from rpcag.graphs.options import COUNT
 from rpcag.linalg.gram import factorize
 from rpcag.models.messages import Stage
-from rpcag.models.rpca import RPCA
 
 # Certified gap of Robust PCA. A smaller gap takes longer and hardly changes neighbors.
 GRAPH_TOL, GRAPH_MAX_ITER = 1e-2, 1000
@@ -55,6 +54,8 @@ class RobustGraph(GraphBuilder):
 
     def _build(self, rows):
         """The graph of the rows; if a callback stops Robust PCA, of its current L."""
+        from rpcag.models.rpca import RPCA  # models import this module
+
         self._model = RPCA(lam="theory", tol=GRAPH_TOL, max_iter=GRAPH_MAX_ITER)
         self._model._part_of = "RobustGraph"
         stage = self.__dict__.pop("_stage", None)

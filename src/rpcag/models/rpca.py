@@ -264,7 +264,7 @@ class RPCA(DecompositionModel):
         self.lam_, self.lam_rows_ = loss.lam, loss.lam_rows or None
         self.noise_, self.mu_ = loss.sigma, loss.mu or None
 
-    def _embed_rows(self, X, adjacency):
+    def _embed_rows(self, X, *edges):
         """Split every row x into z V in the learned subspace and a sparse rest.
 
             minimize  loss of m o (x - z V) + z diag(1/s) z^T / 2
@@ -275,7 +275,7 @@ class RPCA(DecompositionModel):
         outliers and edge weights are: ||m o l||_1 <= 2 ||m o x||_1, or ||l|| is at most
         sqrt(2) times the norm of the longest neighbor.
         """
-        ties = self._ties(X, [adjacency], np.asarray(self._scores))
+        ties = self._ties(X, edges, np.asarray(self._scores))
         curvature, pull = (2 * getattr(self, "gamma_", 0.0) * part for part in ties)
         # In units of the typical size, as wide as the model or the rows are.
         dtype = np.result_type(X, self._directions)

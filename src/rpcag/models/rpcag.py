@@ -144,7 +144,7 @@ class RPCAG(RPCA):
         Only a builder that compares rows can make a graph of some of them. It waits:
         the weights may be chosen such that no graph is needed.
         """
-        self._graph = self.adjacency_ = self.laplacian_ = None
+        self._graphs, self.adjacency_, self.laplacian_ = [], None, None
         builder = as_builder(self.graph)
         if builder is not None:
             builder._check(X)  # even if no graph will be built

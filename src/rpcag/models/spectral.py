@@ -97,7 +97,7 @@ class NCuts(Embedding):
             )
         self._set_embedding(Q, X.dtype)
 
-    def _embed_rows(self, X, adjacency):
+    def _embed_rows(self, X, edges):
         """The eigenvectors, continued to new rows by Nyström's formula.
 
         A row of Phi q = mu q reads q_i = sum_j a_ij q_j / sqrt(d_i d_j) / (1 - mu).
@@ -105,8 +105,9 @@ class NCuts(Embedding):
         small. Rows without neighbors are mapped to the origin.
         """
         Q = self.embedding_.astype(np.float64)
-        A = self._graph.edges(X, adjacency)
-        _, pull = self._graph.ties_of(A, Q)
+        (graph,) = self._graphs
+        A: Any = graph.edges(X, edges)
+        _, pull = graph.ties_of(A, Q)
         if self._by_degree:  # for q / sqrt(d), the sum becomes a mean
             pull = mean_of_neighbors(A, Q)
         decay = 1 - self.eigenvalues_
@@ -114,7 +115,7 @@ class NCuts(Embedding):
         Z = np.where(safe, pull / np.where(safe, decay, 1), 0.0)
         Z = np.clip(Z, Q.min(axis=0), Q.max(axis=0))
         # The formula also holds for rows of fit, but it is inaccurate if mu is near 1.
-        places = self._graph.places(A)
+        places = graph.places(A)
         Z[places >= 0] = Q[places[places >= 0]]
         Z[np.diff(A.indptr) == 0] = 0.0
         return Z
