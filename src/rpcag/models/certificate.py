@@ -1,5 +1,6 @@
 """Bound how far any L, from any software, is from the optimum."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,28 @@ from rpcag.graphs.options import NUMBER, POSITIVE
 from rpcag.linalg.gram import factorize, spectral_norm
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.typical import thinned, typical_size
 from rpcag.losses import DataTerm, Loss, nearest
 from rpcag.models.checks import OPTIONS, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.penalties import GraphSmoothness
-from rpcag.solvers import DualPoint
+from rpcag.solvers import DualPoint, Progress, State
 from rpcag.solvers.certificates import dual_scale, dual_value
+from rpcag.solvers.executor import Executor
+from rpcag.solvers.problem import Problem
+from rpcag.solvers.tangent_space import TangentSpace, tangent_parts
+
+# Residuals below this share of a typical entry may be rounding errors, so they do not
+# count as gross errors.
+SMALL = 1e-3
+# Share of the shorter side above which the rank of L leaves too few free entries: the
+# equations on the tangent space then have no solution in the dual ball.
+LOW = 0.2
+# Entries this near to the bound, as a share of it, stay there. Entries that leave the
+# ball are put on its boundary, and the others are computed again, up to ROUNDS times.
+NEAR, ROUNDS = 0.02, 4
+# Penalties of the loss and of the graph in units of lam / size: typical final ones.
+PENALTIES = 3.0, 0.7
 
 
 @dataclass(frozen=True)
@@ -92,7 +109,7 @@ def certify(
     mu=0.0,
     dual=None,
     tol=1e-3,
-    max_iter=1000,
+    max_iter=50,
 ) -> Certificate:
     """Prove how far L is from the optimum of Robust PCA (on graphs).
 
@@ -100,8 +117,9 @@ def certify(
 
         minimize  ||L||_* + lam ||M * (X - L)||_1 + gamma tr(L.T @ Phi @ L)
 
-    L may come from any software. The solver of `RPCA` runs until its lower bound of the
-    optimum is near the objective at L.
+    L may come from any software. A dual point is computed from it. At the optimum, it
+    is lam times the sign of X - L where that is not zero. On the tangent space of L, it
+    is the product of the singular vectors. A few iterations improve the point.
 
     Parameters
     ----------
@@ -127,7 +145,7 @@ def certify(
         used as it is if it proves `tol`.
     tol : float, default=1e-3
         Gap that suffices. Smaller values may take longer.
-    max_iter : int, default=1000
+    max_iter : int, default=50
         Maximum number of iterations. If the gap stays large, either L is not near the
         optimum, or more iterations are needed to prove that it is.
 
@@ -163,44 +181,111 @@ def certify(
         )
     Phi = laplacian_of(check_graph(graph, len(X)), laplacian) if gamma > 0 else None
     stated = DataLoss(loss, float(lam), float(lam_rows), 0.0, float(mu))
-    shifted = None if Phi is None else ShiftedLaplacian(Phi)
-    data = DataTerm(X, stated.build())
-    smooth = None if shifted is None else GraphSmoothness(shifted, float(gamma))
     with one_blas_thread_each():
-        objective = float(factorize(L, None)[1].sum()) + data.value(L)
-        objective += 0.0 if smooth is None else smooth.value(L)
-        goal = (1 - tol) * objective
-        proofs = [(0.0, DualPoint(0 * L, None if Phi is None else 0 * L))]
-        if dual is not None:
-            proofs.append(_lower_bound(data, smooth, dual, tol))
-        if proofs[-1][0] < goal:
-            result = stated.problem(X, float(gamma), shifted).solve(
-                tol=tol / 3,
-                max_iter=max_iter,
-                callback=lambda progress: progress.lower_bound >= goal,
-            )
-            proofs.append(_lower_bound(data, smooth, result.dual, tol))
-    found, best = max(proofs, key=lambda proof: proof[0])
-    bound = min(found, objective)
+        given = _Given(X, L, stated, float(gamma), Phi)
+        objective, bound = given.objective, 0.0
+        best = DualPoint(np.zeros_like(L), None if Phi is None else 0 * L)
+        for point in _dual_points(given, dual, tol, max_iter):
+            found, feasible = given.bound(point, tol)
+            if found > bound:
+                bound, best = min(found, objective), feasible
+            if bound >= (1 - tol) * objective:
+                break
     gap = (objective - bound) / objective if objective else 0.0
-    return Certificate(objective, bound, gap, best, X, L, data.loss, float(gamma), Phi)
+    return Certificate(objective, bound, gap, best, X, L, given.loss, given.gamma, Phi)
 
 
-def _lower_bound(
-    data: DataTerm, smooth: GraphSmoothness | None, dual: Any, tol: float
-) -> tuple[float, DualPoint]:
-    """A lower bound of the optimum, rounded down, and the point made feasible."""
-    total = np.zeros(data.X.shape)
-    Y = -np.asarray(dual.D, dtype=np.float64)
-    linear, quadratic, error = data.add_dual(Y, total)
-    D, W = -total, None
-    if smooth is not None:
-        if dual.W is None:
-            raise ValueError("dual has no W, which is needed if gamma is not 0")
-        W = np.asarray(dual.W, dtype=np.float64)
-        _, more, off = smooth.add_dual(W, total)
-        quadratic, error = quadratic + more, error + off
-    norm = spectral_norm(total, tol / 50) + error
-    scale = dual_scale(linear, quadratic, norm)
-    feasible = DualPoint(scale * D, None if W is None else scale * W)
-    return dual_value(linear, quadratic, norm), feasible
+class _Given:
+    """The problem, L = U diag(s) V^T, and its objective."""
+
+    def __init__(self, X, L, stated: DataLoss, gamma: float, Phi) -> None:
+        self.X, self.L, self.stated, self.gamma = X, L, stated, gamma
+        self.loss = stated.build()
+        self.U, self.s, self.Vt = factorize(L, None)
+        self.data = DataTerm(X, self.loss)
+        self.objective = float(self.s.sum()) + self.data.value(L)
+        self.graph = self.smooth = self.rough = None
+        if Phi is not None:
+            self.graph = ShiftedLaplacian(Phi)
+            self.smooth = GraphSmoothness(self.graph, gamma)
+            self.objective += self.smooth.value(L)
+            self.rough = 2 * gamma * np.asarray(Phi @ L)
+
+    def bound(self, dual: DualPoint, tol: float) -> tuple[float, DualPoint]:
+        """A lower bound of the optimum, rounded down, and the point made feasible."""
+        total = np.zeros(self.X.shape)
+        Y = -np.asarray(dual.D, dtype=np.float64)
+        linear, quadratic, error = self.data.add_dual(Y, total)
+        D, W = -total, None
+        if self.smooth is not None:
+            if dual.W is None:
+                raise ValueError("dual has no W, which is needed if gamma is not 0")
+            W = np.asarray(dual.W, dtype=np.float64)
+            _, more, off = self.smooth.add_dual(W, total)
+            quadratic, error = quadratic + more, error + off
+        norm = spectral_norm(total, tol / 50) + error
+        scale = dual_scale(linear, quadratic, norm)
+        feasible = DualPoint(scale * D, None if W is None else scale * W)
+        return dual_value(linear, quadratic, norm), feasible
+
+
+def _dual_points(given: _Given, dual, tol, max_iter) -> Iterator[DualPoint]:
+    """Dual points in the order of their cost."""
+    if dual is not None:
+        yield dual
+    # A subgradient of the loss at X - L, or a part of it where the residual is small:
+    # r project(R, r) tends to one at R as r grows.
+    size = SMALL * typical_size(thinned(given.X))
+    r = given.stated.multiplier(given.X.shape[1]) / size
+    D = given.loss.project(np.nan_to_num(given.X - given.L), r) * r
+    if given.loss.entrywise and 0 < len(given.s) <= LOW * min(given.X.shape):
+        D = _on_tangent_space(given, D, tol)
+        yield DualPoint(D, None if given.smooth is None else given.L)
+    yield _by_solver(given, D, tol, max_iter)
+
+
+def _on_tangent_space(given: _Given, D: np.ndarray, tol: float) -> np.ndarray:
+    """The D that follows from L and the support of X - L.
+
+    D is a subgradient of the loss where X - L is not small. Where it is small, D is
+    free: the smallest change M Z, with Z in the tangent space T of L, gives
+
+        P_T D = U V^T + 2 gamma Phi L,
+
+    which is in T. `TangentSpace` solves this for -D, without the graph.
+    """
+    U, V, D = (A.astype(np.float32) for A in (given.U, given.Vt.T, D))
+    rough = 0.0 if given.rough is None else given.rough.astype(np.float32)
+    beyond = (1 + NEAR) * D
+    free = (nearest(given.loss, beyond.copy()) == beyond) & ~np.isnan(given.X)
+    for _ in range(ROUNDS):
+        space = TangentSpace(Executor(), U, [V], [free])
+        A, B = tangent_parts((rough - D).__getitem__, U, V)
+        rest = space.wanted([A], [B])
+        (change,) = space.changes(space.solve(rest, tol / 4, D.dtype))
+        D = D - change.rows(slice(None))
+        inside = nearest(given.loss, D.copy())
+        free &= D == inside  # clipped entries stay clipped
+        D = inside
+    return D
+
+
+def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualPoint:
+    """The dual point after a few iterations of the solver that start at L and D."""
+    stated, L = given.stated, given.L
+    typical = stated.multiplier(L.shape[1])
+    other = None if stated.is_plain else given.loss
+    problem = Problem(given.X, typical, given.gamma, given.graph, loss=other)
+    copy, ratio = L / problem.unit, typical * problem.unit / problem.scale
+    # The copies of the loss and of the graph are L; multipliers, -D and 2 gamma Phi L.
+    parts = [-D] if given.rough is None else [-D, given.rough]
+    penalties = tuple(r * ratio for r in PENALTIES[: len(parts)])
+    multipliers = [part / r for part, r in zip(parts, penalties, strict=True)]
+    start = State.of_copies([copy] * len(parts), multipliers, penalties, ratio)
+
+    def enough(progress: Progress) -> bool:
+        return progress.lower_bound >= (1 - tol) * given.objective
+
+    result = problem.solve(tol=tol / 3, max_iter=max_iter, start=start, callback=enough)
+    assert result.dual is not None
+    return result.dual
