@@ -201,7 +201,10 @@ def _conjugate_gradients(system, R, least, reduction):
         if size <= goal or waiting > PATIENCE:
             break
         image = (system @ d.reshape(R.shape)).reshape(-1)
-        step = size / float(d @ image)
+        curvature = float(d @ image)
+        if not curvature > 0:  # rounding errors, or numbers out of range
+            break
+        step = size / curvature
         w, r = add(d, w, a=step), add(image, r, a=-step)
         new = float(r @ r)
         d *= new / size
