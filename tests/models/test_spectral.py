@@ -172,17 +172,6 @@ def test_no_copy_of_a_multiple_eigenvalue_is_overlooked(graph, inverted):
     np.testing.assert_allclose(Phi @ V, V * values, atol=1e-6)
 
 
-def test_eigenvectors_are_refined_from_near_ones(rng):
-    B = rng.standard_normal((300, 300)) * np.logspace(1, -2, 300)
-    A = B @ B.T - 0.1 * np.eye(300)
-    exact, V = eigen.eigenvectors(A, 12, largest=True)
-    near = V + 1e-2 * rng.standard_normal(V.shape)
-    values, found = eigen.refine(A, near, 6, -0.1)
-    np.testing.assert_allclose(values[:6], exact[:6], rtol=1e-9)
-    assert same_span(found[:, :6], V[:, :6]) < 1e-4
-    assert eigen.refine(A, rng.standard_normal((300, 7)), 6, -0.1) is None
-
-
 def test_a_long_chain_is_factorized():
     """Lanczos alone would need thousands of restarts here."""
     n = 4000

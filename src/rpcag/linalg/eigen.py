@@ -21,9 +21,6 @@ DIRECT = 10_000
 # Maximum restarts of Lanczos. Neighbor graphs in many dimensions need ten or fewer; in
 # one or two dimensions it may need thousands, but there a factorization is cheap.
 RESTARTS = 100
-# Of `refine`: degree of the polynomials, and residual relative to the spectrum's width.
-DEGREE = 8
-ACCURACY = 1e-7
 # Most steps of LOBPCG. The result is checked; if it fails, a direct method is used.
 MOST_STEPS = 100
 # Eigenvalues closer than this share of the spectrum's width count as one.
@@ -62,32 +59,6 @@ def eigenvectors(
         raise linalg.LinAlgError(
             f"{k} eigenvectors of a matrix of size {size} did not converge"
         ) from error
-
-
-def refine(
-    A: np.ndarray, V: np.ndarray, k: int, lower: float
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The k largest eigenpairs of A near a block V of more than k columns.
-
-    Chebyshev polynomials damp the spectrum between `lower`, which bounds it, and the
-    smallest Ritz value of the block; Rayleigh-Ritz reads off the rest. Returns Ritz
-    values and vectors of the whole block, descending, or None if the first k are not
-    accurate after two rounds.
-    """
-    for _ in range(3):
-        V, _ = linalg.qr(V, mode="economic", check_finite=False)
-        values, V, residuals = _ritz(A, V, V.shape[1])
-        errors = np.linalg.norm(residuals[:, :k], axis=0)
-        if errors.max() <= ACCURACY * (values[0] - lower):
-            return values, V
-        # The polynomial is at most one between `lower` and the smallest Ritz value.
-        center, half = (values[-1] + lower) / 2, max((values[-1] - lower) / 2, 1e-300)
-        before, V = V, (residuals + V * (values - center)) / half
-        for _ in range(DEGREE - 1):
-            before, V = V, (2 / half) * (A @ V - center * V) - before
-            sizes = np.linalg.norm(V, axis=0)
-            before, V = before / sizes, V / sizes
-    return None
 
 
 def largest_eigenvalue(A: Operator) -> float:

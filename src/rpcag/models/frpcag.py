@@ -16,7 +16,7 @@ from rpcag.models.hidden_entries import spread_of
 from rpcag.models.messages import Callback, Stage
 from rpcag.models.two_graph_weights import GAP, MAX_ITER, choose_gammas
 from rpcag.penalties import TwoGraphSmoothness
-from rpcag.solvers.fista import fista, fista_rows
+from rpcag.solvers.fista import Centered, fista, fista_rows
 
 # Above this Lipschitz constant steps are lost to rounding, and squares overflow.
 STIFFEST = 1e100
@@ -175,19 +175,18 @@ class FRPCAG(DecompositionModel):
         a, b = (gamma * unit for gamma in gammas)
         smooth = TwoGraphSmoothness(graph.laplacian, a, features.laplacian, b)
         self._top = smooth.top_columns
-        scaled = in_unit(X, unit)
+        data = Centered(in_unit(X, unit), graph.null, features.null)
         # Start from X, but not from gross errors: smoothing would spread them, and
         # every step takes back no more than one over the Lipschitz constant.
-        reach = X.dtype.type(10 * typical_size(scaled))
-        start = np.nan_to_num(np.clip(scaled, -reach, reach), nan=0.0)
+        reach = X.dtype.type(10 * typical_size(data.array))
+        start = np.nan_to_num(np.clip(data.array, -reach, reach), nan=0.0)
         # Entries of L without an edge are those of X, however large.
         alone = np.logical_and.outer(
             a * graph.laplacian.diagonal() == 0, b * features.laplacian.diagonal() == 0
         )
-        np.copyto(start, scaled, where=alone & ~np.isnan(scaled))
-        null = graph.null, features.null
+        np.copyto(start, data.array, where=alone & ~np.isnan(data.array))
         relay = watch and (lambda progress: watch(progress.in_unit(unit)))
-        result = fista(scaled, smooth, null, start, callback=relay, **options)
+        result = fista(data, smooth, start, callback=relay, **options)
         return result.in_unit(unit, largest_entry(X))
 
     def _embed_rows(self, X, *edges):

@@ -25,18 +25,22 @@ class TwoGraphSmoothness:
         self.top_columns = largest_eigenvalue(columns) if b > 0 else 0.0
         # A little more, for the accuracy of the eigenvalues.
         self.lipschitz = 2 * (a * top_rows + b * self.top_columns) * (1 + 1e-6)
-        self.rounding = sum(
-            2 * factor * product_error(Phi) * float(row_sizes(Phi).max(initial=0.0))
+        self.rounding = tuple(
+            2 * factor * product_error(Phi) * row_sizes(Phi)
             for factor, Phi in ((a, rows), (b, columns))
         )
 
-    def gradient_error(self, L: np.ndarray) -> float:
-        """Bound on |fl(grad h(L)) - grad h(L)|, entry by entry, in double precision.
+    def gradient_error(self, L: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Vectors r, m, c and k with |fl(grad h(L)) - grad h(L)| <= r m^T + k c^T.
 
-        By `product_error` the error of the first part is a multiple of |Phi_1| |L|: at
-        most the largest sum of a row of |Phi_1| times the largest entry of |L|.
+        Entry by entry, in double precision. By `product_error` the error of the first
+        part is a multiple of |Phi_1| |L|: at most the sum of a row of |Phi_1| times the
+        largest entry of a column of |L|. Likewise the second part.
         """
-        return self.rounding * float(np.abs(L).max(initial=0.0))
+        rows, columns = self.rounding
+        sizes = np.abs(L)
+        tops = [sizes.max(axis=i, initial=0.0).astype(np.float64) for i in (0, 1)]
+        return rows, tops[0], columns, tops[1]
 
     def gradient(self, L: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self.a > 0:

@@ -15,17 +15,91 @@ from rpcag.penalties.two_graphs import TwoGraphSmoothness, add_row_products
 from rpcag.solvers.certificates import Certificates, dual_value
 from rpcag.solvers.result import Progress, Result, Status
 
-# ||R||_1. The box of `fista` is derived for it.
+# ||R||_1. The box of `Centered` is derived for it.
 LOSS = L1(1.0)
+# The median of the data is subtracted if it is more than this many deviations from
+# zero. A smaller one costs at most one digit.
+FAR = 10.0
+# Rows from which the median is computed. More cost time and gain little.
+SAMPLE = 256
 # New rows: maximum number of iterations, and the gradient step, over the step length,
 # at which to stop. The slope of the loss is one.
 ROW_ITERATIONS, ROW_TOL = 20_000, 1e-6
 
 
+class Centered:
+    """X, and X - T for the solver; the smoothness vanishes at T = c u v^T.
+
+    u and v are the roots of the null spaces of the two Laplacians. h(L) = h(L - T), so
+    L - T solves the problem of X - T. If X is far from zero, cancellation in inner
+    products with X would cost more digits than a gap has.
+
+    Attributes
+    ----------
+    array : ndarray
+        X - T in the precision of X.
+    box : float
+        b with |X - T| <= b u v^T on observed entries. A minimizer is inside: the
+        smoothness is a sum of squared differences of L_ij / (u_i v_j) over edges, and
+        clipping these ratios to those of X - T increases neither the differences nor
+        the distances to X - T.
+    """
+
+    def __init__(self, X: np.ndarray, rows: NullSpace, columns: NullSpace) -> None:
+        self.X, self.u, self.v = X, rows.root, columns.root
+        # Relative rounding of T; none where u and v are ones.
+        roots = rows.rounding + columns.rounding
+        self.rounding = roots + 4 * UNIT if roots > 0 else 0.0
+        self.c = self._median()
+        self.array = X if self.c == 0 else np.empty_like(X)
+        self.box = 0.0
+        for part in row_blocks(X.shape):
+            x, seen, error = self.values(part)
+            if self.c != 0:
+                self.array[part] = np.where(seen, x, np.nan)
+            ratios = (np.abs(x) + error) / self.u[part, None] / self.v
+            self.box = max(self.box, float(ratios.max(initial=0.0)))
+        self.box *= 1 + 2 * self.rounding + 8 * UNIT
+
+    def _median(self) -> float:
+        """c with about half of X on either side of T, if that is far from zero."""
+        some = np.s_[:: -(-len(self.X) // SAMPLE)]
+        ratios = self.X[some].astype(np.float64) / self.u[some, None] / self.v
+        ratios = ratios[np.isfinite(ratios)]
+        if ratios.size == 0:
+            return 0.0
+        center = float(np.median(ratios))
+        is_far = abs(center) > FAR * np.median(np.abs(ratios - center))
+        return center if is_far else 0.0
+
+    def offset(self, rows: slice) -> np.ndarray:
+        """Some rows of T."""
+        return self.c * self.u[rows, None] * self.v
+
+    def values(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Some rows of X - T in double precision, 0 where X is missing.
+
+        Also where X is observed, and a bound on the rounding errors there.
+        """
+        x = self.X[rows].astype(np.float64)
+        seen = ~np.isnan(x)
+        if self.c == 0:
+            return np.where(seen, x, 0.0), seen, np.zeros_like(x)
+        T = self.offset(rows)
+        x = np.where(seen, x - T, 0.0)
+        return x, seen, seen * (self.rounding * np.abs(T) + UNIT * np.abs(x))
+
+    def restored(self, L: np.ndarray) -> np.ndarray:
+        """L + T in the precision of X; X itself where L is X - T."""
+        for rows in row_blocks(L.shape) if self.c != 0 else ():
+            same = L[rows] == self.array[rows]
+            L[rows] = np.where(same, self.X[rows], L[rows] + self.offset(rows))
+        return L
+
+
 def fista(
-    X: np.ndarray,
+    data: Centered,
     smooth: TwoGraphSmoothness,
-    null: tuple[NullSpace, NullSpace],
     start: np.ndarray,
     *,
     tol: float,
@@ -43,37 +117,36 @@ def fista(
     h is quadratic, so grad h(Z) is the same combination of two gradients at L: one
     gradient per iteration serves the step, the objective and the certificate.
 
+    The solver works on X - T of `Centered`, called X below. T is added to the answer,
+    and the objective is computed for the rounded sum.
+
     Certificate: let D = grad h(L) = 2 A L and q = <L, A L>. A tangent of h is below it:
-    h(Z) >= s <D, Z> - s^2 q for every Z and s. There is a minimizer Z with |Z| <= B.
-    Minimizing |x - z| + s d z over the entries of such a Z gives a lower bound on the
-    optimum for every s with |s D| <= 1 on observed entries. The best bound so far is
-    kept:
+    h(Z) >= s <D, Z> - s^2 q for every Z and s. There is a minimizer Z with |Z| <= B,
+    the box b u v^T of `Centered`. Minimizing |x - z| + s d z over the entries of such a
+    Z gives a lower bound on the optimum for every s with |s D| <= 1 on observed
+    entries. The best bound so far is kept:
 
         s (sum over observed of d x - sum over missing of |d| B) - s^2 q
 
-    Box: B = b u v^T, with u and v the roots of the null spaces of both Laplacians, and
-    |X| <= B on observed entries. Some minimizer is inside: the smoothness is a sum of
-    squared differences of L_ij / (u_i v_j) over edges, and clipping these ratios to
-    [-b, b] increases neither the differences nor the distances to X.
-
-    Rounding: the computed gradient is 2 A L + E, with |E| <= e
+    Rounding: the computed gradient is 2 A L + E, with |E| <= e entry by entry
     (`TwoGraphSmoothness.gradient_error`). With it for D the bound is too large by at
     most s <E, Z> + s^2 <E, L> / 2, and sum |E Z| is at most
 
-        e (sum over observed of |x| + F + sum over missing of B),
+        sum over observed of e |x| + max(e) F + sum over missing of e B,
 
     since the l1 distance of the minimizer to X is at most F, the objective of any
-    matrix. This is subtracted, like the rounding errors of the sums.
+    matrix. This is subtracted, like the rounding errors of X - T and of the sums.
 
-    `start` is any finite matrix. A true value of the callback stops the solver.
+    `start` is any finite L - T. A true value of the callback stops the solver.
     """
+    X = data.array
     has_missing = any(np.isnan(x).any() for (x,) in blocks(X))
     L, before = start.copy(), start.copy()
     gradient = smooth.gradient(L, np.empty_like(L))
     gradient_before = gradient.copy()
     step = 1 / smooth.lipschitz if smooth.lipschitz > 0 else 1.0
     certificates = Certificates(tol)
-    certify = partial(_certify, certificates, X, smooth, _box(X, *null))
+    certify = partial(_certify, certificates, data, smooth)
     t, momentum = 1.0, 0.0
     n_iter, next_check = 0, 1
     status: Status = "max_iter"
@@ -107,9 +180,15 @@ def fista(
             status = "stopped"
     if certificates.history[-1].n_iter != n_iter:
         certify(L, gradient, n_iter, moved)
-        if certificates.is_contradicted:
-            status = "numerical_error"
+    L = data.restored(L)
+    if data.c != 0:  # certify L as it was rounded
+        centered = L - data.offset(slice(None))
+        certify(centered, smooth.gradient(centered, np.empty(L.shape)), n_iter, moved)
     last, history = certificates.history[-1], tuple(certificates.history)
+    if certificates.is_contradicted:
+        status = "numerical_error"
+    elif status == "converged" and last.gap > tol:
+        status = "stalled"  # rounding L + T made the gap larger
     return Result.of(last, x=L, status=status, basis=None, history=history, state=None)
 
 
@@ -131,53 +210,46 @@ def _advance(X, has_missing, L, before, gradient, gradient_before, step, momentu
     return against, change, size
 
 
-def _box(X: np.ndarray, rows: NullSpace, columns: NullSpace):
-    """b u and v of `fista`."""
-    b = 0.0
-    for part in row_blocks(X.shape):
-        ratios = np.abs(X[part].astype(np.float64)) / rows.root[part, None]
-        b = max(b, float(np.fmax.reduce(ratios / columns.root, axis=None, initial=0.0)))
-    rounding = 2 * (rows.rounding + columns.rounding) + 8 * UNIT
-    return b * (1 + rounding) * rows.root, columns.root
-
-
 def _certify(
     certificates: Certificates,
-    X: np.ndarray,
+    data: Centered,
     smooth: TwoGraphSmoothness,
-    box: tuple[np.ndarray, np.ndarray],
     L: np.ndarray,
     D: np.ndarray,
     n_iter: int,
     moved: float,
 ) -> Progress:
-    """Record the objective at L and the bound that its gradient D proves."""
+    """Record the objective at L - T and the bound that its gradient D proves."""
     if D.dtype != np.float64:  # the bound on its errors is for double precision
         D = smooth.gradient(L, np.empty(L.shape))
-    off = smooth.gradient_error(L)
-    sums, size, largest, pieces = np.zeros(6), 0.0, 0.0, row_blocks(L.shape)
-    u, v = box
-    for rows in pieces:
-        x, l, d = X[rows].astype(np.float64), L[rows].astype(np.float64), D[rows]
-        seen = ~np.isnan(x)
-        x, most = np.where(seen, x, 0.0), np.where(seen, 0.0, u[rows, None] * v)
+    rows_error, columns_top, columns_error, rows_top = smooth.gradient_error(L)
+    sums, size, largest, off, n_blocks = np.zeros(7), 0.0, 0.0, 0.0, 0
+    for rows in row_blocks(L.shape):
+        x, seen, shifted = data.values(rows)
+        l, d = L[rows].astype(np.float64), D[rows]
+        box = np.where(seen, 0.0, data.box * data.u[rows, None] * data.v)
+        e = rows_error[rows, None] * columns_top
+        e += rows_top[rows, None] * columns_error
         terms = [
             seen * np.abs(x - l),
             l * d / 2,
             d * x,
-            np.abs(d) * most,
-            off * np.abs(l) / 2,
-            off * (np.abs(x) + most),
+            np.abs(d) * box,
+            shifted,
+            e * np.abs(l) / 2,
+            e * (np.abs(x) + box),
         ]
         sums += [term.sum() for term in terms]
         size += sum(float(np.abs(term).sum()) for term in terms)
         largest = max(largest, float((seen * np.abs(d)).max(initial=0.0)))
-    distance, quadratic, linear, outside, off_l, off_z = sums.tolist()
-    rounding = total_error(size, len(pieces))
-    objective, slack = distance + max(quadratic, 0.0), rounding + off_l
-    lost = rounding + off_z + off * (objective + slack)
+        off = max(off, float((seen * e).max(initial=0.0)))
+        n_blocks += 1
+    distance, quadratic, linear, outside, shift, off_l, off_z = sums.tolist()
+    rounding = total_error(size, n_blocks)
+    objective, slack = distance + max(quadratic, 0.0), rounding + shift + off_l
+    lost = rounding + shift + off_z + off * (objective + slack)
     bound = dual_value(
-        outside + lost * (1 + (len(pieces) + 100) * UNIT) - linear,
+        outside + lost * (1 + (n_blocks + 100) * UNIT) - linear,
         max(quadratic + off_l + rounding, 0.0),
         largest,
     )
