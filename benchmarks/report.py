@@ -205,15 +205,15 @@ with the number of samples.
 | problems | times faster than the fastest other package |
 |---|---|
 | synthetic, exactly low-rank plus sparse | 7 to 31, at a similar or smaller error |
-| real images and features | 2 to 7 (only pyrpca was run) |
+| real images and features | 3 to 9 (only pyrpca was run) |
 
 `make bench` makes this page from `benchmarks/results.json`. All fits use one BLAS
 thread. Unless stated otherwise, the unit of time is one `scipy.linalg.svd` of the same
 matrix in the same run. Versions:
 {versions}.
 
-The results for MNIST 2000 x 784, occluded faces, and growth, and those of other
-packages on real data, were measured with an earlier version of the solver.
+The results for synthetic problems, occluded faces and growth, and those of other
+packages, were measured with an earlier version of the solver.
 
 ## Robust PCA against other packages
 
