@@ -180,8 +180,8 @@ class NuclearNorm:
         The part outside of the basis is rounding error and is removed.
         """
         A = A.astype(dtype)
-        if self.basis is None:
-            return A
+        if self.basis is None or not self.basis.shape[1]:
+            return A  # LAPACK in SciPy before 1.13 refuses empty matrices
         inside = short = short_side(A)
         if self.basis.shape[1] < len(short):
             self.basis, _ = orthonormal(self.basis.astype(dtype))
