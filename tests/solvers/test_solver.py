@@ -15,7 +15,7 @@ from rpcag.graphs import KNNGraph, laplacian
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.losses import L1, DataTerm, Rows
 from rpcag.models.rules import CLUSTERING_LAM
-from rpcag.penalties import GraphSmoothness
+from rpcag.penalties import GraphSmoothness, NuclearNorm
 from rpcag.solvers import solve
 from rpcag.solvers.dense import DenseIterates
 from rpcag.solvers.problem import Problem
@@ -52,6 +52,26 @@ def test_a_linear_graph_gives_the_answer_of_a_copied_one(X, gamma, features):
         assert result.objective == pytest.approx(copied.objective, rel=2e-7)
         assert result.lower_bound <= copied.objective
     assert max(result.n_iter for result in again) < copied.n_iter
+
+
+@pytest.mark.parametrize("mild", [0.0, np.inf])
+@pytest.mark.parametrize("gamma", [0.0, 0.02])
+def test_the_change_of_what_is_thresholded_is_bounded(X, monkeypatch, gamma, mild):
+    """Corrections of the last decomposition rely on it; L may move more than copies."""
+    prox, seen, ratios = NuclearNorm.prox_in_place, [], []
+
+    def watched(self, A, step, scratch=None, change=np.inf):
+        if np.isfinite(change):
+            ratios.append(np.linalg.norm(A - seen[-1]) / change)
+        seen.append(A.copy())
+        return prox(self, A, step, scratch, change)
+
+    monkeypatch.setattr(NuclearNorm, "prox_in_place", watched)
+    parts = terms(X, gamma=gamma)[: 2 if gamma else 1]
+    make = {"exact": lambda _: DenseIterates(parts, mild=mild)}
+    solve(make, ratio=0.1, tol=1e-5, max_iter=60)
+    assert len(ratios) > 20
+    assert max(ratios) <= 1 + 1e-6
 
 
 @pytest.mark.slow

@@ -60,14 +60,18 @@ def observed_part(X) -> float:
     return observed_share(X) or 1.0  # some rows may have no entry at all
 
 
-def _heading(errors: list[float]) -> float:
-    """The limit of the last three errors, if their differences shrink geometrically."""
-    if len(errors) < 3 or errors[2] >= errors[1] >= errors[0]:
-        return errors[-1] * CLEAR  # as the last one is enough
-    before, last = errors[0] - errors[1], errors[1] - errors[2]
+def _is_losing(errors: list[float], lowest: float) -> bool:
+    """Whether the last three errors rise above `lowest`, or head for CLEAR times it.
+
+    They are heading for their limit if their differences shrink geometrically.
+    """
+    first, second, third = errors
+    if third <= lowest or third >= second >= first:
+        return third > lowest
+    before, last = first - second, second - third
     if not 0 < last < before:
-        return -math.inf
-    return errors[2] - last**2 / (before - last)
+        return False
+    return third - last**2 / (before - last) > CLEAR * lowest
 
 
 class Watch:
@@ -282,9 +286,10 @@ class Trials:
         self.watch.stops(self.shrink.rank)
         still = [abs(a - b) < small for a, b in pairwise(errors[-3:])]
         settled = len(still) == 2 and all(still)
-        # Clearly worse than the best also where it is heading. Counts with many zeros
-        # start at L = 0, and an early error does not show where they are heading.
-        lost = not self.is_tied and self.lowest < _heading(errors[-3:]) / CLEAR
+        # Counts with many zeros start at L = 0, and their early errors do not show
+        # where they are heading.
+        lost = not self.is_tied and len(errors) > 2
+        lost = lost and _is_losing(errors[-3:], self.lowest)
         ends = len(errors) >= fewest and (settled or lost)
         return ends or len(errors) >= most or self.watch.is_stopped
 

@@ -102,7 +102,7 @@ def choose(
     done with several draws. The search is greedy:
 
     1. lam without the graph: the theory's, twice that, then multiplied by sqrt(2) while
-       the error falls; sqrt(2) times the theory's if none of these is needed;
+       the error falls; also sqrt(2) times the theory's if none above twice is better;
     2. a gamma with its lam; larger ones while the error falls (above the gamma for
        clustering: while it falls clearly), or a smaller one if it does not; then the
        lam of the best pair, multiplied and divided by sqrt(2).

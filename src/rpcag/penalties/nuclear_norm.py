@@ -236,7 +236,7 @@ def _in_parts(
     k = V.shape[1]
     if k > MOST * len(A):
         return None
-    K, mark = A, 2 * (LARGE * threshold) ** 2
+    K, mark = A, float(2 * (LARGE * threshold) ** 2)  # keeps the precision of K
     if k:
         for _ in range(STEPS):
             V, _ = orthonormal(A @ (A.T @ V))

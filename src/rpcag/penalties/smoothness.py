@@ -24,7 +24,7 @@ class GraphSmoothness:
     @cached_property
     def lipschitz(self) -> float:
         """Of the gradient."""
-        return 2 * self.gamma * largest_eigenvalue(self.shifted.laplacian)
+        return float(2 * self.gamma * largest_eigenvalue(self.shifted.laplacian))
 
     def subtract_gradient(self, Y: np.ndarray, out: np.ndarray) -> None:
         """out -= 2 gamma Phi Y, in the precision of Y."""
