@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rpcag.linalg.blocks import row_blocks
+from rpcag.linalg.blocks import column_blocks, row_blocks
 
 # Entries from which a typical size is estimated. More take time and change little.
 SAMPLE = 2**18
@@ -71,7 +71,10 @@ def thinned(X: np.ndarray) -> np.ndarray:
 
 def typical_center(X: np.ndarray) -> np.ndarray:
     """The median of every feature, from at most a hundred rows; zero where unseen."""
-    ordered = np.sort(some_rows(X), axis=0)  # NaN last
+    rows = some_rows(X)
+    # Some columns at a time: whole rows would not stay in the cache.
+    pieces = [np.sort(rows[:, at], axis=0) for at in column_blocks(rows.shape, most=64)]
+    ordered = np.hstack(pieces)  # NaN last
     counts = np.count_nonzero(~np.isnan(ordered), axis=0)
     middle = np.maximum([counts - 1, counts], 0) // 2
     # Halves: the sum of the two middle ones may overflow.

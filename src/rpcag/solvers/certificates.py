@@ -156,7 +156,7 @@ class Certificates:
     def measured(self, n_iter: int, residuals: tuple[float, ...] = ()) -> None:
         """From now on, residuals determine when the next certificate is due."""
         self.seen = residuals
-        latest = LATEST if residuals else FIRST
+        latest = LATEST if residuals or self.is_warm else FIRST
         self.next_check = n_iter + max(latest, int(LATE * n_iter))
 
     def patience(self) -> int:

@@ -36,8 +36,10 @@ from rpcag.linalg.rounding import PAIRWISE, UNIT, total, total_error
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import in_shares
 from rpcag.losses import Loss, nearest, part
+from rpcag.penalties import GraphSmoothness
 from rpcag.solvers.certificates import Asked, Bound
 from rpcag.solvers.executor import Executor
+from rpcag.solvers.graph_copy import GraphCopy
 from rpcag.solvers.result import DualPoint
 
 # Samples up to which the eigenvalues of their square are cheap.
@@ -63,7 +65,9 @@ class Square:
     K: np.ndarray  # D D^T
     along: np.ndarray  # D W^T
     linear: np.ndarray  # <D_1, X>, as a sum and a sum of sizes
-    quadratic: np.ndarray  # gamma tr(W^T Phi W) + l*(D_1), likewise
+    conjugate: float  # l*(D_1)
+    smooth: float  # gamma tr(W^T Phi W), rounded up
+    error: float  # that of 2 gamma Phi W, in the Frobenius norm
     size: float  # ||W||_F^2
 
     def __add__(self, other: "Square") -> "Square":
@@ -131,41 +135,50 @@ class DualColumns:
         self, laplacian: ShiftedLaplacian, gamma: float, N: np.ndarray, excess
     ) -> Square:
         n, p = self.X.shape
-        Phi = laplacian.laplacian
+        if self.R is not None:
+            H = self.H - N @ (N.T @ self.H)
+            B, rough = GraphCopy(gamma, H, H).dual(laplacian)
+            common = self.R.T @ self.R
 
         def square(share: Sequence[slice]) -> Square:
-            """Of some columns."""
-            width = n if self.R is None else self.R.shape[1]
-            K, along = np.zeros((n, n)), np.zeros((n, width))
-            linear, quadratic, size = np.zeros(2), np.zeros(2), 0.0
+            """Of some columns; the graph's part of them if W has no basis."""
+            K = np.zeros((n, n))
+            along = np.zeros((n, n if self.R is None else len(common)))
+            linear, conjugate, smooth, error, size = np.zeros(2), 0.0, 0.0, 0.0, 0.0
             for at in share:
                 D, x = self.inside(at, N, excess), self.X[:, at]
                 linear += total(D * np.where(np.isnan(x), 0, x))
-                quadratic += total(part(self.loss, (slice(None), at)).conjugate(D))
-                w = self.copy(at, N)
-                graph = np.asarray(Phi @ w)
-                graph *= 2 * gamma
-                quadratic += total(w * graph) / 2
-                size += float(np.vdot(w, w))
-                D += graph
+                conjugate += part(self.loss, (slice(None), at)).conjugate(D).sum()
+                if self.R is None:
+                    w = self.copy(at, N)
+                    _, more, off = GraphSmoothness(laplacian, gamma).add_dual(w, D)
+                    smooth, error = smooth + more, error + off
+                    size += float(np.vdot(w, w))
+                    along += D @ w.T
+                else:
+                    D += B @ self.R[at].T
+                    along += D @ self.R[at]
                 K += D @ D.T
-                along += D @ (w.T if self.R is None else self.R[at])
-            return Square(K, along, linear, quadratic, size)
+            return Square(K, along, linear, conjugate, smooth, error, size)
 
         most = max(1, p // (WIDE * n))
         found = reduce(add, in_shares(square, self.pieces(), 3 * n * n * p, most))
         if self.R is None:
             return found
-        H = self.H - N @ (N.T @ self.H)
-        return replace(found, along=found.along @ H.T)
+        smooth, error = rough.dual(common, p)
+        size, along = float(np.sum(H.T @ H * common)), found.along @ H.T
+        return replace(found, along=along, smooth=smooth, error=error, size=size)
 
     def point(self, laplacian, gamma, N, excess, step, scale: float):
         """-scale D_1 and scale W of the completed point."""
         shrunk, U, c, V = step
         better, smooth = np.empty(self.X.shape), np.empty(self.X.shape)
+        R, Phi = self.R, laplacian.laplacian
+        B = None if R is None else np.asarray(Phi @ (self.H - N @ (N.T @ self.H)))
         for at in self.pieces():
             D, w = self.inside(at, N, excess), self.copy(at, N)
-            whole = D + 2 * gamma * np.asarray(laplacian.laplacian @ w)
+            graph = np.asarray(Phi @ w) if R is None else B @ R[at].T
+            whole = D + 2 * gamma * graph
             w -= V @ (c[:, None] * (U.T @ whole)) / (2 * gamma)
             better[:, at], smooth[:, at] = -scale * shrunk * D, scale * shrunk * w
         return better, smooth
@@ -179,11 +192,11 @@ class DualCompletion:
     gamma: float
     laplacian: ShiftedLaplacian
 
-    def is_due(self, asked: Asked) -> bool:
-        """Whether completion is worth its cost."""
+    def is_due(self, asked: Asked, is_exact: bool = False) -> bool:
+        """Whether completion is worth its cost; exact iterates cost more anyway."""
         n, p = self.shape
         is_late = asked.is_warm or asked.n_iter > AFTER * max(1, n / p)
-        return is_late and n <= LARGEST
+        return (is_late and n <= LARGEST) or (is_exact and n <= p)
 
     @cached_property
     def null(self) -> np.ndarray:
@@ -229,9 +242,8 @@ class DualCompletion:
         count = -(-p // (PIECE // n or 1)) + 1
         c_Phi = self.laplacian.error
         linear = square.linear[0] + total_error(square.linear[1], count)
-        quadratic = square.quadratic[0]
-        quadratic += total_error(square.quadratic[1], count + PAIRWISE)
-        quadratic += self.gamma * c_Phi * square.size
+        quadratic = square.conjugate + total_error(square.conjugate, count + PAIRWISE)
+        quadratic += square.smooth
         trace = max(float(np.trace(K)), 0.0)
         N = self.null
         KN = K @ N
@@ -268,8 +280,8 @@ class DualCompletion:
         value = quadratic - back + paid + u * quadratic
         value += (c_Phi * size_V + u * size_Z) * math.sqrt(trace * square.size)
         value += (c_Phi * size_V**2 + u * size_V * size_Z) * part / (4 * self.gamma)
-        error = 2 * self.gamma * c_Phi * math.sqrt(square.size)
-        error += c_Phi * size_V * math.sqrt(part) + 4 * UNIT * math.sqrt(trace)
+        error = square.error + c_Phi * size_V * math.sqrt(part)
+        error += 4 * UNIT * math.sqrt(trace)
         lost = u * max(trace, 1.0) * (1 + size_Z) ** 2
         norm = _norm(K, max(accuracy, lost)) + error
         return (linear, max(value, 0.0), norm), (scale, U, c, V)

@@ -103,6 +103,15 @@ class FactoredIterates:
         """||column means of L||^2, Q being orthonormal."""
         return self.run.get(self.run.call(_mean_square, self.F))[0]
 
+    @property
+    def L(self) -> tuple:
+        """What L is made of."""
+        return self.F, self.Q, self.rank, self.shrunk
+
+    @L.setter
+    def L(self, before: tuple) -> None:
+        self.F, self.Q, self.rank, self.shrunk = before
+
     def begin(self, penalties: Sequence[float]) -> None:
         """The first V, and a basis of random directions, once refined."""
         run, width = self.run, min(GUARDS, self.largest)
@@ -432,10 +441,10 @@ class FactoredIterates:
         kept = self.rank - int(np.count_nonzero(below))
         if kept == self.rank or len(values) != self.rank:
             return None
-        before = self.rank, self.shrunk, self.F
+        before = self.L
 
         def restore() -> None:
-            self.rank, self.shrunk, self.F = before
+            self.L = before
 
         self.rank, self.shrunk = kept, values[:kept]
         (self.F,) = self.run.keep(self.run.call(getitem, self.F, np.s_[:, :kept]))

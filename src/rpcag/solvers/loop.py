@@ -18,7 +18,7 @@ from rpcag.solvers.penalties import (
     FactoredPenalties,
     relative_residuals,
 )
-from rpcag.solvers.result import Progress, Result, State, Status
+from rpcag.solvers.result import Progress, Result, State, Status, relative_gap
 
 # A rank is constant if the last STILL iterations have the same rank.
 STILL = 5
@@ -44,9 +44,6 @@ CLOSE = 15.0
 # norm is together below this multiple of the wanted gap: they are leftovers of the
 # iteration. A larger value gives the rank of a simpler answer, not of the optimum.
 INVISIBLE = 0.01
-# If the gap of a warm start is known to exceed HOPELESS times the wanted one, the first
-# SKIPPED iterations have no certificate.
-HOPELESS, SKIPPED = 4.0, 10
 # The best dual point is kept, not the last, if X has at most this many entries: it is
 # as large as X.
 SMALL = 2**20
@@ -63,7 +60,7 @@ def solve(
     tol: float,
     max_iter: int,
     start: State | None = None,
-    known: Result | None = None,
+    known: Bound | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
@@ -84,7 +81,7 @@ def solve(
     or both. The loop starts with the first and changes to the other if the rank is
     high. `ratio`, the typical size of a multiplier over that of an entry of L, is the
     unit of the penalties. `start` is the final state of an earlier solve, perhaps with
-    other lam and gamma, and `known` a result for it that is proven already. `callback`
+    other lam and gamma, and `known` a bound that is proven already. `callback`
     gets a `Progress` after every iteration; a true value stops the solver. A
     `checkpoint` is continued.
     """
@@ -111,6 +108,9 @@ class _Loop:
         self.ranks: deque[int] = deque(maxlen=STILL)
         self.residuals = (1.0, 1.0)
         self.best: Bound | None = None  # of all certificates, or of the last
+        self.is_proven = False  # whether the solve started with a bound
+        # After such a start: the lowest objective, and the factors of its L.
+        self.lowest: tuple[float, tuple] | None = None
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -118,7 +118,7 @@ class _Loop:
         yield
         self.seconds[phase] += time.perf_counter() - began
 
-    def begin(self, start: State | None, known: Result | None) -> None:
+    def begin(self, start: State | None, known: Bound | None) -> None:
         if self.checkpoint is not None and (saved := self.checkpoint.load()):
             with self.checkpoint.reading():
                 self.recall(*saved)
@@ -131,11 +131,9 @@ class _Loop:
             self.certificates.next_check = 1
             self.penalties.resume(start.penalties, start.ratio)
             self.iterates.resume(start, self.penalties.now, self.ratio)
-        if known is not None and (dual := known.dual) is not None:
-            self.certificates.bound = known.lower_bound
-            self.best = Bound(-known.lower_bound, 0.0, 1.0, lambda scale: dual)
-            if known.gap > HOPELESS * self.tol:
-                self.certificates.next_check = SKIPPED
+        if known is not None:
+            self.certificates.bound, self.best = known.value, known
+            self.is_proven = True
 
     def use(self, kind: str, dtype: np.dtype | None = None, done: int = 0) -> None:
         """Make iterates, and penalties for them, after so many iterations."""
@@ -155,6 +153,7 @@ class _Loop:
     def change_to_exact(self, done: int) -> None:
         """Continue without factors after so many iterations."""
         assert isinstance(self.iterates, FactoredIterates)
+        self.lowest = None
         copies, multipliers = self.iterates.copies()
         now, dtype = self.penalties.now, self.iterates.dtype
         del self.iterates  # as large as several copies of X
@@ -170,7 +169,7 @@ class _Loop:
             self.n_iter += 1
             is_last = self.n_iter == max_iter
             self.update_L(is_last)
-            is_due = self.is_due() or is_last
+            is_due = self.is_due() or is_last or self.is_enough()
             if is_due:
                 self.certify()
                 status = self.judge()
@@ -249,13 +248,34 @@ class _Loop:
         residuals = self.residuals if self.iterates.kind == "exact" else None
         return self.certificates.is_due(self.n_iter, residuals, goal)
 
+    def objective(self) -> float:
+        """Of L; after a start with a bound the lowest so far, because it oscillates."""
+        found = self.iterates.objective(self.penalties.now)
+        if not (self.is_proven and isinstance(self.iterates, FactoredIterates)):
+            return found
+        if self.lowest is None or found < self.lowest[0]:
+            self.lowest = found, self.iterates.L
+        return self.lowest[0]
+
+    def is_enough(self) -> bool:
+        """Whether the bound of the start certifies L, if the objective is cheap."""
+        if not (self.is_proven and self.iterates.kind == "factored"):
+            return False
+        with self.timed("certificate"):
+            return relative_gap(self.objective(), self.certificates.bound) <= self.tol
+
     def certify(self) -> None:
         """The objective, and the best bound from the dual points of the iterates."""
         with self.timed("certificate"):
             iterates, is_warm = self.iterates, self.certificates.is_warm
-            objective = iterates.objective(self.penalties.now)
+            objective = self.objective()
             if not math.isfinite(objective):
                 raise out_of_range(iterates.dtype, self.n_iter)
+            if self.is_proven and self.enter(objective, 0.0).gap <= self.tol:
+                self.settle()
+                return
+            if self.is_proven and self.n_iter == 1:
+                return  # the dual point is that of the start
             asked = Asked(self.tol, objective, self.n_iter, self.is_near(), is_warm)
             for bound in iterates.bounds(self.penalties.now, asked):
                 progress = self.enter(objective, bound.value)
@@ -329,6 +349,8 @@ class _Loop:
 
     def result(self, status: Status) -> Result:
         iterates = self.iterates
+        if self.lowest is not None and isinstance(iterates, FactoredIterates):
+            iterates.L = self.lowest[1]
         self.settle()
         if status == "converged" and isinstance(iterates, FactoredIterates):
             self.cut_rank(iterates)
@@ -337,17 +359,18 @@ class _Loop:
         rank = iterates.rank
         last = self.certificates.latest(self.n_iter, self.residuals, rank)
         with self.timed("answer"):
-            dual = self.best and self.best.point(self.best.scale)
             x, basis = iterates.answer()
-        now, arrays = self.penalties.now, iterates.arrays()
+            dual = self.best and self.best.point(self.best.scale)
+        now = self.penalties.now
         return Result.of(
             last,
             x=x,
             status=status,
             basis=basis,
             history=tuple(self.certificates.history),
-            state=State(arrays, now, self.ratio, iterates.kind, rank),
+            state=State(iterates.arrays(), now, self.ratio, iterates.kind, rank),
             dual=dual,
+            value=(0.0, 0.0, 0.0) if self.best is None else self.best[:3],
             solver=", ".join(self.kinds),
             seconds=dict(self.seconds),
         )

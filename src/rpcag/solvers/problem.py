@@ -4,8 +4,7 @@ import math
 import os
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -13,7 +12,7 @@ from scipy import linalg
 from rpcag.linalg.blocks import row_blocks
 from rpcag.linalg.rounding import in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.threads import gram, one_blas_thread_each
+from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import (
     TOO_FAR,
     TooFarApart,
@@ -26,11 +25,11 @@ from rpcag.losses import L1, DataTerm, Loss, rescaled
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers.checkpoint import Checkpoint, digest
 from rpcag.solvers.dense import DenseIterates
-from rpcag.solvers.factored import FactoredIterates, low_rank, thin_basis
-from rpcag.solvers.graph_copy import GraphCopy
-from rpcag.solvers.loop import PRECISE, SMALL, Make, solve
+from rpcag.solvers.factored import FactoredIterates
+from rpcag.solvers.loop import PRECISE, Make, solve
 from rpcag.solvers.penalties import ExactPenalties
-from rpcag.solvers.result import DualPoint, Progress, Proof, Result, State, relative_gap
+from rpcag.solvers.proof import with_proof
+from rpcag.solvers.result import Progress, Result, State
 
 # From this size of the shorter side on, factors of L are tried; from as many entries as
 # a square of this size on, single precision is faster to begin with.
@@ -118,15 +117,19 @@ class Problem:
         """The solution, in the unit of X; a solve that converged removes its file."""
         saves = None
         if checkpoint is not None:
-            saves = Checkpoint(checkpoint, self.identity(), checkpoint_seconds)
+            identity = self.identity(self.gamma, digest(self.X))
+            saves = Checkpoint(checkpoint, identity, checkpoint_seconds)
+        proof = start.proof if start is not None and saves is None else None
+        known = proof and proof.bound(self)
+        if proof is not None and known is not None:
+            again = proof.result_for(self, known, tol)
+            if again is not None:
+                return again
         # Between the size of an entry and its distance from the feature's median: from
         # zero L has to reach the offset of the features too.
         share = HALF if self.center is None else NEARLY
         size = self.scale * (self.spread / self.scale) ** share / self.unit
         start = self._usable(start, size)
-        known = None if checkpoint is not None else self._inherited(start)
-        if known is not None and known.gap <= tol:
-            return known
         relay = callback and (lambda progress: callback(progress.in_unit(self.unit)))
         try:
             with one_blas_thread_each():
@@ -151,52 +154,8 @@ class Problem:
         if saves is not None and result.status == "converged":
             saves.forget()
         if self.unit == 1.0:
-            return self._with_proof(result)
+            return with_proof(result, self)
         return result.in_unit(self.unit, self.largest)
-
-    def _inherited(self, start: State | None) -> Result | None:
-        """The L of a smaller gamma, with the proof changed to one for this gamma.
-
-        The objective at L = F Q^T changes by (gamma - gamma_before) tr(L^T Phi L). If
-        gamma is larger, so is the optimum, and the lower bound remains valid. The dual
-        point that proves it has the same gamma W.
-        """
-        if start is None or start.proof is None or self.laplacian is None:
-            return None
-        before = start.proof
-        is_larger = before.gamma <= self.gamma
-        if not is_larger or self.identity(before.gamma) != before.identity:
-            return None
-        F, Q = start.arrays["F"], start.arrays["Q"][:, : start.rank]
-        rough = GraphCopy(self.gamma - before.gamma, F, F).roughness(self.laplacian, F)
-        objective = before.objective + float(np.sum(rough * gram(Q)))
-        bound, (D, W, _) = before.lower_bound, before.dual
-        assert W is not None
-        dual = DualPoint(D, W * (before.gamma / self.gamma))
-        gap = relative_gap(objective, bound)
-        last = Progress(0, objective, bound, gap, 0.0, 0.0, start.rank)
-        result = Result.of(
-            last,
-            x=low_rank(F, Q, self.X.dtype),
-            status="converged",
-            basis=thin_basis(F, Q, self.X.dtype),
-            history=(last,),
-            state=start,
-            dual=dual,
-            solver=start.kind,
-        )
-        return self._with_proof(result)
-
-    def _with_proof(self, result: Result) -> Result:
-        """Add a proof for `_inherited` if X is small: the proof is twice as large."""
-        state, dual = result.state, result.dual
-        if self.laplacian is None or result.status != "converged" or dual is None:
-            return result
-        if state is None or state.kind != "factored" or self.X.size > SMALL:
-            return result
-        numbers = self.gamma, result.objective, result.lower_bound
-        proof = Proof(self.identity(), *numbers, dual)
-        return replace(result, state=replace(state, proof=proof))
 
     def _makers(self, start: State | None, tol: float, ratio: float) -> dict[str, Make]:
         """Functions that create iterates: factored if the rank is low, else exact."""
@@ -274,16 +233,11 @@ class Problem:
         rounding = self.scale / self.unit * float(np.finfo(np.float32).eps)
         return 2 * self.gamma * stiffness * rounding * sides < 0.1 * tol
 
-    def identity(self, gamma: float | None = None) -> str:
-        """A fingerprint of the data, the graph and the parameters, or another gamma."""
-        gamma = self.gamma if gamma is None else gamma
-        parts = [self.lam, gamma, self._data_digest, pickle.dumps(self.loss)]
+    def identity(self, *more: Any) -> str:
+        """A fingerprint of the graph, the loss and the parameters but gamma."""
+        parts = [self.lam, *more, pickle.dumps(self.loss)]
         if self.laplacian is not None:
             parts.append(self.laplacian.laplacian)
         if self.features is not None:
             parts += [self.gamma_features, self.features.laplacian]
         return digest(*parts)
-
-    @cached_property
-    def _data_digest(self) -> str:
-        return digest(self.X)

@@ -73,19 +73,17 @@ class DualPoint(NamedTuple):
     W: np.ndarray | None  # None without a graph between samples
     F: np.ndarray | None = None  # None without a graph between features
 
+    def times(self, scale: float, w: float = 1.0, f: float = 1.0) -> "DualPoint":
+        """A multiple, with W and F multiplied once more."""
+        W, F = (
+            None if A is None else A * (scale * more)
+            for A, more in ((self.W, w), (self.F, f))
+        )
+        return DualPoint(self.D * scale, W, F)
+
 
 def relative_gap(objective: float, bound: float) -> float:
     return max(objective - bound, 0.0) / objective if objective != 0 else 0.0
-
-
-class Proof(NamedTuple):
-    """What a solve proved, for the next one with a larger gamma."""
-
-    identity: str  # of the problem
-    gamma: float
-    objective: float
-    lower_bound: float
-    dual: DualPoint
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class State:
     ratio: float  # the unit of the penalties
     kind: str  # of iterates: "factored" or "exact"
     rank: int | None = None  # of L
-    proof: Proof | None = None
+    proof: Any = None  # a `rpcag.solvers.proof.Proof`
 
     @classmethod
     def of_copies(
@@ -163,6 +161,7 @@ class Result:
     # Of the last certificate, up to rounding to the precision of the iterates. Its
     # bound is `lower_bound`, unless an earlier certificate was better.
     dual: DualPoint | None = None
+    value: tuple[float, float, float] = 0.0, 0.0, 0.0  # linear, quadratic and norm
     solver: str = ""  # iterates that ran: "factored", "exact", or one after the other
     seconds: dict[str, float] = field(default_factory=dict)  # time of every phase
 
@@ -187,8 +186,7 @@ class Result:
                 "rescale X"
             )
         if dual is not None:
-            W, F = (None if A is None else from_unit(A, unit) for A in dual[1:])
-            dual = DualPoint(dual.D, W, F)
+            dual = dual.times(1.0, unit, unit)
         return replace(
             self,
             x=x,

@@ -1,0 +1,88 @@
+"""What a solve proved, for the next one with another gamma.
+
+With s = gamma / gamma_before, (D, W / s) is a dual point for gamma, because gamma W is
+the same. Its gamma tr(W^T Phi W) is that of before, divided by s. The objective at L
+changes by (gamma - gamma_before) tr(L^T Phi L).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rpcag.linalg.threads import gram
+from rpcag.penalties import GraphSmoothness
+from rpcag.solvers.certificates import Bound, dual_scale
+from rpcag.solvers.graph_copy import GraphCopy
+from rpcag.solvers.loop import SMALL
+from rpcag.solvers.result import DualPoint, Progress, Result, relative_gap
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Of a `rpcag.solvers.problem.Problem` with a graph."""
+
+    X: np.ndarray  # a copy
+    identity: str  # of the rest of the problem, but gamma
+    gamma: float
+    result: Result
+    roughness: float  # tr(L^T Phi L)
+
+    def bound(self, problem: Any) -> Bound | None:
+        """A bound for the same problem with another gamma; None for another problem."""
+        if self.X.shape != problem.X.shape or problem.laplacian is None:
+            return None
+        if not np.array_equal(self.X.view("u1"), problem.X.view("u1")):
+            return None
+        if self.identity != problem.identity():
+            return None
+        dual, value = self.result.dual, self.result.value
+        assert dual is not None
+        shrinks = self.gamma / problem.gamma
+        # Other parts of the quadratic form are the same, and none is negative.
+        is_mixed = dual.F is not None or problem.loss.conjugate(dual.D).any()
+        quadratic = value[1] * (max(shrinks, 1.0) if is_mixed else shrinks)
+
+        def point(scale: float) -> DualPoint:
+            return dual.times(scale / dual_scale(*value), shrinks)
+
+        return Bound(value[0], quadratic, value[2], point)
+
+    def result_for(self, problem: Any, bound: Bound, tol: float) -> Result | None:
+        """The same L, if that is good enough."""
+        before = self.result
+        objective = before.objective + (problem.gamma - self.gamma) * self.roughness
+        gap = relative_gap(objective, bound.value)
+        if gap > tol:
+            return None
+        last = Progress(0, objective, bound.value, gap, 0.0, 0.0, before.rank)
+        assert before.state is not None
+        return Result.of(
+            last,
+            x=before.x.copy(),
+            status="converged",
+            basis=before.basis,
+            history=(last,),
+            state=replace(before.state, proof=self),
+            dual=bound.point(bound.scale),
+            value=bound[:3],
+            solver=before.solver,
+        )
+
+
+def with_proof(result: Result, problem: Any) -> Result:
+    """Add a proof if X is small: its arrays are as large."""
+    laplacian, state, X = problem.laplacian, result.state, problem.X
+    if laplacian is None or state is None or result.dual is None or X.size > SMALL:
+        return result
+    if result.status != "converged" or not result.lower_bound > 0:
+        return result
+    if state.kind == "factored":
+        F, Q = state.arrays["F"], state.arrays["Q"][:, : state.rank]
+        squares = GraphCopy(1.0, F, F).roughness(laplacian, F)
+        roughness = float(np.sum(squares * gram(Q)))
+    else:
+        roughness = GraphSmoothness(laplacian, 1.0).value(result.x)
+    kept = replace(result, x=result.x.copy())
+    proof = Proof(X.copy(), problem.identity(), problem.gamma, kept, roughness)
+    return replace(result, state=replace(state, proof=proof))
