@@ -1,5 +1,6 @@
 """Bound how far any L, from any software, is from the optimum."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from rpcag.graphs.inputs import as_numbers, check_rows
 from rpcag.graphs.laplacian import laplacian as laplacian_of
 from rpcag.graphs.options import NUMBER, POSITIVE
 from rpcag.linalg.gram import factorize, spectral_norm
+from rpcag.linalg.low_rank import low_rank_basis
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import thinned, typical_size
@@ -32,9 +34,11 @@ SMALL = 1e-3
 # Share of the shorter side above which the rank of L leaves too few free entries: the
 # equations on the tangent space then have no solution in the dual ball.
 LOW = 0.2
+# Share of ||L||_* that may be left out of L's factors.
+NEGLIGIBLE = 1e-10
 # Entries this near to the bound, as a share of it, stay there. Entries that leave the
-# ball are put on its boundary, and the others are computed again, up to ROUNDS times.
-NEAR, ROUNDS = 0.02, 4
+# ball are put on its boundary, and the others are computed again, ROUNDS times in all.
+NEAR, ROUNDS = 0.02, 2
 # Penalties of the loss and of the graph in units of lam / size: typical final ones.
 PENALTIES = 3.0, 0.7
 
@@ -201,7 +205,8 @@ class _Given:
     def __init__(self, X, L, stated: DataLoss, gamma: float, Phi) -> None:
         self.X, self.L, self.stated, self.gamma = X, L, stated, gamma
         self.loss = stated.build()
-        self.U, self.s, self.Vt = factorize(L, None)
+        basis = low_rank_basis(L, LOW * min(L.shape), NEGLIGIBLE)
+        self.U, self.s, self.Vt = factorize(L, basis)
         self.data = DataTerm(X, self.loss)
         self.objective = float(self.s.sum()) + self.data.value(L)
         self.graph = self.smooth = self.rough = None
@@ -258,11 +263,13 @@ def _on_tangent_space(given: _Given, D: np.ndarray, tol: float) -> np.ndarray:
     rough = 0.0 if given.rough is None else given.rough.astype(np.float32)
     beyond = (1 + NEAR) * D
     free = (nearest(given.loss, beyond.copy()) == beyond) & ~np.isnan(given.X)
+    # The error is spread over as many directions as the rank.
+    wanted = tol / 4 * math.sqrt(len(given.s))
     for _ in range(ROUNDS):
         space = TangentSpace(Executor(), U, [V], [free])
         A, B = tangent_parts((rough - D).__getitem__, U, V)
         rest = space.wanted([A], [B])
-        (change,) = space.changes(space.solve(rest, tol / 4, D.dtype))
+        (change,) = space.changes(space.solve(rest, wanted, D.dtype))
         D = D - change.rows(slice(None))
         inside = nearest(given.loss, D.copy())
         free &= D == inside  # clipped entries stay clipped
