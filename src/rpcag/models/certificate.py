@@ -286,6 +286,8 @@ def _by_solver(given: _Given, D: np.ndarray, tol: float, max_iter: int) -> DualP
     copy, ratio = L / problem.unit, typical * problem.unit / problem.scale
     # The copies of the loss and of the graph are L; multipliers, -D and 2 gamma Phi L.
     parts = [-D] if given.rough is None else [-D, given.rough]
+    if copy.shape != problem.X.shape:
+        copy, *parts = (A[:, problem.columns] for A in (copy, *parts))
     penalties = tuple(r * ratio for r in PENALTIES[: len(parts)])
     multipliers = [part / r for part, r in zip(parts, penalties, strict=True)]
     start = State.of_copies([copy] * len(parts), multipliers, penalties, ratio)

@@ -4,15 +4,17 @@ import math
 import os
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rpcag.linalg.blocks import row_blocks
+from rpcag.linalg.orthonormal import orthonormal
 from rpcag.linalg.rounding import in_unit
 from rpcag.linalg.shifted import ShiftedLaplacian
-from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.threads import one_blas_thread_each, product
 from rpcag.linalg.typical import (
     TOO_FAR,
     TooFarApart,
@@ -21,7 +23,7 @@ from rpcag.linalg.typical import (
     typical_size,
     typical_spread,
 )
-from rpcag.losses import L1, DataTerm, Loss, rescaled
+from rpcag.losses import L1, DataTerm, Loss, part, rescaled
 from rpcag.penalties import GraphSmoothness
 from rpcag.solvers.checkpoint import Checkpoint, digest
 from rpcag.solvers.dense import DenseIterates
@@ -29,7 +31,7 @@ from rpcag.solvers.factored import FactoredIterates
 from rpcag.solvers.loop import PRECISE, Make, solve
 from rpcag.solvers.penalties import ExactPenalties
 from rpcag.solvers.proof import with_proof
-from rpcag.solvers.result import Progress, Result, State
+from rpcag.solvers.result import DualPoint, Progress, Result, State
 
 # From this size of the shorter side on, factors of L are tried; from as many entries as
 # a square of this size on, single precision is faster to begin with.
@@ -49,6 +51,8 @@ HALF, NEARLY = 0.5, 0.85
 FAR_OUT = 100.0
 # Sizes of entries whose squares, summed, are safe in single precision too.
 SAFE = 1e12
+# Share of features without an entry from which on they are left out.
+EMPTY = 0.05
 
 
 class Problem:
@@ -62,6 +66,9 @@ class Problem:
     gamma c in place of gamma. So penalties in units of 1 / c make the iterations the
     same in every unit of X. X itself is divided only if squares could overflow, by a
     power of two near c, which is exact.
+
+    In a feature that is zero wherever it is observed, L is zero. Without a graph
+    between features, such features are left out if they are many.
     """
 
     def __init__(
@@ -79,10 +86,10 @@ class Problem:
         center = typical_center(X)
         self.spread = typical_spread(X, self.scale, center)
         self.unit = 1.0
-        largest = self.largest = max(
-            float(np.fmax.reduce(np.abs(X[rows]), axis=None, initial=0.0))
-            for rows in row_blocks(X.shape)
-        )
+        sizes = np.zeros(X.shape[1])
+        for rows in row_blocks(X.shape):
+            np.fmax(sizes, np.fmax.reduce(np.abs(X[rows]), axis=0), out=sizes)
+        largest = self.largest = float(sizes.max())
         if largest > SAFE or self.scale < 1 / SAFE:
             self.unit = math.ldexp(1.0, math.frexp(self.scale)[1] - 1)
             with np.errstate(over="ignore"):
@@ -99,6 +106,12 @@ class Problem:
                 f"gamma={gamma:.3g} is out of range for X, whose typical size is "
                 f"{self.scale:.3g}; rescale X or use gamma='auto'"
             )
+        self.shape, self.columns = X.shape, sizes > 0
+        few = 0 < np.count_nonzero(self.columns) < (1 - EMPTY) * X.shape[1]
+        if few and self.features is None:
+            self.X = np.ascontiguousarray(self.X[:, self.columns])
+            center = center[self.columns]
+            self.loss = part(self.loss, (slice(None), self.columns))
         self.center: np.ndarray | None = None
         is_far = min(X.shape) >= FACTORED and self.spread < FAR * self.scale
         if is_far and self.laplacian is not None:  # else the rank grows best from zero
@@ -124,7 +137,7 @@ class Problem:
         if proof is not None and known is not None:
             again = proof.result_for(self, known, tol)
             if again is not None:
-                return again
+                return self._whole(again)
         # Between the size of an entry and its distance from the feature's median: from
         # zero L has to reach the offset of the features too.
         share = HALF if self.center is None else NEARLY
@@ -154,8 +167,29 @@ class Problem:
         if saves is not None and result.status == "converged":
             saves.forget()
         if self.unit == 1.0:
-            return with_proof(result, self)
-        return result.in_unit(self.unit, self.largest)
+            return self._whole(with_proof(result, self))
+        return self._whole(result.in_unit(self.unit, self.largest))
+
+    def _whole(self, result: Result) -> Result:
+        """With the features that were left out."""
+        if self.X.shape == self.shape:
+            return result
+        basis, dual = result.basis, result.dual
+        n, p = self.shape
+        if basis is not None and len(basis) < n:  # of the features
+            if p < n:
+                basis = self._wide(basis.T).T
+            else:
+                basis, _ = orthonormal(product(result.x, basis))
+        if dual is not None:
+            W = None if dual.W is None else self._wide(dual.W)
+            dual = DualPoint(self._wide(dual.D), W)
+        return replace(result, x=self._wide(result.x), basis=basis, dual=dual)
+
+    def _wide(self, A: np.ndarray) -> np.ndarray:
+        wide = np.zeros((len(A), self.shape[1]), A.dtype)
+        wide[:, self.columns] = A
+        return wide
 
     def _makers(self, start: State | None, tol: float, ratio: float) -> dict[str, Make]:
         """Functions that create iterates: factored if the rank is low, else exact."""
