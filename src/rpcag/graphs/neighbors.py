@@ -128,9 +128,8 @@ class KNNGraph(GraphBuilder):
         else:
             order = KDTree(scaled, LEAF).indices  # by leaves: they are contiguous then
             some = scaled[order]
-            found = KDTree(some, LEAF).query(some, k + 1)
-            distances, neighbors = (part[np.argsort(order)] for part in found)
-            neighbors = order[neighbors]
+            place, found = np.argsort(order), KDTree(some, LEAF).query(some, k + 1)
+            distances, neighbors = found[0][place], order[found[1][place]]
         neighbors, distances = without_self(neighbors, distances)
         return neighbors, distances * (size / np.sqrt(X.shape[1]))
 

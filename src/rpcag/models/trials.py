@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import (
@@ -350,7 +351,9 @@ class Trials:
 
 
 def _rough(graph: ShiftedLaplacian) -> ShiftedLaplacian:
-    return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
+    # A trial has too few iterations to pay for the inverse of a sparse matrix.
+    is_sparse = graph.method == "inverse" and issparse(graph.laplacian)
+    return ShiftedLaplacian(graph.laplacian, "cg" if is_sparse else graph.method, ROUGH)
 
 
 class _Shrink:

@@ -245,9 +245,7 @@ def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
     found, without = _smallest(trials), _smallest(trials, with_graph=False)
     gains = (_gain(trials, cell, without, PROMISING) for cell in trials.squares)
     if free and max(gains) > 0:  # then `found` has a graph
-        for c in (found[0] / STEP, found[0] * STEP):
-            trials.keep(found)
-            trials.error((c, found[1]), found)
+        trials.error((found[0] * STEP, found[1]), found)
 
 
 def _surest(trials: Trials) -> Cell:
