@@ -168,7 +168,7 @@ class Trials:
         """The same entries and graph, for trials in another thread."""
         other = copy(self)
         other.shrink = _Shrink(self.Y.shape)
-        other.shifted = [_rough(graph) for graph in self.shifted]
+        other.shifted = [copy(graph) for graph in self.shifted]
         for name in ("ends", "predictions", "squares", "ranks"):
             setattr(other, name, dict(getattr(self, name)))
         return other
@@ -351,9 +351,11 @@ class Trials:
 
 
 def _rough(graph: ShiftedLaplacian) -> ShiftedLaplacian:
-    # A trial has too few iterations to pay for the inverse of a sparse matrix.
-    is_sparse = graph.method == "inverse" and issparse(graph.laplacian)
-    return ShiftedLaplacian(graph.laplacian, "cg" if is_sparse else graph.method, ROUGH)
+    # A trial has too few iterations to pay for an inverse. Small graphs are solved more
+    # accurately: with ROUGH, they would get a larger lam.
+    if graph.method == "inverse" and issparse(graph.laplacian):
+        return ShiftedLaplacian(graph.laplacian, "cg")
+    return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
 
 
 class _Shrink:
