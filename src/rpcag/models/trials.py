@@ -157,6 +157,9 @@ class Trials:
         self.shrink = _Shrink(Y.shape)
         self.shifted: list[ShiftedLaplacian] = []
         self.stiffness = 1.0
+        # Whether a gamma has too few iterations to pay for an inverse. A given gamma
+        # may be so large that only an inverse is accurate.
+        self.few_solves = False
         # Most entries equal the median of their feature, as in counts with many zeros.
         self.is_tied = len(self.truth) > 0 and float(np.median(self.trivial)) == 0
         self.ends: dict[Cell, Iterate] = {}
@@ -343,19 +346,17 @@ class Trials:
             if not is_candidate:  # lam was given, and is not the theory's
                 self.squares.pop(PLAIN, None)
             pairs = zip(self.Y, L, strict=True)
-            self.shifted = [_rough(self.build(*pair)) for pair in pairs]
+            self.shifted = [self._rough(self.build(*pair)) for pair in pairs]
             # A combinatorial Laplacian has the unit of the weights: one per degree.
             diagonals = [graph.laplacian.diagonal().mean() for graph in self.shifted]
             self.stiffness = float(np.mean(diagonals)) or 1.0
         return self.shifted
 
-
-def _rough(graph: ShiftedLaplacian) -> ShiftedLaplacian:
-    # A trial has too few iterations to pay for an inverse. Small graphs are solved more
-    # accurately: with ROUGH, they would get a larger lam.
-    if graph.method == "inverse" and issparse(graph.laplacian):
-        return ShiftedLaplacian(graph.laplacian, "cg")
-    return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
+    def _rough(self, graph: ShiftedLaplacian) -> ShiftedLaplacian:
+        # Small graphs are solved more accurately: ROUGH would choose larger lams there.
+        if self.few_solves and graph.method == "inverse" and issparse(graph.laplacian):
+            return ShiftedLaplacian(graph.laplacian, "cg")
+        return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
 
 
 class _Shrink:

@@ -132,6 +132,7 @@ def choose(
         units = replace(units, transfer=1.0)  # exact data have no noise
         return _choice(trials, (first, 0.0), units, lam, gamma)
     if gamma is None:
+        trials.few_solves = True
         best = _search_lam(trials, first, 0.0, lam is None)
         _search_gamma(trials, best, lam is None)
         return _choice(trials, _surest(trials), units, lam, gamma)
