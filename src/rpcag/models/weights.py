@@ -108,8 +108,8 @@ def choose(
        the error falls; also sqrt(2) times the theory's if none above twice is better;
     2. a gamma with its lam; larger ones while the error falls (above the gamma for
        clustering: while it falls clearly), or a smaller one if it does not, unless it
-       rises clearly; then, if the graph may help, the lam of the best pair, multiplied
-       and divided by sqrt(2).
+       rises clearly; then, if the graph may help, sqrt(2) times the lam of the best
+       pair. A smaller lam is hardly ever better: each gamma has its lam.
 
     gamma is 0 unless another value predicts clearly better. Data that the theory's lam
     predicts exactly keep it. A candidate takes a few iterations from the result of
@@ -246,6 +246,7 @@ def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
     found, without = _smallest(trials), _smallest(trials, with_graph=False)
     gains = (_gain(trials, cell, without, PROMISING) for cell in trials.squares)
     if free and max(gains) > 0:  # then `found` has a graph
+        trials.keep(found)
         trials.error((found[0] * STEP, found[1]), found)
 
 
