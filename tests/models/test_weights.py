@@ -20,6 +20,7 @@ from rpcag.models.parts import (
     connected_rows,
     random_rows,
 )
+from rpcag.models.trials import Trials
 from rpcag.models.weights import choose
 
 
@@ -84,6 +85,27 @@ def test_a_graph_that_does_not_help_is_not_built(rng):
     alone = RPCA(lam=model.lam_).fit(X)
     np.testing.assert_array_equal(model.low_rank_, alone.low_rank_)
     np.testing.assert_array_equal(model.transform(X[:5]), alone.transform(X[:5]))
+
+
+def test_a_graph_that_harms_is_tried_once(rng):
+    X = rng.standard_normal((200, 4)) @ rng.standard_normal((4, 20))
+    model = RPCAG().fit(X + 0.5 * rng.standard_normal(X.shape))
+    assert model.gamma_ == 0
+    assert np.count_nonzero(model.weights_.trials["gamma"]) == 1
+
+
+@pytest.mark.parametrize(("gamma", "method"), [("auto", "cg"), (0.1, "inverse")])
+def test_only_a_gamma_that_is_given_is_tried_with_an_inverse(
+    gamma, method, rng, monkeypatch
+):
+    methods = []
+    build = Trials._rough
+    monkeypatch.setattr(
+        Trials, "_rough", lambda *a: methods.append(build(*a)) or methods[-1]
+    )
+    X = np.repeat(rng.standard_normal((4, 12)), 15, axis=0)
+    RPCAG(gamma=gamma).fit(X + 0.3 * rng.standard_normal(X.shape))
+    assert {graph.method for graph in methods} == {method}
 
 
 def test_a_plot_of_a_graph_that_was_not_built_says_so(rng):

@@ -53,7 +53,13 @@ def laplacian(adjacency, kind: str = "normalized", *, name: str = "adjacency"):
     diagonal = degrees
     if kind == "normalized":
         half = inverse(np.sqrt(degrees))
-        adjacency = adjacency * half[:, None] * half
+        if sparse.issparse(adjacency):
+            parts = adjacency.indices, adjacency.indptr
+            left = np.repeat(half, np.diff(adjacency.indptr))
+            data = adjacency.data * left * half[adjacency.indices]
+            adjacency = sparse.csr_array((data, *parts), adjacency.shape)
+        else:
+            adjacency = adjacency * half[:, None] * half
         diagonal = (degrees > 0).astype(np.float64)
     Phi = sparse.diags_array(diagonal) - adjacency
     return sparse.csr_array(Phi) if sparse.issparse(Phi) else Phi

@@ -80,12 +80,10 @@ def without_self(
     neighbors: np.ndarray, distances: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Drop every row from its own neighbors, or the last if it is not among them."""
-    rows = np.arange(len(neighbors))[:, None]
-    others = np.argsort(neighbors == rows, axis=1, kind="stable")[:, :-1]
-    return (
-        np.take_along_axis(neighbors, others, 1),
-        np.take_along_axis(distances, others, 1),
-    )
+    n, k = neighbors.shape
+    others = neighbors != np.arange(n)[:, None]
+    others[others.all(axis=1), -1] = False
+    return neighbors[others].reshape(n, k - 1), distances[others].reshape(n, k - 1)
 
 
 class _Search:

@@ -18,8 +18,9 @@ from rpcag.graphs.options import COUNT, POSITIVE
 from rpcag.linalg.blocks import row_blocks
 
 # Up to this many features a tree is faster than matrix products; with more, it visits
-# most rows. Leaves of so many rows take half the time of SciPy's default.
-TREE, LEAF = 8, 48
+# most rows, which takes longer if there are more than SMALL entries. Leaves of so many
+# rows take half the time of SciPy's default.
+TREE, SMALL, LEAF = 8, 5000, 48
 # Up to this many complete rows, scikit-learn's comparison of all pairs is as fast.
 BRUTE = 16_000
 
@@ -122,15 +123,14 @@ class KNNGraph(GraphBuilder):
         # RMS distances are Euclidean ones in another unit.
         center, size = center_and_scale(X, None)
         scaled = X / size - center
-        if X.shape[1] > TREE:
+        if X.shape[1] > TREE and X.size > SMALL:
             search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(scaled)
             distances, neighbors = search.kneighbors(scaled)
         else:
             order = KDTree(scaled, LEAF).indices  # by leaves: they are contiguous then
             some = scaled[order]
-            found = KDTree(some, LEAF).query(some, k + 1)
-            distances, neighbors = (part[np.argsort(order)] for part in found)
-            neighbors = order[neighbors]
+            place, found = np.argsort(order), KDTree(some, LEAF).query(some, k + 1)
+            distances, neighbors = found[0][place], order[found[1][place]]
         neighbors, distances = without_self(neighbors, distances)
         return neighbors, distances * (size / np.sqrt(X.shape[1]))
 

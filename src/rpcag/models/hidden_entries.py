@@ -111,9 +111,9 @@ class Spread:
             ]
         )
         groups = np.random.default_rng(SEED).permutation(len(left)) % GROUPS
-        n_groups = min(GROUPS, len(left))
-        parts = [_share(*squares[:, groups == k]) for k in range(n_groups)]
-        error = float(np.std(parts) / math.sqrt(n_groups)) if parts else math.nan
+        sums = (np.bincount(groups, row) for row in squares)
+        parts = [_share(*pair) for pair in zip(*sums, strict=True)]
+        error = float(np.std(parts) / math.sqrt(len(parts))) if parts else math.nan
         return _share(*squares), error
 
 

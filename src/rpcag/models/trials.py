@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import (
@@ -156,6 +157,9 @@ class Trials:
         self.shrink = _Shrink(Y.shape)
         self.shifted: list[ShiftedLaplacian] = []
         self.stiffness = 1.0
+        # Whether a gamma has too few iterations to pay for an inverse. A given gamma
+        # may be so large that only an inverse is accurate.
+        self.few_solves = False
         # Most entries equal the median of their feature, as in counts with many zeros.
         self.is_tied = len(self.truth) > 0 and float(np.median(self.trivial)) == 0
         self.ends: dict[Cell, Iterate] = {}
@@ -167,7 +171,7 @@ class Trials:
         """The same entries and graph, for trials in another thread."""
         other = copy(self)
         other.shrink = _Shrink(self.Y.shape)
-        other.shifted = [_rough(graph) for graph in self.shifted]
+        other.shifted = [copy(graph) for graph in self.shifted]
         for name in ("ends", "predictions", "squares", "ranks"):
             setattr(other, name, dict(getattr(self, name)))
         return other
@@ -342,15 +346,17 @@ class Trials:
             if not is_candidate:  # lam was given, and is not the theory's
                 self.squares.pop(PLAIN, None)
             pairs = zip(self.Y, L, strict=True)
-            self.shifted = [_rough(self.build(*pair)) for pair in pairs]
+            self.shifted = [self._rough(self.build(*pair)) for pair in pairs]
             # A combinatorial Laplacian has the unit of the weights: one per degree.
             diagonals = [graph.laplacian.diagonal().mean() for graph in self.shifted]
             self.stiffness = float(np.mean(diagonals)) or 1.0
         return self.shifted
 
-
-def _rough(graph: ShiftedLaplacian) -> ShiftedLaplacian:
-    return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
+    def _rough(self, graph: ShiftedLaplacian) -> ShiftedLaplacian:
+        # Small graphs are solved more accurately: ROUGH would choose larger lams there.
+        if self.few_solves and graph.method == "inverse" and issparse(graph.laplacian):
+            return ShiftedLaplacian(graph.laplacian, "cg")
+        return ShiftedLaplacian(graph.laplacian, graph.method, ROUGH)
 
 
 class _Shrink:

@@ -49,6 +49,9 @@ MORE = 2e-2
 # tables get a graph by chance; with more, some lose a graph that helps. Cross-validated
 # over tables (benchmarks/weight_rules.py).
 CLEARLY = 1.0
+# A graph whose gain is fewer standard errors than this is given up. With more, graphs
+# are lost that would be chosen with another lam.
+PROMISING = 0.75
 # With fewer than ENOUGH hidden entries, up to MOST_DRAWS draws are used, because a
 # choice from few entries is random.
 ENOUGH, MOST_DRAWS = 1000, 6
@@ -104,8 +107,9 @@ def choose(
     1. lam without the graph: the theory's, twice that, then multiplied by sqrt(2) while
        the error falls; also sqrt(2) times the theory's if none above twice is better;
     2. a gamma with its lam; larger ones while the error falls (above the gamma for
-       clustering: while it falls clearly), or a smaller one if it does not; then the
-       lam of the best pair, multiplied and divided by sqrt(2).
+       clustering: while it falls clearly), or a smaller one if it does not, unless it
+       rises clearly; then, if the graph may help, sqrt(2) times the lam of the best
+       pair. A smaller lam is hardly ever better: each gamma has its lam.
 
     gamma is 0 unless another value predicts clearly better. Data that the theory's lam
     predicts exactly keep it. A candidate takes a few iterations from the result of
@@ -128,6 +132,7 @@ def choose(
         units = replace(units, transfer=1.0)  # exact data have no noise
         return _choice(trials, (first, 0.0), units, lam, gamma)
     if gamma is None:
+        trials.few_solves = True
         best = _search_lam(trials, first, 0.0, lam is None)
         _search_gamma(trials, best, lam is None)
         return _choice(trials, _surest(trials), units, lam, gamma)
@@ -226,9 +231,8 @@ def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
     weak, middle, *strong = (
         (best[0] * factor if free else best[0], share) for share, factor in GAMMAS
     )
-    if trials.error(middle, best) >= trials.error(best):
-        trials.error(weak, best)
-    else:
+    trials.error(middle, best)
+    if _gain(trials, middle, best, 0.0) > 0:
         for before, cell in pairwise((middle, *strong)):
             trials.error(cell, before)
             is_large = cell[1] > 1
@@ -237,11 +241,13 @@ def _search_gamma(trials: Trials, best: Cell, free: bool) -> None:
                     trials.squares.pop(cell, None)
                 break
             trials.keep(cell)
-    found = _smallest(trials)
-    if found[1] > 0 and free:
-        for c in (found[0] / STEP, found[0] * STEP):
-            trials.keep(found)
-            trials.error((c, found[1]), found)
+    elif _gain(trials, middle, best, -CLEARLY) > 0:
+        trials.error(weak, best)
+    found, without = _smallest(trials), _smallest(trials, with_graph=False)
+    gains = (_gain(trials, cell, without, PROMISING) for cell in trials.squares)
+    if free and max(gains) > 0:  # then `found` has a graph
+        trials.keep(found)
+        trials.error((found[0] * STEP, found[1]), found)
 
 
 def _surest(trials: Trials) -> Cell:
@@ -251,12 +257,18 @@ def _surest(trials: Trials) -> Cell:
     """
     without = _smallest(trials, with_graph=False)
     gains = {without: GAIN * trials.reducible(without)}
-    for cell, squares in trials.squares.items():
+    for cell in trials.squares:
         if cell[1] > 0:
-            gained = trials.squares[without] - squares
-            chance = math.sqrt(len(gained)) * float(gained.std())
-            gains[cell] = float(gained.sum()) - CLEARLY * chance
+            gains[cell] = _gain(trials, cell, without)
     return max(gains, key=lambda cell: (gains[cell], cell == without))
+
+
+def _gain(trials: Trials, cell: Cell, than: Cell, errors: float = CLEARLY) -> float:
+    """The gain over another cell, minus standard errors of it, entry by entry."""
+    if cell not in trials.squares:  # the callback has stopped the trials
+        return -math.inf
+    gained = trials.squares[than] - trials.squares[cell]
+    return float(gained.sum()) - errors * math.sqrt(len(gained)) * float(gained.std())
 
 
 def _larger_lams(trials: Trials) -> tuple[float, ...]:
