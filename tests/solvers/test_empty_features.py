@@ -33,7 +33,7 @@ def padded(X, rng, more):
 def test_the_answer_is_that_of_the_others(rng, shape, unit, kind):
     X = spoiled(rng, *shape)
     wide, at = padded(X * unit, rng, 20)
-    lam, gamma, graph, loss, both = 0.15, 0.0, None, None, [None, None]
+    lam, gamma, graph, both = 0.15, 0.0, None, [None, None]
     if kind == "graph":
         graph, gamma = ShiftedLaplacian(laplacian(KNNGraph(4)(X))), 0.05 / unit
     elif kind == "weights":
