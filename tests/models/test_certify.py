@@ -169,3 +169,15 @@ def test_bad_matrices_are_refused():
         certify(X, np.full_like(X, np.nan), lam=0.1)
     with pytest.raises(ValueError, match="every value is NaN"):
         certify(np.full_like(X, np.nan), X, lam=0.1)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-11, 1e-9])
+def test_leftovers_of_an_iteration_do_not_matter(noise):
+    """L from other software has a low rank up to small singular values."""
+    L, S = candes(150, 0.04, 0.05)
+    X = L + S
+    scale = np.abs(L).mean()
+    L = L + noise * scale * np.random.default_rng(0).standard_normal(L.shape)
+    found = certify(X, L, lam=1 / np.sqrt(150), max_iter=1)
+    assert found.gap <= 1e-3
+    assert found.check() == pytest.approx(found.gap, abs=1e-6)

@@ -12,19 +12,24 @@ from rpcag.linalg.threads import product
 WIDTH = 32
 
 
-def low_rank_basis(A: np.ndarray, most: float, accuracy: float) -> np.ndarray | None:
+def low_rank_basis(
+    A: np.ndarray, most: float, accuracy: float
+) -> tuple[np.ndarray | None, float]:
     """A basis of the shorter side of A if the rest of A is negligible, else None.
+
+    Also a bound on the nuclear norm of the rest.
 
     The columns of A G, with a Gaussian matrix G, almost surely span A if they are no
     fewer than its rank (Halko, Martinsson, Tropp, 2011). The rest E is computed, and
     ||E||_* <= sqrt(n) ||E||_F is at most the share `accuracy` of ||A||_F <= ||A||_*.
     """
     short, rng = short_side(A), np.random.default_rng(0)
-    limit = accuracy * float(np.linalg.norm(A)) / math.sqrt(len(short) or 1)
+    limit, root = accuracy * float(np.linalg.norm(A)), math.sqrt(len(short))
     width = WIDTH
     while width < 2 * most:
         Q, _ = orthonormal(product(short, rng.standard_normal((short.shape[1], width))))
-        if float(np.linalg.norm(short - product(Q, product(Q.T, short)))) <= limit:
-            return Q
+        rest = root * float(np.linalg.norm(short - product(Q, product(Q.T, short))))
+        if rest <= limit:
+            return Q, rest
         width *= 2
-    return None
+    return None, 0.0

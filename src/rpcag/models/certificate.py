@@ -34,8 +34,9 @@ SMALL = 1e-3
 # Share of the shorter side above which the rank of L leaves too few free entries: the
 # equations on the tangent space then have no solution in the dual ball.
 LOW = 0.2
-# Share of ||L||_* that may be left out of L's factors.
-NEGLIGIBLE = 1e-10
+# Singular values that together have this share of ||L||_* may be leftovers of the
+# iteration that found L. They count in the objective, but not in the tangent space.
+NEGLIGIBLE = 1e-7
 # Entries this near to the bound, as a share of it, stay there. Entries that leave the
 # ball are put on its boundary, and the others are computed again, ROUNDS times in all.
 NEAR, ROUNDS = 0.02, 2
@@ -200,15 +201,18 @@ def certify(
 
 
 class _Given:
-    """The problem, L = U diag(s) V^T, and its objective."""
+    """The problem, L = U diag(s) V^T up to leftovers, and its objective."""
 
     def __init__(self, X, L, stated: DataLoss, gamma: float, Phi) -> None:
         self.X, self.L, self.stated, self.gamma = X, L, stated, gamma
         self.loss = stated.build()
-        basis = low_rank_basis(L, LOW * min(L.shape), NEGLIGIBLE)
-        self.U, self.s, self.Vt = factorize(L, basis)
+        basis, rest = low_rank_basis(L, LOW * min(L.shape), NEGLIGIBLE)
+        U, s, Vt = factorize(L, basis)
+        nuclear = float(s.sum()) + rest
+        rank = np.count_nonzero(np.cumsum(s[::-1]) > NEGLIGIBLE * nuclear)
+        self.U, self.s, self.Vt = U[:, :rank], s[:rank], Vt[:rank]
         self.data = DataTerm(X, self.loss)
-        self.objective = float(self.s.sum()) + self.data.value(L)
+        self.objective = nuclear + self.data.value(L)
         self.graph = self.smooth = self.rough = None
         if Phi is not None:
             self.graph = ShiftedLaplacian(Phi)
