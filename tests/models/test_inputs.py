@@ -25,7 +25,6 @@ from rpcag import (
     LaplacianEigenmaps,
     NCuts,
 )
-from rpcag.corruption import add_sign_errors, drop_entries, occlude_blocks
 from rpcag.graphs import (
     Chain,
     CompleteGraph,
@@ -140,17 +139,6 @@ def _dense(A):
 def test_masked_entries_are_refused_by_the_name_of_the_argument(call, name):
     with pytest.raises(ValueError, match=rf"^{name} has masked entries; "):
         call()
-
-
-def test_spoiled_copies_keep_masked_entries_missing():
-    for spoil in (
-        lambda M: drop_entries(M, 0.5, random_state=0),
-        lambda M: occlude_blocks(M, (2, 3), random_state=0),
-        lambda M: add_sign_errors(M, 0.5, random_state=0),
-    ):
-        for masked, plain in zip(spoil(MASKED), spoil(HOLED), strict=True):
-            assert not isinstance(masked, np.ma.MaskedArray)
-            assert_same(masked, plain)
 
 
 # -- tables ----------------------------------------------------------------------------
