@@ -14,7 +14,6 @@ from rpcag.graphs import (
     KNNHypergraph,
     check_graph,
     hypergraph_laplacian,
-    inpaint_tv,
     laplacian,
     rms_distances,
 )
@@ -30,7 +29,6 @@ BUILDERS = {
     "binary": KNNGraph(4, weights="binary"),
     "correlation": KNNGraph(4, weights="correlation"),
     "complete": CompleteGraph(),
-    "inpainted": KNNGraph(4, image_shape=(3, 4)),
     "robust": RobustGraph(4),
     "chain": Chain(2, period=7),
 }
@@ -187,42 +185,6 @@ def test_hypergraph_of_neighbors():
         hypergraph_laplacian(H, np.ones(3))
 
 
-def test_inpainting_minimizes_total_variation():
-    import cvxpy as cp
-
-    image = np.add.outer(np.arange(6.0), 2 * np.arange(7.0)) + RNG.standard_normal(
-        (6, 7)
-    )
-    seen = RNG.random(image.shape) < 0.6
-    u = cp.Variable(image.shape)
-    dx, dy = np.eye(6, k=1) - np.eye(6), np.eye(7, k=1) - np.eye(7)
-    dx[-1] = dy[-1] = 0
-    gradient = cp.vstack([cp.vec(dx @ u, order="C"), cp.vec(u @ dy.T, order="C")])
-    tv = cp.sum(cp.norm(gradient, 2, axis=0))
-    known = cp.multiply(seen.astype(float), u) == np.where(seen, image, 0)
-    best = cp.Problem(cp.Minimize(tv), [known]).solve(solver=cp.CLARABEL)
-    holed = np.where(seen, image, np.nan).reshape(1, -1)
-    filled = inpaint_tv(holed, (6, 7), tol=1e-7, max_iter=20_000)
-    np.testing.assert_array_equal(filled[0][seen.ravel()], image[seen])
-    U = filled.reshape(6, 7)
-    assert np.sqrt((dx @ U) ** 2 + (U @ dy.T) ** 2).sum() == pytest.approx(
-        best, rel=1e-4
-    )
-
-
-def test_inpainting_takes_images_one_by_one_and_keeps_the_empty_ones():
-    images = RNG.standard_normal((3, 20))
-    images[RNG.random(images.shape) < 0.3] = np.nan
-    images[2] = np.nan
-    filled = inpaint_tv(images, (4, 5), tol=1e-9, max_iter=5000)
-    assert np.isnan(filled[2]).all()
-    assert np.isfinite(filled[:2]).all()
-    alone = inpaint_tv(images[:1], (4, 5), tol=1e-9, max_iter=5000)
-    np.testing.assert_allclose(filled[:1], alone, atol=1e-4)
-    with pytest.raises(ValueError, match=r"image_shape \(4, 4\) has 16 pixels"):
-        inpaint_tv(images, (4, 4))
-
-
 def test_graph_check_returns_a_clean_copy():
     A = np.array([[5.0, 1.0], [1.0, 0.0]])
     checked = check_graph(sparse.coo_array(A))
@@ -241,11 +203,8 @@ def test_graph_check_returns_a_clean_copy():
         ({"width": "wide"}, r"'width' .* a str among .* \(0.0, inf\). Got 'wide'"),
         ({"width": None}, "'width' .* Got None"),
         ({"n_neighbors": None}, "'n_neighbors' .* must be an int"),
-        ({"image_shape": 12}, "image_shape must be two positive ints"),
-        ({"image_shape": (-3, -4)}, "image_shape must be two positive ints"),
         ({"width": -1.0}, "'width' .* Got -1.0"),
         ({"width": np.inf}, "'width' .* Got inf"),
-        ({"image_shape": (5, 5)}, r"image_shape \(5, 5\) has 25 pixels"),
     ],
 )
 def test_bad_builder_options_are_refused(options, message):

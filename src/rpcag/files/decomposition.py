@@ -17,8 +17,7 @@ from rpcag.files.names import unique, write_rows
 from rpcag.files.parquet import read_whole
 from rpcag.files.place import check_folder
 from rpcag.files.readable import need, readable
-from rpcag.graphs.inpainting import check_image_shape
-from rpcag.graphs.inputs import REAL
+from rpcag.graphs.inputs import REAL, check_image_shape
 
 FORMATS = ("npy", "csv", "tsv", "parquet")  # of the matrices
 DELIMITERS = {"csv": ",", "tsv": "\t"}

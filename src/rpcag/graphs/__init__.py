@@ -9,7 +9,6 @@ from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
 from rpcag.graphs.distances import rms_distances
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
-from rpcag.graphs.inpainting import inpaint_tv
 from rpcag.graphs.laplacian import laplacian
 from rpcag.graphs.neighbors import KNNGraph
 
@@ -20,7 +19,6 @@ __all__ = [
     "KNNHypergraph",
     "check_graph",
     "hypergraph_laplacian",
-    "inpaint_tv",
     "laplacian",
     "rms_distances",
 ]

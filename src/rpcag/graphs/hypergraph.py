@@ -1,6 +1,6 @@
 """Hypergraphs: edges that join any number of samples."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,8 +26,6 @@ class KNNHypergraph(GraphBuilder):
     ----------
     n_neighbors : int, default=10
         Number of neighbors in the edge of every sample.
-    image_shape : tuple of int, optional
-        As in `KNNGraph`.
 
     Attributes
     ----------
@@ -48,8 +46,6 @@ class KNNHypergraph(GraphBuilder):
     _parameter_constraints: ClassVar = {"n_neighbors": [COUNT]}
 
     n_neighbors: int = 10
-    _: KW_ONLY
-    image_shape: tuple[int, ...] | None = None
 
     def __call__(self, X, mask=None):
         """Incidence of the hypergraph of the rows of X, as a csr_array."""

@@ -11,7 +11,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder
-from rpcag.graphs.distances import center_and_scale, distance_blocks, take_rows
+from rpcag.graphs.distances import (
+    center_and_scale,
+    distance_blocks,
+    observed,
+    take_rows,
+)
 from rpcag.graphs.inputs import check_rows
 from rpcag.graphs.nearest import FEW, nearest_rows, smallest, without_self
 from rpcag.graphs.options import COUNT, POSITIVE
@@ -42,9 +47,6 @@ class KNNGraph(GraphBuilder):
         Width of the heat kernel. "local": the distance of each row to the farthest of
         its neighbors, which adapts to the density of the data. "mean": the mean
         distance to neighbors.
-    image_shape : tuple of int, optional
-        Shape of the images in the rows. Missing pixels are then inpainted by total
-        variation before distances are computed.
 
     Attributes
     ----------
@@ -69,7 +71,6 @@ class KNNGraph(GraphBuilder):
     _: KW_ONLY
     weights: str = "heat"
     width: float | str = "local"
-    image_shape: tuple[int, ...] | None = None
 
     def reach(self, X, mask=None) -> tuple[np.ndarray, Any, Any]:
         """Nearest neighbors of new rows in the graph, and whose neighbors they are.
@@ -78,7 +79,7 @@ class KNNGraph(GraphBuilder):
         neighbors and at the rows whose neighbors they are; none for rows of the graph.
         """
         check_is_fitted(self, "adjacency_")
-        rows = self._prepare(check_rows(X), mask)
+        rows = observed(check_rows(X), mask)
         doubles = self._doubles(rows)
         new = np.flatnonzero(doubles < 0)
         n = len(self._rows[0])
