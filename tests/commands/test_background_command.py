@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from videos import scene
+from videos import f_score, scene
 
 pytest.importorskip("av", reason="needs the extra rpcag[video]")
 pytest.importorskip("typer", reason="needs the extra rpcag[cli]")
@@ -22,7 +22,6 @@ from typer.testing import CliRunner
 
 from browser import launch
 from rpcag.commands import app
-from rpcag.metrics import foreground_scores
 from rpcag.stopping import listen
 from rpcag.video import Source, separate_file
 from rpcag.video.ffmpeg import Writer
@@ -152,7 +151,7 @@ def test_frames_beyond_the_memory_go_through_the_model(clip, tmp_path, monkeypat
     with np.load(archive) as stored:
         truth, index = stored["masks"], stored["mask_index"]
     masks = np.stack(list(Source(tmp_path / "mask"))) > 0
-    assert foreground_scores(masks[index], truth).f > 0.93
+    assert f_score(masks[index], truth) > 0.93
 
 
 def test_the_video_itself_is_never_replaced(clip, tmp_path):

@@ -130,9 +130,7 @@ def test_a_signal_after_the_work_does_not_change_the_exit_code(number):
     assert told == (0, f"rpcag {rpcag.__version__}\n", "")
 
 
-def test_clustering_error_both_ways():
+def test_clustering_error():
     truth, found = [0, 0, 0, 1, 1, 2], [1, 1, 2, 2, 2, 2]
     assert clustering_error(truth, found) == pytest.approx(2 / 6)
-    assert clustering_error(truth, found, label="majority") == pytest.approx(2 / 6)
     assert clustering_error([0, 0, 1], [0, 1, 2]) == pytest.approx(1 / 3)
-    assert clustering_error([0, 0, 1], [0, 1, 2], label="majority") == 0

@@ -35,7 +35,7 @@ from rpcag.graphs import (
     laplacian,
     rms_distances,
 )
-from rpcag.metrics import clustering_error, foreground_scores, recovery_error
+from rpcag.metrics import clustering_error, recovery_error
 from rpcag.tables import OutlierDetector, RobustImputer
 from rpcag.video import separate
 
@@ -130,8 +130,6 @@ def _dense(A):
         (lambda: recovery_error(X, MASKED), "truth"),
         (lambda: clustering_error(EDGES[0], np.ones(15)), "y_true"),
         (lambda: clustering_error(np.ones(15), EDGES[0]), "y_pred"),
-        (lambda: foreground_scores(EDGES > 0, np.ones((15, 15))), "mask"),
-        (lambda: foreground_scores(X > 0, X > 0, MASKED > 0), "valid"),
     ],
 )
 def test_masked_entries_are_refused_by_the_name_of_the_argument(call, name):
