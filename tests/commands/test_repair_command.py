@@ -413,20 +413,14 @@ BAD = {
     "all missing": ("x,y\nNA,\n,NA\n", "no value at all: everything is missing"),
     "all equal": ("x,y\n1,2\n1,2\n1,2\n", "no column has different numbers"),
     "only text": ("x,y\na,b\nc,d\n", "has no column of numbers to repair"),
-    "thousands in all columns": (
-        'x,y\n"1,234.5","2,345.6"\n"3,456.7","4,567.8"\n"5,678.9","6,789.0"\n',
-        "no column of numbers to repair: column 'x' has numbers that are written as "
-        "text, such as '1,234.5', and is left alone; write plain numbers to repair it, "
-        "without units or thousands separators\n",
-    ),
-    "blanks in thousands": (
-        "x;y\n1 234,5;2 345,6\n3 456,7;4 567,8\n5 678,9;6 789,0\n",
-        "no column of numbers to repair: column 'x' has numbers that are written as "
-        "text, such as '1 234,5'",
+    "units in all columns": (
+        "x,y\n1.5 mm,2 kg\n2.5 mm,3 kg\n4 mm,5 kg\n",
+        "no column of numbers to repair",
     ),
     "one comma among whole numbers": (
         'x,y\n1,2\n"2,5",4\n5,6\n',
-        "'2,5' is not a number; --decimal ',' reads decimal commas\n",
+        "'2,5' is not a number; --decimal ',' reads 2.5, --drop 'x' leaves the "
+        "column out\n",
     ),
     "one comma beside a column of points": (
         'x,y\n1,2.5\n"2,5",4\n5,6\n',
@@ -435,17 +429,17 @@ BAD = {
     ),
     "one number with a thousands separator": (
         'x,y\n1.5,2.5\n"1,234.5",4\n5,6\n',
-        "column 'x': '1,234.5' is not a number; write numbers without thousands "
-        "separators\n",
+        "column 'x': '1,234.5' is not a number; --missing '1,234.5' reads it as "
+        "missing, --drop 'x' leaves the column out\n",
     ),
     "one point between thousands": (
         "x;y\n1,5;2,5\n1.234,5;4\n5;6\n",
-        "'1.234,5' is not a number; write numbers without thousands separators\n",
+        "'1.234,5' is not a number; --missing '1.234,5' reads it as missing, ",
     ),
     "one comma between thousands": (
         'x,y\n1.5,2.5\n"1,234",4\n5,6\n',
         "'1,234' is not a number; others have decimal points, such as '1.5' in line 2: "
-        "use one mark; if ',' divides thousands, write numbers without it\n",
+        "use one mark\n",
     ),
     "true among decimals": (
         "x,y\n1.5,2\ntrue,4\n5.5,7\n",

@@ -102,12 +102,6 @@ class Columns:
     notes: list[str] = field(default_factory=list)
     losses: list[str] = field(default_factory=list)  # notes on writing the file again
 
-    def measures(self) -> dict[str, str]:
-        """Columns of text that are numbers with units, each with one of its words."""
-        measure = self.file.rule.measure
-        found = {name: measure(words) for name, words in self.texts.items()}
-        return {name: word for name, word in found.items() if word is not None}
-
 
 def columns_of(file: File, names: Sequence[str], reading: Reading) -> Columns:
     """Columns without values; refuse options that name no column."""
@@ -175,6 +169,8 @@ def columns_of_words(
     file.rule, file.above = numbers, int(header)
 
     rules: dict[str, Numbers] = {}  # how to read each column of numbers
+    # Numbers with the other decimal mark are a mistake, not text.
+    other = Numbers("." if numbers.decimal == "," else ",", reading.missing)
     for j, words in enumerate(zip(*head, strict=False)):
         name, rule = found.names[j], numbers.for_column(words)
         if name in (reading.labels, reading.names, index):
@@ -183,7 +179,7 @@ def columns_of_words(
             continue
         elif not names[j] and not any(words):
             found.roles[name] = "text"
-        elif rule.are_words(words):
+        elif rule.are_words(words) and other.are_words(words):
             found.texts[name] = []
         else:
             rules[name] = rule

@@ -17,19 +17,8 @@ TRUTH = {"true": 1.0, "false": 0.0}
 MINUS = "\u2212"  # as typesetters write it
 NAMES = {".": "point", ",": "comma"}
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
-# Numbers with thousands separators, and others with signs, currencies or units behind a
-# blank or decimals. Whole numbers with letters, such as 12A, are more likely names.
-MARKS = r"[,.'_ \u2019\u00a0\u2009\u202f]"
-GROUPED = rf"\d{{1,3}}(?:{MARKS}\d{{3}})+(?:[.,]\d+)?"
-MEASURE = re.compile(
-    rf"[^\w\s]*\s*(?:[A-Z]{{3}}\s+)?[^\w\s]*(?:{GROUPED}|\d*[.,]?\d+)"
-    r"(?:\s*[%‰°$€£¥].*|(?:(?<=[.,]\d)|(?<=[.,]\d\d)|\s+)[A-Za-zµΩ].{0,6})?"
-)
-# Rows that are checked for such text, and the share of them that must be. With a
-# smaller share, names such as "5 mm" next to "steel" would be refused.
-ROWS, SHARE = 1000, 0.9
 NUMERAL = re.compile(
-    r"(?P<sign>[+\u2212-]?)(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
+    r"[+\u2212-]?(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
 )
 PLACES = 17  # decimals at most: more would be digits that a float does not hold
 UNKNOWN = 6  # decimals at most if there are no other numbers
@@ -98,19 +87,6 @@ class Numbers:
         filled = [word for word in words if not self.is_missing(word)]
         return 2 * sum(map(self.is_number, filled)) < len(filled)
 
-    def measure(self, words: Sequence[str]) -> str | None:
-        """The first of words that seem to be numbers with units or separators.
-
-        None if most do not. Mostly plain numbers are identifiers that the format itself
-        holds as text.
-        """
-        filled = [word for word in words[:ROWS] if not self.is_missing(word)]
-        plain = [word for word in filled if self.is_number(word)]
-        found = [word for word in filled if MEASURE.fullmatch(word.strip())]
-        if 2 * len(plain) >= len(filled) or len(found) < SHARE * len(filled):
-            return None
-        return next(word for word in found if not self.is_number(word))
-
     def has_mark(self, word: str) -> bool:
         """Whether this is a number with the decimal mark."""
         return self.decimal in word and self.is_number(word)
@@ -120,20 +96,14 @@ class Numbers:
 
         `other` is a number of the file with the decimal mark, and where it is.
         """
-        is_grouped = re.fullmatch(rf"\s*[+\u2212-]?{GROUPED}\s*", word) is not None
-        mark = "." if self.decimal == "," else ","
-        if Numbers(mark).has_mark(word):
-            remedy = f"decimal={mark!r} reads decimal {NAMES[mark]}s"
-            if other is not None:
-                name = NAMES[self.decimal]
-                remedy = f"others have decimal {name}s, such as {other}: use one mark"
-            if is_grouped:
-                remedy += f"; if {mark!r} divides thousands, write numbers without it"
-        elif is_grouped:
-            remedy = "write numbers without thousands separators"
-        else:
-            remedy = f"missing={word!r} reads it as missing, "
-            remedy += f"drop={column!r} leaves the column out"
+        other_mark = Numbers("." if self.decimal == "," else ",")
+        reads = f"missing={word!r} reads it as missing"
+        if other_mark.has_mark(word):
+            reads = f"decimal={other_mark.decimal!r} reads {other_mark.one(word):g}"
+        remedy = f"{reads}, drop={column!r} leaves the column out"
+        if other_mark.has_mark(word) and other is not None:
+            name = NAMES[self.decimal]
+            remedy = f"others have decimal {name}s, such as {other}: use one mark"
         wanted = "true or false" if self.truth else "a number"
         return f"{word!r} is not {wanted}; {remedy}"
 
@@ -159,9 +129,6 @@ def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], 
     scientific = [m for m in shown if m["power"]]
     is_scientific = 2 * len(scientific) > len(shown)
     shown = [m for m in shown if bool(m["power"]) == is_scientific]
-    signs = {m["sign"] for m in shown}
-    plus = "+" if "+" in signs and "" not in signs else ""
-    minus = MINUS if MINUS in signs else "-"
     places = Counter(min(len(m["part"] or ""), PLACES) for m in shown)
     places = places or Counter([0, UNKNOWN])
     # The most common number of decimals; of equally common ones, the larger.
@@ -171,10 +138,10 @@ def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], 
     mark = scientific[0]["power"][0] if is_scientific else "f"
 
     def write(value: float) -> str:
-        mantissa, exponent, power = f"{abs(value):.{decimals}{mark}}".partition(mark)
+        # z: no negative zero
+        mantissa, exponent, power = f"{value:z.{decimals}{mark}}".partition(mark)
         whole, _, part = mantissa.partition(".")
         part = part[:least] + part[least:].rstrip("0")
-        sign = minus if value < 0 and float(mantissa) else plus  # no negative zero
-        return sign + whole + (decimal + part if part else "") + exponent + power
+        return whole + (decimal + part if part else "") + exponent + power
 
     return write
