@@ -289,13 +289,12 @@ def test_components_labels_images_and_provenance(folder):
     assert "history" not in told
 
 
-@pytest.mark.parametrize("format", ["csv", "tsv"])
-def test_formats_hold_the_same(format, folder):
-    for name in (format, "npy"):
+def test_formats_hold_the_same(folder):
+    for name in ("csv", "npy"):
         call("decompose", "sensors.csv", "-o", name, "--format", name)
-    a, b = Decomposition.load(format), Decomposition.load("npy")
+    a, b = Decomposition.load("csv"), Decomposition.load("npy")
     np.testing.assert_array_equal(a.sparse, b.sparse)
-    assert (folder / format / f"low_rank.{format}").exists()
+    assert (folder / "csv" / "low_rank.csv").exists()
 
 
 def test_too_few_iterations_are_told_and_the_rest_is_written(folder):
@@ -389,9 +388,9 @@ def test_a_run_with_a_checkpoint_goes_on_to_the_same_answer(
 
 
 def test_clusters_are_written_by_sample(folder):
-    result = call("cluster", "kinds.csv", "--labels", "kind", "-o", "c.tsv")
+    result = call("cluster", "kinds.csv", "--labels", "kind", "-o", "c.csv")
     assert result.exit_code == 0, result.output
-    lines = [line.split("\t") for line in (folder / "c.tsv").read_text().splitlines()]
+    lines = [line.split(",") for line in (folder / "c.csv").read_text().splitlines()]
     assert lines[0] == ["sample", "cluster", "label"]
     assert [line[0] for line in lines[1:]] == [f"s{i}" for i in range(60)]
     assert [line[1] for line in lines[1:4]] == ["0", "1", "2"]  # as they come first
@@ -543,7 +542,7 @@ MISTAKES = [
     ("cluster sensors.csv", "give the number of clusters with -k"),
     ("cluster sensors.csv -k 0", "invalid value for '-k'"),
     ("cluster sensors.csv -k 61", "-k 61 must be between 1 and the number of samples"),
-    ("cluster sensors.csv -k 3 -o c.xls", "--output must be a .csv or .tsv file"),
+    ("cluster sensors.csv -k 3 -o c.xls", "--output must be a .csv file"),
     ("cluster sensors.csv -k 3 -o sensors.csv -f", "sensors.csv is a file of someth"),
     ("cluster sensors.csv -k 3 -o edges.csv", "edges.csv is a file of something else"),
     ("cluster sensors.csv -k 3 -o edges.csv/c.csv", "edges.csv (Not a directory)"),
@@ -672,7 +671,7 @@ def test_names_with_anything_in_them_are_told_as_they_are(name, folder):
     for words in (
         ("decompose", table, "--gamma", "clustering", "-o", f"{name}.r"),
         ("explore", f"{name}.r", "-o", f"{name}.html"),
-        ("cluster", f"{name}.r", "-k", "3", "-o", f"{name}.tsv"),
+        ("cluster", f"{name}.r", "-k", "3", "-o", f"{name}.clusters.csv"),
     ):
         done = run(*map(str, words), COLUMNS="200", PYTHONUTF8="1")
         is_noted = words[0] == "decompose" and "\udcff" in name

@@ -169,16 +169,15 @@ def test_values_too_far_apart_are_named_or_replaced(empty, rng):
     assert {f"1e+{9 * k}" for k in range(2, 10)} <= listed
 
 
-def test_the_delimiter_fits_the_suffix(folder):
+def test_the_delimiter_stays(folder):
     text = (folder / "sensors.csv").read_text().replace(",", "\t")
-    for name in ("t.tsv", "t.csv"):
-        (folder / name).write_text(text)
-    told = "t.tsv has tabs between fields, and the repaired table keeps them: choose"
-    assert refused(call("repair", "t.tsv", "-o", "new.csv"), told, "repaired.tsv, got")
-    for source, target in (("t.tsv", "a.tab"), ("t.csv", "b.csv"), ("t.csv", "c.tsv")):
-        result = call("repair", source, "-o", target, "-q")
+    for suffix in (".tsv", ".csv"):
+        (folder / f"t{suffix}").write_text(text)
+        result = call("repair", f"t{suffix}", "-o", f"new_{suffix[1]}{suffix}", "-q")
         assert (result.exit_code, result.output) == (0, "")
-        assert (folder / target).read_text().count("\t") == text.count("\t")
+        assert (folder / f"new_{suffix[1]}{suffix}").read_text().count(
+            "\t"
+        ) == text.count("\t")
 
 
 def test_identifiers_that_rise_are_left_alone(folder):
@@ -480,7 +479,7 @@ def test_keeping_all_columns_is_one_line(empty):
         ),
         (
             ["sensors.csv", "-o", "n.xlsx"],
-            "sensors.csv is text, and the repaired table",
+            "the repaired table keeps the format of sensors.csv: choose an output such",
         ),
         (["sensors.csv", "-o", "n.csv", "--alpha", "1.5"], "value for '--alpha'"),
         (["sensors.csv", "-o", "n.csv", "--alpha", "0"], "between 0 and 1, got '0'"),
@@ -494,7 +493,6 @@ def test_keeping_all_columns_is_one_line(empty):
         ),
         (
             ["sensors.csv", "-o", "n.tsv"],
-            "sensors.csv has ',' between fields, and the repaired table keeps them: "
             "choose an output such as repaired.csv, got n.tsv",
         ),
         (["sensors.csv", "-o", "n.tab.gz"], "such as repaired.csv, got n.tab.gz"),

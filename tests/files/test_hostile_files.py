@@ -413,10 +413,6 @@ def test_labels_may_be_any_values(tmp_path):
 
 @pytest.mark.parametrize("shape", [(-2, -3), (0, 6), (2.5, 2.4), (np.inf, 1), (-1, 6)])
 def test_shapes_of_images_are_positive_whole_numbers(shape, tmp_path):
-    X = np.arange(24.0).reshape(4, 6)
-    np.savez(tmp_path / "t.npz", X=X, image_shape=np.array(shape))
-    with pytest.raises(ValueError, match=r"t.npz: image_shape must hold whole numbers"):
-        read(tmp_path / "t.npz", variable="X")
     made = decompositions.table(6, 6)
     with pytest.raises(ValueError, match="image_shape must be two positive ints"):
         Decomposition(**vars(made) | {"image_shape": shape})
@@ -424,7 +420,7 @@ def test_shapes_of_images_are_positive_whole_numbers(shape, tmp_path):
     from rpcag.plots import decomposition
 
     with pytest.raises(ValueError, match="image_shape must be two positive ints"):
-        decomposition({"low_rank": X}, shape)
+        decomposition({"low_rank": np.eye(4, 6)}, shape)
 
 
 @pytest.mark.parametrize("shape", [(-2, -3), (0, 6), (2**32, 2**32)])

@@ -16,7 +16,6 @@ from rpcag.files.names import listed, unique, write_rows
 from rpcag.files.place import check_file
 from rpcag.page.words import count
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Default weights, as in the study of clustering. The models' own defaults are chosen to
 # predict hidden entries, which needs less weight on the graph.
 WEIGHTS: dict[str, dict[str, str]] = {
@@ -39,7 +38,7 @@ def cluster(
         ),
     ] = None,
     output: Annotated[
-        Path | None, o.output_option("FILE", "Table to write, .csv or .tsv.")
+        Path | None, o.output_option("FILE", "Table to write, .csv.")
     ] = None,
     model: o.Model = "rpcag",
     options: o.ModelOptions,
@@ -151,14 +150,12 @@ def _error(labels: list[str] | None, clusters: np.ndarray) -> dict[str, Any]:
 
 
 def _check_file(path: Path, force: bool) -> None:
-    if path.suffix.lower() not in DELIMITERS:
-        raise ValueError(f"--output must be a .csv or .tsv file, got {path}")
-
-    start = DELIMITERS[path.suffix.lower()].join(("sample", "cluster")).encode()
+    if path.suffix.lower() != ".csv":
+        raise ValueError(f"--output must be a .csv file, got {path}")
 
     def is_ours(path: Path) -> bool:
         with path.open("rb") as file:
-            return file.read(len(start)) == start
+            return file.readline().startswith(b"sample,cluster")
 
     check_file(path, is_ours, "clusters", force=force, example="clusters.csv")
 
@@ -169,7 +166,7 @@ def _write(path: Path, found: Decomposition, clusters: np.ndarray) -> None:
         columns["label"] = found.labels
     rows = zip(*columns.values(), strict=True)
     with write_atomically(path) as part:
-        write_rows(part, DELIMITERS[path.suffix.lower()], list(columns), rows)
+        write_rows(part, list(columns), rows)
 
 
 def _rows(facts: dict[str, Any]) -> dict[str, str | None]:

@@ -115,7 +115,6 @@ def repair(
     rpcag repair sensors.csv -o neighbors.csv --graph knn --quiet
     """
     from rpcag.commands.fitting import load_graph
-    from rpcag.files import repaired as files
     from rpcag.files.sheet import read_sheet
     from rpcag.tables.repair import repair_matrix
 
@@ -133,7 +132,6 @@ def repair(
         with GapBar("repair", quiet=quiet) as bar:
             bar.count("reading")
             found = read_sheet(table, how)
-            files.check_delimiter(table, output, found)
             names = found.labels or [str(i) for i in range(len(found.X))]
             is_auto = options.graph == "auto"
             repaired = repair_matrix(
