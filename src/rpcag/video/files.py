@@ -176,7 +176,7 @@ def frames_that_fit(memory: float, values: int) -> int:
     # A frame in a list and stacked, its two masks of motion, and its fitted values.
     each = 4 * values + FITTED * fitted_values(MOST, values)
     least = fixed + FEWEST * each
-    if memory < least:
+    if not memory >= least:
         raise ValueError(
             f"memory must be at least {math.ceil(least / 1e7) / 100} GB for "
             f"{FEWEST} frames of {values} values, got {memory / 1e9:.4g} GB; "
