@@ -566,7 +566,7 @@ MISTAKES = [
     ("decompose sensors.csv -o -", "only rpcag repair can write to standard output"),
     ("demo --files -", "only rpcag repair can write to standard output"),
     ("explore done -o -", "only rpcag repair can write to standard output"),
-    ("background hall.npz -o -", "only rpcag repair can write to standard output"),
+    ("background street.mp4 -o -", "only rpcag repair can write to standard output"),
     ("demo --files sensors.csv/x", "sensors.csv (Not a directory)"),
     ("explore --all", "no such option: --all"),
     ("explain", "no such command 'explain'"),
@@ -711,7 +711,7 @@ def test_what_cannot_be_written_is_told_before_the_work(folder, monkeypatch):
         ("decompose", "sensors.csv", "-o", "r"),
         ("cluster", "sensors.csv", "-k", "3", "-o", "c.csv"),
         ("demo", "--files", "files"),
-        ("background", "hall.npz", "-o", "out"),
+        ("background", "street.mp4", "-o", "out"),
     ):
         result = call(*words)
         assert result.exit_code == 2

@@ -81,7 +81,7 @@ class VideoOptions:
 def background(
     video: Annotated[
         Path,
-        o.argument("VIDEO", "A video file, a folder of images, or a .npz file."),
+        o.argument("VIDEO", "A video file, or a folder of images."),
     ],
     output: o.OutputFolder,
     *,
@@ -99,7 +99,7 @@ def background(
     Examples:
     rpcag background street.mp4 -o street
     rpcag background frames/ -o small --size 320x180 --every 2 --format webm
-    rpcag background hall.npz -o hall --frames 0:500
+    rpcag background street.mp4 -o start --frames 0:50
     """
     with mistakes():
         from rpcag.video import separate_file

@@ -58,7 +58,7 @@ def separate_file(
     Parameters
     ----------
     video : str or Path
-        A video file, a folder of images, or a ``.npz`` with an array ``frames``.
+        A video file, or a folder of images.
     folder : str or Path
         Folder to write. After an error it has no new files.
     size : (height, width), "full" or None, default=None
