@@ -1,7 +1,6 @@
 """``rpcag cluster``."""
 
 import warnings
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from rpcag.atomic import write_atomically
 from rpcag.commands import options as o
 from rpcag.commands.output import incomplete, mistakes, report, summary
-from rpcag.files.decomposition import Decomposition, is_result, plain
+from rpcag.files.decomposition import Decomposition, plain
 from rpcag.files.names import listed, unique, write_rows
 from rpcag.files.place import check_file
 from rpcag.page.words import count
@@ -52,14 +51,13 @@ def cluster(
 
     Fits a model, scales each row of its embedding to unit length, and runs k-means on
     the first k components. By default, weights suit clustering: --gamma clustering for
-    rpcag, --lam theory for rpca, and --gamma unit for frpcag. INPUT may also be a
-    folder that rpcag decompose wrote, best with --gamma clustering. If labels are
-    given, also reports the clustering error.
+    rpcag, --lam theory for rpca, and --gamma unit for frpcag. If labels are given, also
+    reports the clustering error.
 
     Examples:
     rpcag cluster sensors.csv -k 3 -o clusters.csv
     rpcag cluster faces.npz --labels y --model rpca
-    rpcag cluster result -k 3 --json
+    rpcag cluster sensors.csv -k 3 --json
     """
     from sklearn.exceptions import ConvergenceWarning
 
@@ -70,25 +68,12 @@ def cluster(
     with mistakes():
         if output is not None:
             _check_file(output, force)
-        if input.is_dir() and is_result(input):
-            _check_unused(input, model, options, reading)
-            found, notes = Decomposition.load(input), []
-            if found.facts.get("parameters", {}).get("gamma") == "auto":
-                notes.append(
-                    f"the weights of {input} were chosen to predict missing entries; "
-                    "clusters are usually better with rpcag decompose --gamma "
-                    "clustering"
-                )
-        else:
-            table = read_table(input, reading.reading())
-            k = _number(k, table.labels, len(table.samples))
-            others = {"n_components": options.components or min(k, *table.X.shape)}
-            others |= WEIGHTS.get(model.lower(), {})
-            estimator = fitting.build(model, options, **others)
-            found, notes = fitting.decomposed(
-                estimator, table, options, input, quiet=quiet
-            )
-        k = _number(k, found.labels, len(found.samples))
+        table = read_table(input, reading.reading())
+        k = _number(k, table.labels, len(table.samples))
+        others = {"n_components": options.components or min(k, *table.X.shape)}
+        others |= WEIGHTS.get(model.lower(), {})
+        estimator = fitting.build(model, options, **others)
+        found, notes = fitting.decomposed(estimator, table, options, input, quiet=quiet)
         Z = found.embedding[:, : options.components or k]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a note says it
@@ -107,20 +92,8 @@ def cluster(
     shown = summary(f"{k} clusters of {input}", _rows(facts))
     told = plain(facts | {"clusters": members})
     report(told, shown, notes=notes, quiet=quiet, json=json)
-    if facts.get("status", "converged") != "converged":
+    if facts["status"] != "converged":
         raise incomplete(facts["status"], facts.get("gap"), options.tol)
-
-
-def _check_unused(folder: Path, model: str, *groups: Any) -> None:
-    """Refuse options that do not apply to an earlier result."""
-    given = [] if model == "rpcag" else ["model"]
-    for group in groups:
-        given += [f.name for f in fields(group) if getattr(group, f.name) != f.default]
-    for name in sorted(set(given) - {"components"}):
-        raise ValueError(
-            f"{o.flag(name)}: {folder} is decomposed already; pass the data instead, "
-            "or leave the option out"
-        )
 
 
 def _number(k: int | None, labels: list[str] | None, n: int) -> int:
