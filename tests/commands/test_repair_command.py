@@ -482,7 +482,7 @@ def test_keeping_all_columns_is_one_line(empty):
             "the repaired table keeps the format of sensors.csv: choose an output such",
         ),
         (["sensors.csv", "-o", "n.csv", "--alpha", "1.5"], "value for '--alpha'"),
-        (["sensors.csv", "-o", "n.csv", "--alpha", "0"], "between 0 and 1, got '0'"),
+        (["sensors.csv", "-o", "n.csv", "--alpha", "0"], "range (0.0, 1.0). Got 0.0"),
         (
             ["sensors.csv", "-o", "n.csv", "--keep", "x"],
             "--keep 'x': sensors.csv has no",

@@ -33,7 +33,6 @@ from rpcag.graphs import (
     check_graph,
     hypergraph_laplacian,
     laplacian,
-    rms_distances,
 )
 from rpcag.metrics import clustering_error, recovery_error
 from rpcag.tables import OutlierDetector, RobustImputer
@@ -102,7 +101,6 @@ def test_graphs_do_not_see_under_the_mask():
         fitted = builder.fit(X)
         assert_same(_dense(fitted.connect(MASKED)), _dense(fitted.connect(HOLED)))
     assert_same(KNNHypergraph()(MASKED).toarray(), KNNHypergraph()(HOLED).toarray())
-    assert_same(rms_distances(MASKED), rms_distances(HOLED))
 
 
 def _dense(A):
@@ -262,7 +260,7 @@ def test_numbers_in_odd_columns_are_numbers():
 def test_infinity_is_refused_with_what_to_do():
     wrong = X.copy()
     wrong[2, 3] = np.inf
-    for call in (RPCAG().fit, FRPCAG().fit, NCuts().fit, KNNGraph(), rms_distances):
+    for call in (RPCAG().fit, FRPCAG().fit, NCuts().fit, KNNGraph()):
         with pytest.raises(
             ValueError, match=r"X contains infinity.*; mark missing values with NaN"
         ):
@@ -293,7 +291,7 @@ NUMBERS = [
     (FRPCAG, ["gamma_features"]),
     (GLPCA, ["beta"]),
     (RPCAGCV, ["holdout"]),
-    (KNNGraph, ["n_neighbors", "width"]),
+    (KNNGraph, ["n_neighbors"]),
     (KNNHypergraph, ["n_neighbors"]),
     (CompleteGraph, ["sigma2"]),
     (Chain, ["steps", "period", "n_periods"]),

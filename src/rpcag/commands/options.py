@@ -133,14 +133,6 @@ def weight(*words: str, positive: bool = False) -> Callable[[str], float | str]:
     return parse
 
 
-def share(text: str) -> float:
-    """A number between 0 and 1."""
-    with suppress(ValueError):
-        if 0 < float(text) < 1:
-            return float(text)
-    raise typer.BadParameter(f"it must be a number between 0 and 1, got {text!r}")
-
-
 def sides(text: str, least: int = 1, most: int = 3) -> tuple[int, ...]:
     """The sides of an image, such as 56x46 or, up to `most`, 56x46x3."""
     found = tuple(map(int, re.findall(r"\d+", text)))

@@ -40,7 +40,8 @@ class RepairOptions:
         "were correct.",
         "NUMBER",
         default=0.02,
-        parser=o.share,
+        min=0,
+        max=1,
     )
     graph: str = o.model_option(
         "Graph between rows: robust, knn, complete, chain, or a FILE with an adjacency "

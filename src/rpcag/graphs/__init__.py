@@ -7,7 +7,6 @@ is sparse, a dense array if it is complete. There is no graph class.
 from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.distances import rms_distances
 from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
 from rpcag.graphs.laplacian import laplacian
 from rpcag.graphs.neighbors import KNNGraph
@@ -20,5 +19,4 @@ __all__ = [
     "check_graph",
     "hypergraph_laplacian",
     "laplacian",
-    "rms_distances",
 ]
