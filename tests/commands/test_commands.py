@@ -487,7 +487,7 @@ MISTAKES = [
         "decompose sensors.csv -o r --graph nearest",
         "takes robust, knn, complete, chain or a file",
     ),
-    ("decompose sensors.csv -o r --graph sensors.csv", "neither edges"),
+    ("decompose sensors.csv -o r --graph sensors.csv", "an edge has two samples"),
     ("decompose sensors.csv -o r --format xls", "format must be one of npy"),
     ("decompose sensors.csv -o sensors.csv", "sensors.csv is a file"),
     ("decompose sensors.csv -o sensors.csv/r", "cannot be created"),

@@ -31,7 +31,6 @@ from rpcag.graphs import (
     KNNGraph,
     KNNHypergraph,
     check_graph,
-    hypergraph_laplacian,
     laplacian,
 )
 from rpcag.metrics import clustering_error, recovery_error
@@ -121,7 +120,6 @@ def _dense(A):
         (lambda: RPCA(2, lam="theory").fit(X).inverse_transform(MASKED[:, :2]), "Z"),
         (lambda: check_graph(EDGES), "graph"),
         (lambda: laplacian(EDGES), "adjacency"),
-        (lambda: hypergraph_laplacian(EDGES), "incidence"),
         (lambda: KNNGraph()(X, mask=np.ma.masked_array(~HIDDEN, HIDDEN)), "mask"),
         (lambda: separate(np.ma.masked_array(np.ones((15, 4, 6)), True)), "frames"),
         (lambda: recovery_error(MASKED, X), "L"),

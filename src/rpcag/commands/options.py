@@ -218,7 +218,7 @@ class ModelOptions:
         "Graph between samples. robust (default of rpcag): nearest neighbors after "
         "Robust PCA has removed errors. knn (default of frpcag): nearest neighbors. "
         "complete: all pairs. chain: for samples in time order. Or a FILE with an "
-        "adjacency matrix (.npz, .npy, .csv) or a list of edges (.csv, .tsv, .txt).",
+        "adjacency matrix (.npz, .npy) or a list of edges (.csv, .tsv, .txt).",
         "KIND|FILE",
     )
     components: int | None = model_option("Maximum number of components.", min=1)

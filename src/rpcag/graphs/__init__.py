@@ -7,7 +7,7 @@ is sparse, a dense array if it is complete. There is no graph class.
 from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
+from rpcag.graphs.hypergraph import KNNHypergraph
 from rpcag.graphs.laplacian import laplacian
 from rpcag.graphs.neighbors import KNNGraph
 
@@ -17,6 +17,5 @@ __all__ = [
     "KNNGraph",
     "KNNHypergraph",
     "check_graph",
-    "hypergraph_laplacian",
     "laplacian",
 ]
