@@ -461,7 +461,7 @@ def test_bad_input_is_one_line_and_writes_nothing(name, empty):
 def test_keeping_all_columns_is_one_line(empty):
     (empty / "t.csv").write_text("x,y\n1.5,2\n4,3\n5.5,7\n")
     words = ("repair", "t.csv", "-o", "new.csv", "--keep", "x", "--keep", "y")
-    told = "no column of numbers to repair besides 'x', 'y', which --keep or --drop"
+    told = "no column of numbers to repair besides 'x', 'y', which --drop"
     assert refused(call(*words), told)
 
 
@@ -485,7 +485,7 @@ def test_keeping_all_columns_is_one_line(empty):
         (["sensors.csv", "-o", "n.csv", "--alpha", "0"], "range (0.0, 1.0). Got 0.0"),
         (
             ["sensors.csv", "-o", "n.csv", "--keep", "x"],
-            "--keep 'x': sensors.csv has no",
+            "--drop 'x': sensors.csv has no",
         ),
         (
             ["sensors.csv", "-o", "n.csv", "--report", "n.txt"],

@@ -113,10 +113,9 @@ def test_huge_whole_numbers_are_noted(tmp_path):
     assert table.notes == []
 
 
-def test_truth_is_a_number(tmp_path):
-    np.testing.assert_array_equal(
-        read(tmp_path, "x,y\nTrue,1\nFALSE,0\n").X, [[1, 1], [0, 0]]
-    )
+def test_truth_is_text(tmp_path):
+    with pytest.raises(ValueError, match=r"column 'x' of .* is text"):
+        read(tmp_path, "x,y\nTrue,1\nFALSE,0\nTrue,3\n")
 
 
 def test_labels_names_and_dropped_columns(tmp_path):

@@ -168,7 +168,7 @@ class TextOptions:
     def reading(self) -> Reading:
         known = {one.name for one in fields(Reading)}
         given = {k: v for k, v in asdict(self).items() if k in known}
-        lists = {k: tuple(given.get(k) or ()) for k in ("drop", "keep", "missing")}
+        lists = {k: tuple(given.get(k) or ()) for k in ("drop", "missing")}
         return Reading(**given | lists)
 
 

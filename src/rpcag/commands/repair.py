@@ -62,7 +62,7 @@ class SheetOptions(o.TextOptions):
         "COLUMN",
     )
     no_time: bool = o.reading_option("Do not look for timestamps.", default=False)
-    keep: list[str] | None = o.reading_option(
+    drop: list[str] | None = o.reading_option(
         "Column to leave unchanged and out of the model, such as an identifier. Can be "
         "repeated.",
         "COLUMN",

@@ -111,7 +111,6 @@ def columns_of(file: File, names: Sequence[str], reading: Reading) -> Columns:
     known = set(found)
     chosen = [(option, getattr(reading, option)) for option in ONE_COLUMN]
     chosen += [("drop", name) for name in reading.drop]
-    chosen += [("keep", name) for name in reading.keep]
     for option, name in chosen:
         if name in (None, False):
             continue
@@ -131,7 +130,7 @@ def columns_of(file: File, names: Sequence[str], reading: Reading) -> Columns:
         f"some columns have the same name, such as {name!r}: a number was added"
         for name in doubles[:1]
     ]
-    roles: dict[str, Role] = dict.fromkeys((*reading.drop, *reading.keep), "kept")
+    roles: dict[str, Role] = dict.fromkeys(reading.drop, "kept")
     return Columns(file, found, roles=roles, doubles=doubles, notes=notes)
 
 
@@ -168,22 +167,21 @@ def columns_of_words(
     found.index, found.notes = index, found.notes + notes
     file.rule, file.above = numbers, int(header)
 
-    rules: dict[str, Numbers] = {}  # how to read each column of numbers
+    parts: dict[str, list[np.ndarray]] = {}  # the columns of numbers
     # Numbers with the other decimal mark are a mistake, not text.
     other = Numbers("." if numbers.decimal == "," else ",", reading.missing)
     for j, words in enumerate(zip(*head, strict=False)):
-        name, rule = found.names[j], numbers.for_column(words)
+        name = found.names[j]
         if name in (reading.labels, reading.names, index):
             found.texts[name] = []
         elif name in found.roles:
             continue
         elif not names[j] and not any(words):
             found.roles[name] = "text"
-        elif rule.are_words(words) and other.are_words(words):
+        elif numbers.are_words(words) and other.are_words(words):
             found.texts[name] = []
         else:
-            rules[name] = rule
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in rules}
+            parts[name] = []
     size = max(1, min(ROWS, CELLS // len(names)))
     above = file.above  # rows before the block
     for block in chain([head], iter(lambda: list(islice(remaining, size)), [])):
@@ -198,11 +196,11 @@ def columns_of_words(
             name = found.names[j]
             if name in found.texts:
                 found.texts[name] += [original(word.strip()) for word in words]
-            elif name in rules:
+            elif name in parts:
                 try:
-                    parts[name].append(np.array(rules[name].many(words)))
+                    parts[name].append(np.array(numbers.many(words)))
                 except ValueError:
-                    are_numbers = [rules[name].is_number(word) for word in words]
+                    are_numbers = [numbers.is_number(word) for word in words]
                     i = are_numbers.index(False)
                     # The decimal mark was guessed from the head.
                     cells = [*_cells(head, int(header)), *_cells(block, above)]
@@ -211,14 +209,13 @@ def columns_of_words(
                         for *cell, word in cells
                         if numbers.has_mark(word)
                     )
-                    told = rules[name].complaint(words[i], name, next(others, None))
+                    told = numbers.complaint(words[i], name, next(others, None))
                     raise ValueError(
                         f"{source}, {file.place(above + i, j)}, column {name!r}: {told}"
                     ) from None
         above += len(block)
     file.n = above - file.above
     found.numbers = {name: np.concatenate(values) for name, values in parts.items()}
-    found.roles |= {name: "boolean" for name, rule in rules.items() if rule.truth}
     return found
 
 

@@ -13,7 +13,6 @@ MISSING = frozenset(
         *("?", "-", "--", ".", "#value!", "#div/0!", "#num!", "#null!"),
     ]
 )
-TRUTH = {"true": 1.0, "false": 0.0}
 MINUS = "\u2212"  # as typesetters write it
 NAMES = {".": "point", ",": "comma"}
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
@@ -28,21 +27,12 @@ STYLED = 1000  # rows that determine the style
 class Numbers:
     """Reads numbers from text; missing values are NaN.
 
-    With a decimal comma, a point is refused, because 1.234 may mean 1234. With `truth`,
-    only true and false are read, as 1 and 0.
+    With a decimal comma, a point is refused, because 1.234 may mean 1234.
     """
 
-    def __init__(
-        self, decimal: str = ".", missing: Iterable[str] = (), *, truth: bool = False
-    ) -> None:
-        self.decimal, self.truth = decimal, truth
+    def __init__(self, decimal: str = ".", missing: Iterable[str] = ()) -> None:
+        self.decimal = decimal
         self.missing = MISSING | {normal(word) for word in missing}
-
-    def for_column(self, words: Iterable[str]) -> "Numbers":
-        """How to read a column: true and false are numbers only among themselves."""
-        filled = {normal(word) for word in words} - self.missing
-        truth = bool(filled) and filled <= TRUTH.keys()
-        return Numbers(self.decimal, self.missing, truth=truth)
 
     def is_missing(self, word: str) -> bool:
         return normal(word) in self.missing
@@ -52,9 +42,7 @@ class Numbers:
         word = normal(word)
         if word in self.missing:
             return math.nan
-        if self.truth and word in TRUTH:
-            return TRUTH[word]
-        if self.truth or "_" in word or (self.decimal == "," and "." in word):
+        if "_" in word or (self.decimal == "," and "." in word):
             raise ValueError(word)  # Python would read 1_000
         return float(word.replace(self.decimal, "."))
 
@@ -69,7 +57,7 @@ class Numbers:
         """Apply `one` to every word, but faster."""
         together = "".join(words)
         has_comma = self.decimal == ","
-        if self.truth or "_" in together or (has_comma and "." in together):
+        if "_" in together or (has_comma and "." in together):
             return list(map(self.one, words))
         plain = [word.replace(",", ".") for word in words] if has_comma else words
         with suppress(ValueError):
@@ -104,8 +92,7 @@ class Numbers:
         if other_mark.has_mark(word) and other is not None:
             name = NAMES[self.decimal]
             remedy = f"others have decimal {name}s, such as {other}: use one mark"
-        wanted = "true or false" if self.truth else "a number"
-        return f"{word!r} is not {wanted}; {remedy}"
+        return f"{word!r} is not a number; {remedy}"
 
 
 def normal(word: str) -> str:

@@ -102,7 +102,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
         cause = taken or found.file.guess
         kept = [c for c, role in found.roles.items() if role == "kept"]
         if kept:
-            cause = f" besides {listed(kept)}, which keep= or drop= leaves alone"
+            cause = f" besides {listed(kept)}, which drop= leaves alone"
         raise ValueError(f"{source} has no column of numbers to repair{cause}")
     X = np.stack([numbers[column] for column in features], axis=1)
     rows = range(1, found.file.n + 1)
