@@ -318,8 +318,8 @@ def test_pandas_csv_with_and_without_index(tmp_path):
         ("x,y\n1,2\n3," + "9" * 400 + "\n", {}, "infinite values"),
         ("x,y\n1,2\n3,4a\n5,6\n", {}, "line 3, column 'y': '4a' is not a number"),
         ("x,y\n1,2\n3,1_000\n5,6\n", {}, "'1_000' is not a number"),
-        ("x;y\n1,5;2\n1.234;3\n", {}, "'1.234' is not a number; others have decimal"),
-        ('x,y\n"1,5",2\n3,4\n3,4\n', {}, "'1,5' is not a number; decimal=','"),
+        ("x;y\n1,5;2\n1.234;3\n", {}, "'1.234' is not a number with a decimal comma"),
+        ('x,y\n"1,5",2\n3,4\n3,4\n', {}, "'1,5' is not .* decimal=',' reads 1.5"),
         ("x,y\nNA,NA\n", {}, "everything is missing"),
         ("x,y\n1,u\n2,u\n", {}, "column 'y' of .* is text: labels='y' keeps"),
         ("a,b,x\np,u,1\nq,v,2\n", {}, "column 'b' of .* is text"),
@@ -442,10 +442,10 @@ def test_tables_without_a_header_are_hardly_ever_asked_about(tmp_path, rng):
 
 
 def test_points_among_decimal_commas_are_not_names(tmp_path):
-    told = r"line 2, column 'x': '1\.5' is not a number; others have decimal commas"
+    told = r"line 2, column 'x': '1\.5' is not a number with a decimal comma; use one"
     with pytest.raises(ValueError, match=told):
         read(tmp_path, "x;y\n1.5;2,5\n2.5;3,5\n4.5;1,5\n")
-    told = "'1,5' is not a number; decimal=',' reads 1.5, drop='x' leaves the"
+    told = "with a decimal point; use one mark in the file, decimal=',' reads 1.5"
     with pytest.raises(ValueError, match=told):
         read(tmp_path, 'x,y\n"1,5",2\n"2,5",3\n"4,5",1\n')
 

@@ -202,14 +202,7 @@ def columns_of_words(
                 except ValueError:
                     are_numbers = [numbers.is_number(word) for word in words]
                     i = are_numbers.index(False)
-                    # The decimal mark was guessed from the head.
-                    cells = [*_cells(head, int(header)), *_cells(block, above)]
-                    others = (
-                        f"{word!r} in {file.place(*cell)}"
-                        for *cell, word in cells
-                        if numbers.has_mark(word)
-                    )
-                    told = numbers.complaint(words[i], name, next(others, None))
+                    told = numbers.complaint(words[i], name)
                     raise ValueError(
                         f"{source}, {file.place(above + i, j)}, column {name!r}: {told}"
                     ) from None
@@ -217,13 +210,6 @@ def columns_of_words(
     file.n = above - file.above
     found.numbers = {name: np.concatenate(values) for name, values in parts.items()}
     return found
-
-
-def _cells(rows: Sequence[Row], begin: int) -> Iterable[tuple[int, int, str]]:
-    """Row, column and word of every cell."""
-    return (
-        (i, j, word) for i, row in enumerate(rows, begin) for j, word in enumerate(row)
-    )
 
 
 def _decimal(rows: Iterable[Row]) -> str:

@@ -75,24 +75,19 @@ class Numbers:
         filled = [word for word in words if not self.is_missing(word)]
         return 2 * sum(map(self.is_number, filled)) < len(filled)
 
-    def has_mark(self, word: str) -> bool:
-        """Whether this is a number with the decimal mark."""
-        return self.decimal in word and self.is_number(word)
-
-    def complaint(self, word: str, column: str, other: str | None = None) -> str:
-        """What is wrong with a word among the numbers of a column, and what to do.
-
-        `other` is a number of the file with the decimal mark, and where it is.
-        """
-        other_mark = Numbers("." if self.decimal == "," else ",")
-        reads = f"missing={word!r} reads it as missing"
-        if other_mark.has_mark(word):
-            reads = f"decimal={other_mark.decimal!r} reads {other_mark.one(word):g}"
-        remedy = f"{reads}, drop={column!r} leaves the column out"
-        if other_mark.has_mark(word) and other is not None:
-            name = NAMES[self.decimal]
-            remedy = f"others have decimal {name}s, such as {other}: use one mark"
-        return f"{word!r} is not a number; {remedy}"
+    def complaint(self, word: str, column: str) -> str:
+        """What is wrong with a word among the numbers of a column, and what to do."""
+        other = Numbers("." if self.decimal == "," else ",")
+        if other.is_number(word):
+            return (
+                f"{word!r} is not a number with a decimal {NAMES[self.decimal]}; use "
+                f"one mark in the file, decimal={other.decimal!r} reads "
+                f"{other.one(word):g}"
+            )
+        return (
+            f"{word!r} is not a number; missing={word!r} reads it as missing, "
+            f"drop={column!r} leaves the column out"
+        )
 
 
 def normal(word: str) -> str:
