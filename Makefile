@@ -21,7 +21,6 @@ TENTH := \
 	tests/graphs/test_graphs.py \
 	tests/models/test_spectral.py \
 	tests/files/test_files_text.py \
-	tests/test_corruption.py \
 	tests/page/test_page.py
 test-tenth: install  ## a tenth of the tests, in about ten seconds
 	$(BIN)/python -m pytest -q -m "not slow" $(TENTH)

@@ -17,9 +17,9 @@ import clips
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from rpcag.metrics import foreground_scores
 from rpcag.video import BackgroundModel, fit_mask_rule, masks, scaled
 from rpcag_study.datasets.files import cache_folder
+from rpcag_study.experiments.video import foreground_scores
 
 FILE = Path(__file__).with_suffix(".json")
 COMPARED_ON, CONFIRMED_ON = range(16), range(16, 24)
@@ -66,7 +66,7 @@ def score(seed: int, model: str, constants: dict[str, float]) -> float:
     if not truth.any():
         return 1 - min(1.0, 20 * float(mask.mean()))
     decided = np.broadcast_to(stored["decided"], truth.shape)
-    return foreground_scores(mask, truth, decided).f
+    return foreground_scores(mask, truth, decided)[2]
 
 
 def scores(seed: int) -> dict[str, float]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from scipy import linalg
 
-from rpcag.corruption import occlude_blocks
 from rpcag.graphs import CompleteGraph, laplacian
+from rpcag_study.corruptions import occlude_blocks
 
 # n, p, rank, share of wrong entries, gap asked for, whether the truth is recoverable.
 SYNTHETIC = [

@@ -29,6 +29,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import sensor_tables
 from sklearn import datasets
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
@@ -43,7 +44,6 @@ from spoiled_tables import SKLEARN, _load
 from threadpoolctl import threadpool_limits
 
 from rpcag.atomic import write_text
-from rpcag.datasets import make_sensors
 from rpcag.tables import OutlierDetector, RobustImputer, repair_matrix
 
 LABELED = ("breast_cancer", "digits", "iris", "wine")
@@ -76,11 +76,9 @@ def sensors() -> Section:
 
 
 def _sensors(title: str, name: str) -> dict[str, float]:
-    kind, options = KINDS[title]
-    if name == "no":
-        s = make_sensors(kind=kind, spikes=0.0, **options)
-    else:
-        s = make_sensors(kind=kind, size=SIZES[name], **options)
+    kind, options = KINDS[title][0], dict(KINDS[title][1])
+    options |= {"spikes": 0.0} if name == "no" else {"size": SIZES[name]}
+    s = sensor_tables.sensors(kind, **options)
     repaired = repair_matrix(s.X, times=np.arange(len(s.X), dtype=float))
     unit = np.nanstd(s.signal, axis=0)
     wrong = (repaired.values - s.signal) / unit

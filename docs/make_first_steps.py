@@ -53,9 +53,8 @@ STEPS = [
     ),
     (
         "## Cluster the rows\n\nThe labels give the number of clusters, and the error\n"
-        "afterwards. The note recommends other weights, which you need if clusters are\n"
-        "harder to find than these.",
-        "rpcag cluster result -o clusters.csv",
+        "afterwards.",
+        "rpcag cluster sensors.csv --labels landscape -o clusters.csv",
     ),
     ("", "head -4 clusters.csv"),
 ]

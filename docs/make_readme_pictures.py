@@ -23,7 +23,6 @@ from sklearn.datasets import load_digits
 
 from rpcag import RPCAG
 from rpcag.clustering import cluster_embedding
-from rpcag.corruption import occlude_blocks
 
 HERE = Path(__file__).parent
 IMAGES = HERE / "images"
@@ -92,9 +91,10 @@ def draw_video(folder: Path) -> None:
 
 def draw_clusters() -> None:
     """Some digits of every cluster, as they came and as they were restored."""
-    X, _ = occlude_blocks(
-        load_digits().data[:600], (8, 8), 0.25, value=np.nan, random_state=0
-    )
+    X = load_digits().data[:600]
+    tops, lefts = np.random.RandomState(0).randint(5, size=(2, 600))
+    for image, i, j in zip(X.reshape(-1, 8, 8), tops, lefts, strict=True):
+        image[i : i + 4, j : j + 4] = np.nan
     model = RPCAG(10, gamma="clustering", graph="knn").fit(X)
     clusters = cluster_embedding(model.embedding_, 10, adjacency=model.adjacency_)
     restored = np.clip(model.low_rank_, 0, 16)

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from rpcag.corruption import occlude_blocks
+from rpcag_study.corruptions import occlude_blocks
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))

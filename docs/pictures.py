@@ -12,7 +12,7 @@ def main() -> None:
     os.chdir(Path(__file__).parent)
     for page in sorted(Path().glob("*.md")):
         blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-        if any("save(" in block and '"images/' in block for block in blocks):
+        if any("savefig(" in block and '"images/' in block for block in blocks):
             print(page)
             names: dict = {}
             for block in blocks:

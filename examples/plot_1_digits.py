@@ -13,12 +13,15 @@ from sklearn.decomposition import PCA
 
 from rpcag import RPCAG, plots
 from rpcag.clustering import cluster_embedding
-from rpcag.corruption import occlude_blocks
 from rpcag.metrics import clustering_error
 
 images, labels = load_digits(return_X_y=True)
 images, labels = images[:600], labels[:600]
-occluded, seen = occlude_blocks(images, (8, 8), 0.25, value=np.nan, random_state=0)
+occluded = images.copy()
+tops, lefts = np.random.RandomState(0).randint(5, size=(2, 600))
+for image, i, j in zip(occluded.reshape(-1, 8, 8), tops, lefts, strict=True):
+    image[i : i + 4, j : j + 4] = np.nan
+seen = ~np.isnan(occluded)
 
 # %%
 # The default weights are chosen to predict missing entries. The remaining pixels are

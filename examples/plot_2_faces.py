@@ -11,9 +11,9 @@ folder ``RPCAG_DATA``. If this page was built without them, it has no pictures.
 import numpy as np
 
 from rpcag import RPCAG, plots
-from rpcag.corruption import occlude_blocks
 from rpcag.metrics import recovery_error
 from rpcag.models import RobustGraph
+from rpcag_study.corruptions import occlude_blocks
 from rpcag_study.datasets import list_datasets, load
 
 here = any(data.name == "ORL-28x23" and data.is_present for data in list_datasets())

@@ -11,9 +11,9 @@ after it. For videos, use :func:`rpcag.video.separate`.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_sample_image
+from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rpcag import RPCAG
-from rpcag.metrics import foreground_scores
 
 rng = np.random.default_rng(0)
 view = load_sample_image("china.jpg").mean(axis=2)[::7, ::7] / 255
@@ -66,7 +66,7 @@ for ax, name in zip(axes[:, 0], ("frame", "low-rank", "sparse"), strict=True):
 # level as the background behind them are missed.
 
 found = np.abs(model.sparse_).reshape(frames.shape) > 0.1
-scores = foreground_scores(found, moving)
-print(f"precision {scores.precision:.2f}, recall {scores.recall:.2f}, f {scores.f:.2f}")
+for score in (precision_score, recall_score, f1_score):
+    print(f"{score.__name__} {score(moving.ravel(), found.ravel()):.2f}")
 background = np.abs(model.low_rank_.reshape(frames.shape) - light[:, None, None] * view)
 print(f"mean error of the background {background.mean():.3f} (the noise has 0.016)")

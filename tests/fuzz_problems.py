@@ -323,11 +323,9 @@ def _graph(rng, n):
     if kind == "builder":
         if rng.random() < 0.3:
             return CompleteGraph(sigma2=_decades(rng, -3, 3))
-        width = _choose(rng, "local", 1, "mean", 1, 1.0, 1)
         return KNNGraph(
             int(rng.integers(1, 15)),
             weights=_choose(rng, "heat", 2, "binary", 1, "correlation", 1),
-            width=_decades(rng, -3, 3) if width == 1.0 else width,
         )
     return _adjacency(rng, n)
 

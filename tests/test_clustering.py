@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from rpcag import RPCAG, NCuts
-from rpcag.clustering import cluster_embedding, normalized_cut
+from rpcag.clustering import _normalized_cut, cluster_embedding
 from rpcag.metrics import clustering_error
 
 KIND = np.repeat(np.arange(3), 20)
@@ -54,22 +54,22 @@ def test_the_normalized_cut_is_that_of_the_spectrum():
     # Of blocks without edges between them nothing is cut: sum of zero eigenvalues.
     A = blocks(3)
     X = np.eye(3)[KIND]
-    assert normalized_cut(A, KIND) == pytest.approx(0)
+    assert _normalized_cut(A, KIND) == pytest.approx(0)
     assert NCuts(3, graph=A).fit(X).objective_ == pytest.approx(0, abs=1e-9)
     # A cluster and its complement, joined by a known share.
     A[:20, 20:40] = A[20:40, :20] = 0.5
     halves = np.where(KIND == 0, 0, 1)
     cut, inside = 20 * 20 * 0.5, 20 * 19
     first, rest = cut / (cut + inside), cut / (cut + 2 * inside)
-    assert normalized_cut(A, halves) == pytest.approx(first + rest)
+    assert _normalized_cut(A, halves) == pytest.approx(first + rest)
     # Never below the sum of the least eigenvalues.
-    assert normalized_cut(A, halves) >= NCuts(2, graph=A).fit(X).objective_ - 1e-9
+    assert _normalized_cut(A, halves) >= NCuts(2, graph=A).fit(X).objective_ - 1e-9
 
 
 def test_a_cluster_without_edges_is_cut_as_a_whole():
     A = np.zeros((4, 4))
     A[0, 1] = A[1, 0] = 1
-    assert normalized_cut(A, np.array([0, 0, 1, 1])) == 1
+    assert _normalized_cut(A, np.array([0, 0, 1, 1])) == 1
 
 
 def test_gaps_and_gross_errors_do_not_make_clusters():

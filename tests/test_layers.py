@@ -16,7 +16,7 @@ LAYERS = [
     {"losses", "penalties"},
     {"solvers"},
     {"graphs"},
-    {"metrics", "corruption", "files"},
+    {"metrics", "files"},
     {"models", "datasets", "plots"},
     {"clustering", "tables", "video"},
     {"page", "demo_files"},

@@ -14,7 +14,6 @@ MODULES = {
     "rpcag.plots": "Plot",
     "rpcag.metrics": "Measure",
     "rpcag.datasets": "Make example data",
-    "rpcag.corruption": "Spoil data for experiments",
     "rpcag_study": "Reproduce the paper",
     "rpcag_study.datasets": "Data sets of the paper",
     "rpcag.plugins": "Add commands",

@@ -10,7 +10,7 @@ STARTS = 10
 # At 1, ties decide by chance; smaller values keep the scaled one more often.
 CLEARLY = 0.9
 
-__all__ = ["cluster_embedding", "normalized_cut"]
+__all__ = ["cluster_embedding"]
 
 
 def cluster_embedding(
@@ -65,28 +65,14 @@ def cluster_embedding(
     found = kmeans.fit_predict(_unit(_unit(Q, axis=0) if weighted else Q, axis=1))
     if adjacency is not None:
         other = kmeans.fit_predict(Q)
-        cuts = [normalized_cut(adjacency, clusters) for clusters in (other, found)]
+        cuts = [_normalized_cut(adjacency, clusters) for clusters in (other, found)]
         if cuts[0] < CLEARLY * cuts[1]:
             found = other
     return _in_order(found)
 
 
-def normalized_cut(adjacency, clusters: np.ndarray) -> float:
-    """Normalized cut: sum over clusters of the share of weight that leaves them.
-
-    Parameters
-    ----------
-    adjacency : array or sparse array of shape (n_samples, n_samples)
-    clusters : ndarray of shape (n_samples,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rpcag.clustering import normalized_cut
-    >>> A = [[0, 3, 0], [3, 0, 1], [0, 1, 0]]
-    >>> normalized_cut(np.array(A), np.array([0, 0, 1]))  # 1 of 7, and 1 of 1
-    1.1428571428571428
-    """
+def _normalized_cut(adjacency, clusters: np.ndarray) -> float:
+    """Sum over clusters of the share of weight that leaves them."""
     members = np.equal.outer(clusters, np.unique(clusters)).astype(float)
     weights = adjacency @ members
     total = weights.sum(axis=1) @ members

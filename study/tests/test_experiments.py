@@ -23,6 +23,7 @@ from rpcag_study.experiments import (
 )
 from rpcag_study.experiments.common import first_classes, fixed
 from rpcag_study.grids import METHODS, PRINTED
+from rpcag_study.inpainting import inpaint_tv
 from rpcag_study.model_input import CorruptedData
 from rpcag_study.printed import times
 from rpcag_study.table_cells import trials
@@ -210,7 +211,7 @@ def test_graphs_know_what_they_are_told():
     builder = KNNGraph(10)
     expected = {
         "clean": builder(data.X),
-        "inpainted": KNNGraph(10, image_shape=(6, 6))(seen, mask),
+        "inpainted": builder(inpaint_tv(seen, (6, 6), mask)),
         "masked": builder(seen, mask),
         "unknown": builder(seen),
     }

@@ -13,7 +13,6 @@ SOURCE = Path(rpcag_study.__file__).parent
 PUBLIC = {
     "rpcag",
     "rpcag.clustering",
-    "rpcag.corruption",
     "rpcag.datasets",
     "rpcag.graphs",
     "rpcag.metrics",

@@ -9,9 +9,9 @@ from scipy import linalg
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from rpcag.corruption import add_sign_errors, occlude_blocks
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag_study import Store, missing, run
+from rpcag_study.corruptions import add_sign_errors, occlude_blocks
 from rpcag_study.datasets import Data
 from rpcag_study.experiments import directions, faces, phase
 from rpcag_study.experiments.phase import LEAST, RPCA, Setup

@@ -22,7 +22,7 @@ from rpcag_study import CORRUPTIONS, DATASETS, Store, Study, missing, run
 from rpcag_study.datasets import Data, load
 from rpcag_study.errors_csv import errors_csv
 from rpcag_study.grids import METHODS, PRINTED
-from rpcag_study.kmeans import _lloyd, _spread, errors, kmeans
+from rpcag_study.kmeans import _lloyd, _spread, errors, kmeans, majority_error
 from rpcag_study.model_input import CorruptedData, ModelInput
 from rpcag_study.plan import FRESH, IMAGES, SETTLED_ON
 from rpcag_study.printed import clustering_errors, times
@@ -1067,3 +1067,9 @@ def test_a_page_is_short_and_names_the_tables_that_do_not_fit():
     for fold in screen(report, records).folds:
         is_shown = any(f"<summary>{fold.title}</summary>" in part for part in folds)
         assert is_shown != (fold.title in end)
+
+
+def test_errors_by_majority():
+    found = np.array([1, 1, 2, 2, 2, 2])
+    assert majority_error(np.array([0, 0, 0, 1, 1, 2]), found) == pytest.approx(2 / 6)
+    assert majority_error(np.array([0, 0, 1]), np.array([0, 1, 2])) == 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import precision_recall_fscore_support
 
 from rpcag_study import Store, run
 from rpcag_study.datasets import Video
@@ -240,3 +241,31 @@ def test_a_report_without_the_pictures_goes_on(store, monkeypatch, tmp_path):
     (why,) = told
     assert str(out) in why
     assert "video.png is not drawn: " in why or "matplotlib" in why
+
+
+def test_foreground_scores_pool_the_frames(rng):
+    mask, truth = rng.random((2, 5, 8, 9)) < np.array([0.3, 0.4])[:, None, None, None]
+    truth[0] = False  # a frame without foreground
+    scores = video.foreground_scores(mask, truth)
+    expected = precision_recall_fscore_support(
+        truth.ravel(), mask.ravel(), average="binary"
+    )[:3]
+    assert tuple(scores) == pytest.approx(expected)
+    assert scores[0] != pytest.approx(scores[1])
+
+
+def test_foreground_outside_the_valid_region_does_not_count(rng):
+    mask, truth, valid = rng.random((3, 4, 8, 9)) < 0.5
+    scores = video.foreground_scores(mask, truth, valid)
+    assert scores == video.foreground_scores(mask[valid], truth[valid])
+    assert scores == video.foreground_scores(np.where(valid, mask, ~mask), truth, valid)
+    assert scores != video.foreground_scores(mask, truth)
+
+
+def test_scores_where_there_is_nothing_to_divide_by():
+    nothing, something = np.zeros((2, 2), bool), np.eye(2, dtype=bool)
+    assert video.foreground_scores(nothing, nothing) == (1, 1, 1)
+    assert video.foreground_scores(nothing, something) == (0, 0, 0)
+    assert video.foreground_scores(something, nothing) == (0, 0, 0)
+    assert video.foreground_scores(something, something) == (1, 1, 1)
+    assert video.foreground_scores(something, something, nothing) == (1, 1, 1)

@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 
 from rpcag import demo_files
-from rpcag.datasets import KINDS, make_sensors
+from rpcag.datasets import make_sensors
 from rpcag.files.reading import read_table
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_cells_are_the_clean_ones_except_gaps_and_spikes(kind):
-    table = make_sensors(600, 20, kind=kind, seed=3)
+def test_cells_are_the_clean_ones_except_gaps_and_spikes():
+    table = make_sensors(600, 20, seed=3)
     assert not (table.is_gap & table.is_spike).any()
     np.testing.assert_array_equal(np.isnan(table.X), table.is_gap)
     changed = table.is_gap | table.is_spike
     np.testing.assert_array_equal(table.X[~changed], table.clean[~changed])
     assert table.is_gap.mean() == pytest.approx(0.07, abs=0.02)
-    wrong = 0.03 if kind == "stuck" else 0.016
-    assert table.is_spike.mean() == pytest.approx(wrong, abs=0.01)
+    assert table.is_spike.mean() == pytest.approx(0.016, abs=0.01)
 
 
 def test_noise_rank_and_spikes_are_as_asked_for():
@@ -42,19 +40,6 @@ def test_curves_are_smooth_in_time():
     signal = make_sensors().signal
     steps = np.diff(signal, axis=0).std(axis=0) / signal.std(axis=0)
     assert steps.max() < 0.3  # of unrelated rows it would be 1.4
-
-
-def test_the_kinds_differ_as_described():
-    drift = make_sensors(kind="drift").signal
-    assert np.linalg.matrix_rank(drift - drift.mean(axis=0), tol=1e-3) > 10
-    stuck = make_sensors(kind="stuck").X
-    repeats = np.diff(stuck, axis=0) == 0
-    assert 0.01 < repeats.mean() < 0.02
-    gaps = make_sensors(kind="blocks").is_gap
-    alone = gaps[1:-1] & ~gaps[:-2] & ~gaps[2:]
-    assert alone.sum() < 0.01 * gaps.sum()
-    with pytest.raises(ValueError, match="kind must be one of plain, seasons"):
-        make_sensors(kind="odd")
 
 
 def test_the_same_seed_gives_the_same_table():

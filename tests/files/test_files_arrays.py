@@ -76,12 +76,6 @@ def test_four_axes_are_color_images(tmp_path):
     assert table.X.dtype == np.float64
 
 
-def test_shape_of_images_in_the_file(tmp_path):
-    np.savez(tmp_path / "t.npz", X=np.ones((5, 6)), y=range(5), image_shape=(2, 3))
-    table = read(tmp_path / "t.npz", labels="y")
-    assert (table.image_shape, table.labels) == ((2, 3), list("01234"))
-
-
 def test_single_precision_stays(tmp_path):
     np.save(tmp_path / "t.npy", A.astype(np.float32))
     assert read(tmp_path / "t.npy").X.dtype == np.float32

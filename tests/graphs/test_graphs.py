@@ -13,24 +13,25 @@ from rpcag.graphs import (
     KNNGraph,
     KNNHypergraph,
     check_graph,
-    hypergraph_laplacian,
-    inpaint_tv,
     laplacian,
-    rms_distances,
 )
+from rpcag.graphs.distances import distances_within, observed
+from rpcag.graphs.hypergraph import expansion
 from rpcag.models import RobustGraph
+
+
+def rms_distances(X, mask=None):
+    return distances_within(observed(X, mask), 0.0)
+
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((40, 12))
 HOLED = np.where(RNG.random(X.shape) < 0.3, np.nan, X)
 BUILDERS = {
     "heat": KNNGraph(4),
-    "mean width": KNNGraph(4, width="mean"),
-    "fixed width": KNNGraph(4, width=0.7),
     "binary": KNNGraph(4, weights="binary"),
     "correlation": KNNGraph(4, weights="correlation"),
     "complete": CompleteGraph(),
-    "inpainted": KNNGraph(4, image_shape=(3, 4)),
     "robust": RobustGraph(4),
     "chain": Chain(2, period=7),
 }
@@ -77,7 +78,7 @@ def test_a_mask_is_as_good_as_nan():
     seen = ~np.isnan(HOLED)
     wrong = np.where(seen, X, 99.0)
     np.testing.assert_allclose(
-        rms_distances(wrong, mask=seen), rms_distances(HOLED), atol=1e-12
+        rms_distances(wrong, seen), rms_distances(HOLED), atol=1e-12
     )
     np.testing.assert_allclose(
         dense(KNNGraph(3)(wrong, mask=seen)), dense(KNNGraph(3)(HOLED)), atol=1e-12
@@ -160,7 +161,9 @@ def test_hypergraph_of_pairs_is_half_the_graph():
     H = np.zeros((40, len(i)))
     H[i, np.arange(len(i))] = H[j, np.arange(len(i))] = 1
     np.testing.assert_allclose(
-        dense(hypergraph_laplacian(H)), laplacian(A) / 2, atol=1e-14
+        laplacian(expansion(sparse.csr_array(H))).toarray(),
+        laplacian(A) / 2,
+        atol=1e-14,
     )
 
 
@@ -177,50 +180,12 @@ def test_hypergraph_of_neighbors():
     H = dense(KNNHypergraph(4)(X))
     assert np.all(H.sum(axis=0) == 5)
     assert np.all(np.diag(H) == 1)
-    w = RNG.random(40)
-    Dv, De = np.diag((H @ w) ** -0.5), np.diag(1 / H.sum(axis=0))
-    expected = np.eye(40) - Dv @ H @ np.diag(w) @ De @ H.T @ Dv
-    np.testing.assert_allclose(dense(hypergraph_laplacian(H, w)), expected, atol=1e-12)
-    lonely = np.vstack([H, np.zeros(40)])
-    assert np.all(dense(hypergraph_laplacian(lonely))[-1] == 0)
-    with pytest.raises(ValueError, match="weights must be 40 finite numbers"):
-        hypergraph_laplacian(H, np.ones(3))
-
-
-def test_inpainting_minimizes_total_variation():
-    import cvxpy as cp
-
-    image = np.add.outer(np.arange(6.0), 2 * np.arange(7.0)) + RNG.standard_normal(
-        (6, 7)
-    )
-    seen = RNG.random(image.shape) < 0.6
-    u = cp.Variable(image.shape)
-    dx, dy = np.eye(6, k=1) - np.eye(6), np.eye(7, k=1) - np.eye(7)
-    dx[-1] = dy[-1] = 0
-    gradient = cp.vstack([cp.vec(dx @ u, order="C"), cp.vec(u @ dy.T, order="C")])
-    tv = cp.sum(cp.norm(gradient, 2, axis=0))
-    known = cp.multiply(seen.astype(float), u) == np.where(seen, image, 0)
-    best = cp.Problem(cp.Minimize(tv), [known]).solve(solver=cp.CLARABEL)
-    holed = np.where(seen, image, np.nan).reshape(1, -1)
-    filled = inpaint_tv(holed, (6, 7), tol=1e-7, max_iter=20_000)
-    np.testing.assert_array_equal(filled[0][seen.ravel()], image[seen])
-    U = filled.reshape(6, 7)
-    assert np.sqrt((dx @ U) ** 2 + (U @ dy.T) ** 2).sum() == pytest.approx(
-        best, rel=1e-4
-    )
-
-
-def test_inpainting_takes_images_one_by_one_and_keeps_the_empty_ones():
-    images = RNG.standard_normal((3, 20))
-    images[RNG.random(images.shape) < 0.3] = np.nan
-    images[2] = np.nan
-    filled = inpaint_tv(images, (4, 5), tol=1e-9, max_iter=5000)
-    assert np.isnan(filled[2]).all()
-    assert np.isfinite(filled[:2]).all()
-    alone = inpaint_tv(images[:1], (4, 5), tol=1e-9, max_iter=5000)
-    np.testing.assert_allclose(filled[:1], alone, atol=1e-4)
-    with pytest.raises(ValueError, match=r"image_shape \(4, 4\) has 16 pixels"):
-        inpaint_tv(images, (4, 4))
+    Dv, De = np.diag(H.sum(axis=1) ** -0.5), np.diag(1 / H.sum(axis=0))
+    expected = np.eye(40) - Dv @ H @ De @ H.T @ Dv
+    lonely = sparse.csr_array(np.vstack([H, np.zeros(40)]))
+    found = laplacian(expansion(lonely)).toarray()
+    np.testing.assert_allclose(found[:-1, :-1], expected, atol=1e-12)
+    assert np.all(found[-1] == 0)
 
 
 def test_graph_check_returns_a_clean_copy():
@@ -238,14 +203,7 @@ def test_graph_check_returns_a_clean_copy():
         ({"n_neighbors": 0}, r"'n_neighbors' .* must be an int in .*\[1.* Got 0"),
         ({"n_neighbors": 2.5}, "'n_neighbors' .* must be an int"),
         ({"weights": "cosine"}, "'weights' .* must be a str among .* Got 'cosine'"),
-        ({"width": "wide"}, r"'width' .* a str among .* \(0.0, inf\). Got 'wide'"),
-        ({"width": None}, "'width' .* Got None"),
         ({"n_neighbors": None}, "'n_neighbors' .* must be an int"),
-        ({"image_shape": 12}, "image_shape must be two positive ints"),
-        ({"image_shape": (-3, -4)}, "image_shape must be two positive ints"),
-        ({"width": -1.0}, "'width' .* Got -1.0"),
-        ({"width": np.inf}, "'width' .* Got inf"),
-        ({"image_shape": (5, 5)}, r"image_shape \(5, 5\) has 25 pixels"),
     ],
 )
 def test_bad_builder_options_are_refused(options, message):

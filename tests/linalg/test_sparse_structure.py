@@ -18,7 +18,7 @@ import json
 import numpy as np
 from scipy import sparse
 from rpcag import GLPCA, MHMF, RPCAG
-from rpcag.graphs import check_graph, hypergraph_laplacian, laplacian
+from rpcag.graphs import check_graph, laplacian
 from rpcag.models.graph import check_edges
 
 X = np.random.default_rng(0).standard_normal(({N}, 5))
@@ -35,7 +35,6 @@ fitted = GLPCA(n_components=2, graph=chain).fit(X)
 ways = {{
     "check_graph": lambda: check_graph(bad()),
     "laplacian": lambda: laplacian(bad()),
-    "hypergraph_laplacian": lambda: hypergraph_laplacian(bad()),
     "graph": lambda: RPCAG(graph=bad()).fit(X),
     "hypergraph": lambda: MHMF(n_components=2, graphs=[bad()]).fit(X),
     "adjacency": lambda: fitted.transform(X[:4], adjacency=bad(4)),

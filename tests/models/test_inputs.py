@@ -25,19 +25,15 @@ from rpcag import (
     LaplacianEigenmaps,
     NCuts,
 )
-from rpcag.corruption import add_sign_errors, drop_entries, occlude_blocks
 from rpcag.graphs import (
     Chain,
     CompleteGraph,
     KNNGraph,
     KNNHypergraph,
     check_graph,
-    hypergraph_laplacian,
-    inpaint_tv,
     laplacian,
-    rms_distances,
 )
-from rpcag.metrics import clustering_error, foreground_scores, recovery_error
+from rpcag.metrics import clustering_error, recovery_error
 from rpcag.tables import OutlierDetector, RobustImputer
 from rpcag.video import separate
 
@@ -104,8 +100,6 @@ def test_graphs_do_not_see_under_the_mask():
         fitted = builder.fit(X)
         assert_same(_dense(fitted.connect(MASKED)), _dense(fitted.connect(HOLED)))
     assert_same(KNNHypergraph()(MASKED).toarray(), KNNHypergraph()(HOLED).toarray())
-    assert_same(rms_distances(MASKED), rms_distances(HOLED))
-    assert_same(inpaint_tv(MASKED, (2, 3)), inpaint_tv(HOLED, (2, 3)))
 
 
 def _dense(A):
@@ -126,31 +120,17 @@ def _dense(A):
         (lambda: RPCA(2, lam="theory").fit(X).inverse_transform(MASKED[:, :2]), "Z"),
         (lambda: check_graph(EDGES), "graph"),
         (lambda: laplacian(EDGES), "adjacency"),
-        (lambda: hypergraph_laplacian(EDGES), "incidence"),
         (lambda: KNNGraph()(X, mask=np.ma.masked_array(~HIDDEN, HIDDEN)), "mask"),
         (lambda: separate(np.ma.masked_array(np.ones((15, 4, 6)), True)), "frames"),
         (lambda: recovery_error(MASKED, X), "L"),
         (lambda: recovery_error(X, MASKED), "truth"),
         (lambda: clustering_error(EDGES[0], np.ones(15)), "y_true"),
         (lambda: clustering_error(np.ones(15), EDGES[0]), "y_pred"),
-        (lambda: foreground_scores(EDGES > 0, np.ones((15, 15))), "mask"),
-        (lambda: foreground_scores(X > 0, X > 0, MASKED > 0), "valid"),
     ],
 )
 def test_masked_entries_are_refused_by_the_name_of_the_argument(call, name):
     with pytest.raises(ValueError, match=rf"^{name} has masked entries; "):
         call()
-
-
-def test_spoiled_copies_keep_masked_entries_missing():
-    for spoil in (
-        lambda M: drop_entries(M, 0.5, random_state=0),
-        lambda M: occlude_blocks(M, (2, 3), random_state=0),
-        lambda M: add_sign_errors(M, 0.5, random_state=0),
-    ):
-        for masked, plain in zip(spoil(MASKED), spoil(HOLED), strict=True):
-            assert not isinstance(masked, np.ma.MaskedArray)
-            assert_same(masked, plain)
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -278,7 +258,7 @@ def test_numbers_in_odd_columns_are_numbers():
 def test_infinity_is_refused_with_what_to_do():
     wrong = X.copy()
     wrong[2, 3] = np.inf
-    for call in (RPCAG().fit, FRPCAG().fit, NCuts().fit, KNNGraph(), rms_distances):
+    for call in (RPCAG().fit, FRPCAG().fit, NCuts().fit, KNNGraph()):
         with pytest.raises(
             ValueError, match=r"X contains infinity.*; mark missing values with NaN"
         ):
@@ -309,7 +289,7 @@ NUMBERS = [
     (FRPCAG, ["gamma_features"]),
     (GLPCA, ["beta"]),
     (RPCAGCV, ["holdout"]),
-    (KNNGraph, ["n_neighbors", "width"]),
+    (KNNGraph, ["n_neighbors"]),
     (KNNHypergraph, ["n_neighbors"]),
     (CompleteGraph, ["sigma2"]),
     (Chain, ["steps", "period", "n_periods"]),

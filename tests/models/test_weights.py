@@ -393,7 +393,6 @@ def exactly_low_rank(rng, n=60, p=24):
     [
         (KNNGraph(n_neighbors=-3), "'n_neighbors' .* must be an int"),
         (KNNGraph(weights="cosine"), "'weights' .* must be a str among"),
-        (KNNGraph(image_shape=(3, 3)), "image_shape"),
         (RobustGraph(n_neighbors=0), "'n_neighbors' .* must be an int"),
         (CompleteGraph(sigma2=-1.0), "'sigma2' .* must be a float"),
     ],
@@ -404,11 +403,3 @@ def test_options_of_a_graph_are_checked_even_if_none_is_built(graph, message, rn
     for model in (RPCAG(graph=graph), RPCAGCV(graph=graph, gammas=[0.0])):
         with pytest.raises(ValueError, match=message):
             model.fit(X)
-
-
-def test_features_drawn_from_large_images_have_a_graph(rng):
-    images = exactly_low_rank(rng, 40, FEATURES + 20)
-    images += 0.5 * rng.standard_normal(images.shape)
-    graph = KNNGraph(5, image_shape=(20, images.shape[1] // 20))
-    model = RPCAG(graph=graph).fit(images)
-    assert (model.weights_.trials["gamma"] > 0).any()

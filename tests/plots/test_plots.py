@@ -170,21 +170,6 @@ def test_the_graph_of_a_model_is_at_its_embedding(model):
 # -- curves ----------------------------------------------------------------------------
 
 
-def test_singular_values_of_several_models_fit_on_the_axes(model):
-    ax = plots.singular_values([1.0, 0.5], label="small")
-    plots.singular_values(model, label="large", ax=ax)
-    np.testing.assert_array_equal(ax.lines[1].get_ydata(), model.singular_values_)
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2])
-    assert ax.get_ylim()[0] == 0
-    assert ax.get_ylim()[1] > model.singular_values_[0]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "small",
-        "large",
-    ]
-    assert plots.singular_values([2.0, 1.0], log=True).get_yscale() == "log"
-    plots.singular_values([])  # L = 0
-
-
 def test_convergence_shows_the_history(model):
     above, below = plots.convergence(model)
     history = model.history_
@@ -239,7 +224,6 @@ def calls(model, search):
     return [
         (lambda ax: plots.embedding(model, ax=ax), 1),
         (lambda ax: plots.graph(model.adjacency_, at, ax=ax), 1),
-        (lambda ax: plots.singular_values(model, ax=ax), 1),
         (lambda axes: plots.convergence(model, axes=axes), 2),
         (lambda axes: plots.gamma_path(search, axes=axes), 2),
         (lambda axes: plots.decomposition(model, axes=axes), 3),
@@ -315,8 +299,6 @@ WRONG = [
         ValueError,
         "source has negative",
     ),
-    (lambda: plots.singular_values(RPCAG()), ValueError, "RPCAG has no singular"),
-    (lambda: plots.singular_values(np.eye(2)), ValueError, "must be a list"),
     (lambda: plots.convergence(GLPCA()), ValueError, "source must be a fitted model"),
     (lambda: plots.gamma_path(RPCAG()), ValueError, "source must be a fitted RPCAGCV"),
 ]
@@ -326,24 +308,6 @@ WRONG = [
 def test_mistakes_are_named(draw, kind, words):
     with pytest.raises(kind, match=words):
         draw()
-
-
-def test_a_file_is_written_whole_or_not_at_all(tmp_path, model, monkeypatch):
-    axes = plots.convergence(model)
-    for picture in (axes, axes[0], axes[0].figure):
-        path = plots.save(picture, str(tmp_path / "a.png"))
-        assert path.read_bytes().startswith(b"\x89PNG")
-        path.unlink()
-
-    def broken(path, **options):
-        with open(path, "wb") as file:
-            file.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(axes[0].figure, "savefig", broken)
-    with pytest.raises(OSError, match="disk full"):
-        plots.save(axes, tmp_path / "b.png")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_matplotlib_the_extra_is_named():

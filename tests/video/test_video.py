@@ -9,7 +9,6 @@ from scipy import ndimage
 from sklearn.exceptions import NotFittedError
 
 from rpcag import RPCA, RPCAG
-from rpcag.metrics import foreground_scores
 from rpcag.video import BackgroundModel, Source, separate
 from rpcag.video.background import automatic_gamma, weight_of_noise
 from rpcag.video.files import frames_that_fit, spread, without_color
@@ -26,7 +25,7 @@ from rpcag.video.masks import (
 from rpcag.video.motion import least_still, moving
 from rpcag.video.pixels import in_unit_of
 from rpcag.video.regression import regress
-from videos import scene
+from videos import f_score, scene
 
 # -- separate --------------------------------------------------------------------------
 
@@ -36,7 +35,7 @@ def test_what_moves_is_found(model, rng):
     frames, truth = scene(rng)
     found = separate(frames, model=model)
     assert found.model.estimator_.gap_ <= 1e-3
-    assert foreground_scores(found.mask, truth).f > 0.93
+    assert f_score(found.mask, truth) > 0.93
     wall = np.median(frames, axis=0)
     assert np.abs(found.background - wall).mean() < 2.5
     np.testing.assert_array_equal(found.foreground, np.where(found.mask, frames, 0))
@@ -48,7 +47,7 @@ def test_new_frames_have_the_background_of_fitted_ones(rng):
     assert len(some.model.estimator_.embedding_) == 20  # every other
     apart = np.abs(every.background.astype(int) - some.background)[~truth]
     assert apart.mean() < 1
-    assert foreground_scores(some.mask, truth).f > 0.93
+    assert f_score(some.mask, truth) > 0.93
 
 
 def test_other_frames_must_have_the_shape_of_the_fit(rng):
@@ -64,14 +63,14 @@ def test_lights_that_go_on_are_background(rng):
     light = np.where(np.arange(40) < 15, 0.5, 1.2)
     frames, truth = scene(rng, light=light)
     found = separate(frames)
-    assert foreground_scores(found.mask, truth).f > 0.9
+    assert f_score(found.mask, truth) > 0.9
     assert separate(scene(rng, light=light, moving=False)[0]).mask.mean() < 1e-3
 
 
 def test_a_lamp_that_lights_a_quarter_is_background(rng):
     frames, truth = scene(rng, n=60)
     frames[25:, :16, 22:] = np.minimum(frames[25:, :16, 22:] * 1.3, 255)
-    assert foreground_scores(separate(frames).mask, truth).f > 0.9
+    assert f_score(separate(frames).mask, truth) > 0.9
     empty, _ = scene(rng, n=60, moving=False)
     empty[25:, :16, 22:] = np.minimum(empty[25:, :16, 22:] * 1.3, 255)
     assert separate(empty).mask.mean() < 0.01
@@ -123,7 +122,7 @@ def test_colors_are_kept(rng):
     colors = np.stack([frames, frames // 2, 255 - frames], axis=3)
     found = separate(colors)
     assert found.background.shape == found.foreground.shape == colors.shape
-    assert foreground_scores(found.mask, truth).f > 0.93
+    assert f_score(found.mask, truth) > 0.93
 
 
 @pytest.mark.slow
@@ -375,7 +374,7 @@ def test_a_sample_of_pixels_gives_the_background_of_all(rng, monkeypatch):
     assert 0 < some.model.regression_gap_ <= 1e-3
     apart = np.abs(every.background.astype(int) - some.background)
     assert apart.mean() < 0.7
-    assert foreground_scores(some.mask, truth).f > 0.93
+    assert f_score(some.mask, truth) > 0.93
     # A weight of all pixels keeps its meaning.
     lam, gamma = 1 / (40**0.5 + frames[0].size ** 0.5), 0.5
     fit = separate(frames, lam=lam, gamma=gamma).model.estimator_
@@ -445,7 +444,7 @@ def test_soft_shadows_are_told_from_objects():
     assert not rule(soft, floor).any()
     # Of something as dark the outline stays, and what is inside is filled.
     sharp = floor * (1 - 0.3 * ndimage.gaussian_filter(shape, (0, 0.5, 0.5)))
-    assert foreground_scores(rule(sharp, floor), shape > 0).f > 0.9
+    assert f_score(rule(sharp, floor), shape > 0) > 0.9
     for factor in (1.3, 0.3):
         assert not lit_differently(factor * floor, floor, 0.01).any()
 
@@ -458,7 +457,7 @@ def test_shadows_are_told_from_objects_in_noise(rng):
     for penumbra, truth in ((3, shape < 0), (0.5, shape > 0)):
         darker = 1 - 0.3 * ndimage.gaussian_filter(shape, (0, penumbra, penumbra))
         frame = floor * darker + noise * rng.standard_normal(floor.shape)
-        assert foreground_scores(rule(frame, floor), truth).f > 0.95
+        assert f_score(rule(frame, floor), truth) > 0.95
 
 
 def test_something_plain_hides_texture_as_no_shadow_does(rng):
@@ -468,10 +467,10 @@ def test_something_plain_hides_texture_as_no_shadow_does(rng):
     truth[0, 15:50, 20:44] = True
     for value in (0.4, 0.8):
         found = MaskRule(0.2, 0.01)(np.where(truth, value, wall), wall)
-        assert foreground_scores(found, truth).f > 0.9
+        assert f_score(found, truth) > 0.9
     strong = 0.5 + 0.2 * (wall - 0.5) / 0.06
     found = MaskRule(0.2, 0.01)(np.where(truth, 0.5, strong), strong)
-    assert foreground_scores(found, truth).f > 0.7
+    assert f_score(found, truth) > 0.7
 
 
 def test_who_has_left_is_no_object(rng):
@@ -486,7 +485,7 @@ def test_who_has_left_is_no_object(rng):
 @pytest.mark.parametrize("noise", [10.0, 20.0])
 def test_objects_are_found_in_much_noise(rng, noise):
     frames, truth = scene(rng, n=60, noise=noise)
-    assert foreground_scores(separate(frames).mask, truth).f > 0.6
+    assert f_score(separate(frames).mask, truth) > 0.6
 
 
 def test_the_clean_up_closes_fills_and_drops():
@@ -517,15 +516,23 @@ def test_noise_alone_has_a_background_only_with_the_papers_lam(rng):
 # -- sources and sizes -----------------------------------------------------------------
 
 
+def images(folder, frames):
+    """A folder of lossless images."""
+    from rpcag.video.ffmpeg import Writer
+
+    with Writer(folder, Fraction(10), "png") as writer:
+        for frame in frames:
+            writer.write(frame)
+    return folder
+
+
 @pytest.mark.parametrize("n", [2, 7, 8, 9, 31, 100])
 @pytest.mark.parametrize("most", [2, 8, 40])
 def test_a_spread_is_even_and_long_enough(n, most, tmp_path):
     pytest.importorskip("av", reason="needs the extra rpcag[video]")
-    np.save(tmp_path / "v.npy", np.arange(n, dtype=np.uint8)[:, None, None])
+    path = images(tmp_path / "v", np.arange(n, dtype=np.uint8)[:, None, None])
     read = []
-    frames, step, length = spread(
-        Source(tmp_path / "v.npy"), most, lambda *told: read.append(told)
-    )
+    frames, step, length = spread(Source(path), most, lambda *told: read.append(told))
     assert length == n
     assert read[-1] == ("reading", n, n)
     numbers = frames.ravel().tolist()
@@ -536,29 +543,24 @@ def test_a_spread_is_even_and_long_enough(n, most, tmp_path):
 def test_a_selection_is_a_slice(rng, tmp_path):
     pytest.importorskip("av", reason="needs the extra rpcag[video]")
     frames, _ = scene(rng, n=20)
-    np.save(tmp_path / "video.npy", frames)
+    path = images(tmp_path / "video", frames)
     for start, stop, every in ((0, None, 1), (3, None, 4), (2, 11, 3), (5, 99, 2)):
         options = {"start": start, "stop": stop, "every": every}
-        chosen = Source(tmp_path / "video.npy", **options)
+        chosen = Source(path, **options)
         expected = frames[start:stop:every]
         np.testing.assert_array_equal(np.stack(list(chosen)), expected)
         assert chosen.length == len(expected)
 
 
-def test_an_archive_is_read_frame_by_frame(rng, tmp_path):
+def test_frames_are_resized_by_means_of_areas(rng, tmp_path):
     pytest.importorskip("av", reason="needs the extra rpcag[video]")
     frames, _ = scene(rng, n=6)
-    np.savez_compressed(tmp_path / "a.npz", other=np.arange(3), frames=frames)
-    np.save(tmp_path / "b.npy", frames)
-    for name in ("a.npz", "b.npy"):
-        source = Source(tmp_path / name)
-        for _ in range(2):  # again and again
-            np.testing.assert_array_equal(np.stack(list(source)), frames)
-        assert source.length == 6
-    for name, values in (("c.npy", frames / 255), ("d.npy", frames * np.uint16(257))):
-        np.save(tmp_path / name, values)
-        np.testing.assert_array_equal(np.stack(list(Source(tmp_path / name))), frames)
-    small = Source(tmp_path / "a.npz", size=(16, 22))
+    path = images(tmp_path / "a", frames)
+    source = Source(path)
+    for _ in range(2):  # again and again
+        np.testing.assert_array_equal(np.stack(list(source)), frames)
+    assert source.length == 6
+    small = Source(path, size=(16, 22))
     expected = frames.reshape(6, 16, 2, 22, 2).mean(axis=(2, 4))
     np.testing.assert_allclose(np.stack(list(small)), expected, atol=1)
 

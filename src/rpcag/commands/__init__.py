@@ -93,7 +93,7 @@ def _options(
     Examples:
     rpcag repair sensors.csv -o repaired.csv
     rpcag decompose sensors.csv -o result
-    rpcag cluster result -k 3
+    rpcag cluster sensors.csv -k 3
     rpcag decompose --help
     """
 

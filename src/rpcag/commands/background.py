@@ -11,8 +11,6 @@ from rpcag.commands import options as o
 from rpcag.commands.output import incomplete, mistakes, report, summary
 from rpcag.commands.progress import GapBar
 
-UNITS = {"": 1e9, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-
 
 def _range(text: str) -> tuple[int, int | None]:
     found = re.fullmatch(r"(\d*):(\d*)", text)
@@ -24,14 +22,6 @@ def _range(text: str) -> tuple[int, int | None]:
 
 def _size(text: str) -> tuple[int, ...] | str:
     return "full" if text.lower() == "full" else o.sides(text, 2, 2)[::-1]
-
-
-def _bytes(text: str) -> float:
-    pattern = r"(\d+\.?\d*|\.\d+)\s*(b|[kmgt]?)(?:i?b)?"
-    found = re.fullmatch(pattern, text.strip().lower())
-    if found is None:
-        raise typer.BadParameter(f"write it as 800MB or 1.5GB, got {text!r}")
-    return float(found[1]) * UNITS[found[2]]
 
 
 @dataclass(frozen=True)
@@ -76,12 +66,11 @@ class VideoOptions:
         default="mp4",
         parser=str.lower,
     )
-    memory: Any = o.option(
-        "Memory limit, such as 800MB. If a video needs more, the model is fitted to "
-        "evenly spaced frames.",
-        "SIZE",
-        default="1.5GB",
-        parser=_bytes,
+    memory: float = o.option(
+        "Memory limit in GB. If a video needs more, the model is fitted to evenly "
+        "spaced frames.",
+        "GB",
+        default=1.5,
     )
     gray: bool = o.option("Ignore colors.", default=False)
     tol: float = o.option("Certified duality gap at which to stop.", default=1e-3)
@@ -92,7 +81,7 @@ class VideoOptions:
 def background(
     video: Annotated[
         Path,
-        o.argument("VIDEO", "A video file, a folder of images, or a .npz file."),
+        o.argument("VIDEO", "A video file, or a folder of images."),
     ],
     output: o.OutputFolder,
     *,
@@ -110,13 +99,14 @@ def background(
     Examples:
     rpcag background street.mp4 -o street
     rpcag background frames/ -o small --size 320x180 --every 2 --format webm
-    rpcag background hall.npz -o hall --frames 0:500
+    rpcag background street.mp4 -o start --frames 0:50
     """
     with mistakes():
         from rpcag.video import separate_file
 
         given = {k: v for k, v in asdict(options).items() if v is not None}
         given["skip_motion"] = not given.pop("all_entries")
+        given["memory"] *= 1e9
         with GapBar("background", options.tol, options.max_iter, quiet=quiet) as bar:
             given |= {"force": force, "watch": bar.count, "callback": bar}
             facts = separate_file(video, output, **given)

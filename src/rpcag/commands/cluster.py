@@ -1,7 +1,6 @@
 """``rpcag cluster``."""
 
 import warnings
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +10,11 @@ import typer
 from rpcag.atomic import write_atomically
 from rpcag.commands import options as o
 from rpcag.commands.output import incomplete, mistakes, report, summary
-from rpcag.files.decomposition import Decomposition, is_result, plain
+from rpcag.files.decomposition import Decomposition, plain
 from rpcag.files.names import listed, unique, write_rows
 from rpcag.files.place import check_file
 from rpcag.page.words import count
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Default weights, as in the study of clustering. The models' own defaults are chosen to
 # predict hidden entries, which needs less weight on the graph.
 WEIGHTS: dict[str, dict[str, str]] = {
@@ -39,7 +37,7 @@ def cluster(
         ),
     ] = None,
     output: Annotated[
-        Path | None, o.output_option("FILE", "Table to write, .csv or .tsv.")
+        Path | None, o.output_option("FILE", "Table to write, .csv.")
     ] = None,
     model: o.Model = "rpcag",
     options: o.ModelOptions,
@@ -53,14 +51,13 @@ def cluster(
 
     Fits a model, scales each row of its embedding to unit length, and runs k-means on
     the first k components. By default, weights suit clustering: --gamma clustering for
-    rpcag, --lam theory for rpca, and --gamma unit for frpcag. INPUT may also be a
-    folder that rpcag decompose wrote, best with --gamma clustering. If labels are
-    given, also reports the clustering error.
+    rpcag, --lam theory for rpca, and --gamma unit for frpcag. If labels are given, also
+    reports the clustering error.
 
     Examples:
     rpcag cluster sensors.csv -k 3 -o clusters.csv
     rpcag cluster faces.npz --labels y --model rpca
-    rpcag cluster result -k 3 --json
+    rpcag cluster sensors.csv -k 3 --json
     """
     from sklearn.exceptions import ConvergenceWarning
 
@@ -71,25 +68,12 @@ def cluster(
     with mistakes():
         if output is not None:
             _check_file(output, force)
-        if input.is_dir() and is_result(input):
-            _check_unused(input, model, options, reading)
-            found, notes = Decomposition.load(input), []
-            if found.facts.get("parameters", {}).get("gamma") == "auto":
-                notes.append(
-                    f"the weights of {input} were chosen to predict missing entries; "
-                    "clusters are usually better with rpcag decompose --gamma "
-                    "clustering"
-                )
-        else:
-            table = read_table(input, reading.reading())
-            k = _number(k, table.labels, len(table.samples))
-            others = {"n_components": options.components or min(k, *table.X.shape)}
-            others |= WEIGHTS.get(model.lower(), {})
-            estimator = fitting.build(model, options, **others)
-            found, notes = fitting.decomposed(
-                estimator, table, options, input, quiet=quiet
-            )
-        k = _number(k, found.labels, len(found.samples))
+        table = read_table(input, reading.reading())
+        k = _number(k, table.labels, len(table.samples))
+        others = {"n_components": options.components or min(k, *table.X.shape)}
+        others |= WEIGHTS.get(model.lower(), {})
+        estimator = fitting.build(model, options, **others)
+        found, notes = fitting.decomposed(estimator, table, options, input, quiet=quiet)
         Z = found.embedding[:, : options.components or k]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a note says it
@@ -108,20 +92,8 @@ def cluster(
     shown = summary(f"{k} clusters of {input}", _rows(facts))
     told = plain(facts | {"clusters": members})
     report(told, shown, notes=notes, quiet=quiet, json=json)
-    if facts.get("status", "converged") != "converged":
+    if facts["status"] != "converged":
         raise incomplete(facts["status"], facts.get("gap"), options.tol)
-
-
-def _check_unused(folder: Path, model: str, *groups: Any) -> None:
-    """Refuse options that do not apply to an earlier result."""
-    given = [] if model == "rpcag" else ["model"]
-    for group in groups:
-        given += [f.name for f in fields(group) if getattr(group, f.name) != f.default]
-    for name in sorted(set(given) - {"components"}):
-        raise ValueError(
-            f"{o.flag(name)}: {folder} is decomposed already; pass the data instead, "
-            "or leave the option out"
-        )
 
 
 def _number(k: int | None, labels: list[str] | None, n: int) -> int:
@@ -151,14 +123,12 @@ def _error(labels: list[str] | None, clusters: np.ndarray) -> dict[str, Any]:
 
 
 def _check_file(path: Path, force: bool) -> None:
-    if path.suffix.lower() not in DELIMITERS:
-        raise ValueError(f"--output must be a .csv or .tsv file, got {path}")
-
-    start = DELIMITERS[path.suffix.lower()].join(("sample", "cluster")).encode()
+    if path.suffix.lower() != ".csv":
+        raise ValueError(f"--output must be a .csv file, got {path}")
 
     def is_ours(path: Path) -> bool:
         with path.open("rb") as file:
-            return file.read(len(start)) == start
+            return file.readline().startswith(b"sample,cluster")
 
     check_file(path, is_ours, "clusters", force=force, example="clusters.csv")
 
@@ -169,7 +139,7 @@ def _write(path: Path, found: Decomposition, clusters: np.ndarray) -> None:
         columns["label"] = found.labels
     rows = zip(*columns.values(), strict=True)
     with write_atomically(path) as part:
-        write_rows(part, DELIMITERS[path.suffix.lower()], list(columns), rows)
+        write_rows(part, list(columns), rows)
 
 
 def _rows(facts: dict[str, Any]) -> dict[str, str | None]:

@@ -75,17 +75,12 @@ def decompose(
 
 
 def _provenance(path: Path) -> dict[str, Any]:
-    return {"file": path.resolve().name, "sha256": _sha256(path)}
-
-
-def _sha256(path: Path) -> str:
-    """Of a file; of a folder, over its names and the hashes of its files."""
+    """The name of a file or folder, and the hash of a file."""
+    digest = None
     if path.is_file():
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    members = [member for member in sorted(path.rglob("*")) if member.is_file()]
-    listed = [f"{m.relative_to(path).as_posix()}\0{_sha256(m)}" for m in members]
-    return hashlib.sha256("".join(listed).encode()).hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"file": path.resolve().name, "sha256": digest}
 
 
 def _rows(found: results.Decomposition, output: Path) -> dict[str, str | None]:

@@ -1,10 +1,7 @@
 """``rpcag explore``."""
 
-import webbrowser
 from pathlib import Path
 from typing import Annotated
-
-import typer
 
 from rpcag.commands import options as o
 from rpcag.commands.output import mistakes, report
@@ -15,9 +12,6 @@ def explore(
     output: Annotated[Path, o.output_option("PAGE", "HTML file to write.")],
     force: o.Force = False,
     quiet: o.Quiet = False,
-    show: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser.")
-    ] = False,
 ) -> None:
     """Write an HTML page that shows a decomposition.
 
@@ -37,5 +31,3 @@ def explore(
         write_page(output, page_of(Decomposition.load(result)))
         size = output.stat().st_size
     report(None, f"wrote {output}, {size / 1e6:.1f} MB", quiet=quiet)
-    if show:
-        webbrowser.open(output.resolve().as_uri())

@@ -133,14 +133,6 @@ def weight(*words: str, positive: bool = False) -> Callable[[str], float | str]:
     return parse
 
 
-def share(text: str) -> float:
-    """A number between 0 and 1."""
-    with suppress(ValueError):
-        if 0 < float(text) < 1:
-            return float(text)
-    raise typer.BadParameter(f"it must be a number between 0 and 1, got {text!r}")
-
-
 def sides(text: str, least: int = 1, most: int = 3) -> tuple[int, ...]:
     """The sides of an image, such as 56x46 or, up to `most`, 56x46x3."""
     found = tuple(map(int, re.findall(r"\d+", text)))
@@ -176,7 +168,7 @@ class TextOptions:
     def reading(self) -> Reading:
         known = {one.name for one in fields(Reading)}
         given = {k: v for k, v in asdict(self).items() if k in known}
-        lists = {k: tuple(given.get(k) or ()) for k in ("drop", "keep", "missing")}
+        lists = {k: tuple(given.get(k) or ()) for k in ("drop", "missing")}
         return Reading(**given | lists)
 
 
@@ -226,7 +218,7 @@ class ModelOptions:
         "Graph between samples. robust (default of rpcag): nearest neighbors after "
         "Robust PCA has removed errors. knn (default of frpcag): nearest neighbors. "
         "complete: all pairs. chain: for samples in time order. Or a FILE with an "
-        "adjacency matrix (.npz, .npy, .csv) or a list of edges (.csv, .tsv, .txt).",
+        "adjacency matrix (.npz, .npy) or a list of edges (.csv, .tsv, .txt).",
         "KIND|FILE",
     )
     components: int | None = model_option("Maximum number of components.", min=1)

@@ -20,7 +20,7 @@ from rpcag.graphs.inputs import reason
 
 # Parameters of the library that are options of the commands.
 OPTIONS = (
-    *("variable", "labels", "names", "drop", "keep", "missing", "shape", "color"),
+    *("variable", "labels", "names", "drop", "missing", "shape", "color"),
     *("transpose", "delimiter", "decimal", "header", "time", "sheet", "graph"),
     *("model", "lam", "gamma", "scale", "tol", "max_iter", "checkpoint", "force"),
     *("size", "frames", "gray"),

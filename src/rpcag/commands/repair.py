@@ -40,7 +40,8 @@ class RepairOptions:
         "were correct.",
         "NUMBER",
         default=0.02,
-        parser=o.share,
+        min=0,
+        max=1,
     )
     graph: str = o.model_option(
         "Graph between rows: robust, knn, complete, chain, or a FILE with an adjacency "
@@ -61,7 +62,7 @@ class SheetOptions(o.TextOptions):
         "COLUMN",
     )
     no_time: bool = o.reading_option("Do not look for timestamps.", default=False)
-    keep: list[str] | None = o.reading_option(
+    drop: list[str] | None = o.reading_option(
         "Column to leave unchanged and out of the model, such as an identifier. Can be "
         "repeated.",
         "COLUMN",
@@ -115,7 +116,6 @@ def repair(
     rpcag repair sensors.csv -o neighbors.csv --graph knn --quiet
     """
     from rpcag.commands.fitting import load_graph
-    from rpcag.files import repaired as files
     from rpcag.files.sheet import read_sheet
     from rpcag.tables.repair import repair_matrix
 
@@ -133,7 +133,6 @@ def repair(
         with GapBar("repair", quiet=quiet) as bar:
             bar.count("reading")
             found = read_sheet(table, how)
-            files.check_delimiter(table, output, found)
             names = found.labels or [str(i) for i in range(len(found.X))]
             is_auto = options.graph == "auto"
             repaired = repair_matrix(

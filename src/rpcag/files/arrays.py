@@ -1,6 +1,5 @@
 """Files of arrays: NumPy's .npy and .npz, and sparse matrices of SciPy."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,16 @@ def read_arrays(path: Path, reading: Reading) -> Table:
             A = A.toarray()
     if reading.transpose:
         A = np.moveaxis(A, -1, 0)
-    n, shape = len(A), _image_shape(path, A.shape[1:], found.get("image_shape"))
+    n, sides = len(A), A.shape[1:]
+    is_image = len(sides) == 2 or (len(sides) == 3 and sides[2] == 3)
     labels = _strings(path, found, "labels", reading.labels, n)
     names = _strings(path, found, "names", reading.names, n)
     X = np.ascontiguousarray(A.reshape(n, -1))
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     features = [str(j) for j in range(X.shape[1])]
-    return Table(X, names or [str(i) for i in range(n)], features, labels, shape)
+    samples = names or [str(i) for i in range(n)]
+    return Table(X, samples, features, labels, sides if is_image else None)
 
 
 def load_arrays(path: Path) -> dict[str, Any]:
@@ -86,23 +87,6 @@ def _is_matrix(A: Any) -> bool:
 def _shown(A: Any) -> str:
     size = " x ".join(map(str, A.shape)) or "one value"
     return size if A.dtype.kind in REAL else f"{size}, no numbers"
-
-
-def _image_shape(
-    path: Path, sides: tuple[int, ...], given: Any
-) -> tuple[int, ...] | None:
-    """From the axes, or from an array called image_shape."""
-    if len(sides) == 2 or (len(sides) == 3 and sides[2] == 3):
-        return sides
-    if given is None or given.dtype.kind not in REAL or given.size not in (2, 3):
-        return None
-    values = given.ravel().tolist()
-    if not all(side >= 1 and side % 1 == 0 for side in values):
-        raise ValueError(
-            f"{path}: image_shape must hold whole numbers of at least 1, got {values}"
-        )
-    shape = tuple(map(int, values))
-    return shape if math.prod(shape) == math.prod(sides) else None
 
 
 def _strings(

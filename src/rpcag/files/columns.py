@@ -102,12 +102,6 @@ class Columns:
     notes: list[str] = field(default_factory=list)
     losses: list[str] = field(default_factory=list)  # notes on writing the file again
 
-    def measures(self) -> dict[str, str]:
-        """Columns of text that are numbers with units, each with one of its words."""
-        measure = self.file.rule.measure
-        found = {name: measure(words) for name, words in self.texts.items()}
-        return {name: word for name, word in found.items() if word is not None}
-
 
 def columns_of(file: File, names: Sequence[str], reading: Reading) -> Columns:
     """Columns without values; refuse options that name no column."""
@@ -117,7 +111,6 @@ def columns_of(file: File, names: Sequence[str], reading: Reading) -> Columns:
     known = set(found)
     chosen = [(option, getattr(reading, option)) for option in ONE_COLUMN]
     chosen += [("drop", name) for name in reading.drop]
-    chosen += [("keep", name) for name in reading.keep]
     for option, name in chosen:
         if name in (None, False):
             continue
@@ -137,7 +130,7 @@ def columns_of(file: File, names: Sequence[str], reading: Reading) -> Columns:
         f"some columns have the same name, such as {name!r}: a number was added"
         for name in doubles[:1]
     ]
-    roles: dict[str, Role] = dict.fromkeys((*reading.drop, *reading.keep), "kept")
+    roles: dict[str, Role] = dict.fromkeys(reading.drop, "kept")
     return Columns(file, found, roles=roles, doubles=doubles, notes=notes)
 
 
@@ -174,20 +167,21 @@ def columns_of_words(
     found.index, found.notes = index, found.notes + notes
     file.rule, file.above = numbers, int(header)
 
-    rules: dict[str, Numbers] = {}  # how to read each column of numbers
+    parts: dict[str, list[np.ndarray]] = {}  # the columns of numbers
+    # Numbers with the other decimal mark are a mistake, not text.
+    other = Numbers("." if numbers.decimal == "," else ",", reading.missing)
     for j, words in enumerate(zip(*head, strict=False)):
-        name, rule = found.names[j], numbers.for_column(words)
+        name = found.names[j]
         if name in (reading.labels, reading.names, index):
             found.texts[name] = []
         elif name in found.roles:
             continue
         elif not names[j] and not any(words):
             found.roles[name] = "text"
-        elif rule.are_words(words):
+        elif numbers.are_words(words) and other.are_words(words):
             found.texts[name] = []
         else:
-            rules[name] = rule
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in rules}
+            parts[name] = []
     size = max(1, min(ROWS, CELLS // len(names)))
     above = file.above  # rows before the block
     for block in chain([head], iter(lambda: list(islice(remaining, size)), [])):
@@ -202,35 +196,20 @@ def columns_of_words(
             name = found.names[j]
             if name in found.texts:
                 found.texts[name] += [original(word.strip()) for word in words]
-            elif name in rules:
+            elif name in parts:
                 try:
-                    parts[name].append(np.array(rules[name].many(words)))
+                    parts[name].append(np.array(numbers.many(words)))
                 except ValueError:
-                    are_numbers = [rules[name].is_number(word) for word in words]
+                    are_numbers = [numbers.is_number(word) for word in words]
                     i = are_numbers.index(False)
-                    # The decimal mark was guessed from the head.
-                    cells = [*_cells(head, int(header)), *_cells(block, above)]
-                    others = (
-                        f"{word!r} in {file.place(*cell)}"
-                        for *cell, word in cells
-                        if numbers.has_mark(word)
-                    )
-                    told = rules[name].complaint(words[i], name, next(others, None))
+                    told = numbers.complaint(words[i], name)
                     raise ValueError(
                         f"{source}, {file.place(above + i, j)}, column {name!r}: {told}"
                     ) from None
         above += len(block)
     file.n = above - file.above
     found.numbers = {name: np.concatenate(values) for name, values in parts.items()}
-    found.roles |= {name: "boolean" for name, rule in rules.items() if rule.truth}
     return found
-
-
-def _cells(rows: Sequence[Row], begin: int) -> Iterable[tuple[int, int, str]]:
-    """Row, column and word of every cell."""
-    return (
-        (i, j, word) for i, row in enumerate(rows, begin) for j, word in enumerate(row)
-    )
 
 
 def _decimal(rows: Iterable[Row]) -> str:

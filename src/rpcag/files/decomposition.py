@@ -13,15 +13,12 @@ from scipy import sparse
 
 from rpcag.atomic import explained, replace_files, write_json
 from rpcag.files.arrays import load_arrays
-from rpcag.files.names import unique, write_rows
-from rpcag.files.parquet import read_whole
+from rpcag.files.names import write_rows
 from rpcag.files.place import check_folder
-from rpcag.files.readable import need, readable
-from rpcag.graphs.inpainting import check_image_shape
-from rpcag.graphs.inputs import REAL
+from rpcag.files.readable import readable
+from rpcag.graphs.inputs import REAL, check_image_shape
 
-FORMATS = ("npy", "csv", "tsv", "parquet")  # of the matrices
-DELIMITERS = {"csv": ",", "tsv": "\t"}
+FORMATS = ("npy", "csv")  # of the matrices
 ROW = "sample"  # name of the column of row names
 INDEX = "result.json"
 # Version of the layout of the folder; a later one is refused.
@@ -117,7 +114,7 @@ class Decomposition:
         Parameters
         ----------
         folder : path
-        format : {"npy", "csv", "tsv", "parquet"}, default="npy"
+        format : {"npy", "csv"}, default="npy"
             Format of the four matrices.
         force : bool, default=False
             Whether to replace an earlier result in this folder. Only its files are
@@ -249,43 +246,30 @@ def _read(folder: Path, file: str) -> Any:
 
 
 def check_format(format: str) -> None:
-    """Refuse a format that is unknown, or whose library is not installed."""
+    """Refuse an unknown format."""
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
-    if format == "parquet":
-        need("pyarrow.parquet")
 
 
 def write_matrix(
     path: Path, A: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> None:
-    """Write A in the format of the suffix; all but .npy have the names."""
-    format = path.suffix[1:]
-    if format == "npy":
+    """Write A as .npy, or as .csv with the names."""
+    if path.suffix == ".npy":
         np.save(path, A)
-    elif format in DELIMITERS:
-        lines = ([row, *a.tolist()] for row, a in zip(rows, A, strict=True))
-        write_rows(path, DELIMITERS[format], [ROW, *columns], lines)
-    else:
-        pa, parquet = need("pyarrow"), need("pyarrow.parquet")
-        arrays = [pa.array(list(rows), pa.string()), *map(pa.array, A.T)]
-        names = unique([ROW, *columns])  # else no reader takes the file
-        parquet.write_table(pa.Table.from_arrays(arrays, names), path)
+        return
+    lines = ([row, *a.tolist()] for row, a in zip(rows, A, strict=True))
+    write_rows(path, [ROW, *columns], lines)
 
 
 def read_matrix(path: Path) -> np.ndarray:
     """Read the matrix that `write_matrix` wrote."""
-    format = path.suffix[1:]
-    if format in DELIMITERS:
+    if path.suffix == ".csv":
         with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.reader(file, delimiter=DELIMITERS[format])
+            reader = csv.reader(file)
             width = len(next(reader)) - 1
             rows = [np.array(row[1:], dtype=float) for row in reader]
         return np.array(rows, dtype=float).reshape(len(rows), width)
-    if format == "parquet":
-        table = read_whole(path)
-        columns = [column.to_numpy() for column in table.columns[1:]]
-        return np.array(columns).reshape(len(columns), table.num_rows).T.copy()
     A = load_arrays(path)[path.stem]
     if A.ndim != 2 or A.dtype.kind not in REAL:
         raise ValueError(f"it must be a matrix of numbers, got {A.dtype} of {A.shape}")

@@ -54,7 +54,7 @@ def read_excel(path: Path, reading: Reading) -> Columns:
         if bottom >= top + file.above and any(name in found.numbers for name in names):
             raise ValueError(
                 f"{path} has merged cells among its numbers, {ref}; unmerge them, or "
-                f"leave the column alone with keep={names[0]!r}"
+                f"leave the column alone with drop={names[0]!r}"
             )
     if formulas:
         found.losses.append(

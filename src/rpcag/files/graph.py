@@ -8,17 +8,14 @@ from scipy import sparse
 from rpcag.files.arrays import SUFFIXES as ARRAYS
 from rpcag.files.arrays import choose, load_arrays
 from rpcag.files.numbers import Numbers
-from rpcag.files.reading import read_table
-from rpcag.files.table import Reading
 from rpcag.files.text import SUFFIXES, TextFile
 
 
 def read_graph(path: Path | str, samples: list[str]):
     """Read the adjacency of the samples, dense or sparse as in the file.
 
-    The file is an adjacency as .npz, .npy or text; or edges as text, one per line: two
-    samples, by name or by number from 0, and a weight (default: 1). Text with names is
-    brought into the order of `samples`.
+    The file is an adjacency as .npz or .npy; or edges as text, one per line: two
+    samples, by name or by number from 0, and a weight (default: 1).
     """
     path = Path(path)
     if not path.is_file():
@@ -35,22 +32,16 @@ def read_graph(path: Path | str, samples: list[str]):
         )
     rows = TextFile(str(path), path.read_bytes())
     words = [[word.strip() for word in row] for row in rows]
-    n, widths = len(samples), {len(row) for row in words}
     if not words:
         raise ValueError(f"graph {path} is empty")
-    if widths <= {2, 3}:
-        return _edges(path, dict(zip(rows.ends, words, strict=True)), samples)
-    if not {max(widths), len(words)} <= {n, n + 1}:
-        raise ValueError(
-            f"graph {path} has {len(words)} lines of {max(widths)} fields: neither "
-            f"edges (two samples and a weight) nor an adjacency of {n} samples"
-        )
-    table = read_table(path, Reading(header=len(words) == n + 1))
-    A, names = table.X[:, -n:], table.features[-n:]
-    if set(names) != set(samples):
-        return A  # names of another kind, such as 0, 1, 2, ...
-    order = [names.index(name) for name in samples]
-    return A[np.ix_(order, order)]
+    lines = dict(zip(rows.ends, words, strict=True))
+    for line, row in lines.items():
+        if len(row) not in (2, 3):
+            raise ValueError(
+                f"graph {path}, line {line} has {len(row)} fields: an edge has two "
+                "samples and perhaps a weight; save an adjacency as .npy or .npz"
+            )
+    return _edges(path, lines, samples)
 
 
 def _edges(path: Path, lines: dict[int, list[str]], samples: list[str]):

@@ -59,13 +59,13 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def write_rows(
-    path: Path, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+    path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """Write text with a header; names are `escaped`, numbers written by `repr`."""
+    """Write CSV with a header; names are `escaped`, numbers written by `repr`."""
     options: Any = {"newline": "", "encoding": "utf-8", "errors": "backslashreplace"}
     with path.open("w", **options) as file:
         # With \r\n as terminator, `csv` quotes names that contain either character.
         lines: Any = SimpleNamespace(write=lambda row: file.write(row[:-2] + "\n"))
-        writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
+        writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow(escaped(header))
         writer.writerows(map(escaped, rows))

@@ -13,23 +13,11 @@ MISSING = frozenset(
         *("?", "-", "--", ".", "#value!", "#div/0!", "#num!", "#null!"),
     ]
 )
-TRUTH = {"true": 1.0, "false": 0.0}
 MINUS = "\u2212"  # as typesetters write it
 NAMES = {".": "point", ",": "comma"}
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
-# Numbers with thousands separators, and others with signs, currencies or units behind a
-# blank or decimals. Whole numbers with letters, such as 12A, are more likely names.
-MARKS = r"[,.'_ \u2019\u00a0\u2009\u202f]"
-GROUPED = rf"\d{{1,3}}(?:{MARKS}\d{{3}})+(?:[.,]\d+)?"
-MEASURE = re.compile(
-    rf"[^\w\s]*\s*(?:[A-Z]{{3}}\s+)?[^\w\s]*(?:{GROUPED}|\d*[.,]?\d+)"
-    r"(?:\s*[%‰°$€£¥].*|(?:(?<=[.,]\d)|(?<=[.,]\d\d)|\s+)[A-Za-zµΩ].{0,6})?"
-)
-# Rows that are checked for such text, and the share of them that must be. With a
-# smaller share, names such as "5 mm" next to "steel" would be refused.
-ROWS, SHARE = 1000, 0.9
 NUMERAL = re.compile(
-    r"(?P<sign>[+\u2212-]?)(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
+    r"[+\u2212-]?(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
 )
 PLACES = 17  # decimals at most: more would be digits that a float does not hold
 UNKNOWN = 6  # decimals at most if there are no other numbers
@@ -39,21 +27,12 @@ STYLED = 1000  # rows that determine the style
 class Numbers:
     """Reads numbers from text; missing values are NaN.
 
-    With a decimal comma, a point is refused, because 1.234 may mean 1234. With `truth`,
-    only true and false are read, as 1 and 0.
+    With a decimal comma, a point is refused, because 1.234 may mean 1234.
     """
 
-    def __init__(
-        self, decimal: str = ".", missing: Iterable[str] = (), *, truth: bool = False
-    ) -> None:
-        self.decimal, self.truth = decimal, truth
+    def __init__(self, decimal: str = ".", missing: Iterable[str] = ()) -> None:
+        self.decimal = decimal
         self.missing = MISSING | {normal(word) for word in missing}
-
-    def for_column(self, words: Iterable[str]) -> "Numbers":
-        """How to read a column: true and false are numbers only among themselves."""
-        filled = {normal(word) for word in words} - self.missing
-        truth = bool(filled) and filled <= TRUTH.keys()
-        return Numbers(self.decimal, self.missing, truth=truth)
 
     def is_missing(self, word: str) -> bool:
         return normal(word) in self.missing
@@ -63,9 +42,7 @@ class Numbers:
         word = normal(word)
         if word in self.missing:
             return math.nan
-        if self.truth and word in TRUTH:
-            return TRUTH[word]
-        if self.truth or "_" in word or (self.decimal == "," and "." in word):
+        if "_" in word or (self.decimal == "," and "." in word):
             raise ValueError(word)  # Python would read 1_000
         return float(word.replace(self.decimal, "."))
 
@@ -80,7 +57,7 @@ class Numbers:
         """Apply `one` to every word, but faster."""
         together = "".join(words)
         has_comma = self.decimal == ","
-        if self.truth or "_" in together or (has_comma and "." in together):
+        if "_" in together or (has_comma and "." in together):
             return list(map(self.one, words))
         plain = [word.replace(",", ".") for word in words] if has_comma else words
         with suppress(ValueError):
@@ -98,44 +75,19 @@ class Numbers:
         filled = [word for word in words if not self.is_missing(word)]
         return 2 * sum(map(self.is_number, filled)) < len(filled)
 
-    def measure(self, words: Sequence[str]) -> str | None:
-        """The first of words that seem to be numbers with units or separators.
-
-        None if most do not. Mostly plain numbers are identifiers that the format itself
-        holds as text.
-        """
-        filled = [word for word in words[:ROWS] if not self.is_missing(word)]
-        plain = [word for word in filled if self.is_number(word)]
-        found = [word for word in filled if MEASURE.fullmatch(word.strip())]
-        if 2 * len(plain) >= len(filled) or len(found) < SHARE * len(filled):
-            return None
-        return next(word for word in found if not self.is_number(word))
-
-    def has_mark(self, word: str) -> bool:
-        """Whether this is a number with the decimal mark."""
-        return self.decimal in word and self.is_number(word)
-
-    def complaint(self, word: str, column: str, other: str | None = None) -> str:
-        """What is wrong with a word among the numbers of a column, and what to do.
-
-        `other` is a number of the file with the decimal mark, and where it is.
-        """
-        is_grouped = re.fullmatch(rf"\s*[+\u2212-]?{GROUPED}\s*", word) is not None
-        mark = "." if self.decimal == "," else ","
-        if Numbers(mark).has_mark(word):
-            remedy = f"decimal={mark!r} reads decimal {NAMES[mark]}s"
-            if other is not None:
-                name = NAMES[self.decimal]
-                remedy = f"others have decimal {name}s, such as {other}: use one mark"
-            if is_grouped:
-                remedy += f"; if {mark!r} divides thousands, write numbers without it"
-        elif is_grouped:
-            remedy = "write numbers without thousands separators"
-        else:
-            remedy = f"missing={word!r} reads it as missing, "
-            remedy += f"drop={column!r} leaves the column out"
-        wanted = "true or false" if self.truth else "a number"
-        return f"{word!r} is not {wanted}; {remedy}"
+    def complaint(self, word: str, column: str) -> str:
+        """What is wrong with a word among the numbers of a column, and what to do."""
+        other = Numbers("." if self.decimal == "," else ",")
+        if other.is_number(word):
+            return (
+                f"{word!r} is not a number with a decimal {NAMES[self.decimal]}; use "
+                f"one mark in the file, decimal={other.decimal!r} reads "
+                f"{other.one(word):g}"
+            )
+        return (
+            f"{word!r} is not a number; missing={word!r} reads it as missing, "
+            f"drop={column!r} leaves the column out"
+        )
 
 
 def normal(word: str) -> str:
@@ -159,9 +111,6 @@ def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], 
     scientific = [m for m in shown if m["power"]]
     is_scientific = 2 * len(scientific) > len(shown)
     shown = [m for m in shown if bool(m["power"]) == is_scientific]
-    signs = {m["sign"] for m in shown}
-    plus = "+" if "+" in signs and "" not in signs else ""
-    minus = MINUS if MINUS in signs else "-"
     places = Counter(min(len(m["part"] or ""), PLACES) for m in shown)
     places = places or Counter([0, UNKNOWN])
     # The most common number of decimals; of equally common ones, the larger.
@@ -171,10 +120,10 @@ def number_style(words: Iterable[str], decimal: str = ".") -> Callable[[float], 
     mark = scientific[0]["power"][0] if is_scientific else "f"
 
     def write(value: float) -> str:
-        mantissa, exponent, power = f"{abs(value):.{decimals}{mark}}".partition(mark)
+        # z: no negative zero
+        mantissa, exponent, power = f"{value:z.{decimals}{mark}}".partition(mark)
         whole, _, part = mantissa.partition(".")
         part = part[:least] + part[least:].rstrip("0")
-        sign = minus if value < 0 and float(mantissa) else plus  # no negative zero
-        return sign + whole + (decimal + part if part else "") + exponent + power
+        return whole + (decimal + part if part else "") + exponent + power
 
     return write

@@ -119,8 +119,7 @@ def to_table(columns: Columns, reading: Reading) -> Table:
     """Use numbers as features, and text as labels or names; other text is an error.
 
     Names are, in this order: the column that the user names, the column that the file
-    marks as row names, the first column of text without repeated values. Columns of
-    numbers with units and the like are not names, because data would be lost.
+    marks as row names, the first column of text without repeated values.
     """
     source, texts, notes = columns.file.source, dict(columns.texts), [*columns.notes]
     for name in columns.names:
@@ -133,9 +132,8 @@ def to_table(columns: Columns, reading: Reading) -> Table:
     names = None if reading.names is None else texts.pop(reading.names)
     marked = None if columns.index is None else texts.pop(columns.index, None)
     names = names or marked
-    measures = columns.measures()
     for name, words in texts.items():
-        if names is None and name not in measures and len(set(words)) == len(words):
+        if names is None and len(set(words)) == len(words):
             names = texts.pop(name)
             break
     if texts:
@@ -144,11 +142,6 @@ def to_table(columns: Columns, reading: Reading) -> Table:
             f"labels={name!r} keeps it as the class of the samples, names={name!r} as "
             f"their names, drop={name!r} leaves it out"
         )
-        if name in measures:
-            raise ValueError(
-                f"column {name!r} of {source} has numbers that are written as text, "
-                f"such as {measures[name]!r}: write plain numbers to use it; {keep}"
-            )
         told = f"column {name!r} of {source} is"
         if len(texts) > 1:
             told = f"columns {listed(list(texts))} of {source} are"

@@ -16,9 +16,7 @@ from rpcag.files.names import write_rows
 from rpcag.files.place import check_file
 from rpcag.files.reading import GZIP, STREAM, kind_of
 from rpcag.files.sheet import Sheet
-from rpcag.files.text import TextFile
 
-TABBED = [".tsv", ".tab"]
 HEADER = ["row", "column", "value", "replaced_by", "lower", "upper", "score", "why"]
 
 
@@ -39,32 +37,12 @@ def check_output(
 
 def check_format(source: Path, output: Path) -> None:
     """Refuse an output with another format than the input."""
-    wanted = kind_of(source)
-    is_other = wanted == "excel" and _suffix(output) != _suffix(source)  # macros or not
-    if kind_of(output) == wanted and not is_other:
-        return
-    shown, example = wanted.title(), source.suffix
-    if wanted == "text":
-        shown, example = "text", ".csv"
-    raise ValueError(
-        f"{source} is {shown}, and the repaired table keeps the format: choose an "
-        f"output such as repaired{example}, got {output}"
-    )
-
-
-def check_delimiter(source: Path, output: Path, sheet: Sheet) -> None:
-    """Refuse another suffix than the input if .csv would have tabs, or .tsv none."""
-    suffix = _suffix(output)
-    if suffix == _suffix(source) or not isinstance(sheet.file, TextFile):
-        return
-    delimiter = sheet.file.delimiter
-    shown, right = repr(delimiter), [".csv"]
-    if delimiter == "\t":
-        shown, right = "tabs", TABBED
-    if suffix in [".csv", *TABBED] and suffix not in right:
+    suffix = _suffix(source)
+    is_same = output == STREAM or suffix in ("", _suffix(output))
+    if kind_of(source) != kind_of(output) or not is_same:
         raise ValueError(
-            f"{sheet.name} has {shown} between fields, and the repaired table keeps "
-            f"them: choose an output such as repaired{right[0]}, got {output}"
+            f"the repaired table keeps the format of {source}: choose an output such "
+            f"as repaired{suffix or '.csv'}, got {output}"
         )
 
 
@@ -102,7 +80,7 @@ def write_cells(path: Path, sheet: Sheet, edits: Edits, repaired: Any) -> None:
         *(["" if x != x else f"{x:.6g}" for x in A[where].tolist()] for A in bounds),
         np.where(repaired.filled[where], "gap", "error").tolist(),
     ]
-    write_rows(path, ",", HEADER, zip(*columns, strict=True))
+    write_rows(path, HEADER, zip(*columns, strict=True))
 
 
 def write_stream(sheet: Sheet, edits: Edits) -> None:

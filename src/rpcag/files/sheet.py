@@ -92,13 +92,6 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
     for column in found.names:
         roles.setdefault(column, "index" if column == found.index else "text")
     features = [c for c in found.names if roles[c] == "number"]
-    measures = [
-        f"column {column!r} has numbers that are written as text, such as {word!r}, "
-        "and is left alone; write plain numbers to repair it, without units or "
-        "thousands separators"
-        for column, word in found.measures().items()
-        if column not in found.roles
-    ]
     others = [c for c in numbers if c not in features]
     taken = ""
     if others:
@@ -108,10 +101,8 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
     if not features:
         cause = taken or found.file.guess
         kept = [c for c, role in found.roles.items() if role == "kept"]
-        if measures:
-            cause = f": {measures[0]}"
-        elif kept:
-            cause = f" besides {listed(kept)}, which keep= or drop= leaves alone"
+        if kept:
+            cause = f" besides {listed(kept)}, which drop= leaves alone"
         raise ValueError(f"{source} has no column of numbers to repair{cause}")
     X = np.stack([numbers[column] for column in features], axis=1)
     rows = range(1, found.file.n + 1)
@@ -124,7 +115,7 @@ def make_sheet(found: Columns, reading: Reading) -> Sheet:
             f"{source}: {which} has different numbers{taken}; values are predicted "
             "from other columns, so at least two are needed"
         )
-    notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *measures, *found.losses]
+    notes = [*found.notes, *note_on_empty(X, 1, "row", rows), *found.losses]
     return Sheet(
         name=source,
         file=found.file,

@@ -26,8 +26,7 @@ class Reading:
     labels: str | None = None  # column or array with the class of every sample
     names: str | None = None  # column or array with the name of every sample
     time: str | Literal[False] | None = None  # column of times; False: not even guessed
-    drop: tuple[str, ...] = ()  # columns to leave out
-    keep: tuple[str, ...] = ()  # columns that a repair must not change
+    drop: tuple[str, ...] = ()  # columns to leave out, or unchanged
     missing: tuple[str, ...] = ()  # words for missing; "inf" is also -inf
     transpose: bool = False  # samples are columns
     shape: tuple[int, ...] | None = None  # of images; those of a folder are resized

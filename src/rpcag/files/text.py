@@ -37,8 +37,6 @@ MARKS = {
 }
 # A UTF-8 character beyond ASCII, or a byte that Windows-1252 does not define.
 NOT_WESTERN = re.compile(rb"[\xc2-\xf4][\x80-\xbf]|[\x81\x8d\x8f\x90\x9d]")
-SMALL = re.compile(r"[+\u2212-]?\d{1,3}")
-GROUPED = re.compile(r"[+\u2212-]?[1-9]\d{0,2}[.,]\d{3}")
 
 
 def read_text(source: str, data: bytes, reading: Reading) -> Columns:
@@ -49,8 +47,6 @@ def read_text(source: str, data: bytes, reading: Reading) -> Columns:
     decimal = reading.decimal or ("." if file.delimiter == "," else None)
     found = columns_of_words(file, reading, decimal)
     found.notes[:0] = file.notes
-    if reading.decimal is None:
-        _check_thousands(found, file)
     return found
 
 
@@ -195,39 +191,6 @@ def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
     words = list(itertools.chain.from_iterable(filled))
     numeric = sum(is_number(w) or DECIMAL_COMMA.fullmatch(w) is not None for w in words)
     return times / len(filled), numeric / len(words)
-
-
-def _check_thousands(found: Columns, file: TextFile) -> None:
-    """Refuse a number such as 1.234 whose mark may divide thousands as well.
-
-    It may if the column has other whole numbers, all of up to three digits, and if no
-    number in the file can only be a decimal, such as 0.123, 1.5 or 1234.567.
-    """
-    mark, is_missing = file.rule.decimal, file.rule.is_missing
-    columns = [j for j, name in enumerate(found.names) if name in found.numbers]
-    grouped: dict[int, tuple[int, str]] = {}
-    small: dict[int, str] = {}
-    large = set()
-    for i in range(file.n) if any(mark in line for line in file.lines) else ():
-        words = file.cells(i)
-        for j in columns:
-            word = words[j]
-            if GROUPED.fullmatch(word):
-                grouped.setdefault(j, (i, word))
-            elif SMALL.fullmatch(word):
-                small.setdefault(j, word)
-            elif mark in word and not is_missing(word):
-                return
-            elif not is_missing(word):
-                large.add(j)
-    for j in (grouped.keys() & small.keys()) - large:
-        i, word = grouped[j]
-        where = f"{file.source}, {file.place(file.above + i, j)}"
-        raise ValueError(
-            f"{where}, column {found.names[j]!r}: {word!r} may be a decimal or "
-            f"{word.replace(mark, '')}, beside {small[j]!r}; decimal={mark!r} reads "
-            f"decimals; if {mark!r} divides thousands, write the numbers without it"
-        )
 
 
 def unquoted(raw: str) -> str:

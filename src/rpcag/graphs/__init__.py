@@ -7,9 +7,7 @@ is sparse, a dense array if it is complete. There is no graph class.
 from rpcag.graphs.chain import Chain
 from rpcag.graphs.check import check_graph
 from rpcag.graphs.complete import CompleteGraph
-from rpcag.graphs.distances import rms_distances
-from rpcag.graphs.hypergraph import KNNHypergraph, hypergraph_laplacian
-from rpcag.graphs.inpainting import inpaint_tv
+from rpcag.graphs.hypergraph import KNNHypergraph
 from rpcag.graphs.laplacian import laplacian
 from rpcag.graphs.neighbors import KNNGraph
 
@@ -19,8 +17,5 @@ __all__ = [
     "KNNGraph",
     "KNNHypergraph",
     "check_graph",
-    "hypergraph_laplacian",
-    "inpaint_tv",
     "laplacian",
-    "rms_distances",
 ]

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rpcag.graphs.distances import observed, take_rows
-from rpcag.graphs.inpainting import check_image_shape, inpaint_tv
 from rpcag.graphs.inputs import as_numbers, check_rows, explained
 
 
@@ -53,7 +52,6 @@ class GraphBuilder(Estimator):
     # Whether the edges depend on the order of the rows, and not on their values. Then
     # the rows of `connect` belong together, and a part of the rows has no graph.
     by_order = False
-    image_shape: tuple[int, ...] | None
     adjacency_: Any
     _rows: Any
 
@@ -71,9 +69,8 @@ class GraphBuilder(Estimator):
 
     def fit(self, X, y=None, *, mask=None):
         """Build the graph of the rows of X; `adjacency_` holds it."""
-        X = check_rows(X)
-        self._check(X)
-        rows = self._prepare(X, mask)
+        self._validate_params()
+        rows = observed(check_rows(X), mask)
         self._remember(rows)
         self.adjacency_ = self._build(rows)
         return self
@@ -85,7 +82,7 @@ class GraphBuilder(Estimator):
         a row of the graph, it gets the neighbors of that row (of the first such row).
         """
         check_is_fitted(self, "adjacency_")
-        rows = self._prepare(check_rows(X), mask)
+        rows = observed(check_rows(X), mask)
         doubles = self._doubles(rows)
         new = doubles < 0
         if new.all():
@@ -98,17 +95,6 @@ class GraphBuilder(Estimator):
         if sparse.issparse(known):
             return sparse.csr_array(sparse.vstack(both, format="csr")[order])
         return np.concatenate(both)[order]
-
-    def _check(self, X) -> None:
-        """Refuse options that are wrong or do not suit X, before anything is built."""
-        self._validate_params()
-        if self.image_shape is not None:
-            check_image_shape(self.image_shape, X.shape)
-
-    def _prepare(self, X, mask):
-        if self.image_shape is not None:
-            return observed(inpaint_tv(X, self.image_shape, mask=mask))
-        return observed(X, mask)
 
     def _remember(self, rows) -> None:
         """Store what `connect` needs to know of the rows."""

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder, row_keys
+from rpcag.graphs.distances import observed
 from rpcag.graphs.inputs import check_rows
 from rpcag.graphs.options import COUNT, Range
 
@@ -58,7 +59,6 @@ class Chain(GraphBuilder):
            [0., 0., 1., 0.]])
     """
 
-    image_shape = None
     by_order = True
     _parameter_constraints: ClassVar = {
         "steps": [Range(Integral, 0, None, closed="left")],
@@ -77,7 +77,7 @@ class Chain(GraphBuilder):
         of the graph that are in X keep their time, and others are placed next to them.
         """
         check_is_fitted(self, "adjacency_")
-        keys = list(row_keys(self._prepare(check_rows(X), mask)))
+        keys = list(row_keys(observed(check_rows(X), mask)))
         return self._edges(self._positions(keys))
 
     def _remember(self, rows) -> None:
@@ -127,7 +127,7 @@ class Chain(GraphBuilder):
         entries = data[inside], j[inside], indptr
         return sparse.csr_array(entries, shape=(len(positions), n))
 
-    def _check(self, X) -> None:
-        super()._check(X)
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.steps == 0 and self.period is None:
             raise ValueError("steps=0 needs a period; set one, or steps of at least 1")

@@ -23,10 +23,6 @@ class CompleteGraph(GraphBuilder):
     sigma2 : float, default=0.05
         Width of the kernel, for features of order one. Scale images to [0, 1] or
         standardize the features first; otherwise nearly all weights vanish.
-    image_shape : tuple of int, optional
-        Shape of the images in the rows. Missing pixels are then inpainted by total
-        variation before distances are computed (the paper's case of random missing
-        values). By default, distances skip them (the paper's block occlusions).
 
     Examples
     --------
@@ -40,7 +36,6 @@ class CompleteGraph(GraphBuilder):
     _parameter_constraints: ClassVar = {"sigma2": [POSITIVE]}
 
     sigma2: float = 0.05
-    image_shape: tuple[int, ...] | None = None
 
     def _build(self, rows):
         distances = distances_within(rows, np.inf)

@@ -12,35 +12,6 @@ from rpcag.linalg.blocks import row_blocks
 PAIRS = 2**20
 
 
-def rms_distances(X, *, mask=None) -> np.ndarray:
-    """Root mean square differences over the features that both rows observe.
-
-    Omega_ij = sqrt( ||M_ij o (x_i - x_j)||^2 / ||M_ij||_1 ), as in the paper. It is
-    infinite for pairs that share no feature.
-
-    Parameters
-    ----------
-    X : array of shape (n, p)
-        NaN marks a missing entry.
-    mask : boolean array of the shape of X, optional
-        True where an entry counts; entries that are NaN never do.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rpcag.graphs import rms_distances
-    >>> rms_distances([[0.0, 1.0], [3.0, np.nan], [0.0, 5.0]]).round(2)
-    array([[0.  , 3.  , 2.83],
-           [3.  , 0.  , 3.  ],
-           [2.83, 3.  , 0.  ]])
-    """
-    return distances_within(observed(X, mask), 0.0)
-
-
 def observed(X, mask=None) -> tuple[np.ndarray, np.ndarray | None]:
     """X in double precision with zeros where it is not observed, and its mask."""
     X = check_rows(X, ensure_min_features=0)
@@ -65,7 +36,11 @@ def take_rows(rows, which) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def distances_within(rows, diagonal: float) -> np.ndarray:
-    """Symmetric RMS distances between rows, with this diagonal."""
+    """RMS distances between rows, with this diagonal, as in the paper.
+
+    Omega_ij = sqrt( ||M_ij o (x_i - x_j)||^2 / ||M_ij||_1 ) over the features that both
+    rows observe. It is infinite for pairs that share no feature.
+    """
     distances = np.vstack(list(distance_blocks(rows, rows)))
     distances = (distances + distances.T) / 2
     np.fill_diagonal(distances, diagonal)

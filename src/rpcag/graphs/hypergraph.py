@@ -1,16 +1,14 @@
 """Hypergraphs: edges that join any number of samples."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
 from rpcag.graphs.builder import GraphBuilder
 from rpcag.graphs.check import as_matrix, check_weights
-from rpcag.graphs.inputs import refuse_masked
-from rpcag.graphs.laplacian import degree, inverse, laplacian
+from rpcag.graphs.laplacian import degree, inverse
 from rpcag.graphs.neighbors import KNNGraph
 from rpcag.graphs.options import COUNT
 
@@ -26,8 +24,6 @@ class KNNHypergraph(GraphBuilder):
     ----------
     n_neighbors : int, default=10
         Number of neighbors in the edge of every sample.
-    image_shape : tuple of int, optional
-        As in `KNNGraph`.
 
     Attributes
     ----------
@@ -48,8 +44,6 @@ class KNNHypergraph(GraphBuilder):
     _parameter_constraints: ClassVar = {"n_neighbors": [COUNT]}
 
     n_neighbors: int = 10
-    _: KW_ONLY
-    image_shape: tuple[int, ...] | None = None
 
     def __call__(self, X, mask=None):
         """Incidence of the hypergraph of the rows of X, as a csr_array."""
@@ -77,40 +71,12 @@ class KNNHypergraph(GraphBuilder):
         return sparse.csr_array(own @ nearest + reached @ shares @ H.T)
 
 
-def expansion(H: sparse.csr_array, weights: np.ndarray | None = None):
-    """H We De^-1 H^T: a graph with loops whose Laplacian is that of the hypergraph."""
-    w = np.ones(H.shape[1]) if weights is None else weights
-    return sparse.csr_array(H @ sparse.diags_array(w * inverse(degree(H.T))) @ H.T)
+def expansion(H: sparse.csr_array):
+    """H De^-1 H^T: a graph with loops whose Laplacian is that of the hypergraph.
 
-
-def hypergraph_laplacian(incidence, weights=None) -> sparse.csr_array:
-    """Phi_h = I - Dv^-1/2 H We De^-1 H^T Dv^-1/2, zero at vertices in no edge.
-
-    Parameters
-    ----------
-    incidence : array or sparse array of shape (n_vertices, n_edges)
-        H, one where a vertex belongs to an edge.
-    weights : array of shape (n_edges,), optional
-        Edge weights We; ones by default.
-
-    Examples
-    --------
-    An edge of two vertices gives half the Laplacian of the graph:
-
-    >>> from rpcag.graphs import hypergraph_laplacian
-    >>> hypergraph_laplacian([[1.0], [1.0]]).toarray().round(2)
-    array([[ 0.5, -0.5],
-           [-0.5,  0.5]])
+    This is Phi_h = I - Dv^-1/2 H De^-1 H^T Dv^-1/2, and zero at vertices in no edge.
     """
-    refuse_masked("use 0 for no edge", weights=weights)
-    H = check_incidence(incidence)
-    n_edges = H.shape[1]
-    w = np.ones(n_edges) if weights is None else np.asarray(weights, dtype=np.float64)
-    if w.shape != (n_edges,) or not (np.isfinite(w).all() and (w >= 0).all()):
-        raise ValueError(
-            f"weights must be {n_edges} finite numbers of at least 0, one per edge"
-        )
-    return laplacian(expansion(H, w), name="incidence")
+    return sparse.csr_array(H @ sparse.diags_array(inverse(degree(H.T))) @ H.T)
 
 
 def check_incidence(

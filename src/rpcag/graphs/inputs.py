@@ -1,5 +1,6 @@
 """Convert masked arrays and data frames to numbers; errors name a remedy."""
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,6 +73,31 @@ def explained(name: str = "X", *, missing: bool) -> Iterator[None]:
             raise
         remedy = "mark missing values with NaN" if missing else "remove or replace it"
         raise ValueError(f"{str(error).rstrip('.')}; {remedy}") from error
+
+
+def check_image_shape(
+    image_shape, shape: tuple[int, ...], *, channels: bool = False
+) -> tuple[int, ...]:
+    """Check that the image shape, perhaps with channels, fits the features of X."""
+    try:
+        sides = tuple(int(length) for length in image_shape)
+        fits = sides == tuple(image_shape) and min(sides) > 0
+        fits = fits and len(sides) in (2, 2 + channels)
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        other = ", or three with the channels" if channels else ""
+        raise ValueError(
+            f"image_shape must be two positive ints, height and width{other}, got "
+            f"{image_shape!r}"
+        )
+    if math.prod(sides) != shape[1]:
+        entries = "entries" if len(sides) == 3 else "pixels"
+        raise ValueError(
+            f"image_shape {sides} has {math.prod(sides)} {entries} but X has "
+            f"{shape[1]} features"
+        )
+    return sides
 
 
 def percent(share: float) -> str:

@@ -11,10 +11,15 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rpcag.graphs.builder import GraphBuilder
-from rpcag.graphs.distances import center_and_scale, distance_blocks, take_rows
+from rpcag.graphs.distances import (
+    center_and_scale,
+    distance_blocks,
+    observed,
+    take_rows,
+)
 from rpcag.graphs.inputs import check_rows
 from rpcag.graphs.nearest import FEW, nearest_rows, smallest, without_self
-from rpcag.graphs.options import COUNT, POSITIVE
+from rpcag.graphs.options import COUNT
 from rpcag.linalg.blocks import row_blocks
 
 # Up to this many features a tree is faster than matrix products; with more, it visits
@@ -37,15 +42,10 @@ class KNNGraph(GraphBuilder):
     n_neighbors : int, default=10
         Number of neighbors of every row.
     weights : {"heat", "binary", "correlation"}, default="heat"
-        "heat": exp(-d_ij^2 / (width_i width_j)). "binary": 1. "correlation": the
-        correlation of the two rows if it is positive.
-    width : {"local", "mean"} or float, default="local"
-        Width of the heat kernel. "local": the distance of each row to the farthest of
-        its neighbors, which adapts to the density of the data. "mean": the mean
-        distance to neighbors.
-    image_shape : tuple of int, optional
-        Shape of the images in the rows. Missing pixels are then inpainted by total
-        variation before distances are computed.
+        "heat": exp(-d_ij^2 / (width_i width_j)), where the width of a row is its
+        distance to the farthest of its neighbors, which adapts to the density of the
+        data. "binary": 1. "correlation": the correlation of the two rows if it is
+        positive.
 
     Attributes
     ----------
@@ -63,14 +63,11 @@ class KNNGraph(GraphBuilder):
     _parameter_constraints: ClassVar = {
         "n_neighbors": [COUNT],
         "weights": [StrOptions({"heat", "binary", "correlation"})],
-        "width": [StrOptions({"local", "mean"}), POSITIVE],
     }
 
     n_neighbors: int = 10
     _: KW_ONLY
     weights: str = "heat"
-    width: float | str = "local"
-    image_shape: tuple[int, ...] | None = None
 
     def reach(self, X, mask=None) -> tuple[np.ndarray, Any, Any]:
         """Nearest neighbors of new rows in the graph, and whose neighbors they are.
@@ -79,7 +76,7 @@ class KNNGraph(GraphBuilder):
         neighbors and at the rows whose neighbors they are; none for rows of the graph.
         """
         check_is_fitted(self, "adjacency_")
-        rows = self._prepare(check_rows(X), mask)
+        rows = observed(check_rows(X), mask)
         doubles = self._doubles(rows)
         new = np.flatnonzero(doubles < 0)
         n = len(self._rows[0])
@@ -99,14 +96,9 @@ class KNNGraph(GraphBuilder):
         i, j = _pairs(neighbors, distances)
         self.nearest_ = _ones(i, j, (n, n))
         finite = distances[np.isfinite(distances)]
-        if self.width == "local":
-            widths = _farthest(distances)
-            widths = widths[widths > 0]
-        elif self.width == "mean":
-            widths = finite
-        else:
-            widths = np.array([float(self.width)])
-        self._mean_width = float(widths.mean()) if widths.any() else 1.0
+        widths = _farthest(distances)
+        widths = widths[widths > 0]
+        self._mean_width = float(widths.mean()) if widths.size else 1.0
         self._width = self._widths(distances)
         W = self._edges(rows, i, j, finite, self._width, rows)
         # An edge found from both sides has one weight; the larger differs by rounding.
@@ -139,9 +131,8 @@ class KNNGraph(GraphBuilder):
 
         Rows that coincide with all their neighbors get the mean width.
         """
-        local = _farthest(distances) if self.width == "local" else np.zeros(1)
-        found = np.where(local > 0, local, self._mean_width)
-        return np.broadcast_to(found, len(distances))
+        local = _farthest(distances)
+        return np.where(local > 0, local, self._mean_width)
 
     def _edges(self, rows, i, j, d, width, others):
         """Weighted edges from rows i to others j at distances d."""

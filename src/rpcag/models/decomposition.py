@@ -110,8 +110,6 @@ class DecompositionModel(MatrixModel):
 
     # The name in the log if another model fits this one, which then warns instead.
     _part_of: str | None = None
-    # False where entries that differ from the medians are known to be errors.
-    _warns_of_ties = True
 
     def _watch(self) -> Callback:
         """The user's callback, with a line in the log per certificate."""

@@ -5,10 +5,8 @@ import math
 import numpy as np
 
 from rpcag.graphs.inputs import percent
-from rpcag.linalg.typical import observed_share, some_rows, typical_center
 from rpcag.models.data_loss import DataLoss
 from rpcag.models.messages import warn
-from rpcag.models.rules import theory_lam
 from rpcag.models.scaling import DIFFERENT, in_words, ratio_of_scales
 from rpcag.models.two_graph_weights import GammaChoice
 from rpcag.models.weights import Choice
@@ -23,10 +21,6 @@ FEWEST = 300
 # Share of entries at the median of their feature from which the data are mostly
 # zeros. The median then predicts them, and the other entries are too few.
 MOSTLY = 0.6
-# A fit with given weights warns if less than TIED of the entries, but at least FEW,
-# differ from the median of their feature, and S holds more than IN_S of their distances
-# to it. Below FEW they are more likely errors than data.
-TIED, FEW, IN_S = 0.5, 0.01, 0.95
 # A fit warns if the offset of the features is more than OFFSET of the objective, and
 # the certified gap more than UNSOLVED of what the deviations would cost in S. From
 # about there on, the certificate allows for an L of too low a rank.
@@ -82,34 +76,6 @@ def warn_if_poor(model, X: np.ndarray, choice: Choice | GammaChoice) -> None:
             f"{choice.explained_error:.0%}) of the spread of hidden entries, which is "
             "not clearly better than the median of each feature or its mean. Likely "
             f"cause: {why_poor(X)}.",
-            PoorFitWarning,
-        )
-
-
-def warn_if_tied(model, X: np.ndarray) -> None:
-    """Warn if L is little more than the medians of mostly tied data."""
-    by_rule = model.gamma == "clustering"
-    # An automatic lam is not questioned: no larger one predicts hidden entries.
-    is_free = model.lam == "auto" and not by_rule
-    if is_free or model._part_of is not None or not model._warns_of_ties:
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        distances = np.abs(some_rows(X) - typical_center(X))
-        differs = distances > 0
-        share = float(differs.sum() / max((~np.isnan(distances)).sum(), 1))
-        if not FEW <= share < TIED:
-            return
-        S = some_rows(model.sparse_)
-        S = S if model.scale_ is None else S / model.scale_
-        in_s = min(float(np.abs(S[differs]).sum() / distances[differs].sum()), 1.0)
-    if in_s > IN_S:
-        better = theory_lam(X.shape, observed_share(X) * share)
-        warn(
-            f"{percent(1 - share)} of X equals the median of its feature, as the zeros "
-            f"of counts do. With lam={model.lam_:.3g}, {type(model).__name__} treats "
-            f"the other entries as errors: L holds {percent(1 - in_s)} of them. If "
-            f"they are data, use {'gamma' if by_rule else 'lam'}='auto' or "
-            f"lam={better:.3g}.",
             PoorFitWarning,
         )
 

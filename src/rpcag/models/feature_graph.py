@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.image import grid_to_graph
 
-from rpcag.graphs.inpainting import check_image_shape
+from rpcag.graphs.inputs import check_image_shape
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.typical import observed_share, typical_size
 from rpcag.models.data_loss import DataLoss

@@ -53,18 +53,10 @@ def compares_rows(builder: GraphBuilder | None) -> TypeGuard[GraphBuilder]:
 
 def trial_adjacency(builder: GraphBuilder, X: np.ndarray, L: np.ndarray):
     """The graph of X, given L of Robust PCA with the theory's lam."""
-    builder = _builder_of_part(builder, X)
+    builder = clone(builder)
     if hasattr(builder, "_of_low_rank"):
         return builder._of_low_rank(X, L)
     return builder.fit(X).adjacency_
-
-
-def _builder_of_part(builder: GraphBuilder, X: np.ndarray) -> GraphBuilder:
-    """The same graph for some rows and features; inpainting needs whole images."""
-    builder, shape = clone(builder), builder.image_shape
-    if shape is not None and math.prod(shape) != X.shape[1]:
-        builder.set_params(image_shape=None)
-    return builder
 
 
 class ModelGraph:
@@ -115,8 +107,7 @@ class ModelGraph:
         """The graph of these rows; a builder that compares rows makes it from X."""
         if not compares_rows(self.builder):
             return ModelGraph(None, self.adjacency[rows][:, rows], self.kind)
-        builder = _builder_of_part(self.builder, X)
-        return ModelGraph.of(builder, np.ascontiguousarray(X), self.kind)
+        return ModelGraph.of(self.builder, np.ascontiguousarray(X), self.kind)
 
     @cached_property
     def null(self) -> NullSpace:

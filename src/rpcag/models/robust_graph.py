@@ -46,7 +46,6 @@ class RobustGraph(GraphBuilder):
     0.0
     """
 
-    image_shape = None
     _parameter_constraints: ClassVar = {"n_neighbors": [COUNT]}
     _stage: ClassVar[Stage | None] = None  # of a model's fit, until the graph is built
 

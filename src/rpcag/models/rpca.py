@@ -14,7 +14,7 @@ from rpcag.losses import rescaled
 from rpcag.models.checks import check_checkpoint, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss, check_sample_weight, resolve_loss
 from rpcag.models.decomposition import DecompositionModel
-from rpcag.models.diagnosis import warn_if_offset, warn_if_tied
+from rpcag.models.diagnosis import warn_if_offset
 from rpcag.models.messages import Callback, Stage
 from rpcag.models.rules import resolve_weights
 from rpcag.models.weights import Choice, choose
@@ -257,7 +257,6 @@ class RPCA(DecompositionModel):
             R = np.nan_to_num(X - result.x, copy=False, nan=0.0)
         self._name_parts(result, loss.sparse_part(R), self._factors(X, result))
         warn_if_offset(self, len(X), loss)
-        warn_if_tied(self, X)
 
     def _name_loss(self, loss: DataLoss) -> None:
         self._loss = replace(loss, weight=None)

@@ -147,7 +147,7 @@ class RPCAG(RPCA):
         self._graphs, self.adjacency_, self.laplacian_ = [], None, None
         builder = as_builder(self.graph)
         if builder is not None:
-            builder._check(X)  # even if no graph will be built
+            builder._validate_params()  # even if no graph will be built
         return None if compares_rows(builder) else self._build_graph(X, stage)
 
     def _build_features(self, X) -> ShiftedLaplacian | None:

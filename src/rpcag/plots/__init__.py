@@ -11,8 +11,7 @@ except ImportError as error:
         "pictures need matplotlib: pip install 'rpcag[plots]'", name="matplotlib"
     ) from error
 
-from rpcag.plots.canvas import save
-from rpcag.plots.curves import convergence, gamma_path, singular_values
+from rpcag.plots.curves import convergence, gamma_path
 from rpcag.plots.images import decomposition
 from rpcag.plots.points import embedding, graph
 
@@ -22,6 +21,4 @@ __all__ = [
     "embedding",
     "gamma_path",
     "graph",
-    "save",
-    "singular_values",
 ]

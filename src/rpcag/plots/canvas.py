@@ -1,15 +1,10 @@
-"""Axes, colors and files of all plots."""
+"""Axes and colors of all plots."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from rpcag.atomic import write_atomically
 
 GRAYS = mpl.colormaps["gray"].with_extremes(bad="#c8553d")
 SIGNED = mpl.colormaps["RdBu_r"].with_extremes(bad="#dddddd")
@@ -39,24 +34,3 @@ def plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(linewidth=0.4, alpha=0.6)
     ax.set_axisbelow(True)
-
-
-def save(
-    picture: Figure | Axes | np.ndarray, path: str | os.PathLike, **options: Any
-) -> Path:
-    """Write a figure, or the figure of some axes, to a file, atomically.
-
-    Parameters
-    ----------
-    picture : figure, axes or array of axes
-    path : path
-        The suffix determines the format, as in matplotlib.
-    **options
-        Passed to `matplotlib.figure.Figure.savefig`; ``dpi`` defaults to 150.
-    """
-    one: Any = picture.flat[0] if isinstance(picture, np.ndarray) else picture
-    figure = one.figure.figure  # axes may be in a subfigure
-    path = Path(path)
-    with write_atomically(path) as part:
-        figure.savefig(part, **{"dpi": 150, **options})
-    return path

@@ -1,50 +1,9 @@
-"""Curves: singular values, convergence, the search for gamma."""
+"""Curves: convergence, the search for gamma."""
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from rpcag.plots.canvas import BLUE, RED, SMALL, axes_or_new, plain
-
-
-def singular_values(
-    source, *, label: str | None = None, log: bool = False, ax: Axes | None = None
-) -> Axes:
-    """Plot singular values in descending order.
-
-    Call it again on the same axes, each time with a `label`, to compare models.
-
-    Parameters
-    ----------
-    source : fitted model, or array of shape (n_components,)
-        A model's `singular_values_`.
-    label : str, optional
-        Name in the legend.
-    log : bool, default=False
-        Whether the vertical axis is logarithmic.
-    ax : matplotlib axes, optional
-    """
-    if hasattr(source, "fit") and not hasattr(source, "singular_values_"):
-        raise ValueError(
-            f"{type(source).__name__} has no singular_values_: fit it, or pass "
-            "np.linalg.svd(model.low_rank_, compute_uv=False)"
-        )
-    values = np.asarray(getattr(source, "singular_values_", source), dtype=float)
-    if values.ndim != 1:
-        raise ValueError(f"singular values must be a list, got shape {values.shape}")
-    ax = axes_or_new(ax, size=(5.0, 3.2))[0, 0]
-    ax.plot(range(1, len(values) + 1), values, "o-", markersize=4, label=label)
-    if log:
-        ax.set_yscale("log")
-    else:
-        tops = [np.max(line.get_ydata(), initial=0.0) for line in ax.lines]
-        ax.set_ylim(0, 1.05 * max(tops) or 1.0)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel="component", ylabel="singular value")
-    plain(ax)
-    if label is not None:
-        ax.legend(fontsize=SMALL, frameon=False)
-    return ax
 
 
 def convergence(source, *, axes=None) -> np.ndarray:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from rpcag.graphs.inpainting import check_image_shape
-from rpcag.graphs.inputs import with_nan
+from rpcag.graphs.inputs import check_image_shape, with_nan
 from rpcag.plots.canvas import GRAYS, SIGNED, SMALL, axes_or_new
 
 

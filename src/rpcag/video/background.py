@@ -198,7 +198,7 @@ class BackgroundModel:
         model.set_params(
             lam=lam, tol=self.tol, max_iter=self.max_iter, callback=self.callback
         )
-        model._part_of, model._warns_of_ties = self._part_of, False
+        model._part_of = self._part_of
         return model
 
     def _rule(self, frames: np.ndarray) -> MaskRule:

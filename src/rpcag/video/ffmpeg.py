@@ -79,19 +79,6 @@ def refused(path: Path, kind: str, error: Exception) -> ValueError:
     )
 
 
-def as_picture(frame: np.ndarray) -> Any:
-    """Return gray or RGB bytes as a frame of PyAV."""
-    kind = "gray" if frame.ndim == 2 else "rgb24"
-    return pyav().VideoFrame.from_ndarray(np.ascontiguousarray(frame), format=kind)
-
-
-def check_pixels(pixels: int, name: str) -> None:
-    if pixels > MOST_PIXELS:
-        raise ValueError(
-            f"{name} has frames of more than {MOST_PIXELS} pixels: make them smaller"
-        )
-
-
 class Writer:
     """Write uint8 frames of one shape, gray or RGB, to a new file.
 
@@ -123,7 +110,9 @@ class Writer:
             # 4:2:0 needs even sides: repeat the last row or column.
             missing = [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)]
             frame = np.pad(frame, missing[: frame.ndim], mode="edge")
-        picture = as_picture(frame)
+        kind = "gray" if frame.ndim == 2 else "rgb24"
+        frame = np.ascontiguousarray(frame)
+        picture = pyav().VideoFrame.from_ndarray(frame, format=kind)
         picture.pts = self.count
         with explained(self.target):
             if self._container is None:

@@ -58,7 +58,7 @@ def separate_file(
     Parameters
     ----------
     video : str or Path
-        A video file, a folder of images, or a ``.npz`` with an array ``frames``.
+        A video file, or a folder of images.
     folder : str or Path
         Folder to write. After an error it has no new files.
     size : (height, width), "full" or None, default=None
@@ -176,7 +176,7 @@ def frames_that_fit(memory: float, values: int) -> int:
     # A frame in a list and stacked, its two masks of motion, and its fitted values.
     each = 4 * values + FITTED * fitted_values(MOST, values)
     least = fixed + FEWEST * each
-    if memory < least:
+    if not memory >= least:
         raise ValueError(
             f"memory must be at least {math.ceil(least / 1e7) / 100} GB for "
             f"{FEWEST} frames of {values} values, got {memory / 1e9:.4g} GB; "

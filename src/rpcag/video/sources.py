@@ -1,6 +1,5 @@
-"""Videos as streams of frames: files that FFmpeg reads, folders of images, arrays."""
+"""Videos as streams of frames: files that FFmpeg reads, and folders of images."""
 
-import math
 import re
 import sys
 from collections.abc import Iterator
@@ -12,17 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.files.readable import readable
-from rpcag.video.ffmpeg import as_picture, check_pixels, opened, pyav, refused
-from rpcag.video.pixels import (
-    Size,
-    as_gray,
-    check_array,
-    check_size,
-    check_values,
-    in_unit_of,
-    scaled,
-)
+from rpcag.video.ffmpeg import opened, pyav, refused
+from rpcag.video.pixels import Size, as_gray, check_size
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 RATE = Fraction(25)  # of sources without a frame rate
@@ -36,8 +26,8 @@ class Source:
     Parameters
     ----------
     path : str or Path
-        A file that FFmpeg reads, a folder of images (sorted by name, and by numbers in
-        the names), or a ``.npz`` file with an array ``frames``.
+        A file that FFmpeg reads, or a folder of images (sorted by name, and by numbers
+        in the names).
     size : (height, width), optional
         Size of the frames, reached by averaging over areas.
     gray : bool, default=False
@@ -131,8 +121,6 @@ class Source:
                 f"{self.path} is a pipe or a device, but the video is read twice; save "
                 "it as a file first"
             )
-        if self.path.suffix.lower() in (".npz", ".npy"):
-            return self._of_array()
         return self._of_video()
 
     def _of_video(self) -> Iterator[Any]:
@@ -194,27 +182,6 @@ class Source:
                     yield next(container.decode(video=0))
                 except (pyav().error.FFmpegError, StopIteration) as error:
                     raise refused(file, "an image", error) from error
-
-    def _of_array(self) -> Iterator[Any]:
-        """An array ``frames`` (or the only array) of a ``.npz``, frame by frame."""
-        with readable(Path(self.name), "NumPy"):
-            if self.path.suffix.lower() == ".npy":
-                frames = np.load(self.path, mmap_mode="r")
-            else:
-                with self.path.open("rb") as file, np.load(file) as stored:
-                    names = stored.files
-                    if "frames" not in names and len(names) != 1:
-                        raise ValueError(
-                            f"{self.name} has no array called frames, but "
-                            f"{', '.join(names) or 'nothing'}"
-                        )
-                    frames = stored["frames" if "frames" in names else names[0]]
-            check_array(frames.shape, frames.dtype, self.name)
-            check_pixels(math.prod(frames.shape[1:3]), self.name)
-            self._length = len(frames)
-            for i, frame in enumerate(frames):
-                check_values(frame, f"{self.name}: frame {i}")
-                yield as_picture(in_unit_of(scaled(frame), np.uint8))
 
 
 def _natural(path: Path) -> tuple[list, str]:

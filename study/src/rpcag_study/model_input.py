@@ -10,6 +10,7 @@ from rpcag.graphs import CompleteGraph, KNNGraph, KNNHypergraph
 from rpcag.models import RobustGraph
 from rpcag_study.corruptions import corrupt
 from rpcag_study.datasets import Data
+from rpcag_study.inpainting import inpaint_tv
 
 Graph = Literal["complete", "knn", "uniform", "robust"]
 Mask = Literal["zeros", "known"]
@@ -67,11 +68,11 @@ class CorruptedData:
             return RobustGraph()(self.observed)
         if kind == "complete":
             # The paper: occlusions are detected, random missing pixels are inpainted.
-            inpainted = "missing" in self.corruption and self.mask is not None
-            shape = self.data.image_shape if inpainted else None
-            if shape is not None and len(shape) > 2:
-                shape = None
-            return CompleteGraph(image_shape=shape)(self._rows, self.mask)
+            rows, mask, shape = self._rows, self.mask, self.data.image_shape
+            if "missing" in self.corruption and shape is not None and len(shape) == 2:
+                assert mask is not None
+                rows, mask = inpaint_tv(rows, shape, mask), None
+            return CompleteGraph()(rows, mask)
         name, _, k = kind.partition(" ")
         if name == "knn":
             return KNNGraph(int(k or 10))(self._rows, self.mask)

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rpcag.plugins import write_text
+from rpcag.plugins import write_atomically, write_text
 from rpcag_study.experiments.common import of_experiment
 from rpcag_study.report_files import (
     EXPERIMENTS,
@@ -54,7 +54,7 @@ def write_recovery(
     if not present:
         wanted = " or ".join(f"rpcag reproduce {s.experiment}" for s in sections())
         raise ValueError(f"the store has nothing on recovery yet: {wanted} makes it")
-    from rpcag.plots import save
+    import rpcag.plots  # noqa: F401, names the extra if matplotlib is missing
     from rpcag_study import figures
 
     drawn, missing = {}, {}
@@ -66,7 +66,8 @@ def write_recovery(
             missing[picture] = str(error)
     check_pictures(path, drawn)
     for picture, figure in drawn.items():
-        save(figure, picture, dpi=100)
+        with write_atomically(picture) as part:
+            figure.savefig(part, dpi=100)
         yield picture
     for picture, reason in missing.items():
         kept = "is the one from before" if picture.exists() else "is missing"

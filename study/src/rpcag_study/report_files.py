@@ -11,6 +11,7 @@ from rpcag.plugins import (
     explained,
     replace_files,
     versions,
+    write_atomically,
     write_json,
     write_text,
 )
@@ -181,10 +182,11 @@ def write_reproduction(report: Report, records: list[dict], page: Path) -> list[
     if not report.trials:  # of other experiments only
         write_text(page, reproduction(report, records, None))
         return [page]
-    from rpcag.plots import save
+    import rpcag.plots  # noqa: F401, names the extra if matplotlib is missing
     from rpcag_study.figures import printed_against_ours
 
-    save(printed_against_ours(report), picture)
+    with write_atomically(picture) as part:
+        printed_against_ours(report).savefig(part, dpi=150)
     link = picture.relative_to(page.parent).as_posix()
     write_text(page, reproduction(report, records, link))
     return [page, picture]

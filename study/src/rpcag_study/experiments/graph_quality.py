@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.graphs import CompleteGraph, KNNGraph, inpaint_tv
+from rpcag.graphs import CompleteGraph, KNNGraph
 from rpcag_study.datasets import Data
 from rpcag_study.experiments import common
 from rpcag_study.grids import METHODS
+from rpcag_study.inpainting import inpaint_tv
 from rpcag_study.model_input import CorruptedData, ModelInput
 from rpcag_study.runs import seed_of
 from rpcag_study.tables import Table, percent
@@ -85,7 +86,9 @@ class Told(CorruptedData):
         if knowledge == "clean":
             self.rows = data.X
         elif knowledge == "inpainted":
-            self.rows = inpaint_tv(self.seen, data.image_shape, mask=self.mask)
+            assert self.mask is not None
+            assert data.image_shape is not None
+            self.rows = inpaint_tv(self.seen, data.image_shape, self.mask)
         elif knowledge == "masked":
             self.trusted = self.mask
         elif knowledge == "half" and self.mask is not None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rpcag.corruption import add_sign_errors
 from rpcag.graphs import KNNGraph
 from rpcag.metrics import recovery_error
 from rpcag.models import RPCAG
+from rpcag_study.corruptions import add_sign_errors
 from rpcag_study.datasets import Data
 from rpcag_study.experiments import common
 from rpcag_study.grids import BOTH, METHODS, Grid

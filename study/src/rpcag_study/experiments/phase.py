@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpcag.corruption import add_sign_errors
 from rpcag.graphs import KNNGraph, laplacian
 from rpcag.metrics import recovery_error
 from rpcag.models import RPCA as RobustPCA
 from rpcag.models import RPCAG
+from rpcag_study.corruptions import add_sign_errors
 from rpcag_study.datasets import Data
 from rpcag_study.experiments import common
 from rpcag_study.experiments.parameters import low_rank

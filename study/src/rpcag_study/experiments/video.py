@@ -17,7 +17,6 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 
 from rpcag import RPCA, RPCAG
-from rpcag.metrics import foreground_scores
 from rpcag.video import (
     BackgroundModel,
     fit_mask_rule,
@@ -217,25 +216,42 @@ def measure(run: VideoRun, video: Video) -> dict:
     facts, elsewhere = found.facts, None
     if found.as_it_comes is not None:
         other = foreground_scores(found.as_it_comes(), video.masks, video.valid)
-        facts["as_it_comes"] = _digits(other.f)
+        facts["as_it_comes"] = _digits(other[2])
     if video.extra_frames is not None and video.extra_masks is not None:
         masks = found.elsewhere(video.extra_frames)
-        elsewhere = _digits(foreground_scores(masks, video.extra_masks).f)
-    scores = foreground_scores(found.masks, video.masks, video.valid)
+        elsewhere = _digits(foreground_scores(masks, video.extra_masks)[2])
+    precision, recall, f = foreground_scores(found.masks, video.masks, video.valid)
     error = behind_error(found.background, video, frames[masked])
     _keep(run, video, found)
     return {
         "frames": len(frames),
         "shape": list(frames.shape[1:]),
         "masks": len(masked),
-        "precision": _digits(scores.precision),
-        "recall": _digits(scores.recall),
-        "f": _digits(scores.f),
+        "precision": _digits(precision),
+        "recall": _digits(recall),
+        "f": _digits(f),
         "elsewhere": elsewhere,
         "behind": None if error is None else _digits(error),
         "seconds_per_frame": _digits(seconds / len(frames)),
         "facts": facts,
     }
+
+
+def foreground_scores(
+    masks: np.ndarray, truth: np.ndarray, valid: np.ndarray | None = None
+) -> tuple[float, float, float]:
+    """Precision, recall and F of the pooled pixels of all frames; 1 if both are empty.
+
+    Only `valid` pixels count. 0 / 0 is 0.
+    """
+    if valid is not None:
+        masks, truth = masks[valid], truth[valid]
+    right = int((masks & truth).sum())
+    found, there = int(masks.sum()), int(truth.sum())
+    if found == there == 0:
+        return 1.0, 1.0, 1.0
+    f = 2 * right / (found + there)
+    return right / max(found, 1), right / max(there, 1), f
 
 
 def thinned(video: Video, every: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rpcag.corruption import add_sign_errors, drop_entries, occlude_blocks
+from rpcag_study.corruptions import add_sign_errors, drop_entries, occlude_blocks
 
 SHAPE = (10, 12)
 CORRUPTIONS = {
@@ -52,19 +52,6 @@ def test_only_a_share_of_the_samples_is_hit(X, name):
     assert not hit[:10].all()
     np.testing.assert_array_equal(mask[hit], whole[hit])  # the same entries are lost
     assert CORRUPTIONS[name](X, samples=0.0, random_state=0)[1].all()
-
-
-@pytest.mark.parametrize("name", SAMPLE_WISE)
-def test_another_value_can_be_put(X, name):
-    spoiled, mask = CORRUPTIONS[name](X, value=np.nan, random_state=0)
-    np.testing.assert_array_equal(np.isnan(spoiled), ~mask)
-    images = (255 * X).astype(np.uint8)
-    spoiled, mask = CORRUPTIONS[name](images, value=255, random_state=0)
-    assert spoiled.dtype == np.uint8
-    assert (spoiled[~mask] == 255).all()
-    for value in (0.5, np.nan, 300):
-        with pytest.raises(ValueError, match=r"cannot be stored in an array of uint8"):
-            CORRUPTIONS[name](images, value=value, random_state=0)
 
 
 def test_blocks_are_where_they_always_were():
@@ -122,30 +109,3 @@ def test_sign_errors_of_one_seed_are_nested(rng):
 def test_sign_errors_spoil_zeros_and_whole_numbers_too():
     spoiled, _ = add_sign_errors(np.zeros((2, 3), int), 1.0, size=0.5, signs="coherent")
     np.testing.assert_array_equal(spoiled, np.full((2, 3), 0.5))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda X: occlude_blocks(X[0], SHAPE), "one row per image"),
-        (lambda X: occlude_blocks(X, (10, 12, 3)), "360 entries but X has 120"),
-        (lambda X: occlude_blocks(X, (10,)), "or three with the channels"),
-        (lambda X: occlude_blocks(X, (2, 2, 3, 10)), "or three with the channels"),
-        (lambda X: occlude_blocks(X, SHAPE, samples=25), "'samples' .* Got 25"),
-        (lambda X: occlude_blocks(X, SHAPE, "a"), "'share' .* Got 'a'"),
-        (lambda X: drop_entries(X[0]), "one row per sample"),
-        (lambda X: drop_entries(X, -0.1), r"'share' .* \[0.0, 1.0\]"),
-        (lambda X: drop_entries(X, np.nan), "'share' .* Got nan"),
-        (lambda X: drop_entries(X, samples=2), "'samples' .* Got 2"),
-        (lambda X: add_sign_errors(X, 1.5), "'share' .* Got 1.5"),
-        (lambda X: add_sign_errors(X, size=0), "'size' .* Got 0"),
-        (lambda X: add_sign_errors(X, size=np.inf), "'size' .* Got inf"),
-        (
-            lambda X: add_sign_errors(X, signs="up"),
-            "'signs' .* a str among .* Got 'up'",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(X, call, message):
-    with pytest.raises(ValueError, match=message):
-        call(X)
