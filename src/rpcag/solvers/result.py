@@ -73,13 +73,10 @@ class DualPoint(NamedTuple):
     W: np.ndarray | None  # None without a graph between samples
     F: np.ndarray | None = None  # None without a graph between features
 
-    def times(self, scale: float, w: float = 1.0, f: float = 1.0) -> "DualPoint":
-        """A multiple, with W and F multiplied once more."""
-        W, F = (
-            None if A is None else A * (scale * more)
-            for A, more in ((self.W, w), (self.F, f))
-        )
-        return DualPoint(self.D * scale, W, F)
+    def times(self, scale: float, more: float) -> "DualPoint":
+        """A multiple, with W multiplied once more."""
+        W, F = (None if A is None else A * scale for A in self[1:])
+        return DualPoint(self.D * scale, None if W is None else W * more, F)
 
 
 def relative_gap(objective: float, bound: float) -> float:
@@ -186,7 +183,8 @@ class Result:
                 "rescale X"
             )
         if dual is not None:
-            dual = dual.times(1.0, unit, unit)
+            W, F = (None if A is None else from_unit(A, unit) for A in dual[1:])
+            dual = DualPoint(dual.D, W, F)
         return replace(
             self,
             x=x,
