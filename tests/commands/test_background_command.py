@@ -259,6 +259,12 @@ def _not_a_video(folder, clip):
     return path
 
 
+def _an_array(folder, clip):
+    path = folder / "v.npy"
+    np.save(path, np.zeros((3, 8, 8)))
+    return path
+
+
 def _nothing(folder, clip):
     path = folder / "empty.mp4"
     path.touch()
@@ -396,6 +402,7 @@ def _broken_image(folder, clip):
         (lambda folder, clip: folder / "none.mp4", "none.mp4 does not exist"),
         (_not_a_video, "notes.mp4 cannot be read as a video"),
         (_nothing, "empty.mp4 cannot be read as a video"),
+        (_an_array, "v.npy is an array; load it in Python and pass it to rpcag.vid"),
         (_sound, "sound.wav contains no video"),
         (_one_frame, "one.mp4 has only one frame; at least 2 are needed"),
         (_sizes, "(16, 20), the first (16, 16): all must be equal; --size resizes"),
