@@ -450,6 +450,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
             "the sides of videos are at most 16384 pixels, but side",
         ),
         (["--memory", "0.1"], "got 0.1 GB"),
+        (["--memory", "800MB"], "write it as a number of GB, such as 0.8, got '800MB'"),
         (["--max-iter", "0"], "'--max-iter': "),
         (["--gamma", "-1"], "'--gamma': it must be auto or a number of at least 0,"),
         (["--size", "big"], "write it as 64x48, with sides of at least 2, got 'big'"),
