@@ -792,3 +792,15 @@ def test_the_bar_shows_gap_and_time_left(capsys, monkeypatch):
     with GapBar("RPCA", 1e-6, 1000, quiet=True) as bar:
         RPCA(lam="theory", callback=bar).fit(X)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("words", [("decompose", "-o", "r"), ("cluster", "-k", 2)])
+def test_json_has_the_notes(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "m,x,y\n1.5 kg,1,2\n2.5 kg,3,1\n3 kg,5,7\n4 kg,2,2\n"
+    Path("units.csv").write_text(rows)
+    command, *others = words
+    (note,) = json.loads(call(command, "units.csv", *others, "--json").stdout)["notes"]
+    assert note.startswith(
+        "column 'm' is text, such as '1.5 kg', and names the samples"
+    )
