@@ -259,6 +259,12 @@ def _not_a_video(folder, clip):
     return path
 
 
+def _an_array(folder, clip):
+    path = folder / "v.npy"
+    np.save(path, np.zeros((3, 8, 8)))
+    return path
+
+
 def _nothing(folder, clip):
     path = folder / "empty.mp4"
     path.touch()
@@ -396,6 +402,7 @@ def _broken_image(folder, clip):
         (lambda folder, clip: folder / "none.mp4", "none.mp4 does not exist"),
         (_not_a_video, "notes.mp4 cannot be read as a video"),
         (_nothing, "empty.mp4 cannot be read as a video"),
+        (_an_array, "v.npy is an array; load it in Python and pass it to rpcag.vid"),
         (_sound, "sound.wav contains no video"),
         (_one_frame, "one.mp4 has only one frame; at least 2 are needed"),
         (_sizes, "(16, 20), the first (16, 16): all must be equal; --size resizes"),
@@ -443,6 +450,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(make, said, clip, tmp_path):
             "the sides of videos are at most 16384 pixels, but side",
         ),
         (["--memory", "0.1"], "got 0.1 GB"),
+        (["--memory", "800MB"], "write it as a number of GB, such as 0.8, got '800MB'"),
         (["--max-iter", "0"], "'--max-iter': "),
         (["--gamma", "-1"], "'--gamma': it must be auto or a number of at least 0,"),
         (["--size", "big"], "write it as 64x48, with sides of at least 2, got 'big'"),

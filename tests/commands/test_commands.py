@@ -517,7 +517,7 @@ MISTAKES = [
     ("decompose pictures -o r", "have no images"),
     ("decompose nonsense.npy -o r", "as NumPy: the magic string is not correct"),
     ("decompose nonsense.npz -o r", "cannot be read as NumPy"),
-    ("decompose done -o r", "done is a decomposition already"),
+    ("decompose done -o r", "a decomposition already; pass the data, or see"),
     ("decompose sensors.csv -o done", "--force replaces it"),
     ("cluster sensors.csv", "give the number of clusters with -k"),
     ("cluster sensors.csv -k 0", "invalid value for '-k'"),
@@ -537,7 +537,7 @@ MISTAKES = [
     ("decompose objects.npy -o r", "Object arrays cannot be loaded"),
     ("cluster sensors.csv -k 3 --model best", "--model must be one of rpca, rpcag"),
     ("cluster sensors.csv -k 3 --model glpca", "--model must be one of rpca, rpcag"),
-    ("cluster done -k 3", "done is a decomposition already"),
+    ("cluster done -k 3", "a decomposition already; pass the data, or see"),
     ("cluster sensors.csv -k 3 --seed -1", "invalid value for '--seed'"),
     ("decompose sensors.csv -o -", "only rpcag repair can write to standard output"),
     ("demo --files -", "only rpcag repair can write to standard output"),
@@ -792,3 +792,15 @@ def test_the_bar_shows_gap_and_time_left(capsys, monkeypatch):
     with GapBar("RPCA", 1e-6, 1000, quiet=True) as bar:
         RPCA(lam="theory", callback=bar).fit(X)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("words", [("decompose", "-o", "r"), ("cluster", "-k", 2)])
+def test_json_has_the_notes(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "m,x,y\n1.5 kg,1,2\n2.5 kg,3,1\n3 kg,5,7\n4 kg,2,2\n"
+    Path("units.csv").write_text(rows)
+    command, *others = words
+    (note,) = json.loads(call(command, "units.csv", *others, "--json").stdout)["notes"]
+    assert note.startswith(
+        "column 'm' is text, such as '1.5 kg', and names the samples"
+    )

@@ -426,17 +426,25 @@ BAD = {
     ),
     "one number with a thousands separator": (
         'x,y\n1.5,2.5\n"1,234.5",4\n5,6\n',
-        "column 'x': '1,234.5' is not a number; --missing '1,234.5' reads it as "
-        "missing, --drop 'x' leaves the column out\n",
+        "column 'x': '1,234.5' is not a number; write numbers without thousands "
+        "separators\n",
     ),
     "one point between thousands": (
         "x;y\n1,5;2,5\n1.234,5;4\n5;6\n",
-        "'1.234,5' is not a number; --missing '1.234,5' reads it as missing, ",
+        "'1.234,5' is not a number; write numbers without thousands separators\n",
+    ),
+    "points between thousands beside small numbers": (
+        "x;y\n950;1\n1.020;2\n970;3\n",
+        "column 'x' of t.csv: '1.020' may be a decimal or 1020; --decimal '.' reads",
+    ),
+    "commas between thousands beside small numbers": (
+        "x;y\n950;1\n1,020;2\n970;3\n",
+        "column 'x' of t.csv: '1,020' may be a decimal or 1020; --decimal ',' reads",
     ),
     "one comma between thousands": (
         'x,y\n1.5,2.5\n"1,234",4\n5,6\n',
         "'1,234' is not a number with a decimal point; use one mark in the file, "
-        "--decimal ',' reads 1.234\n",
+        "--decimal ',' reads 1.234; write numbers without thousands separators\n",
     ),
     "true among decimals": (
         "x,y\n1.5,2\ntrue,4\n5.5,7\n",
@@ -479,8 +487,11 @@ def test_keeping_all_columns_is_one_line(empty):
             ["sensors.csv", "-o", "n.xlsx"],
             "the repaired table keeps the format of sensors.csv: choose an output such",
         ),
-        (["sensors.csv", "-o", "n.csv", "--alpha", "1.5"], "value for '--alpha'"),
-        (["sensors.csv", "-o", "n.csv", "--alpha", "0"], "range (0.0, 1.0). Got 0.0"),
+        (
+            ["sensors.csv", "-o", "n.csv", "--alpha", "1.5"],
+            "--alpha must be a float in",
+        ),
+        (["sensors.csv", "-o", "n.csv", "--alpha", "0"], "--alpha must be a float in"),
         (
             ["sensors.csv", "-o", "n.csv", "--keep", "x"],
             "--drop 'x': sensors.csv has no",

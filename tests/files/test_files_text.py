@@ -563,3 +563,60 @@ def test_other_files(tmp_path):
         (tmp_path / name).write_text("1")
         with pytest.raises(ValueError, match=r"no reader for .*; tables are .csv"):
             read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["12.5 kg", "13.5 kg", "9.5 kg"], "12.5 kg"),
+        (["$1.50", "$2.50", "$3.50"], "$1.50"),
+        (["1.234,5", "2.345,6", "1,5 m"], "1.234,5"),
+        (["3 mm", "steel", "5 mm"], "3 mm"),
+    ],
+)
+def test_numbers_with_units_that_become_names_are_told(words, shown, tmp_path):
+    text = "m;x;y\n" + "".join(f"{w};{i};{-i}\n" for i, w in enumerate(words))
+    table = read(tmp_path, text)
+    assert table.samples == words
+    (note,) = table.notes
+    assert note.startswith(f"column 'm' is text, such as {shown!r}, and names the samp")
+    with pytest.raises(ValueError, match="as data, write plain numbers, without units"):
+        read(tmp_path, text + f"{words[0]};7;8\n")
+    assert read(tmp_path, text, names="m").notes == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["12A", "13A", "14B"],
+        ["2021-05-01", "2021-05-02", "2021-05-03"],
+        ["10:00", "11:00", "12:00"],
+        ["1.2.3", "1.2.4", "1.3.0"],
+        ["192.168.0.1", "192.168.0.2", "10.0.0.1"],
+    ],
+)
+def test_other_names_with_digits_have_no_note(words, tmp_path):
+    text = "m;x;y\n" + "".join(f"{w};{i};{-i}\n" for i, w in enumerate(words))
+    assert read(tmp_path, text).notes == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x;y\n1.020;2.5\n950;3\n970;4\n",  # 2.5 can only be a decimal
+        "x;y\n1.020;0.123\n950;3\n970;4\n",
+        "x;y\n1.020;1.2345\n950;3\n970;4\n",
+        "x;y\n1.020;1234.567\n950;3\n970;4\n",
+        "x;y\n1.020;1\n1950;3\n970;4\n",  # no separator in 1950
+        "x;y\n1.020;1\n1.950;3\n2.000;4\n",  # all columns have one unit each
+    ],
+)
+def test_three_decimals_are_read_if_they_are_plain(text, tmp_path):
+    assert read(tmp_path, text).X[0, 0] == 1.02
+
+
+def test_a_mark_that_may_divide_thousands_is_refused(tmp_path):
+    text = "x;y\n1.020;2\n950;3\n970;4\n"
+    with pytest.raises(ValueError, match=r"column 'x' of .*: '1\.020' may be a"):
+        read(tmp_path, text)
+    assert read(tmp_path, text, decimal=".").X[0, 0] == 1.02

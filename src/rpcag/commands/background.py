@@ -24,6 +24,14 @@ def _size(text: str) -> tuple[int, ...] | str:
     return "full" if text.lower() == "full" else o.sides(text, 2, 2)[::-1]
 
 
+def _gigabytes(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        told = f"write it as a number of GB, such as 0.8, got {text!r}"
+        raise typer.BadParameter(told) from None
+
+
 @dataclass(frozen=True)
 class VideoOptions:
     """How to separate a video; see `rpcag.video.separate_file`."""
@@ -66,11 +74,12 @@ class VideoOptions:
         default="mp4",
         parser=str.lower,
     )
-    memory: float = o.option(
+    memory: Any = o.option(
         "Memory limit in GB. If a video needs more, the model is fitted to evenly "
         "spaced frames.",
         "GB",
-        default=1.5,
+        default="1.5",
+        parser=_gigabytes,
     )
     gray: bool = o.option("Ignore colors.", default=False)
     tol: float = o.option("Certified duality gap at which to stop.", default=1e-3)

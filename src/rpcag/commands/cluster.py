@@ -90,7 +90,7 @@ def cluster(
             facts["output"] = str(output)
     members = dict(zip(unique(found.samples), clusters.tolist(), strict=True))
     shown = summary(f"{k} clusters of {input}", _rows(facts))
-    told = plain(facts | {"clusters": members})
+    told = plain(facts | {"clusters": members, "notes": notes})
     report(told, shown, notes=notes, quiet=quiet, json=json)
     if facts["status"] != "converged":
         raise incomplete(facts["status"], facts.get("gap"), options.tol)

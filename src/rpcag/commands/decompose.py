@@ -68,6 +68,7 @@ def decompose(
         written = found.save(output, format=format, force=force)
     told = {k: v for k, v in facts.items() if k not in ("history", "scaling")}
     told |= {"output": str(output), "files": [path.name for path in written]}
+    told["notes"] = notes
     shown = summary(f"{facts['model']} of {input}", _rows(found, output))
     report(results.plain(told), shown, notes=notes, quiet=quiet, json=json)
     if facts["status"] != "converged":

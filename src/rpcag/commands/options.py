@@ -215,8 +215,8 @@ class ModelOptions:
         parser=weight("unit"),
     )
     graph: str | None = model_option(
-        "Graph between samples. robust (default of rpcag): nearest neighbors after "
-        "Robust PCA has removed errors. knn (default of frpcag): nearest neighbors. "
+        "Graph between samples. robust (default): nearest neighbors after Robust PCA "
+        "has removed errors. knn: nearest neighbors in INPUT. "
         "complete: all pairs. chain: for samples in time order. Or a FILE with an "
         "adjacency matrix (.npz, .npy) or a list of edges (.csv, .tsv, .txt).",
         "KIND|FILE",

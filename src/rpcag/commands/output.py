@@ -31,6 +31,8 @@ PARAMETER = re.compile(
     r"(\((\w+), (\w+)\)|'[^']*'|\"[^\"]*\"|"
     r"(?:True|False|NAME|inf|[\d.:e+-]*\d)?(?=[.]?(?:[\s,;:)]|$)))"
 )
+# How scikit-learn begins messages on parameters.
+OF_SKLEARN = re.compile(rf"^The '(alpha|{'|'.join(OPTIONS)})' parameter of \w+ must")
 DONE, INCOMPLETE, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = {
     DONE: "success",
@@ -80,11 +82,18 @@ def one_line(message: str) -> str:
     "--missing 'ERR' reads it, --no-header, --shape 2x3, --delimiter sets"
     >>> one_line("time=4.csv: use lam=0.2.")
     'time=4.csv: use --lam 0.2.'
+    >>> one_line("The 'max_iter' parameter of RPCA must be an int.")
+    '--max-iter must be an int.'
     """
+    message = OF_SKLEARN.sub(_named, str(message))
     words = (w.partition("=")[2] if w[:1] == "-" else w for w in sys.argv[1:])
     names = [re.escape(word) for word in words if "=" in word]
     found = re.compile("|".join([*names, PARAMETER.pattern]))
-    return " ".join(found.sub(_flag, str(message)).split())
+    return " ".join(found.sub(_flag, message).split())
+
+
+def _named(found: re.Match) -> str:
+    return f"--{found[1].replace('_', '-')} must"
 
 
 def _flag(found: re.Match) -> str:

@@ -37,11 +37,9 @@ class RepairOptions:
     report: Path | None = o.option("Also write an HTML report.", "PAGE")
     alpha: float = o.model_option(
         "Nominal false discovery rate: the estimated share of the replaced values that "
-        "were correct.",
+        "were correct, between 0 and 1.",
         "NUMBER",
         default=0.02,
-        min=0,
-        max=1,
     )
     graph: str = o.model_option(
         "Graph between rows: robust, knn, complete, chain, or a FILE with an adjacency "

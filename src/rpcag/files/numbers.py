@@ -16,9 +16,20 @@ MISSING = frozenset(
 MINUS = "\u2212"  # as typesetters write it
 NAMES = {".": "point", ",": "comma"}
 DECIMAL_COMMA = re.compile(r"\s*[+\u2212-]?\d*,\d+([eE][+-]?\d+)?\s*")
+# Numbers whose mark, or marks, may divide thousands.
+GROUPED = re.compile(
+    r"[+\u2212-]?[1-9]\d{0,2}([.,' \u2019\u00a0\u202f]\d{3})+([.,]\d+)?"
+)
+# Numbers with such marks, a currency or a unit. Names such as 12A and dates are none.
+MEASURE = re.compile(
+    rf"[$€£¥]?\s*(?:{GROUPED.pattern}|[+\u2212-]?(?:\d+[.,]\d+|\d+(?=$|[\s%‰°$€£¥])))"
+    r"\s*\D{0,6}"
+)
 NUMERAL = re.compile(
     r"[+\u2212-]?(?P<whole>\d*)(?:[.,](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
 )
+UNGROUPED = "write numbers without thousands separators"
+PLAIN = "write plain numbers, without units and thousands separators,"
 PLACES = 17  # decimals at most: more would be digits that a float does not hold
 UNKNOWN = 6  # decimals at most if there are no other numbers
 STYLED = 1000  # rows that determine the style
@@ -78,16 +89,26 @@ class Numbers:
     def complaint(self, word: str, column: str) -> str:
         """What is wrong with a word among the numbers of a column, and what to do."""
         other = Numbers("." if self.decimal == "," else ",")
+        is_grouped = GROUPED.fullmatch(word.strip()) is not None
         if other.is_number(word):
             return (
                 f"{word!r} is not a number with a decimal {NAMES[self.decimal]}; use "
                 f"one mark in the file, decimal={other.decimal!r} reads "
-                f"{other.one(word):g}"
+                f"{other.one(word):g}" + f"; {UNGROUPED}" * is_grouped
             )
+        if is_grouped:
+            return f"{word!r} is not a number; {UNGROUPED}"
         return (
             f"{word!r} is not a number; missing={word!r} reads it as missing, "
             f"drop={column!r} leaves the column out"
         )
+
+
+def measure(words: Iterable[str]) -> str | None:
+    """The first word that is a number with a unit or separators, if most are."""
+    filled = [word for word in words if word]
+    found = [word for word in filled if MEASURE.fullmatch(word)]
+    return found[0] if 2 * len(found) > len(filled) else None
 
 
 def normal(word: str) -> str:

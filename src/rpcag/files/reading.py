@@ -13,7 +13,7 @@ from rpcag.files.columns import Columns
 from rpcag.files.decomposition import is_result
 from rpcag.files.images import read_images
 from rpcag.files.names import listed
-from rpcag.files.numbers import Numbers
+from rpcag.files.numbers import PLAIN, Numbers, measure
 from rpcag.files.table import Reading, Table
 
 STREAM = Path("-")  # standard input or output
@@ -44,7 +44,10 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     """Samples in rows from a file of numbers, or from a folder of images."""
     path, reading = Path(path), reading or Reading()
     if is_result(path):
-        raise ValueError(f"{path} is a decomposition already; rpcag explore shows it")
+        raise ValueError(
+            f"{path} is a decomposition already; pass the data, or see the result with "
+            "rpcag explore"
+        )
     kind = _kind_of_input(path, reading)
     if kind == "images":
         table = read_images(path, shape=reading.shape, color=reading.color)
@@ -135,6 +138,12 @@ def to_table(columns: Columns, reading: Reading) -> Table:
     for name, words in texts.items():
         if names is None and len(set(words)) == len(words):
             names = texts.pop(name)
+            word = measure(words)
+            if word is not None:
+                notes.append(
+                    f"column {name!r} is text, such as {word!r}, and names the "
+                    f"samples; {PLAIN} to use it as data"
+                )
             break
     if texts:
         name = next(iter(texts))
@@ -145,6 +154,9 @@ def to_table(columns: Columns, reading: Reading) -> Table:
         told = f"column {name!r} of {source} is"
         if len(texts) > 1:
             told = f"columns {listed(list(texts))} of {source} are"
+        word = measure(texts[name])
+        if word is not None:
+            keep += f"; to use {word!r} as data, {PLAIN}"
         raise ValueError(f"{told} text: {keep}")
     if not columns.numbers:
         raise ValueError(f"{source} has no column of numbers{columns.file.guess}")

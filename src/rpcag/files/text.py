@@ -12,8 +12,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from rpcag.files.columns import Columns, Edits, File, columns_of_words
-from rpcag.files.numbers import DECIMAL_COMMA, Numbers, sampled
+from rpcag.files.numbers import DECIMAL_COMMA, GROUPED, Numbers, sampled
 from rpcag.files.readable import readable
 from rpcag.files.table import Reading
 
@@ -25,6 +27,7 @@ NAMED = {"tab": "\t", "\\t": "\t", "space": SPACE}
 SAMPLE = 65536  # characters from which the delimiter is guessed
 SEPARATOR = re.compile(r'"?sep=([^\w\s"]|[\t ])?"?\s*', re.IGNORECASE)  # of Excel
 LINES = 1 << 15  # lines that are written at a time
+LOOKED = 100  # words of a column that are searched for thousands separators
 GZIP = b"\x1f\x8b"
 BINARY = {b"PAR1": "Parquet", b"PK\x03\x04": "Excel"}
 # Byte order marks. Longer ones come first: that of UTF-32 starts with that of UTF-16.
@@ -47,6 +50,8 @@ def read_text(source: str, data: bytes, reading: Reading) -> Columns:
     decimal = reading.decimal or ("." if file.delimiter == "," else None)
     found = columns_of_words(file, reading, decimal)
     found.notes[:0] = file.notes
+    if reading.decimal is None:
+        _check_thousands(found, file)
     return found
 
 
@@ -191,6 +196,43 @@ def _fit(rows: Iterable[list[str]]) -> tuple[float, float]:
     words = list(itertools.chain.from_iterable(filled))
     numeric = sum(is_number(w) or DECIMAL_COMMA.fullmatch(w) is not None for w in words)
     return times / len(filled), numeric / len(words)
+
+
+def _check_thousands(found: Columns, file: TextFile) -> None:
+    """Refuse a column of 950 and 1.020 whose mark may divide thousands.
+
+    Read as decimals, the large values would look like wrong ones. A file with any
+    number that can only be a decimal, such as 0.5 or 12.25, has no such column.
+    """
+    mark, suspects = file.rule.decimal, dict[str, str]()
+    for j, name in enumerate(found.names):
+        x = np.abs(found.numbers.get(name, np.empty(0)))
+        x = np.where(np.isfinite(x), x, np.nan)
+        is_part = x % 1 > 0
+        parts = x[is_part]
+        is_long = abs(1000 * parts - np.round(1000 * parts)) > 1e-3
+        if (is_long | (parts < 1) | (parts >= 1000)).any():
+            return
+        # Only these may be written with fewer than three decimals.
+        is_short = is_part & (abs(100 * x - np.round(100 * x)) < 1e-3)
+        if not all(map(GROUPED.fullmatch, _words(file, j, is_short))):
+            return
+        if not is_part.any() or np.nanmax(x) >= 1000:
+            continue
+        if any(mark not in word for word in _words(file, j, x % 1 == 0)):
+            suspects[name] = next(_words(file, j, is_part))
+    for name, word in suspects.items():
+        raise ValueError(
+            f"column {name!r} of {file.source}: {word!r} may be a decimal or "
+            f"{word.replace(mark, '')}; decimal={mark!r} reads decimals; if {mark!r} "
+            "divides thousands, write the numbers without it"
+        )
+
+
+def _words(file: TextFile, column: int, where: np.ndarray) -> Iterator[str]:
+    """Words of a column in the first of these rows."""
+    rows = np.flatnonzero(where)[:LOOKED].tolist()
+    return (file.cells(i)[column] for i in rows)
 
 
 def unquoted(raw: str) -> str:

@@ -29,7 +29,7 @@ class KNNHypergraph(GraphBuilder):
     ----------
     incidence_ : csr_array of shape (n_samples, n_edges)
     adjacency_ : csr_array of shape (n_samples, n_samples)
-        Sum over the edges that two samples share of one over the size of the edge. The
+        Each edge that two samples share adds one over the size of the edge. The
         diagonal is not zero: the Laplacian of this graph is that of the hypergraph.
 
     Examples

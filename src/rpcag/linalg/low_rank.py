@@ -1,4 +1,4 @@
-"""Whether a matrix has a low rank, without its singular value decomposition."""
+"""Find a basis of a matrix of low rank without its singular value decomposition."""
 
 import math
 
@@ -15,13 +15,14 @@ WIDTH = 32
 def low_rank_basis(
     A: np.ndarray, most: float, accuracy: float
 ) -> tuple[np.ndarray | None, float]:
-    """A basis of the shorter side of A if the rest of A is negligible, else None.
+    """A basis of the shorter side of A, and a bound on the nuclear norm of the rest.
 
-    Also a bound on the nuclear norm of the rest.
+    The basis is None if A has no accurate one with fewer than 2 `most` columns.
 
-    The columns of A G, with a Gaussian matrix G, almost surely span A if they are no
-    fewer than its rank (Halko, Martinsson, Tropp, 2011). The rest E is computed, and
-    ||E||_* <= sqrt(n) ||E||_F is at most the share `accuracy` of ||A||_F <= ||A||_*.
+    With a Gaussian matrix G, the columns of A G almost surely span A if there are at
+    least as many as the rank of A (Halko, Martinsson, Tropp, 2011). The rest of A, E,
+    is computed. The basis is accurate if the bound sqrt(n) ||E||_F on ||E||_* is at
+    most the share `accuracy` of ||A||_F, which is at most ||A||_*.
     """
     short, rng = short_side(A), np.random.default_rng(0)
     limit, root = accuracy * float(np.linalg.norm(A)), math.sqrt(len(short))

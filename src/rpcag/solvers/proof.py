@@ -1,8 +1,9 @@
-"""What a solve proved, for the next one with another gamma.
+"""Reuse the dual point of a solve as a proof for the same problem with another gamma.
 
-With s = gamma / gamma_before, (D, W / s) is a dual point for gamma, because gamma W is
-the same. Its gamma tr(W^T Phi W) is that of before, divided by s. The objective at L
-changes by (gamma - gamma_before) tr(L^T Phi L).
+Let (D, W) be feasible for gamma_before, and s = gamma / gamma_before. Then (D, W / s)
+is feasible for gamma, because the constraint has the product gamma W only. The
+smoothness term of its bound is the old one divided by s. The objective of the same L
+changes by (gamma - gamma_before) tr(L^T Phi L). So neither needs an iteration.
 """
 
 from dataclasses import dataclass, replace
@@ -20,10 +21,10 @@ from rpcag.solvers.result import DualPoint, Progress, Result, relative_gap
 
 @dataclass(frozen=True)
 class Proof:
-    """Of a `rpcag.solvers.problem.Problem` with a graph."""
+    """A converged solve of a `rpcag.solvers.problem.Problem` with a graph."""
 
     X: np.ndarray  # a copy
-    identity: str  # of the rest of the problem, but gamma
+    identity: str  # hash of the rest of the problem, without gamma
     gamma: float
     result: Result
     roughness: float  # tr(L^T Phi L)
@@ -49,7 +50,7 @@ class Proof:
         return Bound(value[0], quadratic, value[2], point)
 
     def result_for(self, problem: Any, bound: Bound, tol: float) -> Result | None:
-        """The same L, if that is good enough."""
+        """A result with the same L if the bound proves its gap, else None."""
         before = self.result
         objective = before.objective + (problem.gamma - self.gamma) * self.roughness
         gap = relative_gap(objective, bound.value)
@@ -71,7 +72,7 @@ class Proof:
 
 
 def with_proof(result: Result, problem: Any) -> Result:
-    """Add a proof if X is small: its arrays are as large."""
+    """Add a proof to the state if X is small, because it holds copies of X and L."""
     laplacian, state, X = problem.laplacian, result.state, problem.X
     if laplacian is None or state is None or result.dual is None or X.size > SMALL:
         return result

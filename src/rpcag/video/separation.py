@@ -54,11 +54,16 @@ def separate(
         uint8 (white is 255), uint16 (white is 65535), or floats between 0 and 1. A list
         or generator of such frames works as well.
     model : {"rpcag", "rpca"}, default="rpcag"
+        "rpcag" has a graph between frames, "rpca" has none.
     max_frames : int, default=1000
         If there are more frames, the model is fitted to evenly spaced ones, and the
         others are projected onto it.
     **options
         gamma, lam, skip_motion, tol, max_iter and callback, as in `BackgroundModel`.
+
+    Returns
+    -------
+    Separation
 
     Examples
     --------

@@ -121,6 +121,11 @@ class Source:
                 f"{self.path} is a pipe or a device, but the video is read twice; save "
                 "it as a file first"
             )
+        if self.path.suffix.lower() in (".npy", ".npz"):
+            raise ValueError(
+                f"{self.path} is an array; load it in Python and pass it to "
+                "rpcag.video.separate"
+            )
         return self._of_video()
 
     def _of_video(self) -> Iterator[Any]:
