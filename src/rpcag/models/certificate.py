@@ -88,7 +88,7 @@ class Certificate:
         D = nearest(loss, np.where(seen, self.dual.D, 0.0))
         Y, smooth, rough = D, 0.0, 0.0
         if gamma > 0:
-            W = self.dual.W / unit
+            W = np.asarray(self.dual.W) / unit
             Y = D - 2 * gamma * (self.Phi @ W)
             smooth = gamma * np.sum(W * (self.Phi @ W))
             rough = gamma * np.sum(L * (self.Phi @ L))
