@@ -509,3 +509,14 @@ def test_edges_of_new_rows_are_checked():
         model.transform(X, adjacency=[A, A[:, :3]])
     with pytest.raises(ValueError, match="adjacency must be a list of 3 arrays"):
         MHMF().fit(X).transform(X, adjacency=A)
+
+
+@pytest.mark.parametrize(("lam", "n"), [("auto", 400), ("auto", 450), ("theory", 450)])
+def test_a_gamma_in_another_unit_is_blamed(rng, lam, n):
+    """Without the identity, which is lost to rounding, the system is singular."""
+    X = 1e25 * rng.standard_normal((n, 2)) @ rng.standard_normal((2, 8))
+    pairs = np.kron(np.diag(rng.uniform(1, 2, n // 2)), [[0, 1], [1, 0]])
+    graph = sparse.csr_array(pairs)  # 400 rows have an inverse, 450 a sparse factor
+    model = RPCAG(lam=lam, gamma=0.1, graph=graph, laplacian="combinatorial")
+    with pytest.raises(ValueError, match=r"gamma=0\.1 .*X, whose typical .*nearer to"):
+        model.fit(X)

@@ -119,13 +119,27 @@ def test_a_wrong_dual_point_does_not_prove_anything_wrong():
         assert found.check() >= model.gap_ - 1e-6
 
 
-@pytest.mark.parametrize("unit", [1e-15, 1.0, 1e20])
-def test_units_do_not_matter(unit):
+@pytest.mark.parametrize("unit", [1e-290, 1e-200, 1e-15, 1.0, 1e20, 1e200, 1e300])
+@pytest.mark.parametrize("gamma", [0.0, 0.02])
+def test_units_do_not_matter(unit, gamma):
     X, _ = spoiled(120, 150)
-    model = RPCA(lam="theory", tol=1e-5, max_iter=5000).fit(X)
-    found = certify(unit * X, unit * model.low_rank_, lam=model.lam_)
+    model = RPCAG(lam="theory", gamma=gamma, graph="knn", tol=1e-5, max_iter=5000)
+    L = model.fit(X).low_rank_
+    stated = {"lam": model.lam_, "gamma": gamma / unit, "graph": model.adjacency_}
+    found = certify(unit * X, unit * L, **stated)
+    assert found.objective == pytest.approx(unit * model.objective_, rel=1e-6)
+    assert found.lower_bound <= unit * model.objective_
     assert found.gap <= 1e-3
     assert found.check() == pytest.approx(found.gap, abs=1e-9)
+    again = certify(unit * X, unit * L, **stated, dual=found.dual, max_iter=1)
+    assert again.gap == pytest.approx(found.gap, abs=1e-9)
+
+
+def test_an_objective_that_overflows_is_refused():
+    X = np.ones((5, 4))
+    for size, other in ((1e308, 1.0), (1.0, 1e200)):
+        with pytest.raises(ValueError, match="the objective overflows for L"):
+            certify(size * X, other * X, lam=1.0, gamma=1.0, graph=np.ones((5, 5)))
 
 
 @pytest.mark.parametrize(

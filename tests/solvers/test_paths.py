@@ -72,3 +72,30 @@ def test_a_proof_of_another_problem_is_not_used(rng, change):
         loss = Huber(loss, 0.1)
     other = Problem(X, lam, problem.gamma, graph, loss=loss)
     assert other.solve(tol=1e-2, max_iter=500, start=state).n_iter > 0
+
+
+def test_a_proof_is_not_used_in_another_unit(rng):
+    X = data(rng)
+    X *= 1.3 / problem_of(X, 1e-3).scale  # so that X / unit is X
+    first, k = problem_of(X, 1e-3), 2.0**100
+    state = first.solve(tol=1e-3, max_iter=500).state
+    second = Problem(X * k, first.lam, 1e-3 / k, first.laplacian)
+    np.testing.assert_array_equal(second.X, first.X)
+    found = second.solve(tol=2e-3, max_iter=500, start=state)
+    least = np.abs(X * k - found.x).sum() * first.lam
+    assert found.objective > least
+
+
+def test_changes_of_a_result_do_not_reach_its_proof(rng):
+    X = data(rng)
+    first = problem_of(X, 1e-3)
+    result = first.solve(tol=1e-3, max_iter=500)
+    for A in (result.x, result.dual.D, result.dual.W):
+        A[:] = 0
+    second = problem_of(X, 1.01e-3)
+    found = second.solve(tol=2e-3, max_iter=500, start=result.state)
+    assert found.n_iter == 0
+    assert found.x.any()
+    D, W, _ = found.dual
+    smooth = second.gamma * np.sum(W * (second.laplacian.laplacian @ W))
+    assert np.sum(D * X) - smooth >= found.lower_bound * (1 - 1e-6)

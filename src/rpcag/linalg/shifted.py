@@ -163,12 +163,15 @@ def factorized(A, shift: float) -> Callable[[np.ndarray], np.ndarray]:
     """Y -> (A + shift I)^-1 Y for a sparse positive semi-definite A."""
     system = sparse.csc_array(A) + shift * sparse.eye_array(A.shape[0], format="csc")
     # Positive definite: no pivoting needed, so the order that keeps it sparse holds.
-    factor = splu(
-        sparse.csc_array(system),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    try:
+        factor = splu(
+            sparse.csc_array(system),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError as error:  # singular, by rounding
+        raise linalg.LinAlgError("I + shift Phi is not positive definite") from error
     return factor.solve
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from rpcag.linalg.low_rank import low_rank_basis
 from rpcag.linalg.shifted import ShiftedLaplacian
 from rpcag.linalg.threads import one_blas_thread_each
 from rpcag.linalg.typical import thinned, typical_size
-from rpcag.losses import DataTerm, Loss, nearest
+from rpcag.losses import DataTerm, Loss, nearest, rescaled
+from rpcag.models.base import largest_entry, power_of_two
 from rpcag.models.checks import OPTIONS, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss
 from rpcag.penalties import GraphSmoothness
@@ -80,18 +81,20 @@ class Certificate:
 
         It uses no part of the solvers. docs/certificate.md derives every line.
         """
-        seen = ~np.isnan(self.X)
-        X, R = np.where(seen, self.X, 0), np.where(seen, self.X - self.L, 0)
-        D = nearest(self.loss, np.where(seen, self.dual.D, 0.0))
+        unit = _safe_unit(self.X)
+        seen, L = ~np.isnan(self.X), self.L / unit
+        X, R = np.where(seen, self.X / unit, 0), np.where(seen, self.X / unit - L, 0)
+        loss, gamma = rescaled(self.loss, unit), self.gamma * unit
+        D = nearest(loss, np.where(seen, self.dual.D, 0.0))
         Y, smooth, rough = D, 0.0, 0.0
-        if self.gamma > 0:
-            W = self.dual.W
-            Y = D - 2 * self.gamma * (self.Phi @ W)
-            smooth = self.gamma * np.sum(W * (self.Phi @ W))
-            rough = self.gamma * np.sum(self.L * (self.Phi @ self.L))
+        if gamma > 0:
+            W = np.asarray(self.dual.W) / unit
+            Y = D - 2 * gamma * (self.Phi @ W)
+            smooth = gamma * np.sum(W * (self.Phi @ W))
+            rough = gamma * np.sum(L * (self.Phi @ L))
         s = 1 / max(1.0, float(np.linalg.norm(Y, 2)))
-        bound = s * np.sum(D * X) - s**2 * (self.loss.conjugate(D).sum() + smooth)
-        objective = np.linalg.norm(self.L, "nuc") + self.loss.value(R).sum() + rough
+        bound = s * np.sum(D * X) - s**2 * (loss.conjugate(D).sum() + smooth)
+        objective = np.linalg.norm(L, "nuc") + loss.value(R).sum() + rough
         return float((objective - bound) / objective) if objective else 0.0
 
 
@@ -185,10 +188,19 @@ def certify(
             "pass a matrix, such as adjacency_ of a fitted model"
         )
     Phi = laplacian_of(check_graph(graph, len(X)), laplacian) if gamma > 0 else None
-    stated = DataLoss(loss, float(lam), float(lam_rows), 0.0, float(mu))
-    with one_blas_thread_each():
-        given = _Given(X, L, stated, float(gamma), Phi)
+    stated, unit = DataLoss(loss, float(lam), float(lam_rows), 0.0, mu), _safe_unit(X)
+    if dual is not None and dual.W is not None:
+        dual = dual._replace(W=np.asarray(dual.W, dtype=np.float64) / unit)
+    with one_blas_thread_each(), np.errstate(over="ignore", invalid="ignore"):
+        part = replace(stated, mu=mu / unit), gamma * unit, Phi
+        given = _Given(X / unit, L / unit, *part)
         objective, bound = given.objective, 0.0
+        size = largest_entry(L) / unit
+        if not max(objective * unit, size * size) < math.inf:
+            raise ValueError(
+                f"the objective overflows for L with entries of size {size * unit:.3g} "
+                f"and X of size {largest_entry(X):.3g}; rescale both"
+            )
         best = DualPoint(np.zeros_like(L), None if Phi is None else 0 * L)
         for point in _dual_points(given, dual, tol, max_iter):
             found, feasible = given.bound(point, tol)
@@ -197,7 +209,16 @@ def certify(
             if bound >= (1 - tol) * objective:
                 break
     gap = (objective - bound) / objective if objective else 0.0
-    return Certificate(objective, bound, gap, best, X, L, given.loss, given.gamma, Phi)
+    if best.W is not None:
+        best = best._replace(W=best.W * unit)
+    ends = objective * unit, bound * unit, gap
+    return Certificate(*ends, best, X, L, stated.build(), float(gamma), Phi)
+
+
+def _safe_unit(X: np.ndarray) -> float:
+    """A power of two such that no square of X over it over- or underflows."""
+    unit = power_of_two(X)
+    return 1.0 if 1e-50 < unit < 1e50 else unit
 
 
 class _Given:

@@ -5,11 +5,13 @@ import os
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
+from scipy import linalg
 from sklearn.utils._param_validation import StrOptions
 
 from rpcag.graphs.inputs import is_dask
 from rpcag.graphs.options import NUMBER, POSITIVE
 from rpcag.linalg.threads import one_blas_thread_each
+from rpcag.linalg.typical import typical_size
 from rpcag.losses import rescaled
 from rpcag.models.checks import check_checkpoint, check_observed
 from rpcag.models.data_loss import KINDS, DataLoss, check_sample_weight, resolve_loss
@@ -229,7 +231,13 @@ class RPCA(DecompositionModel):
     def _choose(self, X, lam, gamma, **graph) -> tuple[Choice, bool]:
         """The weights that are None, and whether a callback stopped their choice."""
         stage = Stage(self, "weights")
-        choice = choose(X, lam=lam, gamma=gamma, callback=stage.watch, **graph)
+        try:
+            choice = choose(X, lam=lam, gamma=gamma, callback=stage.watch, **graph)
+        except linalg.LinAlgError as error:
+            raise ValueError(
+                f"gamma={self.gamma!r} is out of range for X, whose typical size is "
+                f"{typical_size(X):.3g} ({error}); choose a value nearer to 'auto'"
+            ) from error
         weights = f"lam {choice.lam:.3g}, gamma {choice.gamma:.3g}"
         self._name_choice(X, choice, weights)
         return choice, stage.is_stopped

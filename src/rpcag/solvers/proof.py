@@ -33,6 +33,8 @@ class Proof:
         """A bound for the same problem with another gamma; None for another problem."""
         if self.X.dtype != problem.X.dtype or problem.laplacian is None:
             return None
+        if problem.unit != 1.0:  # the same X in another unit
+            return None
         if not np.array_equal(self.X, problem.X, equal_nan=True):
             return None
         if self.identity != problem.identity():
@@ -84,6 +86,7 @@ def with_proof(result: Result, problem: Any) -> Result:
         roughness = float(np.sum(squares * gram(Q)))
     else:
         roughness = GraphSmoothness(laplacian, 1.0).value(result.x)
-    kept = replace(result, x=result.x.copy())
+    # Copies: the caller may change what it gets.
+    kept = replace(result, x=result.x.copy(), dual=result.dual.times(1.0, 1.0))
     proof = Proof(X.copy(), problem.identity(), problem.gamma, kept, roughness)
     return replace(result, state=replace(state, proof=proof))
