@@ -124,7 +124,7 @@ $(VENV)/docs: $(VENV)/dev
 $(VENV)-bench/peers: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/python -m pip install --quiet $(PEERS)
-	$(VENV)-bench/bin/python -m pip install --quiet --editable ".[plots]"
+	$(VENV)-bench/bin/python -m pip install --quiet --editable ".[plots]" --editable ./study
 	@touch $@
 
 clean:

@@ -90,8 +90,10 @@ def test_changes_of_a_result_do_not_reach_its_proof(rng):
     X = data(rng)
     first = problem_of(X, 1e-3)
     result = first.solve(tol=1e-3, max_iter=500)
-    for A in (result.x, result.dual.D, result.dual.W):
-        A[:] = 0
+    result.x[:] = 0
+    for A in result.dual[:2]:
+        with pytest.raises(ValueError, match="read-only"):
+            A[:] = 0
     second = problem_of(X, 1.01e-3)
     found = second.solve(tol=2e-3, max_iter=500, start=result.state)
     assert found.n_iter == 0

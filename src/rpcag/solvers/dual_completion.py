@@ -118,14 +118,9 @@ class DualColumns:
         np.divide(wanted, got, out=longer, where=got > 0.1 * wanted)
         return nearest(loss, D - longer * step)
 
-    def copy(self, at: slice, N: np.ndarray) -> np.ndarray:
-        """Some of W, without its part in N."""
-        if self.R is None:
-            w = self.H[:, at].astype(np.float64)
-        else:
-            w = self.H @ self.R[at].T
-        w -= N @ (N.T @ w)
-        return w
+    def without_null(self, N: np.ndarray) -> np.ndarray:
+        """H without its part in N."""
+        return self.H - N @ (N.T @ self.H)
 
     def null_sums(self, N: np.ndarray) -> np.ndarray:
         """C = N^T D_1."""
@@ -135,8 +130,8 @@ class DualColumns:
         self, laplacian: ShiftedLaplacian, gamma: float, N: np.ndarray, excess
     ) -> Square:
         n, p = self.X.shape
+        H = self.without_null(N)
         if self.R is not None:
-            H = self.H - N @ (N.T @ self.H)
             B, rough = GraphCopy(gamma, H, H).dual(laplacian)
             common = self.R.T @ self.R
 
@@ -150,7 +145,7 @@ class DualColumns:
                 linear += total(D * np.where(np.isnan(x), 0, x))
                 conjugate += part(self.loss, (slice(None), at)).conjugate(D).sum()
                 if self.R is None:
-                    w = self.copy(at, N)
+                    w = np.ascontiguousarray(H[:, at])
                     _, more, off = GraphSmoothness(laplacian, gamma).add_dual(w, D)
                     smooth, error = smooth + more, error + off
                     size += float(np.vdot(w, w))
@@ -173,13 +168,13 @@ class DualColumns:
         """-scale D_1 and scale W of the completed point."""
         shrunk, U, c, V = step
         better, smooth = np.empty(self.X.shape), np.empty(self.X.shape)
-        R, Phi = self.R, laplacian.laplacian
-        B = None if R is None else np.asarray(Phi @ (self.H - N @ (N.T @ self.H)))
+        R, H = self.R, self.without_null(N)
+        graph = np.asarray(laplacian.laplacian @ H)
+        V = V * (c / (2 * gamma))
         for at in self.pieces():
-            D, w = self.inside(at, N, excess), self.copy(at, N)
-            graph = np.asarray(Phi @ w) if R is None else B @ R[at].T
-            whole = D + 2 * gamma * graph
-            w -= V @ (c[:, None] * (U.T @ whole)) / (2 * gamma)
+            D = self.inside(at, N, excess)
+            w, rough = (A[:, at] if R is None else A @ R[at].T for A in (H, graph))
+            w -= V @ (U.T @ (D + 2 * gamma * rough))
             better[:, at], smooth[:, at] = -scale * shrunk * D, scale * shrunk * w
         return better, smooth
 

@@ -167,7 +167,7 @@ class Problem:
         if saves is not None and result.status == "converged":
             saves.forget()
         if self.unit == 1.0:
-            return self._whole(with_proof(result, self))
+            return self._whole(with_proof(result, self, proof if known else None))
         return self._whole(result.in_unit(self.unit, self.largest))
 
     def _whole(self, result: Result) -> Result:

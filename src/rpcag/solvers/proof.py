@@ -73,8 +73,11 @@ class Proof:
         )
 
 
-def with_proof(result: Result, problem: Any) -> Result:
-    """Add a proof to the state if X is small, because it holds copies of X and L."""
+def with_proof(result: Result, problem: Any, last: Proof | None) -> Result:
+    """Add a proof to the state if X is small, because it holds copies of X and L.
+
+    `last` is a proof for the same X, if there is one.
+    """
     laplacian, state, X = problem.laplacian, result.state, problem.X
     if laplacian is None or state is None or result.dual is None or X.size > SMALL:
         return result
@@ -86,7 +89,10 @@ def with_proof(result: Result, problem: Any) -> Result:
         roughness = float(np.sum(squares * gram(Q)))
     else:
         roughness = GraphSmoothness(laplacian, 1.0).value(result.x)
-    # Copies: the caller may change what it gets.
-    kept = replace(result, x=result.x.copy(), dual=result.dual.times(1.0, 1.0))
-    proof = Proof(X.copy(), problem.identity(), problem.gamma, kept, roughness)
+    for A in result.dual:  # the caller may change what it gets, but not the proof
+        if A is not None:
+            A.flags.writeable = False
+    held = X.copy() if last is None else last.X
+    kept = replace(result, x=result.x.copy())
+    proof = Proof(held, problem.identity(), problem.gamma, kept, roughness)
     return replace(result, state=replace(state, proof=proof))
